@@ -1,0 +1,315 @@
+/**
+ * Retry policies: how often a failed message is delivered again, when, and where it goes when all is in vain.
+ *
+ * A policy is plain immutable data, built by {@link make} or decoded from JSON by `PolicyConfig`, and {@link decide} is
+ * the one pure function that turns what happened to a delivery into its settlement.
+ */
+import * as Backoff from "./Backoff.ts"
+import * as Delay from "./Delay.ts"
+import type { Failure } from "./Failure.ts"
+import type { ErrorSummary, Reason } from "./Metadata.ts"
+import * as Settlement from "./Settlement.ts"
+
+/**
+ * What a failure means for its message:
+ *
+ * - `retry`: as the policy says, and it counts towards consumer backoff.
+ * - `retry-uncounted`: the same, but consumer backoff does not count it.
+ * - `dead-letter`: give up at once, reason `permanent`.
+ * - `drop`: remove the message; no dead letter is kept.
+ */
+export type Classification = "retry" | "retry-uncounted" | "dead-letter" | "drop"
+
+/**
+ * Which failures are not simply retried, by the error's name or `_tag` anywhere in its cause chain; `with` is asked
+ * first and may answer `undefined` to leave it to the tags.
+ */
+export interface Classifier {
+  readonly permanent: ReadonlyArray<string>
+  readonly drop: ReadonlyArray<string>
+  readonly uncounted: ReadonlyArray<string>
+  readonly with: ((failure: Failure) => Classification | undefined) | undefined
+}
+
+/** Where messages go that are given up. A queue name, or `discard` to lose them. */
+export interface DeadLetterRouting {
+  /** `undefined`: `<queue>.dlq`. */
+  readonly queue: string | undefined
+  readonly discard: boolean
+  /** Queues for single reasons. */
+  readonly routes: Readonly<Partial<Record<Reason, string>>>
+  /** Rewrites the error before it travels with a message, for example to take secrets out of it. */
+  readonly redact: ((error: ErrorSummary) => ErrorSummary) | undefined
+}
+
+export interface RetryPolicy {
+  /** Deliveries allowed, the first included; `Infinity` when unlimited. */
+  readonly maxAttempts: number
+  /** Milliseconds since the first publish after which no retry may become due; `Infinity` when unlimited. */
+  readonly maxAge: number
+  /** Fresh handler runs in the same delivery, before a failure counts as the delivery's. */
+  readonly immediate: number
+  /** `undefined`: the consumer's `retryDelay`, else at once. */
+  readonly backoff: Backoff.Backoff | undefined
+  readonly classify: Classifier
+  readonly deadLetter: DeadLetterRouting
+}
+
+/** Retries after the first delivery, or deliveries with the first: the same limit, given once. */
+export type Limit =
+  | { readonly maxRetries?: number | "unlimited" | undefined; readonly maxAttempts?: undefined }
+  | { readonly maxAttempts?: number | "unlimited" | undefined; readonly maxRetries?: undefined }
+
+export type Options = Limit & {
+  /** No retry becomes due later than this after the first publish. Default: no limit. */
+  readonly maxAge?: Delay.Input | undefined
+  /** In-process retries per delivery, 0 to 10. Default 0. */
+  readonly immediate?: number | undefined
+  /** Default: none, so the consumer's `retryDelay`, else the next delivery is at once. */
+  readonly backoff?: Backoff.Backoff | undefined
+  readonly classify?: Partial<Classifier> | undefined
+  /** A queue name, `"discard"`, or details. Default: `<queue>.dlq`. */
+  readonly deadLetter?:
+    | string
+    | {
+        readonly queue?: string | undefined
+        readonly routes?: Partial<Record<Reason, string>> | undefined
+        readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
+      }
+    | undefined
+}
+
+/** Retries of a policy that names no limit. */
+export const defaultMaxRetries = 3
+
+/**
+ * Builds a policy.
+ *
+ * Defaults: `maxRetries` 3, no maximal age, no immediate retries, no backoff, dead letters to `<queue>.dlq`.
+ *
+ * @throws RangeError when both limits are given, or one is not a whole number (retries >= 0, attempts >= 1) or
+ * `"unlimited"`; when `maxAge` is negative, `immediate` is not 0 to 10, or a queue name is empty
+ *
+ * @example
+ * ```ts
+ * import { Backoff, RetryPolicy } from "@requeue/core"
+ *
+ * const policy = RetryPolicy.make({ maxRetries: 2, backoff: Backoff.linear("10 seconds") })
+ * RetryPolicy.schedule(policy).map(({ delay }) => delay) // => [[10000, 10000], [20000, 20000]]
+ * ```
+ */
+export const make = (options: Options = {}): RetryPolicy => {
+  const { immediate = 0 } = options
+  if (!(Number.isSafeInteger(immediate) && immediate >= 0 && immediate <= 10)) {
+    throw new RangeError(`RetryPolicy.make: immediate must be a whole number from 0 to 10, got ${immediate}`)
+  }
+  return {
+    maxAttempts: attemptsOf(options),
+    maxAge:
+      options.maxAge === undefined
+        ? Number.POSITIVE_INFINITY
+        : Delay.constrain("RetryPolicy.make: maxAge", options.maxAge, 0, Number.POSITIVE_INFINITY),
+    immediate,
+    backoff: options.backoff,
+    classify: { permanent: [], drop: [], uncounted: [], with: undefined, ...options.classify },
+    deadLetter: routingOf(options.deadLetter)
+  }
+}
+
+const attemptsOf = ({ maxAttempts, maxRetries }: Options): number => {
+  if (maxAttempts !== undefined && maxRetries !== undefined) {
+    throw new RangeError(
+      `RetryPolicy.make: give maxRetries or maxAttempts, not both, got ${maxRetries} and ${String(maxAttempts)}`
+    )
+  }
+  if (maxAttempts !== undefined) return limit("maxAttempts", maxAttempts, 1)
+  return limit("maxRetries", maxRetries ?? defaultMaxRetries, 0) + 1
+}
+
+const limit = (field: string, value: number | "unlimited", min: number): number => {
+  if (value === "unlimited") return Number.POSITIVE_INFINITY
+  if (Number.isSafeInteger(value) && value >= min) return value
+  throw new RangeError(`RetryPolicy.make: ${field} must be a whole number >= ${min} or "unlimited", got ${value}`)
+}
+
+const routingOf = (deadLetter: Options["deadLetter"]): DeadLetterRouting => {
+  const { queue, redact, routes = {} } = typeof deadLetter === "object" ? deadLetter : { queue: deadLetter }
+  for (const name of [queue, ...Object.values(routes)]) {
+    if (name === "") throw new RangeError(`RetryPolicy.make: deadLetter must not be an empty queue name, got ""`)
+  }
+  const discard = queue === "discard"
+  return { queue: discard ? undefined : queue, discard, routes, redact }
+}
+
+/** The queue that takes a dead letter of this reason; `undefined` when the policy discards it. */
+export const deadLetterQueue = (policy: RetryPolicy, queue: string, reason: Reason): string | undefined => {
+  const { discard, queue: target, routes } = policy.deadLetter
+  return routes[reason] ?? (discard ? undefined : (target ?? `${queue}.dlq`))
+}
+
+/** Every queue that a dead letter of this consumer can go to. */
+export const deadLetterQueues = (policy: RetryPolicy, queue: string): ReadonlyArray<string> => {
+  const reasons: ReadonlyArray<Reason> = ["retries-exhausted", "permanent", "undecodable", "too-old"]
+  const queues = reasons.map((reason) => deadLetterQueue(policy, queue, reason))
+  return [...new Set(queues.filter((name) => name !== undefined))]
+}
+
+/** What a failure means under this policy. */
+export const classify = (policy: RetryPolicy, failure: Failure): Classification => {
+  const { drop, permanent, uncounted, with: custom } = policy.classify
+  const answer = custom?.(failure)
+  if (answer !== undefined) return answer
+  const has = (tags: ReadonlyArray<string>) => failure.tags.some((tag) => tags.includes(tag))
+  if (has(drop) || failure.tags.includes("DropError")) return "drop"
+  if (has(permanent) || failure.permanent) return "dead-letter"
+  return has(uncounted) ? "retry-uncounted" : "retry"
+}
+
+/** What is known of a delivery when its settlement is decided. */
+export interface Facts {
+  readonly queue: string
+  readonly attempts: number
+  /** Milliseconds since the first publish. */
+  readonly age: number
+  /** The delay of an explicit `retry` or `retryAll`. */
+  readonly delay: Delay.Delay | undefined
+  /** The failure; `undefined` for an explicit `retry` by a handler that did not fail. */
+  readonly failure: Failure | undefined
+  /** The consumer's `retryDelay`. */
+  readonly defaultDelay: Delay.Delay | undefined
+  /** From 0 (inclusive) to 1 (exclusive). */
+  readonly random: number
+}
+
+/** Where a message goes that is given up for this reason. */
+export const giveUp = (
+  policy: RetryPolicy,
+  queue: string,
+  reason: Reason,
+  error: ErrorSummary
+): Settlement.Settlement => {
+  const target = deadLetterQueue(policy, queue, reason)
+  const redacted = policy.deadLetter.redact?.(error) ?? error
+  return target === undefined ? Settlement.Drop(reason, redacted) : Settlement.DeadLetter(reason, target, redacted)
+}
+
+const explicit: ErrorSummary = { name: "Retry", message: "the handler asked for a retry" }
+
+/**
+ * The settlement of a delivery that is to be tried again: by an explicit `retry` or by a failure.
+ *
+ * In this order: a failure that is classified away from retrying; the limit of attempts; the delay, being the first of
+ * the explicit one, the failure's `retryAfter`, the backoff's, the consumer's, 0; the limit of age.
+ */
+export const decide = (policy: RetryPolicy, facts: Facts): Settlement.Settlement => {
+  const { attempts, failure, queue } = facts
+  const error = failure?.summary ?? explicit
+  const classification = failure === undefined ? "retry" : classify(policy, failure)
+  if (classification === "drop") return Settlement.Drop("dropped", policy.deadLetter.redact?.(error) ?? error)
+  if (classification === "dead-letter") return giveUp(policy, queue, "permanent", error)
+  if (attempts >= policy.maxAttempts) return giveUp(policy, queue, "retries-exhausted", error)
+  const delay = Delay.first(
+    facts.delay,
+    failure?.retryAfter,
+    policy.backoff && Backoff.delayAfter(policy.backoff, attempts, facts.random),
+    facts.defaultDelay
+  )
+  if (facts.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", error)
+  return Settlement.Retry(delay, failure && (policy.deadLetter.redact?.(error) ?? error))
+}
+
+/** One retry of a policy's schedule. */
+export interface Step {
+  /** The attempt that fails, 1 for the first delivery. */
+  readonly attempt: number
+  /** Shortest and longest delay until the next delivery, in milliseconds. */
+  readonly delay: readonly [number, number]
+  /** Shortest and longest time since the first delivery at which the next one happens, without the handler's own. */
+  readonly elapsed: readonly [number, number]
+}
+
+/** How many steps {@link schedule} lists of an unlimited policy. */
+export const scheduleLimit = 100
+
+/** Every retry of the policy with its delays; of an unlimited policy the first 100. */
+export const schedule = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): ReadonlyArray<Step> => {
+  const steps: Array<Step> = []
+  let [low, high] = [0, 0]
+  for (let attempt = 1; attempt < policy.maxAttempts && attempt <= scheduleLimit; attempt++) {
+    const delay = policy.backoff === undefined ? ([defaultDelay, defaultDelay] as const) : Backoff.range(policy.backoff, attempt)
+    low += delay[0]
+    high += delay[1]
+    if (low > policy.maxAge) break
+    steps.push({ attempt, delay, elapsed: [low, Math.min(high, policy.maxAge)] })
+  }
+  return steps
+}
+
+/** What a policy amounts to. */
+export interface Description {
+  readonly schedule: ReadonlyArray<Step>
+  /** Most handler runs of one message: deliveries times in-process runs; `Infinity` when unlimited. */
+  readonly handlerRuns: number
+  /** Longest time from first to last delivery, without the handler's own time and waiting in the queue. */
+  readonly worstCase: number
+  /** All of it in one line, as the consumer logs it at start. */
+  readonly text: string
+}
+
+/** The schedule, the total of handler runs and the worst-case elapsed time of a policy. */
+export const describe = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): Description => {
+  const steps = schedule(policy, defaultDelay)
+  const handlerRuns = policy.maxAttempts * (policy.immediate + 1)
+  const unlimited = policy.maxAttempts === Number.POSITIVE_INFINITY && policy.maxAge === Number.POSITIVE_INFINITY
+  const worstCase = unlimited ? Number.POSITIVE_INFINITY : (steps.at(-1)?.elapsed[1] ?? 0)
+  const delays = steps.slice(0, 8).map(({ delay: [low, high] }) => {
+    return low === high ? Delay.format(high) : `${Delay.format(low)}..${Delay.format(high)}`
+  })
+  const retries = policy.maxAttempts - 1
+  const listed = delays.length === 0 ? "" : `: ${delays.join(", ")}${retries > delays.length ? ", …" : ""}`
+  return {
+    schedule: steps,
+    handlerRuns,
+    worstCase,
+    text:
+      `${retries === Number.POSITIVE_INFINITY ? "unlimited" : retries} retries${listed}; ` +
+      `at most ${handlerRuns === Number.POSITIVE_INFINITY ? "unlimited" : handlerRuns} handler runs ` +
+      `over ${Delay.format(worstCase)}`
+  }
+}
+
+/**
+ * What Cloudflare Queues does by default: 3 retries, at once, in batches.
+ * https://developers.cloudflare.com/queues/configuration/batching-retries/
+ */
+export const cloudflareQueues: RetryPolicy = make({ maxRetries: 3 })
+
+/**
+ * What NSQ's own clients do: requeue after 90 s x attempts, at most 15 minutes, give up after 5 attempts.
+ * https://github.com/nsqio/go-nsq (Config: DefaultRequeueDelay, MaxRequeueDelay, MaxAttempts)
+ */
+export const nsqRequeue: RetryPolicy = make({
+  maxAttempts: 5,
+  backoff: Backoff.linear("90 seconds", { max: "15 minutes" })
+})
+
+/**
+ * The growing schedule of webhook senders: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, spread by 10 %.
+ * https://docs.svix.com/retries
+ */
+export const webhookSender: RetryPolicy = make({
+  maxRetries: 7,
+  backoff: Backoff.sequence(
+    ["5 seconds", "5 minutes", "30 minutes", "2 hours", "5 hours", "10 hours", "10 hours"],
+    { jitter: { proportional: 0.1 } }
+  )
+})
+
+/**
+ * The growing retry that Spring AMQP users configure on RabbitMQ: 1 s x 1.5 each time, at most 1 minute, 10 retries.
+ * https://docs.spring.io/spring-amqp/reference/amqp/resilience-recovering-from-errors-and-broker-failures.html
+ */
+export const rabbitMqGrowing: RetryPolicy = make({
+  maxRetries: 10,
+  backoff: Backoff.exponential("1 second", { factor: 1.5, max: "1 minute" })
+})

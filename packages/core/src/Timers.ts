@@ -1,0 +1,91 @@
+/**
+ * Many timers on one sleeping fiber of Effect's Clock.
+ *
+ * When to use: in a consumer or an adapter, wherever there may be a timer per message. Set and cancelled timers cost a
+ * heap entry, not a fiber, and a `TestClock` governs them. A callback never runs early, and a wall clock that jumps
+ * does not matter: due times are monotonic.
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import * as Heap from "./internal/heap.ts"
+
+/** A timer that was set; {@link Timers.cancel} takes it. */
+export interface Timer {
+  run: (() => void) | undefined
+}
+
+export interface Timers {
+  /** Monotonic milliseconds; only differences mean anything. */
+  readonly now: () => number
+  /** Runs the callback once, `delay` milliseconds from now. The callback must not throw. */
+  readonly after: (delay: number, run: () => void) => Timer
+  readonly cancel: (timer: Timer | undefined) => void
+}
+
+/** Stale entries are swept when they are this many, and more than half of the heap. */
+const sweepFrom = 64
+
+/** Makes timers that live as long as the scope; when it closes, none of them runs any more. */
+export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const run = Effect.runForkWith(yield* Effect.context())
+  const heap = Heap.make<Timer>()
+  let cancelled = 0
+  let closed = false
+  let sleeper: { readonly fiber: Fiber.Fiber<void>; readonly until: number } | undefined
+
+  const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+  const wake = (): void => {
+    sleeper = undefined
+    while (!closed && (heap.peekKey() ?? Number.POSITIVE_INFINITY) <= now()) {
+      const callback = heap.pop()?.run
+      if (callback === undefined) cancelled--
+      else callback()
+    }
+    arm()
+  }
+
+  const arm = (): void => {
+    const until = heap.peekKey()
+    if (closed || until === undefined || (sleeper !== undefined && sleeper.until <= until)) return
+    sleeper?.fiber.interruptUnsafe()
+    const fiber = run(clock.sleep(Duration.millis(Math.max(1, Math.ceil(until - now())))))
+    const mine = { fiber, until }
+    sleeper = mine
+    fiber.addObserver(() => {
+      if (sleeper === mine) wake()
+    })
+  }
+
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      closed = true
+      sleeper?.fiber.interruptUnsafe()
+    })
+  )
+
+  return {
+    now,
+    after: (delay, callback) => {
+      const timer: Timer = { run: undefined }
+      timer.run = () => {
+        timer.run = undefined
+        callback()
+      }
+      heap.push(now() + delay, timer)
+      arm()
+      return timer
+    },
+    cancel: (timer) => {
+      if (timer?.run === undefined) return
+      timer.run = undefined
+      if (++cancelled < sweepFrom || cancelled * 2 < heap.size()) return
+      heap.keep(({ run }) => run !== undefined)
+      cancelled = 0
+    }
+  }
+})
