@@ -1,0 +1,148 @@
+/**
+ * A broker inside the process: Requeue's default, and the reference for what an adapter must do.
+ *
+ * When to use: for development and tests, and for work that may be lost with the process: nothing survives it. Messages
+ * are kept without consumers, queues are made on first use and last as long as the broker, and everything runs on
+ * Effect's Clock, so that a `TestClock` governs every delay.
+ */
+import type { Adapter } from "@requeue/core/Adapter"
+import { Broker, type Service } from "@requeue/core/Broker"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Timers from "@requeue/core/Timers"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { Control } from "./Control.ts"
+import * as Admin from "./internal/admin.ts"
+import * as Capabilities from "./internal/capabilities.ts"
+import * as InternalControl from "./internal/control.ts"
+import * as Delays from "./internal/delays.ts"
+import * as Dispatch from "./internal/dispatch.ts"
+import { every } from "./internal/every.ts"
+import * as Publish from "./internal/publish.ts"
+import * as Settle from "./internal/settle.ts"
+import * as Store from "./internal/store.ts"
+import { subscribe } from "./internal/subscribe.ts"
+import { fromUrl, type Options, validate } from "./Options.ts"
+
+/** A broker, and the handle on it from behind the port. */
+export interface Controlled {
+  readonly broker: Service
+  readonly control: Control
+}
+
+/**
+ * A broker with a {@link Control}, for tests: look into its queues, publish as a foreign producer, cut the connection.
+ *
+ * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const { control } = yield* MemoryBroker.makeControlled()
+ *   yield* control.publishRaw("orders", new TextEncoder().encode("{}"))
+ *   return (yield* control.snapshot("orders")).ready.length // => 1
+ * })
+ * ```
+ */
+export const makeControlled = (options: Options = {}): Effect.Effect<Controlled, never, Scope.Scope> => {
+  validate(options)
+  return build(options)
+}
+
+const build = Effect.fnUntraced(function* (options: Options) {
+  const { maxBodySize = Number.POSITIVE_INFINITY, maxMessages = Number.POSITIVE_INFINITY, vices = {} } = options
+  const clock = yield* Clock.Clock
+  const timers = yield* Timers.make
+  const run = Effect.runForkWith(yield* Effect.context())
+  const now = () => clock.currentTimeMillisUnsafe()
+  const capabilities = Capabilities.make(maxBodySize, vices)
+  const delays = Delays.make(capabilities)
+  const store = Store.make(timers, vices.earlyBy ?? 0, (queue) => dispatch.pump(queue))
+  const dispatch = Dispatch.make({
+    timers,
+    run,
+    lease: capabilities.lease,
+    overCountOnLoss: vices.overCountOnLoss === true
+  })
+  const publish = Publish.make({
+    store,
+    pump: dispatch.pump,
+    delays,
+    maxBodySize: capabilities.maxBodySize,
+    maxMessages,
+    loseConfirmation: every(vices.duplicateOnLostConfirmation ?? 0)
+  })
+  const settleFails = every(vices.failSettle?.every ?? 0)
+  const settle = Settle.make({
+    store,
+    dispatch,
+    publish,
+    delays,
+    capabilities,
+    now,
+    fail: () => (settleFails() ? vices.failSettle?.reason : undefined)
+  })
+  const control = InternalControl.make({
+    store,
+    dispatch,
+    publish,
+    headers: capabilities.headers,
+    forgetDelays: vices.forgetDelaysOnRestart === true,
+    now,
+    elapsed: timers.now
+  })
+  yield* Effect.addFinalizer(() => Effect.sync(publish.close))
+  const broker: Service = {
+    capabilities,
+    publish: publish.publish,
+    subscribe: (wanted) => subscribe(wanted, { store, dispatch, settle }),
+    admin: Admin.make(store, publish, capabilities)
+  }
+  return { broker, control }
+})
+
+/**
+ * A broker that lives as long as the scope.
+ *
+ * Defaults: no limits, no vices. Never fails; a publish to a closed broker fails with `ConnectionFailed`.
+ *
+ * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ */
+export const make = (options: Options = {}): Effect.Effect<Service, never, Scope.Scope> =>
+  Effect.map(makeControlled(options), ({ broker }) => broker)
+
+/**
+ * The broker as a Layer.
+ *
+ * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ *
+ * const layer = MemoryBroker.layer({ maxMessages: 10_000 })
+ * ```
+ */
+export const layer = (options: Options = {}): Layer.Layer<Broker> => Layer.effect(Broker, make(options))
+
+/**
+ * Serves `memory:` URLs: `memory:`, or with options `memory:?maxMessages=1000&maxBodySize=1048576`.
+ *
+ * Fails with a `ConfigurationError` whose `field` names the offending parameter.
+ */
+export const adapter: Adapter = {
+  schemes: ["memory"],
+  layer: (url) =>
+    Layer.effect(
+      Broker,
+      Effect.suspend(() => {
+        const options = fromUrl(url)
+        return options instanceof ConfigurationError ? Effect.fail(options) : make(options)
+      })
+    )
+}

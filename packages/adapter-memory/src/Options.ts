@@ -1,0 +1,55 @@
+/** The options of a memory broker, from code or from a URL. */
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import type { Vices } from "./Vices.ts"
+
+export interface Options {
+  /**
+   * Most messages that one queue holds, whether ready, delayed or in flight; a publish waits for room. Dead letters,
+   * retries and releases never wait: they are in the broker already. Default: no limit.
+   */
+  readonly maxMessages?: number | undefined
+  /** The largest body in bytes. Default: no limit but the process's memory. */
+  readonly maxBodySize?: number | undefined
+  /** Imitated defects of real brokers, for tests. Default: none. */
+  readonly vices?: Vices | undefined
+}
+
+const limits = ["maxMessages", "maxBodySize"] as const
+
+/** Limits are whole numbers of at least 1, or `Infinity`. */
+const isLimit = (value: number): boolean =>
+  value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && value >= 1)
+
+/** @throws RangeError when a limit is not a whole number >= 1 or `Infinity` */
+export const validate = (options: Options): void => {
+  for (const name of limits) {
+    const value = options[name]
+    if (value === undefined || isLimit(value)) continue
+    throw new RangeError(`MemoryBroker.make: ${name} must be a whole number >= 1 or Infinity, got ${value}`)
+  }
+}
+
+const refusal = (field: string, detail: string): ConfigurationError =>
+  new ConfigurationError({
+    field,
+    detail,
+    remedy: "Write memory: or, for example, memory:?maxMessages=1000&maxBodySize=1048576",
+    broker: "memory"
+  })
+
+/** Reads the options from a URL's query: `memory:?maxMessages=1000`. */
+export const fromUrl = (url: URL): Options | ConfigurationError => {
+  if (url.host !== "" || !["", "/"].includes(url.pathname)) {
+    return refusal("url", "a memory: URL has no host and no path")
+  }
+  const options: { -readonly [K in (typeof limits)[number]]?: number } = {}
+  for (const [parameter, text] of url.searchParams) {
+    const name = limits.find((known) => known === parameter)
+    if (name === undefined) return refusal(parameter, `unknown parameter; known are ${limits.join(" and ")}`)
+    if (name in options) return refusal(name, "given twice")
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (!isLimit(value)) return refusal(name, `must be a whole number >= 1, got ${JSON.stringify(text)}`)
+    options[name] = value
+  }
+  return options
+}

@@ -1,0 +1,63 @@
+/**
+ * Switches that make the memory broker behave as badly as real brokers do, for tests.
+ *
+ * When to use: to prove that your own code survives what your production broker does to it, without running that broker.
+ * All are off by default; the broker's `capabilities` tell the truth about those that are on.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ *
+ * // Looks like SQS: leases, no delay over 15 minutes, whole seconds.
+ * const layer = MemoryBroker.layer({
+ *   vices: {
+ *     lease: { duration: 30_000, max: 43_200_000 },
+ *     capabilities: { sendDelay: { native: 900_000, beyond: undefined }, delayResolution: 1000 }
+ *   }
+ * })
+ * ```
+ */
+import type { Capabilities, Lease } from "@requeue/core/Capabilities"
+
+/**
+ * Overridden capabilities, and how the broker then behaves:
+ *
+ * | capability | behaviour |
+ * | --- | --- |
+ * | `retryDelay`, `sendDelay` | a delay over `native` fails with `Unsupported` when `beyond` is `undefined`; else it is kept |
+ * | `delayResolution` | delays are rounded up to whole multiples of it |
+ * | `uncountedRelease: false` | a `Release` counts as an attempt |
+ * | `headers: false` | a foreign producer's headers are lost; Requeue's own travel in its envelope |
+ * | `historyOnRetry: false` | a retry leaves the metadata as it was: no history, no new `notBefore` |
+ * | `maxBodySize` | a larger body fails with `BodyTooLarge` |
+ * | `lease` | as {@link Vices.lease} |
+ * | `counts` | a number that the broker cannot tell is `undefined` |
+ * | `peek: false` | `peek` fails with `Unsupported` |
+ *
+ * The others are promises about crashes, order and batches that a weaker claim cannot break: they change what the broker
+ * says, not what it does.
+ */
+export type CapabilityOverrides = Partial<Omit<Capabilities, "broker">>
+
+export interface Vices {
+  /** A `Release` counts as an attempt, as on SQS. Default false. */
+  readonly countReleases?: boolean | undefined
+  /** A lost connection or lease counts one attempt too many, as a crashed broker may. Default false. */
+  readonly overCountOnLoss?: boolean | undefined
+  /**
+   * Delayed messages come so many milliseconds before their time, with `metadata.notBefore` as it was. Default 0.
+   */
+  readonly earlyBy?: number | undefined
+  /** `Control.restart` delivers every delayed message at once, as a restarted nsqd does. Default false. */
+  readonly forgetDelaysOnRestart?: boolean | undefined
+  /** Every so manieth `publish` stores its messages and then fails with `Timeout`. Default 0: never. */
+  readonly duplicateOnLostConfirmation?: number | undefined
+  /**
+   * Every so manieth settlement fails and has no effect. After `ConnectionLost` the delivery is still ours until
+   * `Control.cut` or the end of the subscription; after `LeaseLost` it is back in its queue. Default: never.
+   */
+  readonly failSettle?: { readonly every: number; readonly reason: "ConnectionLost" | "LeaseLost" } | undefined
+  /** Deliveries have a lease, and the message goes back to its queue when it ends. Milliseconds. Default: none. */
+  readonly lease?: Lease | undefined
+  readonly capabilities?: CapabilityOverrides | undefined
+}

@@ -1,0 +1,5 @@
+export * as Control from "./Control.ts"
+export * as MemoryBroker from "./MemoryBroker.ts"
+export * as Options from "./Options.ts"
+export * as Vices from "./Vices.ts"
+export { adapter } from "./MemoryBroker.ts"

@@ -1,0 +1,44 @@
+/** The operators' view of the queues. */
+import type { Admin } from "@requeue/core/Broker"
+import { BrokerError } from "@requeue/core/BrokerError"
+import type { Capabilities } from "@requeue/core/Capabilities"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Effect from "effect/Effect"
+import { view } from "./dispatch.ts"
+import type { Publish } from "./publish.ts"
+import type { Store } from "./store.ts"
+
+export const make = (store: Store, publish: Publish, capabilities: Capabilities): Admin => ({
+  counts: (name) =>
+    Effect.sync(() => {
+      const { delayed, held, ready } = store.queue(name)
+      const told = capabilities.counts
+      return {
+        ready: told.ready ? ready.size() : undefined,
+        inFlight: told.inFlight ? held - ready.size() - delayed.size : undefined,
+        delayed: told.delayed ? delayed.size : undefined
+      }
+    }),
+  peek: (name, limit) =>
+    Effect.suspend(() => {
+      if (!capabilities.peek) {
+        const detail = "the broker cannot show messages without delivering them"
+        return Effect.fail(
+          new BrokerError({ broker: "memory", operation: "peek", queue: name, reason: "Unsupported", detail })
+        )
+      }
+      const seen: Array<Delivery> = []
+      for (const stored of store.queue(name).ready) {
+        if (seen.length >= limit) break
+        seen.push(view(stored, stored.deliveries + 1))
+      }
+      return Effect.succeed(seen)
+    }),
+  purge: (name) =>
+    Effect.sync(() => {
+      const queue = store.queue(name)
+      const removed = store.purge(queue)
+      publish.admit(queue)
+      return removed
+    })
+})

@@ -1,0 +1,25 @@
+/** What the broker claims to honour. Whatever a claim limits reads it from here, so claim and behaviour agree. */
+import type { Capabilities } from "@requeue/core/Capabilities"
+import * as Delay from "@requeue/core/Delay"
+import type { Vices } from "../Vices.ts"
+
+export const make = (maxBodySize: number, vices: Vices): Capabilities => ({
+  broker: "memory",
+  retryDelay: { native: Delay.max, beyond: undefined },
+  sendDelay: { native: Delay.max, beyond: undefined },
+  delayResolution: 1,
+  durableDelays: false,
+  durableMessages: false,
+  uncountedRelease: vices.countReleases !== true,
+  headers: true,
+  historyOnRetry: true,
+  maxBodySize,
+  lease: vices.lease,
+  ordered: true,
+  settleBatch: 1,
+  settleWait: 0,
+  counts: { ready: true, inFlight: true, delayed: true },
+  exactCounts: true,
+  peek: true,
+  ...vices.capabilities
+})

@@ -1,0 +1,63 @@
+/** The control handle over a broker's own parts. */
+import * as Metadata from "@requeue/core/Metadata"
+import * as Effect from "effect/Effect"
+import type { Control } from "../Control.ts"
+import { type Dispatch, view } from "./dispatch.ts"
+import type { Publish } from "./publish.ts"
+import type { Queue, Store } from "./store.ts"
+
+export const make = (env: {
+  readonly store: Store
+  readonly dispatch: Dispatch
+  readonly publish: Publish
+  /** Whether foreign headers are carried. */
+  readonly headers: boolean
+  readonly forgetDelays: boolean
+  /** Wall-clock milliseconds. */
+  readonly now: () => number
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
+}): Control => {
+  const { dispatch, store } = env
+  let foreign = 0
+
+  const reconnect = (queue: Queue, forgetDelays: boolean): void =>
+    dispatch.quietly(queue, () => {
+      const consumers = [...queue.consumers]
+      dispatch.lose(
+        queue,
+        consumers.flatMap(({ loans }) => [...loans.values()])
+      )
+      if (forgetDelays) store.forgetDelays(queue)
+      for (const { options } of consumers) options.onReconnect()
+    })
+
+  const reconnectAll = (forgetDelays: boolean): Effect.Effect<void> =>
+    Effect.sync(() => {
+      for (const queue of store.queues.values()) reconnect(queue, forgetDelays)
+    })
+
+  return {
+    publishRaw: (queue, body, headers = {}) =>
+      Effect.suspend(() => {
+        const metadata = Metadata.make(`foreign-${++foreign}`, env.now())
+        return env.publish.publish([{ queue, body, headers: env.headers ? headers : {}, delay: 0, metadata }])
+      }),
+    cut: reconnectAll(false),
+    restart: reconnectAll(env.forgetDelays),
+    snapshot: (name) =>
+      Effect.sync(() => {
+        const { consumers, delayed, ready } = store.queue(name)
+        return {
+          ready: Array.from(ready, (stored) => view(stored, stored.deliveries + 1)),
+          delayed: [...delayed]
+            .toSorted((a, b) => a.due - b.due)
+            .map((stored) => ({
+              delivery: view(stored, stored.deliveries + 1),
+              dueIn: stored.due - env.elapsed()
+            })),
+          inFlight: [...consumers].flatMap(({ loans }) => Array.from(loans.values(), ({ delivery }) => delivery))
+        }
+      })
+  }
+}

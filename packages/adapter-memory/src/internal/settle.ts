@@ -1,0 +1,118 @@
+/** Carries out settlements. */
+import { BrokerError, type Reason } from "@requeue/core/BrokerError"
+import type { SettleFailure, SettleRequest } from "@requeue/core/Broker"
+import type { Capabilities } from "@requeue/core/Capabilities"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Outgoing from "@requeue/core/Outgoing"
+import type { Settlement } from "@requeue/core/Settlement"
+import type { Delays } from "./delays.ts"
+import type { Dispatch } from "./dispatch.ts"
+import type { Publish } from "./publish.ts"
+import type { Consumer, Loan, Store } from "./store.ts"
+
+export interface Settle {
+  readonly settle: (consumer: Consumer, requests: ReadonlyArray<SettleRequest>) => ReadonlyArray<SettleFailure>
+  readonly extend: (consumer: Consumer, deliveries: ReadonlyArray<Delivery>) => ReadonlyArray<SettleFailure>
+}
+
+const failure = (operation: string, queue: string, reason: Reason, detail: string): BrokerError =>
+  new BrokerError({ broker: "memory", operation, queue, reason, detail })
+
+const notOurs = (operation: string, { queue }: Consumer): BrokerError =>
+  failure(operation, queue.name, "LeaseLost", "the delivery was settled before, lost, or is another subscription's")
+
+export const make = (env: {
+  readonly store: Store
+  readonly dispatch: Dispatch
+  readonly publish: Publish
+  readonly delays: Delays
+  readonly capabilities: Capabilities
+  /** Wall-clock milliseconds. */
+  readonly now: () => number
+  readonly fail: () => "ConnectionLost" | "LeaseLost" | undefined
+}): Settle => {
+  const { capabilities, delays, dispatch, publish, store } = env
+
+  const remove = (loan: Loan): void => {
+    const { queue } = loan.consumer
+    dispatch.end(loan)
+    queue.held--
+    publish.admit(queue)
+  }
+
+  const retry = (loan: Loan, settlement: Extract<Settlement, { _tag: "Retry" }>): BrokerError | undefined => {
+    const {
+      consumer: { queue },
+      delivery,
+      stored
+    } = loan
+    const refusal = delays.refusal("settle", queue.name, settlement.delay)
+    if (refusal !== undefined) return refusal
+    if (capabilities.historyOnRetry) {
+      const { history, notBefore } = Outgoing.retry(delivery, settlement, queue.name, env.now()).metadata
+      stored.metadata = { ...stored.metadata, history, notBefore }
+    }
+    dispatch.end(loan)
+    store.enqueue(queue, stored, delays.round(settlement.delay))
+    return undefined
+  }
+
+  const release = (loan: Loan, delay: number): void => {
+    const {
+      consumer: { queue },
+      stored
+    } = loan
+    dispatch.end(loan)
+    if (capabilities.uncountedRelease) stored.deliveries--
+    if (delay === 0) queue.ready.putBack(stored)
+    else store.enqueue(queue, stored, delay)
+  }
+
+  const one = (loan: Loan, settlement: Settlement): BrokerError | undefined => {
+    const { queue } = loan.consumer
+    const broken = env.fail()
+    if (broken !== undefined) {
+      if (broken === "LeaseLost") dispatch.lose(queue, [loan])
+      return failure("settle", queue.name, broken, "the settlement was made to fail (failSettle)")
+    }
+    switch (settlement._tag) {
+      case "Ack":
+      case "Drop":
+        remove(loan)
+        return undefined
+      case "Retry":
+        return retry(loan, settlement)
+      case "DeadLetter":
+        publish.copy(Outgoing.deadLetter(loan.delivery, settlement, queue.name, env.now()))
+        remove(loan)
+        return undefined
+      case "Release":
+        release(loan, delays.release(settlement.delay))
+        return undefined
+    }
+  }
+
+  return {
+    settle: (consumer, requests) => {
+      const failures: Array<SettleFailure> = []
+      // Nothing is delivered before all are settled, or a released message would come back to the one that released it.
+      dispatch.quietly(consumer.queue, () => {
+        for (const { delivery, settlement } of requests) {
+          const loan = consumer.loans.get(delivery.receipt)
+          const error = loan === undefined ? notOurs("settle", consumer) : one(loan, settlement)
+          if (error !== undefined) failures.push({ delivery, error })
+        }
+      })
+      return failures
+    },
+    extend: (consumer, deliveries) => {
+      const failures: Array<SettleFailure> = []
+      for (const delivery of deliveries) {
+        const loan = consumer.loans.get(delivery.receipt)
+        if (loan === undefined) failures.push({ delivery, error: notOurs("extend", consumer) })
+        else dispatch.extend(loan)
+      }
+      return failures
+    }
+  }
+}

@@ -1,0 +1,126 @@
+/** All that the broker remembers, and how messages move between the places of a queue. Knows no settlements. */
+import type { Delivery } from "@requeue/core/Delivery"
+import type { SubscribeOptions } from "@requeue/core/Broker"
+import type { Headers } from "@requeue/core/Message"
+import type { Metadata } from "@requeue/core/Metadata"
+import type { Timer, Timers } from "@requeue/core/Timers"
+import * as Line from "./line.ts"
+import * as Waiters from "./waiters.ts"
+
+export interface Stored extends Line.Member<Stored> {
+  readonly body: Uint8Array
+  readonly headers: Headers
+  metadata: Metadata
+  /** Deliveries of this copy so far; those of its forerunners stand in the metadata. */
+  deliveries: number
+  /** Monotonic milliseconds; only of a delayed message. */
+  due: number
+  timer: Timer | undefined
+}
+
+/** A message that was handed out and is not settled. */
+export interface Loan {
+  readonly stored: Stored
+  readonly consumer: Consumer
+  readonly delivery: Delivery
+  /** Monotonic milliseconds. */
+  readonly since: number
+  expiry: Timer | undefined
+}
+
+export interface Consumer {
+  readonly options: SubscribeOptions
+  readonly queue: Queue
+  /** By receipt. */
+  readonly loans: Map<unknown, Loan>
+  credit: number
+}
+
+/** A publish that waits for room. */
+export interface Waiter {
+  readonly store: () => void
+  readonly refuse: () => void
+}
+
+export interface Queue {
+  readonly name: string
+  readonly ready: Line.Line<Stored>
+  readonly delayed: Set<Stored>
+  /** Messages in the queue: ready, delayed and in flight. */
+  held: number
+  readonly waiters: Waiters.Waiters<Waiter>
+  readonly consumers: Set<Consumer>
+  /** The consumers with credit left, next one first. */
+  readonly hungry: Set<Consumer>
+  /** Whether deliveries are being made, or pause to let others run. */
+  turn: "idle" | "delivering" | "resting"
+}
+
+export interface Store {
+  readonly queues: ReadonlyMap<string, Queue>
+  /** The queue of this name, made on first use. */
+  readonly queue: (name: string) => Queue
+  /** Puts a message at the tail: now, or when the delay is over. `held` is the caller's. */
+  readonly enqueue: (queue: Queue, stored: Stored, delay: number) => void
+  /** Ends the delays of all these messages, in the order in which they were due. */
+  readonly forgetDelays: (queue: Queue) => void
+  /** Removes what is ready or delayed and answers how many. */
+  readonly purge: (queue: Queue) => number
+}
+
+/** `onReady` is told when delayed messages have joined the ready ones. */
+export const make = (timers: Timers, earlyBy: number, onReady: (queue: Queue) => void): Store => {
+  const queues = new Map<string, Queue>()
+
+  // One `Timers` entry per delayed message costs the same heap entry that a heap of our own would, and cancels in O(1).
+  const delay = (queue: Queue, stored: Stored, millis: number): void => {
+    stored.due = timers.now() + millis
+    queue.delayed.add(stored)
+    stored.timer = timers.after(Math.max(0, millis - earlyBy), () => {
+      queue.delayed.delete(stored)
+      queue.ready.append(stored)
+      onReady(queue)
+    })
+  }
+
+  const takeDelayed = (queue: Queue): ReadonlyArray<Stored> => {
+    const taken = [...queue.delayed]
+    queue.delayed.clear()
+    for (const { timer } of taken) timers.cancel(timer)
+    return taken
+  }
+
+  return {
+    queues,
+    queue: (name) => {
+      const known = queues.get(name)
+      if (known !== undefined) return known
+      const queue: Queue = {
+        name,
+        ready: Line.make(),
+        delayed: new Set(),
+        held: 0,
+        waiters: Waiters.make(),
+        consumers: new Set(),
+        hungry: new Set(),
+        turn: "idle"
+      }
+      queues.set(name, queue)
+      return queue
+    },
+    enqueue: (queue, stored, millis) => {
+      if (millis > 0) delay(queue, stored, millis)
+      else queue.ready.append(stored)
+    },
+    forgetDelays: (queue) => {
+      for (const stored of takeDelayed(queue).toSorted((a, b) => a.due - b.due)) queue.ready.append(stored)
+      onReady(queue)
+    },
+    purge: (queue) => {
+      const removed = takeDelayed(queue).length + queue.ready.size()
+      queue.ready.clear()
+      queue.held -= removed
+      return removed
+    }
+  }
+}

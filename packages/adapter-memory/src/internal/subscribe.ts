@@ -1,0 +1,31 @@
+/** A consumer's stay in a queue, from the opening of its scope to the closing. */
+import type { SubscribeOptions, Subscription } from "@requeue/core/Broker"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Dispatch } from "./dispatch.ts"
+import type { Settle } from "./settle.ts"
+import type { Consumer, Store } from "./store.ts"
+
+export const subscribe = (
+  options: SubscribeOptions,
+  env: { readonly store: Store; readonly dispatch: Dispatch; readonly settle: Settle }
+): Effect.Effect<Subscription, never, Scope.Scope> => {
+  const open = Effect.sync(() => {
+    for (const name of options.deadLetterQueues) env.store.queue(name)
+    const queue = env.store.queue(options.queue)
+    const consumer: Consumer = { options, queue, loans: new Map(), credit: 0 }
+    queue.consumers.add(consumer)
+    return consumer
+  })
+  const close = (consumer: Consumer) =>
+    Effect.sync(() => {
+      env.dispatch.credit(consumer, 0)
+      consumer.queue.consumers.delete(consumer)
+      env.dispatch.lose(consumer.queue, [...consumer.loans.values()])
+    })
+  return Effect.map(Effect.acquireRelease(open, close), (consumer) => ({
+    credit: (limit) => env.dispatch.credit(consumer, limit),
+    settle: (requests) => Effect.sync(() => env.settle.settle(consumer, requests)),
+    extend: (deliveries) => Effect.sync(() => env.settle.extend(consumer, deliveries))
+  }))
+}

@@ -1,0 +1,67 @@
+/** A hand-driven consumer and plain messages, for tests below the core. */
+import type { Service, Subscription } from "@requeue/core/Broker"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Outgoing from "@requeue/core/Outgoing"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import type { Settlement } from "@requeue/core/Settlement"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+export const bytes = (text: string): Uint8Array => encoder.encode(text)
+
+export const text = (delivery: Delivery): string => decoder.decode(delivery.body)
+
+/** Publishes texts to a queue, in order; each is its message's id as well. */
+export const send = (broker: Service, queue: string, texts: ReadonlyArray<string>, delay = 0) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    broker.publish(texts.map((id) => Outgoing.make({ queue, id, body: bytes(id), headers: {}, delay }, now)))
+  )
+
+export interface Probe extends Subscription {
+  /** What has been delivered and not yet been taken with `next`. */
+  readonly inbox: Array<Delivery>
+  readonly next: () => Delivery
+  readonly settleOne: (delivery: Delivery, settlement: Settlement) => ReturnType<Subscription["settle"]>
+  readonly reconnects: () => number
+}
+
+/** Subscribes with a credit and gathers what comes. */
+export const probe = (
+  broker: Service,
+  queue: string,
+  credit = 0,
+  onDelivery: (delivery: Delivery) => void = () => {}
+): Effect.Effect<Probe, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const inbox: Array<Delivery> = []
+    let reconnects = 0
+    const subscription = yield* broker.subscribe({
+      queue,
+      retry: RetryPolicy.make(),
+      deadLetterQueues: [`${queue}.dlq`],
+      maxCredit: 1000,
+      onDelivery: (delivery) => {
+        inbox.push(delivery)
+        onDelivery(delivery)
+      },
+      onReconnect: () => {
+        reconnects++
+      }
+    })
+    subscription.credit(credit)
+    return {
+      ...subscription,
+      inbox,
+      next: () => {
+        const delivery = inbox.shift()
+        if (delivery === undefined) throw new Error("nothing was delivered")
+        return delivery
+      },
+      settleOne: (delivery: Delivery, settlement: Settlement) => subscription.settle([{ delivery, settlement }]),
+      reconnects: () => reconnects
+    }
+  }).pipe(Effect.orDie)
