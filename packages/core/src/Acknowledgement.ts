@@ -17,7 +17,7 @@ export type Call =
   | { readonly _tag: "AckAll" }
   | { readonly _tag: "RetryAll"; readonly delay?: Delay | undefined; readonly backoff?: boolean }
 
-/** How the handler ended for a message. */
+/** How the handler ended. */
 export type Outcome = "success" | "failure"
 
 /** What was decided for a message, and by whom. */
@@ -91,10 +91,10 @@ const isOpen = (verdict: Verdict | undefined): verdict is Retry =>
  */
 export const isFinal = (verdict: Verdict | undefined): verdict is Verdict => verdict !== undefined && !isOpen(verdict)
 
-/** The verdict of every message, once the handler has ended. `outcome` tells how it ended for the message at `index`. */
-export const finalise = (self: Record, outcome: (index: number) => Outcome): ReadonlyArray<Verdict> =>
-  self.verdicts.map((verdict, index) => {
-    if (verdict === undefined) return byOutcome[outcome(index)]
+/** The verdict of every message, once the handler has ended. */
+export const finalise = (self: Record, outcome: Outcome): ReadonlyArray<Verdict> =>
+  self.verdicts.map((verdict) => {
+    if (verdict === undefined) return byOutcome[outcome]
     return isOpen(verdict) ? { ...verdict, delay: self.batchDelay } : verdict
   })
 

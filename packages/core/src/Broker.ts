@@ -39,7 +39,10 @@ export interface SubscribeOptions {
   readonly maxCredit: number
   /** Called once for each delivery. It does not throw and returns at once. */
   readonly onDelivery: (delivery: Delivery) => void
-  /** Called after the connection was lost and made again; unsettled deliveries of the old one are gone. */
+  /**
+   * Called after the connection was lost and made again, before the first delivery of the new one; unsettled deliveries
+   * of the old one are gone.
+   */
   readonly onReconnect: () => void
 }
 

@@ -2,6 +2,7 @@
  * What a broker can honour, as a value on its adapter: read by the core when a consumer is built, by the conformance
  * suite to choose its cases, and by users.
  */
+import * as Delay from "./Delay.ts"
 
 /** How far a delay reaches. */
 export interface DelayReach {
@@ -52,3 +53,11 @@ export interface Capabilities {
   /** Whether looking at messages leaves them and their attempts untouched. */
   readonly peek: boolean
 }
+
+/** The longest delay of a retry that the broker honours, natively or otherwise. */
+export const longestRetry = ({ retryDelay }: Capabilities): Delay.Delay =>
+  retryDelay.beyond === undefined ? Math.min(retryDelay.native, Delay.max) : Delay.max
+
+/** The longest delay of a send that the broker honours, natively or otherwise. */
+export const longestSend = ({ sendDelay }: Capabilities): Delay.Delay =>
+  sendDelay.beyond === undefined ? Math.min(sendDelay.native, Delay.max) : Delay.max

@@ -25,9 +25,12 @@ export const max: Delay = 24 * 60 * 60 * 1000
 export class InvalidDelay extends Data.TaggedError("InvalidDelay")<{
   readonly field: string
   readonly got: unknown
+  /** The longest delay possible, in milliseconds, when the broker cannot honour 24 hours. */
+  readonly limit?: Delay
 }> {
   override get message() {
-    return `${this.field}: a delay is a duration from 0 to 24 hours (a number counts milliseconds), got ${show(this.got)}`
+    const limit = format(this.limit ?? max)
+    return `${this.field}: a delay is a duration from 0 to ${limit} (a number counts milliseconds), got ${show(this.got)}`
   }
 }
 

@@ -64,6 +64,9 @@ export const header = "requeue"
 /** The longest encoded form, in UTF-8 bytes. */
 export const budget = 2048
 
+/** The longest message id, in characters. */
+export const idLimit = 200
+
 /** The longest error text that is kept, in characters. */
 export const errorLimit = 256
 

@@ -173,7 +173,9 @@ export interface Facts {
   readonly age: number
   /** The delay of an explicit `retry` or `retryAll`. */
   readonly delay: Delay.Delay | undefined
-  /** The failure; `undefined` for an explicit `retry` by a handler that did not fail. */
+  /** True when the handler asked for the retry itself; then the failure's classification does not matter. */
+  readonly asked: boolean
+  /** How the handler failed, if it did. */
   readonly failure: Failure | undefined
   /** The consumer's `retryDelay`. */
   readonly defaultDelay: Delay.Delay | undefined
@@ -202,9 +204,9 @@ const explicit: ErrorSummary = { name: "Retry", message: "the handler asked for 
  * the explicit one, the failure's `retryAfter`, the backoff's, the consumer's, 0; the limit of age.
  */
 export const decide = (policy: RetryPolicy, facts: Facts): Settlement.Settlement => {
-  const { attempts, failure, queue } = facts
+  const { asked, attempts, failure, queue } = facts
   const error = failure?.summary ?? explicit
-  const classification = failure === undefined ? "retry" : classify(policy, failure)
+  const classification = asked || failure === undefined ? "retry" : classify(policy, failure)
   if (classification === "drop") return Settlement.Drop("dropped", policy.deadLetter.redact?.(error) ?? error)
   if (classification === "dead-letter") return giveUp(policy, queue, "permanent", error)
   if (attempts >= policy.maxAttempts) return giveUp(policy, queue, "retries-exhausted", error)

@@ -1,0 +1,182 @@
+/** Puts an engine on a broker: checks what is asked, subscribes, and takes it down again in order. */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Scope from "effect/Scope"
+import type { BatchPolicy } from "../BatchPolicy.ts"
+import { Broker } from "../Broker.ts"
+import { ConfigurationError } from "../ConfigurationError.ts"
+import type { Consumer, DrainReport, Options, StartError, Stats } from "../Consumer.ts"
+import * as ConsumerBackoff from "../ConsumerBackoff.ts"
+import type { DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
+import * as Delay from "../Delay.ts"
+import * as Feasibility from "../Feasibility.ts"
+import type { QueueDefinition } from "../QueueDefinition.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
+import * as Timers from "../Timers.ts"
+import type { Environment } from "./dispatch.ts"
+import * as Engine from "./engine.ts"
+import * as Reporter from "./reporter.ts"
+
+export interface Settings {
+  readonly queue: QueueDefinition<any>
+  readonly options: Options
+  readonly batch: BatchPolicy
+  readonly single: boolean
+  readonly ahead: number
+  readonly maxConcurrency: number
+  readonly runner: (environment: Environment) => Engine.Runner
+}
+
+export interface Assembled {
+  readonly engine: Engine.Engine
+  readonly consumer: Consumer
+}
+
+/** Settlements of interrupted handlers get so long, in milliseconds, before the connection is closed. */
+const settleGrace = 5000
+
+const defaultHandlerTimeout = 10 * 60_000
+
+export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError, Broker | Scope.Scope | R> =>
+  Effect.gen(function* () {
+    const { options, queue } = settings
+    const broker = yield* Broker
+    const clock = yield* Clock.Clock
+    const random = yield* Random.Random
+    const context = yield* Effect.context<R>()
+    const fork = Effect.runForkWith(context) as Environment["fork"]
+    const wish = wishOf(options)
+    yield* verify(wish, broker.capabilities, queue.name)
+
+    const scope = yield* Scope.make()
+    const timers = yield* Scope.provide(Timers.make, scope)
+    const stopped = Deferred.makeUnsafe<void, DeadLetterBudgetExhausted>()
+    let state: Stats["state"] = "running"
+    let fatal: DeadLetterBudgetExhausted | undefined
+    let interrupted = 0
+
+    const engine = Engine.make({
+      queue: queue.name,
+      codec: queue.codec,
+      retry: wish.retry,
+      retryDelay: wish.retryDelay,
+      batch: settings.batch,
+      single: settings.single,
+      ahead: settings.ahead,
+      backoff: options.consumerBackoff ?? ConsumerBackoff.off,
+      budget: options.deadLetterBudget,
+      capabilities: broker.capabilities,
+      runner: settings.runner({ fork, timers, timeout: wish.handlerTimeout }),
+      timers,
+      fork,
+      yieldThen: (resume) => fork(Effect.yieldNow).addObserver(resume),
+      random: () => random.nextDoubleUnsafe(),
+      wallClock: () => clock.currentTimeMillisUnsafe(),
+      reporter: Reporter.make(queue.name, options.onEvent, (message, annotations) => {
+        fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
+      }),
+      onFatal: (error) => {
+        fatal = error
+        fork(Effect.andThen(Effect.logError(error.message), drain()))
+      }
+    })
+
+    const subscription = yield* broker
+      .subscribe({
+        queue: queue.name,
+        retry: wish.retry,
+        deadLetterQueues: RetryPolicy.deadLetterQueues(wish.retry, queue.name),
+        maxCredit: settings.batch.maxBatchSize * (settings.maxConcurrency + settings.ahead),
+        ...engine.handlers
+      })
+      .pipe(
+        Scope.provide(scope),
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+    engine.start(subscription)
+
+    const idle = Effect.callback<void>((resume) => engine.whenIdle(() => resume(Effect.void)))
+    const waitIdle = (millis: number) =>
+      Effect.map(Effect.timeoutOption(idle, Duration.millis(millis)), Option.isSome)
+
+    const close = yield* Effect.cached(
+      Effect.suspend(() => {
+        state = "stopped"
+        const exit = fatal === undefined ? Exit.void : Exit.fail(fatal)
+        return Effect.andThen(
+          Scope.close(scope, Exit.void),
+          Effect.sync(() => Deferred.doneUnsafe(stopped, exit))
+        )
+      })
+    )
+
+    const drain = (timeout: Delay.Input = options.drainTimeout ?? 30_000): Effect.Effect<DrainReport> =>
+      Effect.gen(function* () {
+        const deadline = Delay.constrain("Consumer.drain: timeout", timeout, 0, Delay.max)
+        const begun = timers.now()
+        if (state === "running") state = "draining"
+        engine.stopIntake()
+        const complete = yield* waitIdle(deadline)
+        if (!complete) {
+          interrupted += engine.interrupt()
+          yield* waitIdle(settleGrace)
+        }
+        yield* close
+        return { complete: interrupted === 0, interrupted, elapsed: timers.now() - begun }
+      })
+    yield* Effect.addFinalizer(() => drain())
+
+    yield* Effect.annotateLogs(Effect.logInfo("consuming"), {
+      queue: queue.name,
+      broker: broker.capabilities.broker,
+      retry: RetryPolicy.describe(wish.retry, wish.retryDelay).text
+    })
+
+    const stats = (): Stats => {
+      const { buffered, inProgress, level } = engine.stats()
+      return { buffered, inProgress, backoffLevel: level, state }
+    }
+    return { engine, consumer: { queue: queue.name, stats, drain, done: Deferred.await(stopped) } }
+  })
+
+const wishOf = (options: Options) => ({
+  retry: options.retry ?? RetryPolicy.make(),
+  retryDelay:
+    options.retryDelay === undefined
+      ? undefined
+      : Delay.constrain("Consumer.start: retryDelay", options.retryDelay, 0, Delay.max),
+  handlerTimeout:
+    options.handlerTimeout === "unlimited"
+      ? Number.POSITIVE_INFINITY
+      : Delay.constrain(
+          "Consumer.start: handlerTimeout",
+          options.handlerTimeout ?? defaultHandlerTimeout,
+          1,
+          12 * 60 * 60_000
+        ),
+  onLimit: options.onLimit ?? "fail"
+})
+
+const verify = (
+  wish: ReturnType<typeof wishOf>,
+  capabilities: Broker["Service"]["capabilities"],
+  queue: string
+): Effect.Effect<void, ConfigurationError> => {
+  if (RetryPolicy.deadLetterQueues(wish.retry, queue).includes(queue)) {
+    return Effect.fail(
+      new ConfigurationError({
+        field: "retry.deadLetter",
+        queue,
+        detail: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
+        remedy: `Name another queue, or none for ${queue}.dlq`
+      })
+    )
+  }
+  const refusal = Feasibility.refusal(Feasibility.check(wish, capabilities), capabilities, queue)
+  return refusal === undefined ? Effect.void : Effect.fail(refusal)
+}

@@ -1,0 +1,47 @@
+/** A running consumer backoff: the pure machine, its timer, and the credit that it allows at the moment. */
+import * as ConsumerBackoff from "../ConsumerBackoff.ts"
+import type { Timers } from "../Timers.ts"
+
+export interface Gate {
+  /** Messages that may be in progress: 0, 1, or as many as the consumer likes. */
+  readonly allowance: () => number
+  /** True while a probe may start, or when the gate is wide open. */
+  readonly mayStart: () => boolean
+  readonly level: () => number
+  readonly signal: (event: ConsumerBackoff.Event) => void
+  readonly close: () => void
+}
+
+export const make = (
+  policy: ConsumerBackoff.ConsumerBackoff,
+  env: {
+    readonly timers: Timers
+    readonly random: () => number
+    readonly onChange: () => void
+    readonly onTransition: (before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
+  }
+): Gate => {
+  let state = ConsumerBackoff.initial
+  let allowance = Number.POSITIVE_INFINITY
+  let timer: ReturnType<Timers["after"]> | undefined
+
+  const signal = (event: ConsumerBackoff.Event): void => {
+    const before = state
+    const [after, commands] = ConsumerBackoff.step(policy, before, event, env.random())
+    state = after
+    for (const command of commands) {
+      if (command._tag === "Wait") timer = env.timers.after(command.millis, () => signal({ _tag: "Elapsed" }))
+      else allowance = { none: 0, one: 1, full: Number.POSITIVE_INFINITY }[command.amount]
+    }
+    if (before.mode._tag !== after.mode._tag) env.onTransition(before, after)
+    if (commands.length > 0) env.onChange()
+  }
+
+  return {
+    allowance: () => allowance,
+    mayStart: () => state.mode._tag === "Running" || (state.mode._tag === "Probing" && state.mode.probe === undefined),
+    level: () => state.level,
+    signal,
+    close: () => env.timers.cancel(timer)
+  }
+}

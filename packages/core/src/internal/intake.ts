@@ -1,0 +1,54 @@
+/** What happens to a delivery before any handler sees it: a pure decision, and the decoding of its body. */
+import type { Codec } from "../Codec.ts"
+import type { Delivery } from "../Delivery.ts"
+import { summarize } from "../Failure.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
+import * as Settlement from "../Settlement.ts"
+
+/**
+ * The settlement of a delivery that no handler may see; `undefined` for all others.
+ *
+ * `acked` tells whether this process has handled the message already and only the broker does not know. `now` is in
+ * milliseconds since the epoch.
+ */
+export const turnAway = (
+  delivery: Delivery,
+  context: {
+    readonly policy: RetryPolicy.RetryPolicy
+    readonly queue: string
+    readonly acked: boolean
+    readonly now: number
+  }
+): Settlement.Settlement | undefined => {
+  const { attempts, metadata } = delivery
+  if (context.acked) return Settlement.Ack
+  if (metadata.notBefore > context.now) return Settlement.Release(Math.ceil(metadata.notBefore - context.now))
+  if (attempts > context.policy.maxAttempts) {
+    // Earlier deliveries never came to a verdict: they crashed their process, or the broker over-counts.
+    return RetryPolicy.giveUp(context.policy, context.queue, "retries-exhausted", {
+      name: "AttemptsExceeded",
+      message: `delivered ${attempts} times, ${context.policy.maxAttempts} allowed`
+    })
+  }
+  return undefined
+}
+
+/** Decodes the body; at once when the codec is synchronous. */
+export const decode = (
+  codec: Codec<any>,
+  delivery: Delivery,
+  on: { readonly decoded: (body: unknown) => void; readonly undecodable: (error: unknown) => void }
+): void => {
+  let body: unknown
+  try {
+    body = codec.decode(delivery.body, delivery.headers)
+  } catch (error) {
+    return on.undecodable(error)
+  }
+  if (body instanceof Promise) body.then(on.decoded, on.undecodable)
+  else on.decoded(body)
+}
+
+/** Where an undecodable body goes: no retry makes it decodable. */
+export const undecodable = (policy: RetryPolicy.RetryPolicy, queue: string, error: unknown): Settlement.Settlement =>
+  RetryPolicy.giveUp(policy, queue, "undecodable", summarize(error))

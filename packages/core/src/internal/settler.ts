@@ -1,0 +1,96 @@
+/**
+ * Hands settlements to the broker: once per delivery, gathered where the broker settles in batches, and never while a
+ * lease extension of the same delivery is under way.
+ */
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import type { BrokerError } from "../BrokerError.ts"
+import type { SettleFailure, Subscription } from "../Broker.ts"
+import type { Settlement } from "../Settlement.ts"
+import type { Timers } from "../Timers.ts"
+import type { Item } from "./item.ts"
+
+export interface Settler {
+  readonly settle: (item: Item, settlement: Settlement) => void
+  /** Hands over what has gathered. */
+  readonly flush: () => void
+  /** Extends the leases of every item that is not being settled. */
+  readonly extend: (items: Iterable<Item>) => void
+  /** True when nothing is under way. */
+  readonly isIdle: () => boolean
+}
+
+interface Request {
+  readonly item: Item
+  readonly settlement: Settlement
+}
+
+export const make = (env: {
+  readonly subscription: Subscription
+  readonly fork: (effect: Effect.Effect<unknown, unknown>) => Fiber.Fiber<unknown, unknown>
+  readonly timers: Timers
+  readonly batch: number
+  readonly wait: number
+  readonly onSettled: (item: Item, settlement: Settlement) => void
+  readonly onFailed: (item: Item, settlement: Settlement, error: BrokerError) => void
+  readonly onLeaseLost: (item: Item, error: BrokerError) => void
+}): Settler => {
+  let pending: Array<Request> = []
+  let extending = false
+  let underWay = 0
+  let timer: ReturnType<Timers["after"]> | undefined
+
+  const call = <A>(effect: Effect.Effect<A>, done: (result: A | undefined) => void): void => {
+    env.fork(effect).addObserver((exit) => done(Exit.isSuccess(exit) ? (exit.value as A) : undefined))
+  }
+
+  const flush = (): void => {
+    env.timers.cancel(timer)
+    timer = undefined
+    if (extending || pending.length === 0) return
+    const requests = pending
+    pending = []
+    underWay++
+    const native = requests.map(({ item, settlement }) => ({ delivery: item.delivery, settlement }))
+    call(env.subscription.settle(native), (failures) => {
+      underWay--
+      // An interrupted settle was cut off by the consumer's own end: the broker brings the deliveries back.
+      if (failures !== undefined) report(requests, failures)
+    })
+  }
+
+  const report = (requests: ReadonlyArray<Request>, failures: ReadonlyArray<SettleFailure>): void => {
+    if (failures.length === 0) return requests.forEach(({ item, settlement }) => env.onSettled(item, settlement))
+    const failed = new Map(failures.map(({ delivery, error }) => [delivery, error]))
+    for (const { item, settlement } of requests) {
+      const error = failed.get(item.delivery)
+      if (error === undefined) env.onSettled(item, settlement)
+      else env.onFailed(item, settlement, error)
+    }
+  }
+
+  return {
+    settle: (item, settlement) => {
+      item.settling = true
+      pending.push({ item, settlement })
+      if (pending.length >= env.batch && env.batch > 1) flush()
+      else if (env.wait > 0) timer ??= env.timers.after(env.wait, flush)
+    },
+    flush,
+    extend: (items) => {
+      const unsettled = new Map([...items].filter(({ settling }) => !settling).map((item) => [item.delivery, item]))
+      if (extending || unsettled.size === 0) return
+      extending = true
+      call(env.subscription.extend([...unsettled.keys()]), (failures = []) => {
+        extending = false
+        for (const { delivery, error } of failures) {
+          const item = unsettled.get(delivery)
+          if (item !== undefined) env.onLeaseLost(item, error)
+        }
+        flush()
+      })
+    },
+    isIdle: () => pending.length === 0 && underWay === 0 && !extending
+  }
+}

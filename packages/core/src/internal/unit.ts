@@ -1,0 +1,72 @@
+/**
+ * Messages that one handler run answers for: a whole batch, or a single message. Holds the record of the handler's
+ * calls, lets go of what is final at once, and says what is left when the handler has ended.
+ */
+import * as Acknowledgement from "../Acknowledgement.ts"
+import type { Delay } from "../Delay.ts"
+import type { Batch, Received } from "../Handler.ts"
+import { type Item, ReceivedItem, toBatch } from "./item.ts"
+
+export interface Unit {
+  readonly items: ReadonlyArray<Item>
+  /** The messages without a verdict, for the next handler run. */
+  readonly view: () => Batch<unknown>
+  readonly hasUndecided: () => boolean
+  /** No call is heard any more; answers the verdict of every message that was not let go of before. */
+  readonly close: (outcome: Acknowledgement.Outcome) => ReadonlyArray<readonly [Item, Acknowledgement.Verdict]>
+  /** No call is heard any more; answers what was still undecided, and the verdicts of what was decided. */
+  readonly abandon: () => {
+    readonly undecided: ReadonlyArray<Item>
+    readonly decided: ReadonlyArray<readonly [Item, Acknowledgement.Verdict]>
+  }
+}
+
+export const make = (
+  queue: string,
+  items: ReadonlyArray<Item>,
+  longest: Delay,
+  on: {
+    /** A verdict that nothing can change any more, while the handler still runs. */
+    readonly final: (item: Item, verdict: Acknowledgement.Verdict) => void
+    readonly ignored: (item: Item | undefined, call: Acknowledgement.Call) => void
+  }
+): Unit => {
+  let record = Acknowledgement.make(items.length)
+  let closed = false
+  const gone = new Set<number>()
+
+  const hear = (call: Acknowledgement.Call): void => {
+    const before = record
+    const after = closed ? before : Acknowledgement.record(before, call)
+    if (after === before) return on.ignored("index" in call ? items[call.index] : undefined, call)
+    record = after
+    for (let index = 0; index < items.length; index++) {
+      const verdict = after.verdicts[index]
+      if (verdict === before.verdicts[index] || gone.has(index) || !Acknowledgement.isFinal(verdict)) continue
+      gone.add(index)
+      on.final(items[index]!, verdict)
+    }
+  }
+
+  const messages: ReadonlyArray<Received<unknown>> = items.map((item, index) => new ReceivedItem(item, index, hear, longest))
+
+  const close: Unit["close"] = (outcome) => {
+    closed = true
+    const verdicts = Acknowledgement.finalise(record, outcome)
+    return verdicts.flatMap((verdict, index) => (gone.has(index) ? [] : [[items[index]!, verdict] as const]))
+  }
+
+  return {
+    items,
+    view: () => toBatch(queue, messages.filter((_, index) => record.verdicts[index] === undefined), hear, longest),
+    hasUndecided: () => record.verdicts.includes(undefined),
+    close,
+    abandon: () => {
+      const without = new Set(items.filter((_, index) => record.verdicts[index] === undefined))
+      return {
+        undecided: [...without],
+        decided: close("failure").filter(([item]) => !without.has(item))
+      }
+    }
+  }
+}
