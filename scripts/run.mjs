@@ -1,0 +1,39 @@
+/**
+ * `node scripts/run.mjs <command>` runs a command with the workspace's tools on the PATH, Node 24 among them. Any Node
+ * that runs npm will do to start it. A fresh clone is installed first, which is said in one line; when the lockfile
+ * changes later, `pnpm exec` installs that by itself.
+ */
+import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { packageManager, root } from "./workspace.mjs"
+
+const pnpm = (args, options) =>
+  spawnSync("npx", ["-y", packageManager, ...args], {
+    cwd: root,
+    encoding: "utf8",
+    env: { ...process.env, TURBO_TELEMETRY_DISABLED: "1" },
+    shell: process.platform === "win32",
+    ...options
+  })
+
+/** Runs a command; the result is that of `spawnSync`. */
+export const run = (command, options) => {
+  if (!existsSync(join(root, "node_modules", ".modules.yaml"))) {
+    console.error(`Setting up: Node 24, ${packageManager} and the locked packages, from the npm registry (once) ...`)
+    const install = pnpm(["install"])
+    if (install.status !== 0) return install
+  }
+  return pnpm(["exec", ...command], options)
+}
+
+/** Prints what a run that failed had to say. */
+export const explain = ({ stdout, stderr, error }) => {
+  for (const text of [stdout, stderr, error?.message]) if (text) console.error(text.trim())
+}
+
+if (process.argv[1].endsWith("run.mjs")) {
+  const result = run(process.argv.slice(2), { stdio: "inherit" })
+  if (result.status !== 0) explain(result)
+  process.exitCode = result.status ?? 1
+}
