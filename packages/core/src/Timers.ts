@@ -52,7 +52,10 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
   const arm = (): void => {
     const until = heap.peekKey()
     if (closed || until === undefined || (sleeper !== undefined && sleeper.until <= until)) return
-    sleeper?.fiber.interruptUnsafe()
+    const outdated = sleeper
+    // Forgotten before it is interrupted: its observer runs inside the interruption, and would arm a second sleeper.
+    sleeper = undefined
+    outdated?.fiber.interruptUnsafe()
     const fiber = run(clock.sleep(Duration.millis(Math.max(1, Math.ceil(until - now())))))
     const mine = { fiber, until }
     sleeper = mine
