@@ -9,10 +9,11 @@ import { posix as path } from "node:path"
 /** Lowest first: a module imports modules of its own level and of the levels before it. `x/**` is a folder. */
 const levels = {
   facts:
-    "Message Delay Backoff Jitter Settlement Capabilities Delivery BrokerError Metadata Failure DeadLetter Codec Alarm",
-  policies: "RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff Feasibility QueueDefinition",
+    "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure DeadLetter Codec SchemaCodec " +
+    "Alarm Handler BrokerError ConfigurationError EncodeError",
+  policies: "RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget Feasibility QueueDefinition",
   port: "Broker Adapter",
-  composition: "Consumer Producer Puller DeadLetters Event internal/**",
+  composition: "Consumer Producer Puller DeadLetters Event Timers internal/**",
   faces: "Requeue promise cloudflare cloudflare/** index"
 }
 

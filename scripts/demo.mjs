@@ -1,6 +1,7 @@
 /**
  * Builds what the example needs, quietly, then runs it on the workspace's Node with the given arguments. The example
- * owns the terminal; every signal reaches it once, and its exit code is this process's.
+ * owns the terminal; every signal reaches it once, and its exit code is this process's. The npm script starts with
+ * `exec` because npm signals the shell, which would not pass a signal on.
  */
 import { spawn } from "node:child_process"
 import { join } from "node:path"
