@@ -5,9 +5,9 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { MemoryBroker } from "../src/index.ts"
-import { bytes, probe, send, text } from "./harness.ts"
+import { bytes, probe, reasons, send, text } from "./harness.ts"
 
-const error = { name: "Boom", message: "no" }
+const boom = { name: "Boom", message: "no" }
 
 describe("delivery", () => {
   it.effect("keeps messages without a consumer and delivers them in order", () =>
@@ -94,7 +94,7 @@ describe("settlement", () => {
       const broker = yield* MemoryBroker.make()
       const consumer = yield* probe(broker, "q", 1)
       yield* send(broker, "q", ["a", "b"])
-      yield* consumer.settleOne(consumer.next(), Settlement.Retry(0, error))
+      yield* consumer.settleOne(consumer.next(), Settlement.Retry(0, boom))
       yield* consumer.settleOne(consumer.next(), Settlement.Ack)
       const again = consumer.next()
       assert.strictEqual(text(again), "a")
@@ -142,8 +142,8 @@ describe("settlement", () => {
       const broker = yield* MemoryBroker.make()
       const consumer = yield* probe(broker, "q", 2)
       yield* send(broker, "q", ["a", "b"])
-      yield* consumer.settleOne(consumer.next(), Settlement.DeadLetter("permanent", "q.dlq", error))
-      yield* consumer.settleOne(consumer.next(), Settlement.Drop("dropped", error))
+      yield* consumer.settleOne(consumer.next(), Settlement.DeadLetter("permanent", "q.dlq", boom))
+      yield* consumer.settleOne(consumer.next(), Settlement.Drop("dropped", boom))
       assert.deepStrictEqual(yield* broker.admin.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
       const [letter, ...others] = yield* broker.admin.peek("q.dlq", 10)
       assert.deepStrictEqual(others, [])
@@ -154,7 +154,7 @@ describe("settlement", () => {
         attempts: 1,
         reason: "permanent",
         at: 0,
-        error
+        error: boom
       })
     })
   )
@@ -167,25 +167,16 @@ describe("settlement", () => {
       yield* send(broker, "q", ["a", "b"])
       const delivery = one.next()
       const foreign = yield* two.settleOne(delivery, Settlement.Ack)
-      assert.deepStrictEqual(
-        foreign.map(({ error }) => error.reason),
-        ["LeaseLost"]
-      )
+      assert.deepStrictEqual(reasons(foreign), ["LeaseLost"])
       assert.deepStrictEqual(yield* one.settleOne(delivery, Settlement.Ack), [])
       const twice = yield* one.settle([
         { delivery, settlement: Settlement.Retry(0) },
         { delivery: { ...delivery, receipt: "made up" }, settlement: Settlement.Ack }
       ])
-      assert.deepStrictEqual(
-        twice.map(({ error }) => error.reason),
-        ["LeaseLost", "LeaseLost"]
-      )
+      assert.deepStrictEqual(reasons(twice), ["LeaseLost", "LeaseLost"])
       assert.strictEqual(twice[0]!.delivery, delivery)
       assert.deepStrictEqual(yield* broker.admin.counts("q"), { ready: 0, inFlight: 1, delayed: 0 })
-      assert.deepStrictEqual(
-        (yield* one.extend([delivery])).map(({ error }) => error.reason),
-        ["LeaseLost"]
-      )
+      assert.deepStrictEqual(reasons(yield* one.extend([delivery])), ["LeaseLost"])
     })
   )
 
@@ -197,10 +188,7 @@ describe("settlement", () => {
       yield* send(broker, "q", ["a", "b", "c"])
       yield* Scope.close(scope, Exit.void)
       const late = yield* lost.settleOne(lost.next(), Settlement.Ack)
-      assert.deepStrictEqual(
-        late.map(({ error }) => error.reason),
-        ["LeaseLost"]
-      )
+      assert.deepStrictEqual(reasons(late), ["LeaseLost"])
       lost.credit(5)
       const consumer = yield* probe(broker, "q", 10)
       assert.deepStrictEqual(
@@ -224,7 +212,7 @@ describe("admin", () => {
       const seen = yield* broker.admin.peek("q", 2)
       assert.deepStrictEqual(yield* broker.admin.peek("q", 2), seen)
       const consumer = yield* probe(broker, "q", 2)
-      const strip = ({ receipt: _, ...rest }: (typeof seen)[number]) => rest
+      const strip = (delivery: (typeof seen)[number]) => ({ ...delivery, receipt: undefined })
       assert.deepStrictEqual(consumer.inbox.map(strip), seen.map(strip))
       const { delayed, inFlight, ready } = yield* control.snapshot("q")
       assert.deepStrictEqual(ready.map(text), ["c"])
@@ -284,10 +272,7 @@ describe("control", () => {
         ]
       )
       const failures = yield* consumer.settleOne(stale[0]!, Settlement.Ack)
-      assert.deepStrictEqual(
-        failures.map(({ error }) => error.reason),
-        ["LeaseLost"]
-      )
+      assert.deepStrictEqual(reasons(failures), ["LeaseLost"])
       assert.deepStrictEqual(yield* broker.admin.counts("q"), { ready: 1, inFlight: 2, delayed: 0 })
     })
   )

@@ -1,5 +1,5 @@
 /** A hand-driven consumer and plain messages, for tests below the core. */
-import type { Service, Subscription } from "@requeue/core/Broker"
+import type { Service, SettleFailure, Subscription } from "@requeue/core/Broker"
 import type { Delivery } from "@requeue/core/Delivery"
 import * as Outgoing from "@requeue/core/Outgoing"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
@@ -14,6 +14,9 @@ const decoder = new TextDecoder()
 export const bytes = (text: string): Uint8Array => encoder.encode(text)
 
 export const text = (delivery: Delivery): string => decoder.decode(delivery.body)
+
+export const reasons = (failures: ReadonlyArray<SettleFailure>): ReadonlyArray<string> =>
+  failures.map(({ error }) => error.reason)
 
 /** Publishes texts to a queue, in order; each is its message's id as well. */
 export const send = (broker: Service, queue: string, texts: ReadonlyArray<string>, delay = 0) =>

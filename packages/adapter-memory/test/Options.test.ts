@@ -1,0 +1,55 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Broker } from "@requeue/core/Broker"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Effect from "effect/Effect"
+import { adapter, MemoryBroker } from "../src/index.ts"
+import { send } from "./harness.ts"
+
+const open = (url: string) => Broker.pipe(Effect.provide(adapter.layer(new URL(url))))
+
+describe("adapter", () => {
+  it("serves memory:", () => assert.deepStrictEqual(adapter.schemes, ["memory"]))
+
+  it.effect.each(["memory:", "memory://", "memory:?maxMessages=10&maxBodySize=5"])("opens %s", (url) =>
+    Effect.map(open(url), ({ capabilities }) => assert.strictEqual(capabilities.broker, "memory"))
+  )
+
+  it.effect("takes limits from the query", () =>
+    Effect.gen(function* () {
+      const broker = yield* open("memory:?maxBodySize=5")
+      assert.strictEqual(broker.capabilities.maxBodySize, 5)
+    })
+  )
+
+  it.effect.each([
+    ["memory:?maxMessages=0", "maxMessages"],
+    ["memory:?maxMessages=1.5", "maxMessages"],
+    ["memory:?maxMessages=", "maxMessages"],
+    ["memory:?maxMessages=1&maxMessages=2", "maxMessages"],
+    ["memory:?maxBodySize=-1", "maxBodySize"],
+    ["memory:?maxBodySize=99999999999999999999", "maxBodySize"],
+    ["memory:?max=1", "max"],
+    ["memory:maxMessages=1", "url"],
+    ["memory://localhost", "url"]
+  ] as const)("refuses %s", ([url, field]) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(open(url))
+      assert.instanceOf(error, ConfigurationError)
+      assert.strictEqual(error.field, field)
+    })
+  )
+})
+
+describe("make", () => {
+  it.each([0, -1, 1.5, Number.NaN])("refuses %d messages at once", (maxMessages) =>
+    assert.throws(() => MemoryBroker.make({ maxMessages }), RangeError, "MemoryBroker.make: maxMessages")
+  )
+
+  it.effect("is a layer as well", () =>
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      yield* send(broker, "q", ["a"])
+      assert.strictEqual((yield* broker.admin.counts("q")).ready, 1)
+    }).pipe(Effect.provide(MemoryBroker.layer()))
+  )
+})
