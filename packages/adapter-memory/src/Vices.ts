@@ -50,10 +50,10 @@ export interface Vices {
   readonly earlyBy?: number | undefined
   /** `Control.restart` delivers every delayed message at once, as a restarted nsqd does. Default false. */
   readonly forgetDelaysOnRestart?: boolean | undefined
-  /** Every so manieth `publish` stores its messages and then fails with `Timeout`. Default 0: never. */
+  /** Every nth call of `publish` stores its messages and then fails with `Timeout`. Default 0: never. */
   readonly duplicateOnLostConfirmation?: number | undefined
   /**
-   * Every so manieth settlement fails and has no effect. After `ConnectionLost` the delivery is still ours until
+   * Of all settlements, each `every`th fails and has no effect. After `ConnectionLost` the delivery is still ours until
    * `Control.cut` or the end of the subscription; after `LeaseLost` it is back in its queue. Default: never.
    */
   readonly failSettle?: { readonly every: number; readonly reason: "ConnectionLost" | "LeaseLost" } | undefined

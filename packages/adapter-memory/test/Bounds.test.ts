@@ -49,6 +49,24 @@ describe("maxMessages", () => {
     })
   )
 
+  it.effect("nobody overtakes those who wait, not even a consumer that is being delivered to", () =>
+    Effect.gen(function* () {
+      const broker = yield* MemoryBroker.make({ maxMessages: 2 })
+      yield* send(broker, "q", ["a", "b"], 1000)
+      const waiting = yield* fork(send(broker, "q", ["c"]))
+      const later = yield* fork(send(broker, "q", ["d"]))
+      const consumer = yield* probe(broker, "q", 5, (delivery) => {
+        if (text(delivery) === "c") Effect.runFork(send(broker, "q", ["pushy"]))
+      })
+      assert.strictEqual(yield* broker.admin.purge("q"), 2)
+      yield* Fiber.join(waiting)
+      yield* Fiber.join(later)
+      assert.deepStrictEqual(consumer.inbox.map(text), ["c", "d"])
+      yield* consumer.settleOne(consumer.inbox[0]!, Settlement.Ack)
+      assert.deepStrictEqual(consumer.inbox.map(text), ["c", "d", "pushy"])
+    })
+  )
+
   it.effect("retries, releases and dead letters never wait", () =>
     Effect.gen(function* () {
       const broker = yield* MemoryBroker.make({ maxMessages: 1 })

@@ -132,7 +132,7 @@ describe("lease", () => {
       yield* send(broker, "q", ["a"])
       yield* consumer.settleOne(consumer.next(), Settlement.Ack)
       yield* TestClock.adjust(1000)
-      assert.deepStrictEqual(yield* broker.admin.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
+      assert.deepStrictEqual(consumer.inbox, [])
     })
   )
 })

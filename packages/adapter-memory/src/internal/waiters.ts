@@ -9,18 +9,18 @@ export interface Waiters<A> {
 
 export const make = <A>(): Waiters<A> => {
   const set = new Set<A>()
-  // One iterator that goes on: a new one would first step over every waiter that was taken since the set's last rehash.
-  let cursor = set.values()
+  // One iterator for good: whoever it passes leaves, and a new one would first step over the traces of all who left. It
+  // never comes to its end, because it is asked only when somebody is ahead of it.
+  const cursor = set.values()
   return {
     size: () => set.size,
     add: (waiter) => void set.add(waiter),
     remove: (waiter) => void set.delete(waiter),
     take: () => {
       if (set.size === 0) return undefined
-      let next = cursor.next()
-      if (next.done === true) next = (cursor = set.values()).next()
-      set.delete(next.value as A)
-      return next.value
+      const { value } = cursor.next()
+      set.delete(value as A)
+      return value
     }
   }
 }
