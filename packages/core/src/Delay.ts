@@ -34,7 +34,13 @@ export class InvalidDelay extends Data.TaggedError("InvalidDelay")<{
   }
 }
 
-const show = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value))
+const show = (value: unknown): string => {
+  try {
+    return typeof value === "object" ? JSON.stringify(value) : String(value)
+  } catch {
+    return typeof value
+  }
+}
 
 /** The length of a duration in milliseconds, NaN where it is none. */
 export const toMillis = (input: Input): number => {
@@ -44,6 +50,13 @@ export const toMillis = (input: Input): number => {
   } catch {
     return Number.NaN
   }
+}
+
+/** Whole milliseconds, rounded up; NaN where the input is negative or no duration. */
+const wholeMillis = (input: Input): number => {
+  const millis = toMillis(input)
+  // The sum turns -0 into 0.
+  return millis >= 0 ? Math.ceil(millis) + 0 : Number.NaN
 }
 
 /**
@@ -59,8 +72,8 @@ export const toMillis = (input: Input): number => {
  * ```
  */
 export const parse = (field: string, input: Input): Delay => {
-  const millis = Math.ceil(toMillis(input))
-  if (!(millis >= 0 && millis <= max)) throw new InvalidDelay({ field, got: input })
+  const millis = wholeMillis(input)
+  if (!(millis <= max)) throw new InvalidDelay({ field, got: input })
   return millis
 }
 
@@ -70,7 +83,7 @@ export const parse = (field: string, input: Input): Delay => {
  * @throws RangeError naming the constructor's field when the duration is outside `min`..`limit`
  */
 export const constrain = (field: string, input: Input, min: number, limit: number): number => {
-  const millis = Math.ceil(toMillis(input))
+  const millis = wholeMillis(input)
   if (millis >= min && millis <= limit) return millis
   throw new RangeError(`${field}: must be a duration from ${format(min)} to ${format(limit)}, got ${show(input)}`)
 }
@@ -87,14 +100,15 @@ export const first = (...candidates: ReadonlyArray<Delay | undefined>): Delay =>
 /** A delay for people: `1.5s`, `2m`, `1h 30m`. */
 export const format = (millis: number): string => {
   if (millis === Number.POSITIVE_INFINITY) return "unlimited"
-  if (millis < 1000) return `${Math.round(millis)}ms`
-  const seconds = millis / 1000
-  if (seconds < 60) return `${Number(seconds.toFixed(1))}s`
+  if (Math.round(millis) < 1000) return `${Math.round(millis)}ms`
+  const tenths = Math.round(millis / 100) / 10
+  if (tenths < 60) return `${tenths}s`
+  const seconds = Math.round(millis / 1000)
   const units = [
     ["d", Math.floor(seconds / 86_400)],
     ["h", Math.floor(seconds / 3600) % 24],
     ["m", Math.floor(seconds / 60) % 60],
-    ["s", Math.round(seconds) % 60]
+    ["s", seconds % 60]
   ] as const
   return units
     .filter(([, count]) => count > 0)
