@@ -131,12 +131,13 @@ export const capped = (self: Backoff, max: Delay.Input): Backoff => ({
 const scheduleSteps = 100
 
 /**
- * The delays of an Effect `Schedule`, taken once: the first 100, after which the last repeats.
+ * The delays of an Effect `Schedule`, taken once: the first 100, after which the last repeats. Delays beyond 24 hours
+ * are cut.
  *
  * When to use: to reuse a schedule that exists already. The schedule decides the delays, never the number of attempts.
  * A jittered schedule is drawn once, here; use {@link Options.jitter} to spread every message on its own.
  *
- * @throws RangeError when the schedule ends before its first delay, or has a delay beyond 24 hours
+ * @throws RangeError when the schedule ends before its first delay
  */
 export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, options?: Options): Backoff => {
   const delays = Effect.runSync(
@@ -157,6 +158,9 @@ export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, option
       return taken
     }).pipe(Effect.catchCause((cause) => Effect.die(Cause.squash(cause))))
   )
+  if (delays.length === 0) {
+    throw new RangeError("Backoff.fromSchedule: schedule must have at least one delay, got one that ends at once")
+  }
   return sequence(delays, options)
 }
 
@@ -180,7 +184,10 @@ const baseAt = (curve: Exclude<Curve, { _tag: "Switch" }>, attempts: number): Ji
   previous: curveAt(curve, Math.max(1, attempts - 1))
 })
 
-const cap = (self: Backoff, millis: number): Delay.Delay => Math.min(Math.ceil(millis), self.max)
+/** What a product of floating-point numbers may be off by, in milliseconds: not to be rounded up to a whole one. */
+const dust = 1e-6
+
+const cap = (self: Backoff, millis: number): Delay.Delay => Math.min(Math.max(0, Math.ceil(millis - dust)), self.max)
 
 /**
  * The delay between a failed delivery and the next one.
@@ -216,15 +223,15 @@ export const longest = (self: Backoff): Delay.Delay => {
     case "Switch":
       return cap(self, Math.max(longest(curve.first), longest(curve.then)))
     case "Sequence":
-      return cap(self, Math.max(...curve.delays) * spread(self.jitter))
+      return cap(self, spread(self.jitter, Math.max(...curve.delays)))
     case "Constant":
-      return cap(self, curve.delay * spread(self.jitter))
+      return cap(self, spread(self.jitter, curve.delay))
     case "Exponential":
-      return curve.factor === 1 ? cap(self, curve.base * spread(self.jitter)) : self.max
+      return curve.factor === 1 ? cap(self, spread(self.jitter, curve.base)) : self.max
     case "Linear":
       return curve.step === 0 ? 0 : self.max
   }
 }
 
-const spread = (jitter: Jitter.Jitter): number =>
-  jitter === "decorrelated" ? 3 : typeof jitter === "object" ? 1 + jitter.proportional : 1
+const spread = (jitter: Jitter.Jitter, delay: number): number =>
+  Jitter.range(jitter, { delay, first: delay, previous: delay })[1]

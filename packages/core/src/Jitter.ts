@@ -53,7 +53,7 @@ export const apply = (jitter: Jitter, base: Base, random: number): number => {
     case "decorrelated":
       return base.first + random * Math.max(0, 3 * base.previous - base.first)
     default:
-      return base.delay * (1 - jitter.proportional + 2 * random * jitter.proportional)
+      return base.delay + (2 * random - 1) * (jitter.proportional * base.delay)
   }
 }
 
