@@ -46,10 +46,22 @@ const show = (value: unknown): string => {
 export const toMillis = (input: Input): number => {
   if (typeof input === "number") return input
   try {
-    return Duration.toMillis(Duration.fromInputUnsafe(input))
+    return isVague(input) ? Number.NaN : Duration.toMillis(Duration.fromInputUnsafe(input))
   } catch {
     return Number.NaN
   }
+}
+
+const units = ["weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"]
+
+/** An object in which `Duration` would overlook a misspelt unit or a NaN, and read 0. */
+const isVague = (input: Input): boolean => {
+  if (typeof input !== "object" || Duration.isDuration(input)) return false
+  const given = Object.entries(input).filter(([, count]) => count !== undefined)
+  return (
+    given.length === 0 ||
+    given.some(([unit, count]) => Number.isNaN(count) || !(Array.isArray(input) || units.includes(unit)))
+  )
 }
 
 /** Whole milliseconds, rounded up; NaN where the input is negative or no duration. */
