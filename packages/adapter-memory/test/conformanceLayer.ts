@@ -1,0 +1,31 @@
+/** The memory broker with a harness that looks behind its port. */
+import { Harness } from "@requeue/conformance"
+import { Broker } from "@requeue/core/Broker"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { MemoryBroker, type Options } from "../src/index.ts"
+
+export const layer = (options: Options.Options = {}) =>
+  Layer.effectContext(
+    Effect.map(MemoryBroker.makeControlled({ maxBodySize: 1024 * 1024, ...options }), ({ broker, control }) => {
+      let queues = 0
+      const harness = Harness.Harness.of({
+        name: "memory",
+        uniqueQueue: (base) => Effect.sync(() => `${base}-${++queues}`),
+        publishRaw: control.publishRaw,
+        deadLetters: (queue) => Effect.map(control.snapshot(queue), ({ ready }) => ready),
+        pending: (queue) =>
+          Effect.map(control.snapshot(queue), ({ delayed, inFlight, ready }) => ({
+            ready: ready.length,
+            inFlight: inFlight.length,
+            delayed: delayed.length
+          })),
+        cutConnections: control.cut,
+        restart: control.restart,
+        lateness: 0,
+        settleTime: 0
+      })
+      return Context.make(Broker, broker).pipe(Context.add(Harness.Harness, harness))
+    })
+  )

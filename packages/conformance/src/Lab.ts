@@ -1,0 +1,114 @@
+/**
+ * A case's laboratory: a queue of its own, a recorded broker, consumers whose runs are written down, and waiting that
+ * ends with a clear message.
+ */
+import { Broker, type Counts, type Service } from "@requeue/core/Broker"
+import type { Capabilities } from "@requeue/core/Capabilities"
+import type * as Consumer from "@requeue/core/Consumer"
+import type { Delivery } from "@requeue/core/Delivery"
+import type { BatchHandler, MessageHandler } from "@requeue/core/Handler"
+import * as Outgoing from "@requeue/core/Outgoing"
+import type * as Producer from "@requeue/core/Producer"
+import type { Input } from "@requeue/core/QueueDefinition"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as HarnessModule from "./Harness.ts"
+import * as Observer from "./internal/observer.ts"
+import * as Recording from "./Recording.ts"
+import { Subject } from "./Subject.ts"
+
+export type Run = Observer.Run
+
+type Started<E = Consumer.StartError> = Effect.Effect<Consumer.Consumer, E, Scope.Scope>
+
+export interface Lab extends Observer.View {
+  readonly queue: string
+  /** Where the queue's dead letters go unless a policy says otherwise. */
+  readonly dlq: string
+  /** The recorded broker. */
+  readonly broker: Service
+  readonly capabilities: Capabilities
+  readonly harness: HarnessModule.Service
+  readonly faults: Recording.Faults
+  /** The shortest delay that can be told from none, in milliseconds; cases use small multiples. */
+  readonly unit: number
+  /** How late a due message may be, in milliseconds. */
+  readonly slack: number
+  readonly now: () => number
+  /** Sends messages whose ids and bodies are these texts, in order. */
+  readonly send: (...ids: ReadonlyArray<string>) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
+  readonly sendDelayed: (id: string, delay: number) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
+  readonly producer: <A>(
+    queue?: Input<A>,
+    options?: Producer.Options
+  ) => Effect.Effect<Producer.Producer<A>, Consumer.StartError>
+  /** Publishes below the producer, with metadata of the case's own making. */
+  readonly publish: (id: string, change?: Partial<Outgoing.Outgoing["metadata"]>) => Effect.Effect<void, unknown>
+  readonly start: <A = any>(options?: Consumer.Options, handler?: MessageHandler<A>, queue?: Input<A>) => Started
+  readonly startBatch: <A = any>(options: Consumer.Options, handler?: BatchHandler<A>, queue?: Input<A>) => Started
+  /** Waits until the broker holds so many messages in a dead-letter queue; then answers them. */
+  readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery>, unknown>
+  /** Waits until the broker's numbers are these; numbers that it cannot tell are not compared. */
+  readonly untilPending: (counts: Partial<Counts>, queue?: string) => Effect.Effect<void, unknown>
+  /** Waits until nothing is left in the queue, so far as the broker can tell. */
+  readonly untilEmpty: Effect.Effect<void, unknown>
+}
+
+const encoder = new TextEncoder()
+
+/** A laboratory on the broker, harness and subject at hand. */
+export const make = (base: string): Effect.Effect<Lab, unknown, Broker | HarnessModule.Harness> =>
+  Effect.gen(function* () {
+    const harness = yield* HarnessModule.Harness
+    const subject = yield* Subject
+    const clock = yield* Clock.Clock
+    const { broker, faults, log } = yield* Recording.make(yield* Broker)
+    const { capabilities } = broker
+    const queue = yield* harness.uniqueQueue(base.replaceAll(" ", "-"))
+    const slack = harness.lateness + capabilities.delayResolution
+    const now = () => clock.currentTimeMillisUnsafe()
+    const observer = Observer.make({ harness, now, log, slack })
+    const provided = Effect.provideService(Broker, broker)
+
+    const lab: Lab = {
+      ...observer.view,
+      queue,
+      dlq: `${queue}.dlq`,
+      broker,
+      capabilities,
+      harness,
+      faults,
+      unit: Math.max(200, capabilities.delayResolution, 2 * harness.lateness),
+      slack,
+      now,
+      producer: (to, options) => provided(subject.makeProducer(to ?? queue, options)),
+      send: (...ids) =>
+        Effect.flatMap(lab.producer(), ({ sendBatch }) => sendBatch(ids.map((id) => ({ id, body: id })))),
+      sendDelayed: (id, delay) => Effect.flatMap(lab.producer(), ({ send }) => send(id, { id, delay })),
+      publish: (id, change) =>
+        Effect.suspend(() => {
+          const plain = { queue, id, body: encoder.encode(JSON.stringify(id)), headers: {}, delay: 0 }
+          const message = Outgoing.make(plain, now())
+          return broker.publish([{ ...message, metadata: { ...message.metadata, ...change } }])
+        }),
+      start: (options = {}, handler = () => {}, from) =>
+        provided(
+          subject.start(from ?? queue, observer.watch(options), (message, context) => {
+            observer.ran([message])
+            return handler(message, context)
+          })
+        ),
+      startBatch: (options, handler = () => {}, from) =>
+        provided(
+          subject.startBatch(from ?? queue, observer.watch(options), (batch, context) => {
+            observer.ran(batch.messages)
+            return handler(batch, context)
+          })
+        ),
+      untilEmpty: Effect.suspend(() => lab.untilPending({ ready: 0, inFlight: 0, delayed: 0 })),
+      untilPending: (counts, from = queue) => observer.untilPending(counts, from),
+      untilDeadLetters: (count, from = lab.dlq) => observer.untilDeadLetters(count, from)
+    }
+    return lab
+  })

@@ -1,0 +1,71 @@
+/** What became of every case: nothing is left out silently. */
+
+export type Outcome =
+  | { readonly _tag: "Passed" }
+  | { readonly _tag: "Failed"; readonly error: unknown }
+  /** The broker or the harness lacks what the case is about. */
+  | { readonly _tag: "NotApplicable"; readonly missing: string }
+
+export interface Line {
+  readonly group: string
+  readonly name: string
+  readonly outcome: Outcome
+}
+
+export interface Ledger {
+  /** The adapter, as the suite was told. */
+  readonly name: string
+  readonly lines: ReadonlyArray<Line>
+  /** Cases of the suite, whether they were run or not. */
+  readonly cases: number
+}
+
+export interface Totals {
+  readonly passed: number
+  readonly failed: number
+  readonly notApplicable: number
+  /** Left out by the test runner, for example because a single case was asked for. */
+  readonly notRun: number
+}
+
+export const totals = ({ cases, lines }: Ledger): Totals => {
+  const count = (tag: Outcome["_tag"]) => lines.filter(({ outcome }) => outcome._tag === tag).length
+  return {
+    passed: count("Passed"),
+    failed: count("Failed"),
+    notApplicable: count("NotApplicable"),
+    notRun: cases - lines.length
+  }
+}
+
+const mark = { Passed: "pass", Failed: "FAIL", NotApplicable: "n/a " } as const
+
+const firstLine = (error: unknown): string => String(error instanceof Error ? error.message : error).split("\n")[0]!
+
+const detail = (outcome: Outcome): string => {
+  switch (outcome._tag) {
+    case "Passed":
+      return ""
+    case "Failed":
+      return ` (${firstLine(outcome.error)})`
+    case "NotApplicable":
+      return ` (missing: ${outcome.missing})`
+  }
+}
+
+/** The ledger as text: a line per case, by group, and the totals. */
+export const render = (ledger: Ledger): string => {
+  const { failed, notApplicable, notRun, passed } = totals(ledger)
+  const groups = [...new Set(ledger.lines.map(({ group }) => group))]
+  return [
+    `conformance of ${ledger.name}`,
+    ...groups.flatMap((group) => [
+      `  ${group}`,
+      ...ledger.lines
+        .filter((line) => line.group === group)
+        .map(({ name, outcome }) => `    ${mark[outcome._tag]}  ${name}${detail(outcome)}`)
+    ]),
+    `${ledger.cases} cases: ${passed} passed, ${failed} failed, ${notApplicable} not applicable` +
+      (notRun === 0 ? "" : `, ${notRun} not run`)
+  ].join("\n")
+}

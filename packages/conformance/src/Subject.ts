@@ -1,0 +1,21 @@
+/**
+ * The consumer and producer under test: Requeue's own, unless somebody replaces them, as the mutants do.
+ */
+import * as Consumer from "@requeue/core/Consumer"
+import * as Producer from "@requeue/core/Producer"
+import * as Context from "effect/Context"
+
+export interface Shape {
+  readonly start: typeof Consumer.start
+  readonly startBatch: typeof Consumer.startBatch
+  readonly makeProducer: typeof Producer.make
+}
+
+/** Requeue's own consumer and producer. */
+export const original: Shape = {
+  start: Consumer.start,
+  startBatch: Consumer.startBatch,
+  makeProducer: Producer.make
+}
+
+export const Subject = Context.Reference<Shape>("@requeue/conformance/Subject", { defaultValue: () => original })

@@ -1,0 +1,71 @@
+/**
+ * Runs a program in virtual time: a `TestClock` that goes on by itself to the next moment at which somebody wakes up.
+ *
+ * Nothing waits in real time, so hours of delays take milliseconds, and everything that is due happens in order. Before
+ * the clock moves, fibers and promises that can still do something get turns of the event loop. What is used inside
+ * must take its time from Effect's Clock and must not wait for input and output.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import { TestClock } from "effect/testing"
+
+/** The wall clock starts here, so that no time is 0: 2030-01-01T00:00:00Z. */
+export const epoch: number = Date.UTC(2030, 0, 1)
+
+/** Turns of the event loop before the clock moves on. */
+const turns = 3
+
+/** Turns of the event loop after which a program that waits, but not for the clock, is given up. */
+const patience = 10_000
+
+/** Runs the effect in virtual time of its own, from {@link epoch} on. Dies when it waits for ever. */
+export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    const context = yield* Layer.build(TestClock.layer())
+    const testClock = Context.get(context as Context.Context<any>, Clock.Clock) as TestClock.TestClock
+    const due: Array<number> = []
+    const clock = shifted(testClock, due)
+    const fiber = yield* effect.pipe(
+      Effect.provideService(Clock.Clock, clock),
+      Effect.provideContext(context),
+      Effect.forkChild
+    )
+    for (let idle = 0; fiber.pollUnsafe() === undefined; ) {
+      for (let turn = 0; turn < turns; turn++) yield* Effect.yieldNow
+      if (due.length > 0) {
+        idle = 0
+        yield* testClock.setTime(Math.min(...due))
+      } else if (++idle > patience) {
+        yield* Fiber.interrupt(fiber)
+        return yield* Effect.die(new Error("VirtualTime.run: the program waits for something that is no clock"))
+      }
+    }
+    return yield* Fiber.join(fiber)
+  }).pipe(Effect.scoped) as Effect.Effect<A, E, R>
+
+/** The test clock with its wall clock set to {@link epoch}; keeps in `due` the times at which sleepers wake. */
+const shifted = (clock: TestClock.TestClock, due: Array<number>): TestClock.TestClock => {
+  const millis = () => clock.currentTimeMillisUnsafe() + epoch
+  const nanos = () => clock.currentTimeNanosUnsafe() + BigInt(epoch) * 1_000_000n
+  return {
+    ...clock,
+    currentTimeMillisUnsafe: millis,
+    currentTimeMillis: Effect.sync(millis),
+    currentTimeNanosUnsafe: nanos,
+    currentTimeNanos: Effect.sync(nanos),
+    sleep: (duration) =>
+      Effect.suspend(() => {
+        const at = clock.currentTimeMillisUnsafe() + Duration.toMillis(duration)
+        if (!Number.isFinite(at)) return Effect.never
+        due.push(at)
+        return Effect.ensuring(
+          clock.sleep(duration),
+          Effect.sync(() => due.splice(due.indexOf(at), 1))
+        )
+      })
+  }
+}

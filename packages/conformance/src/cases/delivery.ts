@@ -1,0 +1,177 @@
+/** What comes out is what was put in. */
+import * as Codec from "@requeue/core/Codec"
+import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("delivery")
+
+const everyByte = Uint8Array.from({ length: 1024 }, (_, index) => (index * 7) % 256)
+
+/** Sends bytes and answers what the handler got. */
+const roundTrip = (lab: Lab, body: Uint8Array) =>
+  Effect.gen(function* () {
+    const queue = QueueDefinition.make(lab.queue, { codec: Codec.bytes })
+    const producer = yield* lab.producer(queue)
+    yield* producer.send(body)
+    yield* lab.start({}, () => {}, queue)
+    const [run] = yield* lab.untilRuns(1)
+    return run!.body as Uint8Array
+  })
+
+const odd = { "Straße-π": "naïve ☃ 🚀", "x-empty": "", "X-Case": "a", "x-case": "b" }
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("a message is delivered once, with its body, id and first attempt", function* (lab) {
+    const producer = yield* lab.producer<unknown>()
+    const sent = lab.now()
+    const id = yield* producer.send({ hello: ["world", 1, null] })
+    yield* lab.start()
+    const [run] = yield* lab.untilRuns(1)
+    Check.equal("body", run!.body, { hello: ["world", 1, null] })
+    Check.equal("id", run!.id, id)
+    Check.equal("attempts", run!.attempts, 1)
+    Check.isTrue("the timestamp is when it was sent", run!.timestamp >= sent - 1000 && run!.timestamp <= run!.at + 1000)
+    yield* lab.quiet()
+    Check.equal("runs", lab.runs.length, 1)
+    yield* lab.untilEmpty
+  }),
+  test("a body of any bytes survives byte for byte", function* (lab) {
+    Check.sameBytes("body", yield* roundTrip(lab, everyByte), everyByte)
+  }),
+  test("an empty body survives", function* (lab) {
+    Check.sameBytes("body", yield* roundTrip(lab, new Uint8Array(0)), new Uint8Array(0))
+  }),
+  test("a body of 256 KB survives", function* (lab) {
+    // What is not the body's, such as metadata and headers, may count towards the broker's limit.
+    const size = Math.min(256_000, lab.capabilities.maxBodySize - 4096)
+    const body = Uint8Array.from({ length: size }, (_, index) => (index * 31 + (index >> 8)) % 256)
+    Check.sameBytes("body", yield* roundTrip(lab, body), body)
+  }),
+  test("headers survive, with any text and with names that differ in case", function* (lab) {
+    const producer = yield* lab.producer()
+    yield* producer.send("a", { headers: odd })
+    yield* lab.start()
+    const [run] = yield* lab.untilRuns(1)
+    Check.equal("headers", run!.headers, { "content-type": "application/json", ...odd })
+  }),
+  test("headers, body, id and time of first publish are the same after retries", function* (lab) {
+    const producer = yield* lab.producer()
+    const id = yield* producer.send({ n: 1 }, { headers: odd })
+    yield* lab.start({}, (message) => {
+      if (message.attempts === 1) message.retry()
+      if (message.attempts === 2) message.retry({ delay: lab.unit })
+    })
+    const runs = yield* lab.untilRuns(3)
+    for (const run of runs) {
+      Check.equal("id", run.id, id)
+      Check.equal("headers", run.headers, { "content-type": "application/json", ...odd })
+      Check.equal("body", run.body, { n: 1 })
+      Check.equal("timestamp", run.timestamp, runs[0]!.timestamp)
+    }
+  }),
+  test("a foreign producer's message is consumed as it is", function* (lab) {
+    yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode('{"foreign":"ü"}'), {})
+    yield* lab.start({}, (message) => {
+      if (message.attempts === 1) message.retry({ delay: 0 })
+    })
+    const [first, second] = yield* lab.untilRuns(2)
+    Check.equal("body", first!.body, { foreign: "ü" })
+    Check.equal("attempts", [first!.attempts, second!.attempts], [1, 2])
+    Check.isTrue("it has an id", first!.id.length > 0)
+    Check.equal("the id stays the same", second!.id, first!.id)
+  }),
+  test(
+    "a foreign producer's headers are kept",
+    function* (lab) {
+      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), { "x-tenant": "a" })
+      yield* lab.start()
+      const [run] = yield* lab.untilRuns(1)
+      Check.equal("header", run!.headers["x-tenant"], "a")
+    },
+    Needs.has("headers")
+  ),
+  test(
+    "where the broker has no headers, those of Requeue's own messages survive all the same",
+    function* (lab) {
+      const producer = yield* lab.producer()
+      yield* producer.send("a", { headers: { "x-tenant": "a" } })
+      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), {})
+      yield* lab.start()
+      const runs = yield* lab.untilRuns(2)
+      Check.equal("header", runs.find(({ body }) => body === "a")?.headers["x-tenant"], "a")
+      Check.equal("no invented headers", runs.find(({ body }) => body === 1)?.headers, {})
+    },
+    Needs.lacks("headers")
+  ),
+  test("messages wait for a consumer", function* (lab) {
+    yield* lab.send("a", "b", "c")
+    yield* lab.quiet()
+    yield* lab.start()
+    const runs = yield* lab.untilRuns(3)
+    Check.equal("ids", runs.map(({ id }) => id).toSorted(), ["a", "b", "c"])
+  }),
+  test(
+    "messages come in the order in which they were sent",
+    function* (lab) {
+      const ids = Array.from({ length: 40 }, (_, index) => `m${index}`)
+      yield* lab.send(...ids.slice(0, 20))
+      for (const id of ids.slice(20)) yield* lab.send(id)
+      yield* lab.start()
+      yield* lab.untilRuns(40)
+      Check.equal(
+        "order",
+        lab.runs.map(({ id }) => id),
+        ids
+      )
+    },
+    Needs.has("ordered")
+  ),
+  test(
+    "where the broker keeps no order, every message comes all the same",
+    function* (lab) {
+      const ids = Array.from({ length: 40 }, (_, index) => `m${index}`)
+      yield* lab.send(...ids)
+      yield* lab.start()
+      yield* lab.untilRuns(40)
+      Check.equal("ids", lab.runs.map(({ id }) => id).toSorted(), ids.toSorted())
+    },
+    Needs.lacks("ordered")
+  ),
+  test("two consumers of a queue share its messages", function* (lab) {
+    const ids = Array.from({ length: 20 }, (_, index) => `m${index}`)
+    const seen = [new Set<string>(), new Set<string>()]
+    for (const mine of seen) {
+      yield* lab.start({}, (message) => {
+        mine.add(message.id)
+        return Effect.sleep(10)
+      })
+    }
+    yield* lab.send(...ids)
+    yield* lab.untilEvents("Succeeded", 20)
+    yield* lab.quiet()
+    Check.equal("runs", lab.runs.length, 20)
+    Check.isTrue(
+      "both worked",
+      seen.every(({ size }) => size > 0)
+    )
+  }),
+  test("two queues do not mix", function* (lab) {
+    const other = yield* lab.harness.uniqueQueue("other")
+    const producer = yield* lab.producer(other)
+    yield* producer.send("theirs")
+    yield* lab.send("ours")
+    yield* lab.start()
+    yield* lab.untilRuns(1)
+    yield* lab.quiet()
+    Check.equal(
+      "ids",
+      lab.runs.map(({ id }) => id),
+      ["ours"]
+    )
+    yield* lab.untilPending({ ready: 1 }, other)
+  })
+]

@@ -1,0 +1,126 @@
+/** How often a message is delivered. */
+import * as Backoff from "@requeue/core/Backoff"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+
+const test = Case.inGroup("retry limits")
+
+const fail = () => Effect.fail(new Error("no"))
+
+const attempts = (lab: Lab) => lab.runs.map((run) => run.attempts)
+
+/** A handler that always fails sees attempts 1 to `runs`, and then the message is in the dead letters. */
+const exhausts = (lab: Lab, retry: RetryPolicy.RetryPolicy | undefined, runs: number) =>
+  Effect.gen(function* () {
+    yield* lab.send("a")
+    yield* lab.start({ retry }, fail)
+    const [letter] = yield* lab.untilDeadLetters(1)
+    yield* lab.quiet()
+    Check.equal(
+      "attempts that the handler saw",
+      attempts(lab),
+      Array.from({ length: runs }, (_, index) => index + 1)
+    )
+    Check.equal("reason", letter!.metadata.deadLetter?.reason, "retries-exhausted")
+    Check.equal("attempts in the dead letter", letter!.metadata.deadLetter?.attempts, runs)
+    yield* lab.untilEmpty
+  })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("maxRetries 0: one delivery, then the dead letters", (lab) =>
+    exhausts(lab, RetryPolicy.make({ maxRetries: 0 }), 1)),
+  test("maxRetries 1: two deliveries, then the dead letters", (lab) =>
+    exhausts(lab, RetryPolicy.make({ maxRetries: 1 }), 2)),
+  test("maxRetries 3: attempts 1 to 4, then the dead letters", (lab) =>
+    exhausts(lab, RetryPolicy.make({ maxRetries: 3 }), 4)),
+  test("maxAttempts is the same limit, counted with the first delivery", (lab) =>
+    exhausts(lab, RetryPolicy.make({ maxAttempts: 3 }), 3)),
+  test("without a policy there are 3 retries", (lab) => exhausts(lab, undefined, 4)),
+  test("delayed retries count as well", (lab) =>
+    exhausts(lab, RetryPolicy.make({ maxRetries: 2, backoff: Backoff.constant(lab.unit) }), 3)),
+  test("unlimited retries go on beyond the default limit", function* (lab) {
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: "unlimited" }) }, (message) =>
+      message.attempts < 9 ? fail() : Effect.void
+    )
+    yield* lab.untilEvents("Succeeded", 1)
+    Check.equal("attempts", attempts(lab), [1, 2, 3, 4, 5, 6, 7, 8, 9])
+  }),
+  test("an explicit retry on the last attempt dead-letters", function* (lab) {
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, (message) => message.retry({ delay: 0 }))
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("attempts", attempts(lab), [1, 2])
+    Check.equal("reason", letter!.metadata.deadLetter?.reason, "retries-exhausted")
+  }),
+  test("retryAll on the last attempt dead-letters every message", function* (lab) {
+    yield* lab.send("a", "b")
+    yield* lab.startBatch({ retry: RetryPolicy.make({ maxRetries: 0 }) }, (batch) => batch.retryAll({ delay: 0 }))
+    const letters = yield* lab.untilDeadLetters(2)
+    Check.equal("ids", letters.map(({ metadata }) => metadata.id).toSorted(), ["a", "b"])
+    Check.equal("attempts", attempts(lab), [1, 1])
+  }),
+  test("no retry becomes due after maxAge: the message is too old", function* (lab) {
+    const retry = RetryPolicy.make({
+      maxRetries: "unlimited",
+      maxAge: 2.5 * lab.unit + 2 * lab.slack,
+      backoff: Backoff.constant(lab.unit)
+    })
+    yield* lab.send("a")
+    const start = lab.now()
+    yield* lab.start({ retry }, fail)
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("reason", letter!.metadata.deadLetter?.reason, "too-old")
+    const last = lab.runs.at(-1)!
+    Check.isTrue("the last attempt is within maxAge", last.at - start <= retry.maxAge + lab.slack, last.at - start)
+    Check.isTrue("there were retries before", lab.runs.length >= 2)
+  }),
+  test("immediate retries run the handler again in the same delivery", function* (lab) {
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1, immediate: 2 }) }, fail)
+    yield* lab.untilDeadLetters(1)
+    Check.equal("attempts", attempts(lab), [1, 1, 1, 2, 2, 2])
+    Check.equal("deliveries", lab.entriesOf("Delivered").length, 2)
+    Check.equal("reruns told", lab.eventsOf("AttemptFailed").filter(({ willRerun }) => willRerun).length, 4)
+  }),
+  test("an immediate retry that succeeds acks", function* (lab) {
+    yield* lab.send("a")
+    let runs = 0
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0, immediate: 1 }) }, () =>
+      ++runs === 1 ? fail() : Effect.void
+    )
+    yield* lab.untilEvents("Succeeded", 1)
+    yield* lab.untilEmpty
+    Check.equal("runs", runs, 2)
+  }),
+  test("attempts are the message's: another consumer goes on counting", function* (lab) {
+    yield* lab.send("a")
+    const first = yield* lab.start({}, (message) =>
+      message.attempts < 2 ? fail() : message.retry({ delay: lab.unit })
+    )
+    yield* lab.untilEvents("RetryScheduled", 2)
+    yield* first.drain()
+    yield* lab.start({}, fail)
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("attempts", attempts(lab), [1, 2, 3, 4])
+    Check.equal("attempts in the dead letter", letter!.metadata.deadLetter?.attempts, 4)
+  }),
+  test("a message over its limit is dead-lettered without a run", function* (lab) {
+    // As after crashes: deliveries that never came to a verdict were counted.
+    yield* lab.publish("a", { attempts: 4 })
+    yield* lab.publish("b", { attempts: 3 })
+    yield* lab.start({}, fail)
+    const letters = yield* lab.untilDeadLetters(2)
+    Check.equal(
+      "runs",
+      lab.runs.map(({ id, attempts }) => [id, attempts]),
+      [["b", 4]]
+    )
+    const over = letters.find(({ metadata }) => metadata.id === "a")
+    Check.equal("reason", over?.metadata.deadLetter?.reason, "retries-exhausted")
+    Check.equal("attempts", over?.metadata.deadLetter?.attempts, 5)
+  })
+]

@@ -1,0 +1,15 @@
+/**
+ * The conformance suite of Requeue: what every broker adapter must do, as cases that run on any test runner, and the
+ * broken brokers that the cases must find.
+ */
+export * as Case from "./Case.ts"
+export * as Cases from "./Cases.ts"
+export * as Check from "./Check.ts"
+export * as Harness from "./Harness.ts"
+export * as Lab from "./Lab.ts"
+export * as Ledger from "./Ledger.ts"
+export * as Needs from "./Needs.ts"
+export * as Recording from "./Recording.ts"
+export * as Subject from "./Subject.ts"
+export * as Suite from "./Suite.ts"
+export * as VirtualTime from "./VirtualTime.ts"

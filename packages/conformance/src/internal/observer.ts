@@ -1,0 +1,171 @@
+/** What a laboratory sees: handler runs, events, the broker's own view; and the waiting for it. */
+import type { Counts } from "@requeue/core/Broker"
+import type * as Consumer from "@requeue/core/Consumer"
+import type { Delivery } from "@requeue/core/Delivery"
+import type { Event } from "@requeue/core/Event"
+import type { Received } from "@requeue/core/Handler"
+import type { Headers } from "@requeue/core/Message"
+import * as Effect from "effect/Effect"
+import * as Check from "../Check.ts"
+import type { Service as HarnessService } from "../Harness.ts"
+import type * as Recording from "../Recording.ts"
+
+/** One run of a handler for one message. Times are in milliseconds since the epoch. */
+export interface Run {
+  readonly id: string
+  readonly body: unknown
+  readonly attempts: number
+  readonly headers: Headers
+  readonly timestamp: number
+  readonly at: number
+  /** Counts the handler's runs, from 0. */
+  readonly batch: number
+}
+
+type EventTag = Event["_tag"]
+type EntryTag = Recording.Entry["_tag"]
+
+/** What a case can see, and wait for. */
+export interface View {
+  readonly log: ReadonlyArray<Recording.Entry>
+  readonly runs: ReadonlyArray<Run>
+  readonly events: ReadonlyArray<Event>
+  readonly eventsOf: <T extends EventTag>(tag: T) => ReadonlyArray<Extract<Event, { _tag: T }>>
+  readonly entriesOf: <T extends EntryTag>(tag: T) => ReadonlyArray<Extract<Recording.Entry, { _tag: T }>>
+  /** Waits until the condition holds; fails with `what` after the deadline. */
+  readonly until: (what: string, condition: () => boolean, within?: number) => Effect.Effect<void, Check.CheckFailed>
+  /** Waits until so many messages have been handed to a handler; then answers them. */
+  readonly untilRuns: (count: number, within?: number) => Effect.Effect<ReadonlyArray<Run>, Check.CheckFailed>
+  /** Waits until so many events of this kind have been told; then answers them. */
+  readonly untilEvents: <T extends EventTag>(
+    tag: T,
+    count: number,
+    within?: number
+  ) => Effect.Effect<ReadonlyArray<Extract<Event, { _tag: T }>>, Check.CheckFailed>
+  /** Lets so much time pass that whatever is due now would have been seen. */
+  readonly quiet: (millis?: number) => Effect.Effect<void>
+  /** A delay that was asked at `from` and ended at `at`: never early, and late by no more than the broker may be. */
+  readonly checkDelay: (what: string, delay: number, from: number, at: number) => void
+}
+
+export interface Observer {
+  readonly view: View
+  readonly untilPending: (counts: Partial<Counts>, queue: string) => Effect.Effect<void, unknown>
+  readonly untilDeadLetters: (count: number, queue: string) => Effect.Effect<ReadonlyArray<Delivery>, unknown>
+  readonly ran: (messages: ReadonlyArray<Received<unknown>>) => void
+  /** The options with an event hook that also writes down. */
+  readonly watch: (options: Consumer.Options) => Consumer.Options
+}
+
+/** Milliseconds between two looks. */
+const pause = 5
+
+export const make = (env: {
+  readonly harness: HarnessService
+  readonly now: () => number
+  readonly log: ReadonlyArray<Recording.Entry>
+  readonly slack: number
+}): Observer => {
+  const { harness, log, now, slack } = env
+  const runs: Array<Run> = []
+  const events: Array<Event> = []
+  let batches = 0
+  const patience = 5000 + 4 * slack + harness.settleTime
+
+  const look = <A>(
+    what: () => string,
+    peek: Effect.Effect<A | undefined, unknown>,
+    within: number,
+    every: number
+  ): Effect.Effect<A, any> =>
+    Effect.gen(function* () {
+      const deadline = now() + within
+      while (true) {
+        const found = yield* peek
+        if (found !== undefined) return found
+        if (now() >= deadline) {
+          return yield* Effect.fail(new Check.CheckFailed(`${what()}: not within ${within} ms`))
+        }
+        yield* Effect.sleep(every)
+      }
+    })
+
+  const until = (what: string | (() => string), condition: () => boolean, within = patience) =>
+    look(
+      () => (typeof what === "string" ? what : what()),
+      Effect.sync(() => (condition() ? true : undefined)),
+      within,
+      pause
+    ) as Effect.Effect<any, Check.CheckFailed>
+
+  const entriesOf: View["entriesOf"] = (tag) => log.filter((entry): entry is any => entry._tag === tag)
+  const eventsOf: View["eventsOf"] = (tag) => events.filter((event): event is any => event._tag === tag)
+
+  const view: View = {
+    log,
+    runs,
+    events,
+    entriesOf,
+    eventsOf,
+    until,
+    untilRuns: (count, within) =>
+      Effect.as(
+        until(
+          () => `${count} handler runs, there were ${JSON.stringify(runs.map(({ attempts, id }) => [id, attempts]))}`,
+          () => runs.length >= count,
+          within
+        ),
+        runs
+      ),
+    untilEvents: (tag, count, within) =>
+      Effect.map(
+        until(`${count} events ${tag}`, () => eventsOf(tag).length >= count, within),
+        () => eventsOf(tag)
+      ),
+    quiet: (millis = 100 + slack + harness.settleTime) => Effect.sleep(millis),
+    checkDelay: (what, delay, from, at) => {
+      const took = at - from
+      Check.isTrue(`${what}: early, asked for ${delay} ms, came after ${took} ms`, took >= delay)
+      Check.isTrue(`${what}: late, asked for ${delay} ms, came after ${took} ms`, took <= delay + slack)
+    }
+  }
+
+  return {
+    view,
+    ran: (messages) => {
+      const [at, batch] = [now(), batches++]
+      for (const { attempts, body, headers, id, timestamp } of messages) {
+        runs.push({ id, body, attempts, headers, timestamp, at, batch })
+      }
+    },
+    watch: (options) => ({
+      ...options,
+      onEvent: (event) => {
+        events.push(event)
+        options.onEvent?.(event)
+      }
+    }),
+    untilDeadLetters: (count, queue) =>
+      look(
+        () => `${count} dead letters in ${queue}`,
+        Effect.map(harness.deadLetters(queue), (letters) => (letters.length >= count ? letters : undefined)),
+        patience,
+        4 * pause
+      ),
+    untilPending: (wanted, queue) => {
+      let seen: Counts | undefined
+      return look(
+        () => `${JSON.stringify(wanted)} messages in ${queue}, the broker says ${JSON.stringify(seen)}`,
+        Effect.map(harness.pending(queue), (counts) => {
+          seen = counts
+          const differ = (["ready", "inFlight", "delayed"] as const).some(
+            (key) => wanted[key] !== undefined && counts[key] !== undefined && counts[key] !== wanted[key]
+          )
+          return differ ? undefined : true
+        }),
+        patience,
+        4 * pause
+      )
+    }
+  }
+}
