@@ -55,7 +55,7 @@ export interface Failure {
 
 /**
  * Reads a failure out of any thrown value, over its whole cause chain; the outermost error that says something about a
- * property decides it. `now` is in milliseconds since the epoch.
+ * property decides it. Never throws, whatever was thrown. `now` is in milliseconds since the epoch.
  */
 export const make = (error: unknown, now: number): Failure => {
   const chain = causes(error)
@@ -71,36 +71,51 @@ export const make = (error: unknown, now: number): Failure => {
 
 /** The name and message that travel with a message, for an Error or for anything else that was thrown. */
 export const summarize = (error: unknown): ErrorSummary => {
-  if (error instanceof Error) return { name: String(error.name), message: String(error.message) }
-  if (isRecord(error) && typeof error["_tag"] === "string") {
-    return { name: error["_tag"], message: typeof error["message"] === "string" ? error["message"] : show(error) }
+  if (!isRecord(error)) return { name: `NonError(${error === null ? "null" : typeof error})`, message: show(error) }
+  const [tag, name, message] = [read(error, "_tag"), read(error, "name"), read(error, "message")]
+  if (isError(error)) return { name: show(name), message: show(message) }
+  return {
+    name: [tag, name].find((name) => typeof name === "string") ?? "NonError(object)",
+    message: typeof message === "string" ? message : show(error)
   }
-  return { name: `NonError(${error === null ? "null" : typeof error})`, message: show(error) }
 }
 
 /**
- * A Retry-After value in milliseconds from `now`: seconds as a number or digits, an HTTP date, or a `Date`. A time in
- * the past is 0, one beyond 24 hours is 24 hours, anything else is `undefined`.
+ * A Retry-After value in milliseconds from `now`: seconds as a number or digits, an HTTP (or ISO 8601) date, or a
+ * `Date`. A time in the past is 0, one beyond 24 hours is 24 hours, anything else is `undefined`.
  */
 export const parseRetryAfter = (value: unknown, now: number): Delay.Delay | undefined => {
-  const millis =
-    typeof value === "number"
-      ? value * 1000
-      : value instanceof Date
-        ? Math.max(0, value.getTime() - now)
-        : typeof value === "string"
-          ? /^\s*\d+(\.\d+)?\s*$/.test(value)
-            ? Number(value) * 1000
-            : Math.max(0, Date.parse(value) - now)
-          : Number.NaN
-  return millis >= 0 ? Math.min(Math.ceil(millis), Delay.max) : undefined
+  const millis = millisOf(value, now)
+  return millis >= 0 ? Math.max(0, Math.min(Math.ceil(millis), Delay.max)) : undefined
+}
+
+const millisOf = (value: unknown, now: number): number => {
+  if (typeof value === "number") return value * 1000
+  if (typeof value === "string" && /^\s*\d+(\.\d+)?\s*$/.test(value)) return Number(value) * 1000
+  return Math.max(0, (typeof value === "string" ? parseDate(value) : timeOf(value)) - now)
+}
+
+/** `Date.parse` takes almost any text that ends in a number for a date; a past one would mean "at once". */
+const parseDate = (text: string): number => {
+  if (/^\s*\d{4}-\d{2}-\d{2}/.test(text)) return Date.parse(text)
+  if (!/^\s*(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? .*\d{2}:\d{2}:\d{2}/i.test(text)) return Number.NaN
+  // The oldest of the three forms of an HTTP date does not say that it is in GMT.
+  return Date.parse(/\d\s*$/.test(text) ? `${text} GMT` : text)
+}
+
+const timeOf = (value: unknown): number => {
+  try {
+    return value instanceof Date ? value.getTime() : Number.NaN
+  } catch {
+    return Number.NaN
+  }
 }
 
 type Properties = {
-  readonly name?: unknown
-  readonly _tag?: unknown
-  readonly permanent?: unknown
-  readonly retryAfter?: unknown
+  readonly name: unknown
+  readonly _tag: unknown
+  readonly permanent: unknown
+  readonly retryAfter: unknown
 }
 
 /** How far a cause chain is followed; a chain may be a cycle. */
@@ -108,16 +123,45 @@ const chainLimit = 10
 
 const causes = (error: unknown): ReadonlyArray<Properties> => {
   const chain: Array<Properties> = []
-  for (let next = error; isRecord(next) && chain.length < chainLimit; next = next["cause"]) chain.push(next)
+  for (let next = error; isRecord(next) && chain.length < chainLimit; next = read(next, "cause")) {
+    chain.push({
+      name: read(next, "name"),
+      _tag: read(next, "_tag"),
+      permanent: read(next, "permanent"),
+      retryAfter: read(next, "retryAfter")
+    })
+  }
   return chain
 }
 
-const show = (value: unknown): string => {
+/** A property that may be a getter, or of a proxy, that throws. */
+const read = (from: object, key: string): unknown => {
   try {
-    return typeof value === "string" ? value : (JSON.stringify(value) ?? String(value))
+    return Reflect.get(from, key)
   } catch {
-    return String(value)
+    return undefined
   }
 }
 
-const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null
+const isError = (u: object): boolean => {
+  try {
+    return u instanceof Error
+  } catch {
+    return false
+  }
+}
+
+const show = (value: unknown): string => {
+  if (typeof value === "string") return value
+  for (const render of [JSON.stringify, String]) {
+    try {
+      const text = render(value)
+      if (text !== undefined) return text
+    } catch {
+      // The next one may do.
+    }
+  }
+  return `an unprintable ${typeof value}`
+}
+
+const isRecord = (u: unknown): u is object => typeof u === "object" && u !== null
