@@ -90,7 +90,10 @@ export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): Rea
   { ...attempt, error: attempt.error.slice(0, errorLimit) }
 ]
 
-/** Encodes the metadata as JSON within {@link budget}: the oldest history is dropped first, then the error's message. */
+/**
+ * Encodes the metadata as JSON within {@link budget}: the oldest history is dropped first, then the end of the dead
+ * letter's error message. The id and the queue's name are kept whole; {@link idLimit} printable characters of each fit.
+ */
 export const encode = (self: Metadata): string => {
   const dead = self.deadLetter
   const render = (history: ReadonlyArray<Attempt>, messageLimit: number): string =>
@@ -113,6 +116,10 @@ export const encode = (self: Metadata): string => {
     })
   for (let from = 0; from <= self.history.length; from++) {
     const text = render(self.history.slice(from), errorLimit)
+    if (fits(text)) return text
+  }
+  for (let limit = errorLimit / 2; limit >= 1; limit /= 2) {
+    const text = render([], limit)
     if (fits(text)) return text
   }
   return render([], 0)
@@ -161,9 +168,11 @@ const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
     attempts: count(dl["a"]) ?? 0,
     reason: dl["r"] as Reason,
     at: count(dl["t"]) ?? 0,
-    error: { name: String(dl["n"] ?? ""), message: String(dl["m"] ?? "") }
+    error: { name: text(dl["n"]), message: text(dl["m"]) }
   }
 }
+
+const text = (u: unknown): string => (typeof u === "string" ? u : "")
 
 const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null
 
