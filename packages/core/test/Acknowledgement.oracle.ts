@@ -7,7 +7,8 @@ import type { Call, Outcome, Verdict } from "../src/Acknowledgement.ts"
 type Said = Call | undefined
 
 /** What one call says to one message, if anything. */
-const reaches = (call: Call, index: number): boolean => call._tag.endsWith("All") || (call as { index: number }).index === index
+const reaches = (call: Call, index: number): boolean =>
+  call._tag.endsWith("All") || (call as { index: number }).index === index
 
 export const verdictOf = (calls: ReadonlyArray<Call>, index: number, outcome: Outcome): Verdict => {
   const mine = calls.filter((call) => reaches(call, index))

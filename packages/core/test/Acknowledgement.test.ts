@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import * as Acknowledgement from "../src/Acknowledgement.ts"
 import { verdictOf } from "./Acknowledgement.oracle.ts"
 
@@ -10,7 +10,8 @@ const retry = (index: number, delay?: number): Call => ({ _tag: "Retry", index, 
 const ackAll: Call = { _tag: "AckAll" }
 const retryAll = (delay?: number): Call => ({ _tag: "RetryAll", delay })
 
-const reduce = (calls: ReadonlyArray<Call>, size = 2) => calls.reduce(Acknowledgement.record, Acknowledgement.make(size))
+const reduce = (calls: ReadonlyArray<Call>, size = 2) =>
+  calls.reduce(Acknowledgement.record, Acknowledgement.make(size))
 
 const alphabet: ReadonlyArray<Call> = [
   ack(0),
@@ -34,7 +35,11 @@ describe("every sequence of calls", () => {
   const total = 2 * [1, 2, 3, 4, 5].reduce((sum, length) => sum + alphabet.length ** length, 1)
 
   /** Compares as text: one comparison per sequence instead of one per field. */
-  const same = (actual: ReadonlyArray<Acknowledgement.Verdict>, calls: ReadonlyArray<Call>, outcome: "success" | "failure") => {
+  const same = (
+    actual: ReadonlyArray<Acknowledgement.Verdict>,
+    calls: ReadonlyArray<Call>,
+    outcome: "success" | "failure"
+  ) => {
     actual.forEach((verdict, index) => {
       const expected = verdictOf(calls, index, outcome)
       const equal =
@@ -100,7 +105,9 @@ describe("the table", () => {
     verdict._tag === "Ack" ? acked : verdict.delay === undefined ? "retried" : verdict.delay
 
   const [A, success, failure] = [0, "success", "failure"] as const
-  const rows: ReadonlyArray<readonly [string, ReadonlyArray<Call>, Acknowledgement.Outcome, string | number, string | number]> = [
+  const rows: ReadonlyArray<
+    readonly [string, ReadonlyArray<Call>, Acknowledgement.Outcome, string | number, string | number]
+  > = [
     ["no calls, handler returns", [], success, acked, acked],
     ["no calls, handler throws", [], failure, "retried", "retried"],
     ["A.ack, A.retry", [ack(A), retry(A)], success, acked, acked],

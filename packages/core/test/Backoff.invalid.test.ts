@@ -40,15 +40,18 @@ describe("refuses", () => {
   it("an exponential base of 0", () => rejects(() => Backoff.exponential(0), "Backoff.exponential: base"))
 
   it.each([0.99, 0, -2, Number.NaN, Number.POSITIVE_INFINITY])("factor %s", (factor) =>
-    rejects(() => Backoff.exponential(1, { factor }), "Backoff.exponential: factor"))
+    rejects(() => Backoff.exponential(1, { factor }), "Backoff.exponential: factor")
+  )
 
   it("an empty sequence", () => rejects(() => Backoff.sequence([]), "Backoff.sequence: delays"))
 
   it.each([0, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY])("switchAfter %s", (after) =>
-    rejects(() => Backoff.switchAfter(after, Backoff.constant(1), Backoff.constant(2)), "Backoff.switchAfter: after"))
+    rejects(() => Backoff.switchAfter(after, Backoff.constant(1), Backoff.constant(2)), "Backoff.switchAfter: after")
+  )
 
   it.each([1.1, -0.1, Number.NaN])("proportional jitter %s", (proportional) =>
-    rejects(() => Backoff.constant(1, { jitter: { proportional } }), "Jitter.make: proportional"))
+    rejects(() => Backoff.constant(1, { jitter: { proportional } }), "Jitter.make: proportional")
+  )
 
   it("an unknown jitter", () =>
     rejects(() => Backoff.constant(1, { jitter: "wild" as Jitter.Jitter }), "Jitter.make: must be none, full"))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import * as Backoff from "../src/Backoff.ts"
 import * as Delay from "../src/Delay.ts"
 import { attempts, backoff, jitter, millis, random } from "./arbitraries.ts"
@@ -72,11 +72,18 @@ describe("laws", () => {
 
   it("a switch starts its second backoff at its first delay", () =>
     fc.assert(
-      fc.property(backoff, backoff, fc.integer({ min: 1, max: 50 }), attempts, random, (first, then, after, n, random) => {
-        const self = Backoff.switchAfter(after, first, then)
-        const inner = n <= after ? Backoff.delayAfter(first, n, random) : Backoff.delayAfter(then, n - after, random)
-        assert.strictEqual(Backoff.delayAfter(self, n, random), inner)
-      })
+      fc.property(
+        backoff,
+        backoff,
+        fc.integer({ min: 1, max: 50 }),
+        attempts,
+        random,
+        (first, then, after, n, random) => {
+          const self = Backoff.switchAfter(after, first, then)
+          const inner = n <= after ? Backoff.delayAfter(first, n, random) : Backoff.delayAfter(then, n - after, random)
+          assert.strictEqual(Backoff.delayAfter(self, n, random), inner)
+        }
+      )
     ))
 
   it("is data: it survives JSON", () =>
@@ -118,12 +125,19 @@ describe("examples", () => {
     ["decorrelated", Backoff.linear(1000, { jitter: "decorrelated" }), 0.5, [2000, 2000, 3500, 5000]],
     ["proportional, low", Backoff.constant(1000, { jitter: { proportional: 0.25 } }), 0, [750, 750]],
     ["proportional, high", Backoff.constant(1000, { jitter: { proportional: 0.25 } }), 0.75, [1125, 1125]],
-    ["floating-point dust is not rounded up", Backoff.constant(10_000, { jitter: { proportional: 0.18 } }), 1, [11_800]],
+    [
+      "floating-point dust is not rounded up",
+      Backoff.constant(10_000, { jitter: { proportional: 0.18 } }),
+      1,
+      [11_800]
+    ],
     ["nor in a factor", Backoff.exponential(1000, { factor: 1.1 }), 0, [1000, 1100, 1210, 1331]],
     ["base, jitter, then cap", Backoff.constant(1000, { max: 600, jitter: "full" }), 0.5, [500, 500]],
     ["capped after the jitter", Backoff.constant(1000, { max: 600, jitter: "equal" }), 0.5, [600, 600]]
   ]
-  it.each(cases)("%s", (_, self, random, expected) => assert.deepStrictEqual(delays(self, expected.length, random), expected))
+  it.each(cases)("%s", (_, self, random, expected) =>
+    assert.deepStrictEqual(delays(self, expected.length, random), expected)
+  )
 
   it("never leaves its limits, however late the attempt", () => {
     assert.strictEqual(Backoff.delayAfter(Backoff.exponential("1 second"), 1e6, 0.999), Delay.max)

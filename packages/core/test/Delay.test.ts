@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import * as Delay from "../src/Delay.ts"
 
 const accepted: ReadonlyArray<readonly [string, Delay.Input, Delay.Delay]> = [
@@ -85,7 +85,11 @@ describe("constrain", () => {
   it("takes both bounds, and refuses what is beyond them", () => {
     assert.strictEqual(Delay.constrain("X.make: field", 1, 1, 5), 1)
     assert.strictEqual(Delay.constrain("X.make: field", 4.5, 1, 5), 5)
-    assert.throws(() => Delay.constrain("X.make: field", 0, 1, 5), RangeError, "X.make: field: must be a duration from 1ms")
+    assert.throws(
+      () => Delay.constrain("X.make: field", 0, 1, 5),
+      RangeError,
+      "X.make: field: must be a duration from 1ms"
+    )
     assert.throws(() => Delay.constrain("X.make: field", 6, 1, 5), RangeError, "to 5ms, got 6")
     assert.throws(() => Delay.constrain("X.make: field", 6, 7, Number.POSITIVE_INFINITY), RangeError, "to unlimited")
   })

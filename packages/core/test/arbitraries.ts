@@ -1,5 +1,5 @@
 /** Generated policies, for the laws that hold for all of them. */
-import fc from "fast-check"
+import * as fc from "fast-check"
 import * as Backoff from "../src/Backoff.ts"
 import * as Delay from "../src/Delay.ts"
 import type * as Jitter from "../src/Jitter.ts"
