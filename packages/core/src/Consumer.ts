@@ -8,77 +8,15 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import type { Broker } from "./Broker.ts"
-import type { BrokerError } from "./BrokerError.ts"
-import type { ConfigurationError } from "./ConfigurationError.ts"
-import type * as ConsumerBackoff from "./ConsumerBackoff.ts"
-import type { DeadLetterBudget, DeadLetterBudgetExhausted } from "./DeadLetterBudget.ts"
-import type * as Delay from "./Delay.ts"
-import type * as Event from "./Event.ts"
+import type { Options } from "./ConsumerOptions.ts"
 import type { Batch, BatchHandler, MessageHandler } from "./Handler.ts"
 import * as Assembly from "./internal/assembly.ts"
 import { dispatch } from "./internal/dispatch.ts"
+import type { Consumer, StartError } from "./internal/assembly.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
-import type * as RetryPolicy from "./RetryPolicy.ts"
 
-export interface Options {
-  /** Default: 3 retries at once, then `<queue>.dlq`. */
-  readonly retry?: RetryPolicy.RetryPolicy | undefined
-  /** Delay of retries for which neither the handler, nor its error, nor the policy has one. Default 0. */
-  readonly retryDelay?: Delay.Input | undefined
-  /** Default: single messages for a message handler; 10 messages or 5 seconds for a batch handler. */
-  readonly batch?: BatchPolicy.BatchPolicy | undefined
-  /** Batches in progress at a time, 1 to 1,000. Default 1. */
-  readonly concurrency?: number | undefined
-  /** Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`. Default 10 minutes. */
-  readonly handlerTimeout?: Delay.Input | "unlimited" | undefined
-  /** Default: off. */
-  readonly consumerBackoff?: ConsumerBackoff.ConsumerBackoff | undefined
-  /** Default: none. */
-  readonly deadLetterBudget?: DeadLetterBudget | undefined
-  /** How long handlers may go on after a shutdown began, before they are interrupted. Default 30 seconds. */
-  readonly drainTimeout?: Delay.Input | undefined
-  /** What the broker cannot honour: refuse to start (the default), or cut it down to what it can. */
-  readonly onLimit?: "fail" | "clamp" | undefined
-  /** Told of everything that happens to every message. */
-  readonly onEvent?: Event.Hook | undefined
-}
-
-export interface Stats {
-  /** Messages that wait for their batch. */
-  readonly buffered: number
-  /** Messages that a handler has, or that are being settled. */
-  readonly inProgress: number
-  /** Level of the consumer backoff; 0 when all is well. */
-  readonly backoffLevel: number
-  readonly state: "running" | "draining" | "stopped"
-}
-
-/** What a drain came to. */
-export interface DrainReport {
-  /** True when every handler ended in time. */
-  readonly complete: boolean
-  /** Messages whose handlers were interrupted; they are in the queue again. */
-  readonly interrupted: number
-  /** Milliseconds. */
-  readonly elapsed: number
-}
-
-export interface Consumer {
-  readonly queue: string
-  readonly stats: () => Stats
-  /**
-   * Stops the intake, gives back what no handler has begun, waits for the handlers until the deadline, interrupts and
-   * gives back the rest, and closes. Later calls wait for the first one.
-   *
-   * @param timeout default: the consumer's `drainTimeout`
-   */
-  readonly drain: (timeout?: Delay.Input) => Effect.Effect<DrainReport>
-  /** Ends when the consumer has stopped; fails when it stopped itself. */
-  readonly done: Effect.Effect<void, DeadLetterBudgetExhausted>
-}
-
-/** What keeps a consumer from starting. */
-export type StartError = ConfigurationError | BrokerError
+export type { Options } from "./ConsumerOptions.ts"
+export type { Consumer, DrainReport, StartError, Stats } from "./internal/assembly.ts"
 
 /**
  * Starts a consumer whose handler gets one message at a time; it drains when the scope closes.
@@ -104,7 +42,7 @@ export type StartError = ConfigurationError | BrokerError
  * await Effect.runPromise(program)
  * ```
  */
-export const start = <A, R = never>(
+export const start = <A = any, R = never>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: MessageHandler<A, R>
@@ -118,7 +56,7 @@ export const start = <A, R = never>(
  *
  * @throws RangeError when an option is out of its range
  */
-export const startBatch = <A, R = never>(
+export const startBatch = <A = any, R = never>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: BatchHandler<A, R>

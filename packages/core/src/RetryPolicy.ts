@@ -116,6 +116,12 @@ export const make = (options: Options = {}): RetryPolicy => {
   }
 }
 
+/** A policy as it is, or built from its options. */
+export const from = (input: Options | RetryPolicy): RetryPolicy => (isBuilt(input) ? input : make(input))
+
+const isBuilt = (input: Options | RetryPolicy): input is RetryPolicy =>
+  typeof input.deadLetter === "object" && "discard" in input.deadLetter
+
 const attemptsOf = ({ maxAttempts, maxRetries }: Options): number => {
   if (maxAttempts !== undefined && maxRetries !== undefined) {
     throw new RangeError(
@@ -252,18 +258,29 @@ export interface Description {
   readonly schedule: ReadonlyArray<Step>
   /** Most handler runs of one message: deliveries times in-process runs; `Infinity` when unlimited. */
   readonly handlerRuns: number
-  /** Longest time from first to last delivery, without the handler's own time and waiting in the queue. */
+  /**
+   * Longest time from first to last delivery, without the handler's own time and waiting in the queue. Beyond the
+   * schedule's 100 steps, every delay is taken for the longest.
+   */
   readonly worstCase: number
   /** All of it in one line, as the consumer logs it at start. */
   readonly text: string
+}
+
+const longestElapsed = (policy: RetryPolicy, steps: ReadonlyArray<Step>, defaultDelay: Delay.Delay): number => {
+  const listed = steps.at(-1)?.elapsed[1] ?? 0
+  if (steps.length < scheduleLimit) return listed
+  const unlisted = policy.maxAttempts - 1 - steps.length
+  if (unlisted === Number.POSITIVE_INFINITY) return policy.maxAge
+  const longest = policy.backoff === undefined ? defaultDelay : Backoff.longest(policy.backoff)
+  return Math.min(listed + unlisted * longest, policy.maxAge)
 }
 
 /** The schedule, the total of handler runs and the worst-case elapsed time of a policy. */
 export const describe = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): Description => {
   const steps = schedule(policy, defaultDelay)
   const handlerRuns = policy.maxAttempts * (policy.immediate + 1)
-  const unlimited = policy.maxAttempts === Number.POSITIVE_INFINITY && policy.maxAge === Number.POSITIVE_INFINITY
-  const worstCase = unlimited ? Number.POSITIVE_INFINITY : (steps.at(-1)?.elapsed[1] ?? 0)
+  const worstCase = longestElapsed(policy, steps, defaultDelay)
   const delays = steps.slice(0, 8).map(({ delay: [low, high] }) => {
     return low === high ? Delay.format(high) : `${Delay.format(low)}..${Delay.format(high)}`
   })

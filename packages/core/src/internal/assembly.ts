@@ -9,12 +9,12 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import type { BatchPolicy } from "../BatchPolicy.ts"
 import { Broker } from "../Broker.ts"
-import { ConfigurationError } from "../ConfigurationError.ts"
-import type { Consumer, DrainReport, Options, StartError, Stats } from "../Consumer.ts"
+import type { BrokerError } from "../BrokerError.ts"
+import type { ConfigurationError } from "../ConfigurationError.ts"
+import * as ConsumerOptions from "../ConsumerOptions.ts"
 import * as ConsumerBackoff from "../ConsumerBackoff.ts"
 import type { DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
 import * as Delay from "../Delay.ts"
-import * as Feasibility from "../Feasibility.ts"
 import type { QueueDefinition } from "../QueueDefinition.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as Timers from "../Timers.ts"
@@ -24,13 +24,50 @@ import * as Reporter from "./reporter.ts"
 
 export interface Settings {
   readonly queue: QueueDefinition<any>
-  readonly options: Options
+  readonly options: ConsumerOptions.Options
   readonly batch: BatchPolicy
   readonly single: boolean
   readonly ahead: number
   readonly maxConcurrency: number
   readonly runner: (environment: Environment) => Engine.Runner
 }
+
+export interface Stats {
+  /** Messages that wait for their batch. */
+  readonly buffered: number
+  /** Messages that a handler has, or that are being settled. */
+  readonly inProgress: number
+  /** Level of the consumer backoff; 0 when all is well. */
+  readonly backoffLevel: number
+  readonly state: "running" | "draining" | "stopped"
+}
+
+/** What a drain came to. */
+export interface DrainReport {
+  /** True when every handler ended in time. */
+  readonly complete: boolean
+  /** Messages whose handlers were interrupted; they are in the queue again. */
+  readonly interrupted: number
+  /** Milliseconds. */
+  readonly elapsed: number
+}
+
+export interface Consumer {
+  readonly queue: string
+  readonly stats: () => Stats
+  /**
+   * Stops the intake, gives back what no handler has begun, waits for the handlers until the deadline, interrupts and
+   * gives back the rest, and closes. Later calls wait for the first one.
+   *
+   * @param timeout default: the consumer's `drainTimeout`
+   */
+  readonly drain: (timeout?: Delay.Input) => Effect.Effect<DrainReport>
+  /** Ends when the consumer has stopped; fails when it stopped itself. */
+  readonly done: Effect.Effect<void, DeadLetterBudgetExhausted>
+}
+
+/** What keeps a consumer from starting. */
+export type StartError = ConfigurationError | BrokerError
 
 export interface Assembled {
   readonly engine: Engine.Engine
@@ -40,8 +77,6 @@ export interface Assembled {
 /** Settlements of interrupted handlers get so long, in milliseconds, before the connection is closed. */
 const settleGrace = 5000
 
-const defaultHandlerTimeout = 10 * 60_000
-
 export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
     const { options, queue } = settings
@@ -50,8 +85,8 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     const random = yield* Random.Random
     const context = yield* Effect.context<R>()
     const fork = Effect.runForkWith(context) as Environment["fork"]
-    const wish = wishOf(options)
-    yield* verify(wish, broker.capabilities, queue.name)
+    const wish = ConsumerOptions.toWish(options)
+    yield* ConsumerOptions.verify(wish, broker.capabilities, queue.name)
 
     const scope = yield* Scope.make()
     const timers = yield* Scope.provide(Timers.make, scope)
@@ -115,7 +150,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       })
     )
 
-    const drain = (timeout: Delay.Input = options.drainTimeout ?? 30_000): Effect.Effect<DrainReport> =>
+    const drain = (timeout: Delay.Input = options.drainTimeout ?? ConsumerOptions.defaultDrainTimeout): Effect.Effect<DrainReport> =>
       Effect.gen(function* () {
         const deadline = Delay.constrain("Consumer.drain: timeout", timeout, 0, Delay.max)
         const begun = timers.now()
@@ -143,40 +178,3 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     }
     return { engine, consumer: { queue: queue.name, stats, drain, done: Deferred.await(stopped) } }
   })
-
-const wishOf = (options: Options) => ({
-  retry: options.retry ?? RetryPolicy.make(),
-  retryDelay:
-    options.retryDelay === undefined
-      ? undefined
-      : Delay.constrain("Consumer.start: retryDelay", options.retryDelay, 0, Delay.max),
-  handlerTimeout:
-    options.handlerTimeout === "unlimited"
-      ? Number.POSITIVE_INFINITY
-      : Delay.constrain(
-          "Consumer.start: handlerTimeout",
-          options.handlerTimeout ?? defaultHandlerTimeout,
-          1,
-          12 * 60 * 60_000
-        ),
-  onLimit: options.onLimit ?? "fail"
-})
-
-const verify = (
-  wish: ReturnType<typeof wishOf>,
-  capabilities: Broker["Service"]["capabilities"],
-  queue: string
-): Effect.Effect<void, ConfigurationError> => {
-  if (RetryPolicy.deadLetterQueues(wish.retry, queue).includes(queue)) {
-    return Effect.fail(
-      new ConfigurationError({
-        field: "retry.deadLetter",
-        queue,
-        detail: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
-        remedy: `Name another queue, or none for ${queue}.dlq`
-      })
-    )
-  }
-  const refusal = Feasibility.refusal(Feasibility.check(wish, capabilities), capabilities, queue)
-  return refusal === undefined ? Effect.void : Effect.fail(refusal)
-}

@@ -1,0 +1,83 @@
+/** What a consumer can be told, its defaults, and the checks that must pass before it starts. */
+import * as Effect from "effect/Effect"
+import type { BatchPolicy } from "./BatchPolicy.ts"
+import type { Capabilities } from "./Capabilities.ts"
+import { ConfigurationError } from "./ConfigurationError.ts"
+import type { ConsumerBackoff } from "./ConsumerBackoff.ts"
+import type { DeadLetterBudget } from "./DeadLetterBudget.ts"
+import * as Delay from "./Delay.ts"
+import type { Hook } from "./Event.ts"
+import * as Feasibility from "./Feasibility.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+
+export interface Options {
+  /** Default: 3 retries at once, then `<queue>.dlq`. */
+  readonly retry?: RetryPolicy.RetryPolicy | undefined
+  /** Delay of retries for which neither the handler, nor its error, nor the policy has one. Default 0. */
+  readonly retryDelay?: Delay.Input | undefined
+  /** Default: single messages for a message handler; 10 messages or 5 seconds for a batch handler. */
+  readonly batch?: BatchPolicy | undefined
+  /** Batches in progress at a time, 1 to 1,000. Default 1. */
+  readonly concurrency?: number | undefined
+  /** Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`. Default 10 minutes. */
+  readonly handlerTimeout?: Delay.Input | "unlimited" | undefined
+  /** Default: off. */
+  readonly consumerBackoff?: ConsumerBackoff | undefined
+  /** Default: none. */
+  readonly deadLetterBudget?: DeadLetterBudget | undefined
+  /** How long handlers may go on after a shutdown began, before they are interrupted. Default 30 seconds. */
+  readonly drainTimeout?: Delay.Input | undefined
+  /** What the broker cannot honour: refuse to start (the default), or cut it down to what it can. */
+  readonly onLimit?: "fail" | "clamp" | undefined
+  /** Told of everything that happens to every message. */
+  readonly onEvent?: Hook | undefined
+}
+
+/** Longest run of a handler unless told otherwise, in milliseconds. */
+export const defaultHandlerTimeout = 10 * 60_000
+
+/** How long a drain waits unless told otherwise, in milliseconds. */
+export const defaultDrainTimeout = 30_000
+
+/**
+ * The checked values that a broker's capabilities matter to.
+ *
+ * @throws RangeError when an option is out of its range
+ */
+export const toWish = (options: Options) => ({
+  retry: options.retry ?? RetryPolicy.make(),
+  retryDelay:
+    options.retryDelay === undefined
+      ? undefined
+      : Delay.constrain("Consumer.start: retryDelay", options.retryDelay, 0, Delay.max),
+  handlerTimeout:
+    options.handlerTimeout === "unlimited"
+      ? Number.POSITIVE_INFINITY
+      : Delay.constrain(
+          "Consumer.start: handlerTimeout",
+          options.handlerTimeout ?? defaultHandlerTimeout,
+          1,
+          12 * 60 * 60_000
+        ),
+  onLimit: options.onLimit ?? "fail"
+})
+
+/** Fails when the broker cannot do what is asked, or when dead letters would come back to their own queue. */
+export const verify = (
+  wish: ReturnType<typeof toWish>,
+  capabilities: Capabilities,
+  queue: string
+): Effect.Effect<void, ConfigurationError> => {
+  if (RetryPolicy.deadLetterQueues(wish.retry, queue).includes(queue)) {
+    return Effect.fail(
+      new ConfigurationError({
+        field: "retry.deadLetter",
+        queue,
+        detail: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
+        remedy: `Name another queue, or none for ${queue}.dlq`
+      })
+    )
+  }
+  const refusal = Feasibility.refusal(Feasibility.check(wish, capabilities), capabilities, queue)
+  return refusal === undefined ? Effect.void : Effect.fail(refusal)
+}

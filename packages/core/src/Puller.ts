@@ -1,0 +1,136 @@
+/**
+ * Pull consumers: take a batch when there is room for it, work on it anywhere, settle it later.
+ *
+ * When to use: when something else decides the pace, such as a request that asks for work, or a cron job. A pulled batch
+ * is ours for the length of its lease; what has not been settled by then counts as failed and is retried under the
+ * policy, as if a handler had timed out.
+ */
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as BatchPolicy from "./BatchPolicy.ts"
+import type { Broker } from "./Broker.ts"
+import type { Options as ConsumerOptions } from "./ConsumerOptions.ts"
+import * as Delay from "./Delay.ts"
+import type { Batch } from "./Handler.ts"
+import * as Assembly from "./internal/assembly.ts"
+import type { Environment, Outcome } from "./internal/dispatch.ts"
+import type { Runner } from "./internal/engine.ts"
+import * as QueueDefinition from "./QueueDefinition.ts"
+
+export interface Options extends Omit<ConsumerOptions, "concurrency" | "handlerTimeout"> {
+  /** How long a pulled batch may stay unsettled, 1 ms to 12 hours. Default 30 seconds. */
+  readonly lease?: Delay.Input | undefined
+  /** Batches that may be pulled and unsettled at a time, 1 to 1,000; further pulls wait. Default 10. */
+  readonly maxOpen?: number | undefined
+}
+
+export interface PullOptions {
+  /** How long to wait for a first message, 0 to 24 hours. Default 5 seconds. */
+  readonly wait?: Delay.Input | undefined
+}
+
+/** A batch in our hands. `ack`, `retry`, `ackAll` and `retryAll` work as in a handler. */
+export interface PulledBatch<A> extends Batch<A> {
+  /** Ends the batch well: what has no verdict is acked. */
+  readonly settle: () => void
+  /** Ends the batch badly: what has no verdict is retried, or dead-lettered, as the error and the policy say. */
+  readonly fail: (error: unknown) => void
+  /** Ends the batch untouched: what has no verdict goes back to the queue, uncounted where the broker can. */
+  readonly release: () => void
+}
+
+/** The error of a batch that was not settled in time. */
+export class LeaseExpired extends Data.TaggedError("LeaseExpired")<{ readonly lease: number }> {
+  override get message() {
+    return `lease: the pulled batch was not settled within ${Delay.format(this.lease)}`
+  }
+}
+
+export interface Puller<A> extends Pick<Assembly.Consumer, "queue" | "stats" | "drain" | "done"> {
+  /** The next batch; `undefined` when no message came in time. */
+  readonly pull: (options?: PullOptions) => Effect.Effect<PulledBatch<A> | undefined>
+}
+
+/**
+ * Makes a puller; it drains when the scope closes.
+ *
+ * Takes nothing from the queue until somebody pulls. Batches are filled as the batch policy says (default 10 messages,
+ * or what is there at once).
+ *
+ * @throws RangeError when an option is out of its range
+ */
+export const make = <A = any>(
+  queue: QueueDefinition.Input<A>,
+  options: Options = {}
+): Effect.Effect<Puller<A>, Assembly.StartError, Broker | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { maxOpen = 10 } = options
+    if (!(Number.isSafeInteger(maxOpen) && maxOpen >= 1 && maxOpen <= 1000)) {
+      throw new RangeError(`Puller.make: maxOpen must be a whole number from 1 to 1000, got ${maxOpen}`)
+    }
+    const lease = Delay.constrain("Puller.make: lease", options.lease ?? 30_000, 1, 12 * 60 * 60_000)
+    const waiting: Array<(batch: PulledBatch<A>) => void> = []
+    let open = 0
+
+    const { consumer, engine } = yield* Assembly.make<never>({
+      queue: QueueDefinition.from(queue),
+      options: { ...options, handlerTimeout: lease },
+      batch: options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 }),
+      single: false,
+      ahead: 0,
+      maxConcurrency: maxOpen,
+      runner: (environment) => hand(environment)
+    })
+
+    const updateDemand = (): void => engine.setConcurrency(Math.min(open + waiting.length, maxOpen))
+
+    const hand =
+      ({ timers }: Environment): Runner =>
+      (unit, done) => {
+        let ended = false
+        const end = (outcome: Outcome): void => {
+          if (ended) return
+          ended = true
+          timers.cancel(timer)
+          open--
+          updateDemand()
+          done(outcome)
+        }
+        const timer = timers.after(lease, () => end({ _tag: "Failed", error: new LeaseExpired({ lease }) }))
+        open++
+        const take = waiting.shift()!
+        take({
+          ...(unit.view() as Batch<A>),
+          settle: () => end({ _tag: "Succeeded" }),
+          fail: (error) => end({ _tag: "Failed", error }),
+          release: () => end({ _tag: "Interrupted" })
+        })
+        return { interrupt: () => end({ _tag: "Interrupted" }) }
+      }
+
+    const next = Effect.callback<PulledBatch<A>>((resume) => {
+      const take = (batch: PulledBatch<A>) => resume(Effect.succeed(batch))
+      waiting.push(take)
+      updateDemand()
+      return Effect.sync(() => {
+        const index = waiting.indexOf(take)
+        if (index >= 0) waiting.splice(index, 1)
+        updateDemand()
+      })
+    })
+
+    return {
+      queue: consumer.queue,
+      stats: consumer.stats,
+      drain: consumer.drain,
+      done: consumer.done,
+      pull: ({ wait = 5000 } = {}) =>
+        Effect.suspend(() => {
+          const millis = Delay.constrain("Puller.pull: wait", wait, 0, Delay.max)
+          return Effect.map(Effect.timeoutOption(next, Duration.millis(millis)), Option.getOrUndefined)
+        })
+    }
+  })

@@ -1,0 +1,60 @@
+/** From a broker's URL to its Layer. Only the adapter that serves the URL's scheme is loaded. */
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import type * as Layer from "effect/Layer"
+import type { Adapter } from "../Adapter.ts"
+import type { Broker } from "../Broker.ts"
+import type { BrokerError } from "../BrokerError.ts"
+import { ConfigurationError } from "../ConfigurationError.ts"
+
+/** The package that serves each scheme. */
+const packages: Readonly<Record<string, string>> = {
+  memory: "@requeue/adapter-memory"
+}
+
+export const resolve = async (
+  broker: string | URL
+): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {
+  const url = parse(broker)
+  const scheme = url.protocol.slice(0, -1)
+  const name = packages[scheme]
+  if (name === undefined) {
+    throw invalid(
+      `no adapter serves the scheme ${scheme}:`,
+      `Use one of ${Object.keys(packages).map((known) => `${known}:`).join(", ")}, or pass an adapter's Layer`
+    )
+  }
+  const { adapter } = await load(name, scheme)
+  return adapter.layer(url)
+}
+
+const invalid = (detail: string, remedy: string) => new ConfigurationError({ field: "url", detail, remedy })
+
+const parse = (broker: string | URL): URL => {
+  if (broker instanceof URL) return broker
+  const url = URL.parse(broker)
+  // The text itself is not shown: it may hold a password.
+  if (url === null) throw invalid("the broker is no URL", `Use a URL such as "memory:"`)
+  return url
+}
+
+const load = async (name: string, scheme: string): Promise<{ readonly adapter: Adapter }> => {
+  try {
+    return await import(name)
+  } catch (error) {
+    if (!isMissing(error, name)) throw error
+  }
+  // With a strict node_modules layout, the adapter is a dependency of the program and not visible from here.
+  const program = createRequire(join(process.cwd(), "package.json"))
+  let file: string
+  try {
+    file = program.resolve(name)
+  } catch {
+    throw invalid(`the adapter for ${scheme}: is not installed`, `Run: npm install ${name}`)
+  }
+  return await import(pathToFileURL(file).href)
+}
+
+const isMissing = (error: unknown, name: string): boolean =>
+  error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND" && error.message.includes(name)

@@ -1,0 +1,23 @@
+/** What a program without Effect imports: `@requeue/core/promise`. */
+export { constant, exponential, linear, sequence, switchAfter } from "./Backoff.ts"
+export { BrokerError } from "./BrokerError.ts"
+export { bytes, json, standard, text } from "./Codec.ts"
+export { ConfigurationError } from "./ConfigurationError.ts"
+export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./DeadLetterBudget.ts"
+export { InvalidDelay } from "./Delay.ts"
+export { EncodeError } from "./EncodeError.ts"
+export type { Event } from "./Event.ts"
+export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./Failure.ts"
+export type { Batch, Context, Received, RetryOptions } from "./Handler.ts"
+export { make as queue } from "./QueueDefinition.ts"
+export {
+  connect,
+  type ConnectOptions,
+  type ConsumeOptions,
+  type DeadLetterQueue,
+  type PullerOptions,
+  type PullWorker,
+  type Requeue,
+  type Worker
+} from "./Requeue.ts"
+export { cloudflareQueues, describe, nsqRequeue, rabbitMqGrowing, webhookSender } from "./RetryPolicy.ts"
