@@ -82,34 +82,32 @@ export const make = <A = any>(
       single: false,
       ahead: 0,
       maxConcurrency: maxOpen,
-      runner: (environment) => hand(environment)
+      runner: (environment) => (unit, done) => hand(environment, unit, done)
     })
 
     const updateDemand = (): void => engine.setConcurrency(Math.min(open + waiting.length, maxOpen))
 
-    const hand =
-      ({ timers }: Environment): Runner =>
-      (unit, done) => {
-        let ended = false
-        const end = (outcome: Outcome): void => {
-          if (ended) return
-          ended = true
-          timers.cancel(timer)
-          open--
-          updateDemand()
-          done(outcome)
-        }
-        const timer = timers.after(lease, () => end({ _tag: "Failed", error: new LeaseExpired({ lease }) }))
-        open++
-        const take = waiting.shift()!
-        take({
-          ...(unit.view() as Batch<A>),
-          settle: () => end({ _tag: "Succeeded" }),
-          fail: (error) => end({ _tag: "Failed", error }),
-          release: () => end({ _tag: "Interrupted" })
-        })
-        return { interrupt: () => end({ _tag: "Interrupted" }) }
+    const hand = ({ timers }: Environment, ...[unit, done]: Parameters<Runner>): ReturnType<Runner> => {
+      let ended = false
+      const end = (outcome: Outcome): void => {
+        if (ended) return
+        ended = true
+        timers.cancel(timer)
+        open--
+        updateDemand()
+        done(outcome)
       }
+      const timer = timers.after(lease, () => end({ _tag: "Failed", error: new LeaseExpired({ lease }) }))
+      open++
+      const take = waiting.shift()!
+      take({
+        ...(unit.view() as Batch<A>),
+        settle: () => end({ _tag: "Succeeded" }),
+        fail: (error) => end({ _tag: "Failed", error }),
+        release: () => end({ _tag: "Interrupted" })
+      })
+      return { interrupt: () => end({ _tag: "Interrupted" }) }
+    }
 
     const next = Effect.callback<PulledBatch<A>>((resume) => {
       const take = (batch: PulledBatch<A>) => resume(Effect.succeed(batch))

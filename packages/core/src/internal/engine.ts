@@ -95,6 +95,7 @@ export const make = (options: Options): Engine => {
   let burst = 0
   let yielding = false
   let pumping = false
+  let gathering = false
   let deliveries = 0
   let decoding = 0
   let idleWaiters: Array<() => void> = []
@@ -161,12 +162,24 @@ export const make = (options: Options): Engine => {
         decoding--
         if (stopping) return turnAway(Settlement.Release())
         batcher.push(arrive(body))
-        pump()
+        if (gathers) gather()
+        else pump()
       },
       undecodable: (error) => {
         decoding--
         turnAway(Intake.undecodable(retry, queue, error))
       }
+    })
+  }
+
+  /** With no time to wait, a batch is what is there: what arrives in the same turn of the event loop. */
+  const gathers = batch.maxBatchTimeout === 0 && batch.maxBatchSize > 1
+  const gather = (): void => {
+    if (gathering) return
+    gathering = true
+    options.yieldThen(() => {
+      gathering = false
+      pump()
     })
   }
 
