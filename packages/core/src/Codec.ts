@@ -17,6 +17,8 @@ export interface Codec<in out A> {
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { fatal: true })
+// A byte order mark is part of a text, and no part of JSON.
+const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /** The bytes themselves. */
 export const bytes: Codec<Uint8Array> = {
@@ -29,7 +31,7 @@ export const bytes: Codec<Uint8Array> = {
 export const text: Codec<string> = {
   contentType: "text/plain; charset=utf-8",
   encode: (value) => encoder.encode(value),
-  decode: (value) => decoder.decode(value)
+  decode: (value) => textDecoder.decode(value)
 }
 
 /** Any JSON value, unchecked. The default. */
