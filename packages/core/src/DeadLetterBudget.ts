@@ -30,8 +30,11 @@ export const make = (max: number, { perSuccess = 0.1 }: { readonly perSuccess?: 
 /** What is left after a success. */
 export const credited = (self: DeadLetterBudget, left: number): number => Math.min(self.max, left + self.perSuccess)
 
+/** What sums of fractions may be off by: ten times 0.1 is enough for a dead letter. */
+const dust = 1e-9
+
 /** What is left after a dead letter; `undefined` when there was not enough for it. */
-export const debited = (left: number): number | undefined => (left >= 1 ? left - 1 : undefined)
+export const debited = (left: number): number | undefined => (left >= 1 - dust ? Math.max(0, left - 1) : undefined)
 
 /** The consumer stopped itself; its messages stay in the queue. */
 export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudgetExhausted")<{
