@@ -44,7 +44,7 @@ const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Wish["onLimit"])
 
 const lease = (timeout: number, { lease }: Capabilities): Answer => {
   if (lease === undefined || timeout <= lease.duration) return Exact
-  if (timeout < lease.max) return { _tag: "Emulated", how: "the lease is extended while the handler runs" }
+  if (timeout < lease.max || lease.max === Number.POSITIVE_INFINITY) return { _tag: "Emulated", how: "the lease is extended while the handler runs" }
   return {
     _tag: "Impossible",
     why: `a handler may run for ${Delay.format(timeout)}, the broker's lease ends after ${Delay.format(lease.max)}`,
