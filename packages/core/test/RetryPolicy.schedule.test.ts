@@ -66,7 +66,7 @@ describe("schedule", () => {
     assert.lengthOf(RetryPolicy.schedule(RetryPolicy.make({ maxRetries: "unlimited" })), 100))
 })
 
-describe("describe", () => {
+describe("a description", () => {
   it("bounds the handler runs and the time of every message", () =>
     fc.assert(
       fc.property(policy, fc.array(random, { minLength: 1, maxLength: 20 }), (self, draws) => {

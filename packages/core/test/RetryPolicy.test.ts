@@ -25,8 +25,10 @@ const decide = (options: RetryPolicy.Options, given: Partial<RetryPolicy.Facts>)
   RetryPolicy.decide(RetryPolicy.make(options), { ...facts, ...given })
 
 const table = (name: string, cases: ReadonlyArray<Case>) =>
-  describe(name, () => {
-    it.each(cases)("%s", (_, options, given, expected) => assert.deepStrictEqual(decide(options, given), expected))
+  describe("decide", () => {
+    it.each(cases)(`${name}: %s`, (_, options, given, expected) =>
+      assert.deepStrictEqual(decide(options, given), expected)
+    )
   })
 
 const failed = (properties: object) => ({ failure: Failure.make(Object.assign(new Error("boom"), properties), 0) })
