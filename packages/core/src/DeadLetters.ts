@@ -95,7 +95,9 @@ const count = (admin: Admin, queue: string): Effect.Effect<number | undefined, B
 
 /** Groups dead letters by origin, reason and error name, most frequent first. */
 export const group = (letters: ReadonlyArray<DeadLetter>): ReadonlyArray<Group> => {
-  const groups = Map.groupBy(letters, ({ origin }) => JSON.stringify([origin?.queue, origin?.reason, origin?.error.name]))
+  const groups = Map.groupBy(letters, ({ origin }) =>
+    JSON.stringify([origin?.queue, origin?.reason, origin?.error.name])
+  )
   return [...groups.values()]
     .map((members) => {
       const times = members.map(({ firstPublished, origin }) => origin?.at ?? firstPublished)

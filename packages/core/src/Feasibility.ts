@@ -44,7 +44,8 @@ const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Wish["onLimit"])
 
 const lease = (timeout: number, { lease }: Capabilities): Answer => {
   if (lease === undefined || timeout <= lease.duration) return Exact
-  if (timeout < lease.max || lease.max === Number.POSITIVE_INFINITY) return { _tag: "Emulated", how: "the lease is extended while the handler runs" }
+  if (timeout < lease.max || lease.max === Number.POSITIVE_INFINITY)
+    return { _tag: "Emulated", how: "the lease is extended while the handler runs" }
   return {
     _tag: "Impossible",
     why: `a handler may run for ${Delay.format(timeout)}, the broker's lease ends after ${Delay.format(lease.max)}`,
@@ -75,7 +76,8 @@ export const check = (wish: Wish, capabilities: Capabilities): ReadonlyArray<Fin
 const reachable = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): Backoff.Backoff => {
   if (maxAttempts > 100) return backoff
   let longest = 0
-  for (let attempt = 1; attempt < maxAttempts; attempt++) longest = Math.max(longest, Backoff.range(backoff, attempt)[1])
+  for (let attempt = 1; attempt < maxAttempts; attempt++)
+    longest = Math.max(longest, Backoff.range(backoff, attempt)[1])
   return { ...backoff, max: Math.min(backoff.max, longest) }
 }
 

@@ -113,13 +113,21 @@ export const make = <A>(
 
     const checkId = (id: string): string => {
       if (id.length >= 1 && id.length <= Metadata.idLimit) return id
-      throw new EncodeError({ queue: name, field: "id", detail: `must have 1 to ${Metadata.idLimit} characters, got ${id.length}` })
+      throw new EncodeError({
+        queue: name,
+        field: "id",
+        detail: `must have 1 to ${Metadata.idLimit} characters, got ${id.length}`
+      })
     }
 
     const checkHeaders = (headers: Headers): Headers => {
       for (const [key, value] of Object.entries(headers)) {
         const problem =
-          key === Metadata.header ? `the header ${key} is reserved` : typeof value !== "string" ? `${key} is no text` : ""
+          key === Metadata.header
+            ? `the header ${key} is reserved`
+            : typeof value !== "string"
+              ? `${key} is no text`
+              : ""
         if (problem !== "") throw new EncodeError({ queue: name, field: "headers", detail: problem })
       }
       return headers

@@ -58,11 +58,7 @@ export interface Requeue extends AsyncDisposable {
   /** The broker's name, for example `memory`. */
   readonly broker: string
   /** Resolves with the message's id once the broker has confirmed it. */
-  readonly send: <A = any>(
-    queue: QueueDefinition.Input<A>,
-    body: A,
-    options?: Producer.SendOptions
-  ) => Promise<string>
+  readonly send: <A = any>(queue: QueueDefinition.Input<A>, body: A, options?: Producer.SendOptions) => Promise<string>
   /** Resolves with the ids once the broker has confirmed all. */
   readonly sendBatch: <A = any>(
     queue: QueueDefinition.Input<A>,

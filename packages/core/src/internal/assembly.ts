@@ -136,8 +136,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     engine.start(subscription)
 
     const idle = Effect.callback<void>((resume) => engine.whenIdle(() => resume(Effect.void)))
-    const waitIdle = (millis: number) =>
-      Effect.map(Effect.timeoutOption(idle, Duration.millis(millis)), Option.isSome)
+    const waitIdle = (millis: number) => Effect.map(Effect.timeoutOption(idle, Duration.millis(millis)), Option.isSome)
 
     const close = yield* Effect.cached(
       Effect.suspend(() => {
@@ -150,7 +149,9 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       })
     )
 
-    const drain = (timeout: Delay.Input = options.drainTimeout ?? ConsumerOptions.defaultDrainTimeout): Effect.Effect<DrainReport> =>
+    const drain = (
+      timeout: Delay.Input = options.drainTimeout ?? ConsumerOptions.defaultDrainTimeout
+    ): Effect.Effect<DrainReport> =>
       Effect.gen(function* () {
         const deadline = Delay.constrain("Consumer.drain: timeout", timeout, 0, Delay.max)
         const begun = timers.now()

@@ -28,7 +28,8 @@ export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Tim
 
   const arm = (): void => {
     timers.cancel(timer)
-    timer = items.length === 0 || items.length >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)
+    timer =
+      items.length === 0 || items.length >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)
   }
 
   const cut = (count: number): ReadonlyArray<Item> => {

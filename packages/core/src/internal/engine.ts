@@ -246,7 +246,10 @@ export const make = (options: Options): Engine => {
   }
 
   const mayRerun = (unit: Unit.Unit, failure: Failure.Failure, reruns: number): boolean =>
-    reruns < retry.immediate && !stopping && unit.hasUndecided() && RetryPolicy.classify(retry, failure).startsWith("retry")
+    reruns < retry.immediate &&
+    !stopping &&
+    unit.hasUndecided() &&
+    RetryPolicy.classify(retry, failure).startsWith("retry")
 
   const concludeUnit = (unit: Unit.Unit, outcome: Outcome, failure: Failure.Failure | undefined): void => {
     if (outcome._tag === "Interrupted") {
@@ -357,6 +360,10 @@ export const make = (options: Options): Engine => {
       idleWaiters.push(callback)
       checkIdle()
     },
-    stats: () => ({ buffered: batcher.size(), inProgress: outstanding.size - batcher.size(), level: handlerGate.level() })
+    stats: () => ({
+      buffered: batcher.size(),
+      inProgress: outstanding.size - batcher.size(),
+      level: handlerGate.level()
+    })
   }
 }

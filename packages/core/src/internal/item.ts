@@ -32,7 +32,7 @@ const parseRetry = (
 }
 
 /** A message as the handler sees it: its data as own properties, so that it prints, and methods on the prototype. */
-export class ReceivedItem implements Received<unknown> {
+export class ReceivedMessage implements Received<unknown> {
   readonly id: string
   readonly body: unknown
   readonly headers: Headers

@@ -52,7 +52,9 @@ export const make = (options: {
       if (verdict._tag === "Ack") return "Succeeded"
       // A message that is wrong in itself says nothing about the others.
       const counts =
-        verdict.by === "outcome" && failure !== undefined ? RetryPolicy.classify(retry, failure) === "retry" : verdict.backoff
+        verdict.by === "outcome" && failure !== undefined
+          ? RetryPolicy.classify(retry, failure) === "retry"
+          : verdict.backoff
       return counts ? "Failed" : "Uncounted"
     },
     spend: (settlement) => {

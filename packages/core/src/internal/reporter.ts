@@ -19,11 +19,7 @@ export interface Reporter {
   readonly settleFailed: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
-  readonly backoff: (
-    because: "handler" | "broker",
-    before: ConsumerBackoff.State,
-    after: ConsumerBackoff.State
-  ) => void
+  readonly backoff: (because: "handler" | "broker", before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
 }
 
 const settledEvent = (subject: Subject, settlement: Settlement): Event => {

@@ -13,16 +13,16 @@ const packages: Readonly<Record<string, string>> = {
   memory: "@requeue/adapter-memory"
 }
 
-export const resolve = async (
-  broker: string | URL
-): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {
+export const resolve = async (broker: string | URL): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {
   const url = parse(broker)
   const scheme = url.protocol.slice(0, -1)
   const name = packages[scheme]
   if (name === undefined) {
     throw invalid(
       `no adapter serves the scheme ${scheme}:`,
-      `Use one of ${Object.keys(packages).map((known) => `${known}:`).join(", ")}, or pass an adapter's Layer`
+      `Use one of ${Object.keys(packages)
+        .map((known) => `${known}:`)
+        .join(", ")}, or pass an adapter's Layer`
     )
   }
   const { adapter } = await load(name, scheme)

@@ -5,7 +5,7 @@
 import * as Acknowledgement from "../Acknowledgement.ts"
 import type { Delay } from "../Delay.ts"
 import type { Batch, Received } from "../Handler.ts"
-import { type Item, ReceivedItem, toBatch } from "./item.ts"
+import { type Item, ReceivedMessage, toBatch } from "./item.ts"
 
 export interface Unit {
   readonly items: ReadonlyArray<Item>
@@ -48,7 +48,9 @@ export const make = (
     }
   }
 
-  const messages: ReadonlyArray<Received<unknown>> = items.map((item, index) => new ReceivedItem(item, index, hear, longest))
+  const messages: ReadonlyArray<Received<unknown>> = items.map(
+    (item, index) => new ReceivedMessage(item, index, hear, longest)
+  )
 
   const close: Unit["close"] = (outcome) => {
     closed = true
@@ -58,7 +60,13 @@ export const make = (
 
   return {
     items,
-    view: () => toBatch(queue, messages.filter((_, index) => record.verdicts[index] === undefined), hear, longest),
+    view: () =>
+      toBatch(
+        queue,
+        messages.filter((_, index) => record.verdicts[index] === undefined),
+        hear,
+        longest
+      ),
     hasUndecided: () => record.verdicts.includes(undefined),
     close,
     abandon: () => {
