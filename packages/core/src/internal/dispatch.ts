@@ -48,7 +48,7 @@ class LazyContext implements Context {
   }
 }
 
-const isThenable = (u: unknown): u is PromiseLike<unknown> =>
+const isThenable = (u: unknown): boolean =>
   typeof u === "object" && u !== null && typeof (u as { then?: unknown }).then === "function"
 
 /** Starts the handler; `done` is called exactly once, perhaps before this returns. */
@@ -71,8 +71,10 @@ export const dispatch = (
 
   const run = (): void => {
     let result: unknown
+    let thenable: boolean
     try {
       result = handler(context)
+      thenable = isThenable(result)
     } catch (error) {
       return end({ _tag: "Failed", error })
     }
@@ -81,9 +83,10 @@ export const dispatch = (
       // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
       stop = () => fiber.interruptUnsafe()
       fiber.addObserver((exit) => end(fromExit(exit, stopped)))
-    } else if (isThenable(result)) {
+    } else if (thenable) {
       stop = end
-      result.then(
+      // A foreign thenable may throw: `resolve` makes a rejection of that, and is free for a promise.
+      Promise.resolve(result).then(
         () => end(Succeeded),
         (error: unknown) => end({ _tag: "Failed", error })
       )
