@@ -1,0 +1,40 @@
+import { assert, it, vi } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import type * as Heap from "../src/internal/heap.ts"
+import * as Timers from "../src/Timers.ts"
+
+const heaps = vi.hoisted((): Array<Heap.Heap<unknown>> => [])
+
+vi.mock(import("../src/internal/heap.ts"), async (original) => {
+  const { make } = await original()
+  return {
+    make: <A>() => {
+      const heap = make<A>()
+      heaps.push(heap as Heap.Heap<unknown>)
+      return heap
+    }
+  }
+})
+
+it.effect("cancelled timers do not pile up, however many are set and cancelled before their time", () =>
+  Effect.gen(function* () {
+    const timers = yield* Timers.make
+    const heap = heaps.at(-1)!
+    let ran = 0
+    for (let i = 0; i < 100; i++) timers.after(1000, () => ran++)
+    for (let i = 0; i < 10_000; i++) {
+      timers.cancel(timers.after(500 + (i % 1000), () => ran++))
+      assert.isAtMost(heap.size(), 2 * 100 + 64)
+    }
+    // Half of what is cancelled is swept, half runs out, and the count of the stale stays right.
+    yield* TestClock.adjust(999)
+    assert.strictEqual(ran, 0)
+    for (let i = 0; i < 10_000; i++) timers.cancel(timers.after(500, () => ran++))
+    assert.isAtMost(heap.size(), 2 * 100 + 64)
+    yield* TestClock.adjust(1)
+    assert.strictEqual(ran, 100)
+    yield* TestClock.adjust(1000)
+    assert.deepStrictEqual([ran, heap.size()], [100, 0])
+  })
+)
