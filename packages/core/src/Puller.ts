@@ -17,7 +17,7 @@ import * as Delay from "./Delay.ts"
 import type { Batch } from "./Handler.ts"
 import * as Assembly from "./internal/assembly.ts"
 import type { Environment, Outcome } from "./internal/dispatch.ts"
-import type { Runner } from "./internal/engine.ts"
+import type { Runner } from "./internal/workshop.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
 
 export interface Options extends Omit<ConsumerOptions, "concurrency" | "handlerTimeout"> {

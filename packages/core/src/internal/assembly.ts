@@ -21,6 +21,7 @@ import * as Timers from "../Timers.ts"
 import type { Environment } from "./dispatch.ts"
 import * as Engine from "./engine.ts"
 import * as Reporter from "./reporter.ts"
+import type { Runner } from "./workshop.ts"
 
 export interface Settings {
   readonly queue: QueueDefinition<any>
@@ -29,7 +30,7 @@ export interface Settings {
   readonly single: boolean
   readonly ahead: number
   readonly maxConcurrency: number
-  readonly runner: (environment: Environment) => Engine.Runner
+  readonly runner: (environment: Environment) => Runner
 }
 
 export interface Stats {
@@ -95,7 +96,23 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     let fatal: DeadLetterBudgetExhausted | undefined
     let interrupted = 0
 
+    const subscription = yield* broker
+      .subscribe({
+        queue: queue.name,
+        retry: wish.retry,
+        deadLetterQueues: RetryPolicy.deadLetterQueues(wish.retry, queue.name),
+        maxCredit: settings.batch.maxBatchSize * (settings.maxConcurrency + settings.ahead),
+        // Nothing is delivered before the engine gives its first credit.
+        onDelivery: (delivery) => engine.onDelivery(delivery),
+        onReconnect: () => engine.onReconnect()
+      })
+      .pipe(
+        Scope.provide(scope),
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+
     const engine = Engine.make({
+      subscription,
       queue: queue.name,
       codec: queue.codec,
       retry: wish.retry,
@@ -120,20 +137,6 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
         fork(Effect.andThen(Effect.logError(error.message), drain()))
       }
     })
-
-    const subscription = yield* broker
-      .subscribe({
-        queue: queue.name,
-        retry: wish.retry,
-        deadLetterQueues: RetryPolicy.deadLetterQueues(wish.retry, queue.name),
-        maxCredit: settings.batch.maxBatchSize * (settings.maxConcurrency + settings.ahead),
-        ...engine.handlers
-      })
-      .pipe(
-        Scope.provide(scope),
-        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
-      )
-    engine.start(subscription)
 
     const idle = Effect.callback<void>((resume) => engine.whenIdle(() => resume(Effect.void)))
     const waitIdle = (millis: number) => Effect.map(Effect.timeoutOption(idle, Duration.millis(millis)), Option.isSome)

@@ -1,0 +1,111 @@
+/**
+ * Every delivery in our hands, from its arrival until the broker has taken its settlement: what becomes of it, and what
+ * to do when the broker does not take it.
+ */
+import type { Verdict } from "../Acknowledgement.ts"
+import type { BrokerError } from "../BrokerError.ts"
+import type { Delivery } from "../Delivery.ts"
+import type { Failure } from "../Failure.ts"
+import * as Settlement from "../Settlement.ts"
+import type { Gate } from "./gate.ts"
+import type { Item } from "./item.ts"
+import type { Judge } from "./judge.ts"
+import * as Remembered from "./remembered.ts"
+import type { Reporter } from "./reporter.ts"
+import * as Settler from "./settler.ts"
+
+export interface Outbox {
+  readonly arrive: (delivery: Delivery, body: unknown) => Item
+  /** Decides on a verdict and settles. */
+  readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => void
+  readonly settle: (item: Item, settlement: Settlement.Settlement) => void
+  /** Hands over what has gathered. */
+  readonly flush: () => void
+  /** Extends the leases of all that is not being settled. */
+  readonly extendLeases: () => void
+  /** Forgets a delivery that is not ours any more. */
+  readonly forget: (item: Item) => void
+  /** True when this process has handled the message already and only the broker does not know. */
+  readonly isAcked: (delivery: Delivery) => boolean
+  /** Deliveries in our hands. */
+  readonly size: () => number
+}
+
+/** Message ids whose lost ack is remembered. */
+const rememberLimit = 10_000
+
+export const make = (
+  env: Pick<Parameters<typeof Settler.make>[0], "subscription" | "fork" | "timers" | "batch" | "wait"> & {
+    readonly judge: Judge
+    /** For handlers that fail. */
+    readonly handlerGate: Gate
+    /** For a broker that does not take retries and dead letters. */
+    readonly brokerGate: Gate
+    readonly reporter: Reporter
+    readonly onGone: () => void
+    /** A dead letter too many. */
+    readonly onExhausted: () => void
+  }
+): Outbox => {
+  const { brokerGate, handlerGate, judge, reporter, timers } = env
+  const inHand = new Set<Item>()
+  const acked = Remembered.make(rememberLimit)
+  let arrivals = 0
+
+  const forget = (item: Item): void => {
+    inHand.delete(item)
+    env.onGone()
+  }
+
+  const settle = (item: Item, settlement: Settlement.Settlement): void => {
+    if (judge.spend(settlement) === "Allowed") return settler.settle(item, settlement)
+    settler.settle(item, Settlement.Release())
+    env.onExhausted()
+  }
+
+  const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
+    acked.delete(item.delivery.metadata.id)
+    brokerGate.signal({ _tag: "Succeeded", id: item.key })
+    reporter.settled(item.delivery, settlement)
+    forget(item)
+  }
+
+  const onFailed = (item: Item, settlement: Settlement.Settlement, error: BrokerError): void => {
+    reporter.settleFailed(item.delivery, settlement, error)
+    if (settlement._tag === "Ack") acked.add(item.delivery.metadata.id)
+    const gate = error.reason === "LeaseLost" ? handlerGate : brokerGate
+    gate.signal({ _tag: "Failed", id: item.key })
+    const gone = error.reason === "LeaseLost" || error.reason === "ConnectionLost"
+    // The broker still counts it as ours, so that only giving it back makes it come again.
+    if (gone || settlement._tag === "Release") return forget(item)
+    settler.settle(item, Settlement.Release())
+    settler.flush()
+  }
+
+  const settler = Settler.make({
+    ...env,
+    onSettled,
+    onFailed,
+    onLeaseLost: (item, error) => reporter.leaseLost(item.delivery, error)
+  })
+
+  return {
+    arrive: (delivery, body) => {
+      const item = { delivery, body, key: String(++arrivals), arrived: timers.now(), settling: false }
+      inHand.add(item)
+      return item
+    },
+    conclude: (item, verdict, failure) => {
+      const settlement = judge.settlement(item.delivery, verdict, failure)
+      // The credit is taken away before the retry goes out: the signal comes first.
+      handlerGate.signal({ _tag: judge.signal(verdict, failure), id: item.key })
+      settle(item, settlement)
+    },
+    settle,
+    flush: settler.flush,
+    extendLeases: () => settler.extend(inHand),
+    forget,
+    isAcked: (delivery) => acked.has(delivery.metadata.id),
+    size: () => inHand.size
+  }
+}

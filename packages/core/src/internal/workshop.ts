@@ -1,0 +1,146 @@
+/** The batches in progress: starts them as far as concurrency and gates allow, and sees each to its end. */
+import * as Failure from "../Failure.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
+import * as Settlement from "../Settlement.ts"
+import type { Batcher } from "./batcher.ts"
+import type { Outcome, Run } from "./dispatch.ts"
+import type { Gate } from "./gate.ts"
+import type { Item } from "./item.ts"
+import type { Outbox } from "./outbox.ts"
+import type { Reporter } from "./reporter.ts"
+import * as Unit from "./unit.ts"
+
+/** Runs a unit and says how it ended, exactly once. */
+export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void) => Run
+
+export interface Workshop {
+  /** Starts what can be started. */
+  readonly pump: () => void
+  /** Interrupts what is in progress; answers how many messages. */
+  readonly interrupt: () => number
+  /** Batches in progress. */
+  readonly size: () => number
+}
+
+/** Units that may start before the event loop gets a turn. */
+const burstLimit = 512
+
+export const make = (env: {
+  readonly queue: string
+  readonly retry: RetryPolicy.RetryPolicy
+  /** The longest delay that the broker can honour. */
+  readonly longest: number
+  /** Whether the messages of a batch are answered for one by one. */
+  readonly single: boolean
+  readonly runner: Runner
+  readonly batcher: Batcher
+  readonly outbox: Outbox
+  readonly gates: ReadonlyArray<Gate>
+  readonly reporter: Reporter
+  readonly concurrency: () => number
+  readonly isStopping: () => boolean
+  /** Gives the event loop a turn, then calls back. */
+  readonly yieldThen: (resume: () => void) => void
+  /** Milliseconds since the epoch. */
+  readonly wallClock: () => number
+  readonly onBatchEnd: () => void
+}): Workshop => {
+  const { batcher, gates, outbox, queue, reporter, retry } = env
+  const running = new Map<Unit.Unit, Run>()
+  let batches = 0
+  let started = 0
+  let yielding = false
+  let pumping = false
+
+  const mayStart = (): boolean =>
+    !env.isStopping() && !yielding && batches < env.concurrency() && gates.every((gate) => gate.mayStart())
+
+  const pump = (): void => {
+    if (pumping) return
+    pumping = true
+    while (mayStart()) {
+      const items = batcher.take(Math.min(...gates.map((gate) => gate.allowance())))
+      if (items === undefined) break
+      if (++started % burstLimit === 0) letOthersRun()
+      startBatch(items)
+    }
+    pumping = false
+  }
+
+  const letOthersRun = (): void => {
+    yielding = true
+    env.yieldThen(() => {
+      yielding = false
+      pump()
+    })
+  }
+
+  const startBatch = (items: ReadonlyArray<Item>): void => {
+    batches++
+    for (const gate of gates) gate.signal({ _tag: "Started", id: items[0]!.key })
+    const units = env.single ? items.map((item) => [item]) : [items]
+    let open = units.length
+    const onUnitEnd = (): void => {
+      if (--open > 0) return
+      batches--
+      env.onBatchEnd()
+      pump()
+    }
+    for (const members of units) runUnit(makeUnit(members), 0, onUnitEnd)
+  }
+
+  const makeUnit = (items: ReadonlyArray<Item>): Unit.Unit =>
+    Unit.make(queue, items, env.longest, {
+      final: (item, verdict) => {
+        outbox.conclude(item, verdict, undefined)
+        outbox.flush()
+      },
+      ignored: reporter.ignored
+    })
+
+  const runUnit = (unit: Unit.Unit, reruns: number, onEnd: () => void): void => {
+    let ended = false
+    const run = env.runner(unit, (outcome) => {
+      ended = true
+      running.delete(unit)
+      const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, env.wallClock()) : undefined
+      if (failure !== undefined && mayRerun(unit, failure, reruns)) {
+        for (const item of unit.items) reporter.failed(item.delivery, failure, true)
+        return runUnit(unit, reruns + 1, onEnd)
+      }
+      conclude(unit, outcome, failure)
+      onEnd()
+    })
+    if (!ended) running.set(unit, run)
+  }
+
+  const mayRerun = (unit: Unit.Unit, failure: Failure.Failure, reruns: number): boolean =>
+    reruns < retry.immediate &&
+    !env.isStopping() &&
+    unit.hasUndecided() &&
+    RetryPolicy.classify(retry, failure).startsWith("retry")
+
+  const conclude = (unit: Unit.Unit, outcome: Outcome, failure: Failure.Failure | undefined): void => {
+    if (outcome._tag === "Interrupted") {
+      const { decided, undecided } = unit.abandon()
+      for (const [item, verdict] of decided) outbox.conclude(item, verdict, undefined)
+      for (const item of undecided) outbox.settle(item, Settlement.Release())
+    } else {
+      for (const [item, verdict] of unit.close(failure === undefined ? "success" : "failure")) {
+        if (failure !== undefined) reporter.failed(item.delivery, failure, false)
+        outbox.conclude(item, verdict, failure)
+      }
+    }
+    outbox.flush()
+  }
+
+  return {
+    pump,
+    interrupt: () => {
+      const units = [...running]
+      for (const [, run] of units) run.interrupt()
+      return units.reduce((sum, [unit]) => sum + unit.items.length, 0)
+    },
+    size: () => batches
+  }
+}
