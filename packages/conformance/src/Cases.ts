@@ -1,6 +1,37 @@
 /** All cases, by group. */
 import type { Case } from "./Case.ts"
+import { cases as admin } from "./cases/admin.ts"
+import { cases as backoff } from "./cases/backoff.ts"
+import { cases as batching } from "./cases/batching.ts"
+import { cases as books } from "./cases/books.ts"
+import { cases as calls } from "./cases/calls.ts"
+import { cases as classification } from "./cases/classification.ts"
+import { cases as deadLetters } from "./cases/deadLetters.ts"
+import { cases as delays } from "./cases/delays.ts"
 import { cases as delivery } from "./cases/delivery.ts"
 import { cases as limits } from "./cases/limits.ts"
+import { cases as outages } from "./cases/outages.ts"
+import { cases as precedence } from "./cases/precedence.ts"
+import { cases as sending } from "./cases/sending.ts"
+import { cases as settling } from "./cases/settling.ts"
+import { cases as shutdown } from "./cases/shutdown.ts"
+import { cases as time } from "./cases/time.ts"
 
-export const cases: ReadonlyArray<Case> = [...delivery, ...limits]
+export const cases: ReadonlyArray<Case> = [
+  ...delivery,
+  ...sending,
+  ...batching,
+  ...precedence,
+  ...calls,
+  ...limits,
+  ...delays,
+  ...classification,
+  ...deadLetters,
+  ...backoff,
+  ...time,
+  ...shutdown,
+  ...settling,
+  ...outages,
+  ...admin,
+  ...books
+]

@@ -19,7 +19,9 @@ export type Entry =
   | Settling
   /** The broker's answer to a settlement. */
   | (Omit<Settling, "_tag"> & { readonly _tag: "Settled"; readonly error: BrokerError | undefined })
-  | { readonly _tag: "Publishing" | "Published"; readonly at: number; readonly messages: ReadonlyArray<Outgoing> }
+  | { readonly _tag: "Publishing"; readonly at: number; readonly messages: ReadonlyArray<Outgoing> }
+  /** The broker has confirmed them. */
+  | { readonly _tag: "Published"; readonly at: number; readonly messages: ReadonlyArray<Outgoing> }
 
 interface Settling {
   readonly _tag: "Settling"

@@ -1,0 +1,163 @@
+/** A consumer that slows down while what all its messages need is not there. */
+import { PermanentError } from "@requeue/core/Failure"
+import * as Backoff from "@requeue/core/Backoff"
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("consumer backoff")
+
+/** Pauses of 1, 2, 4, … units. */
+const policy = (lab: Lab, options: ConsumerBackoff.Options = {}) =>
+  ConsumerBackoff.make({ multiplier: lab.unit / 2, maxBackoffDuration: 8 * lab.unit, ...options })
+
+/** Retries enough, and each so late that only the backoff decides when a handler runs. */
+const patient = (lab: Lab) => RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant(50 * lab.unit) })
+
+const credits = (lab: Lab) => lab.entriesOf("Credit").map(({ limit }) => limit)
+const pauses = (lab: Lab) => lab.eventsOf("BackoffEntered").map(({ wait }) => wait / lab.unit)
+const fail = () => Effect.fail(new Error("down"))
+
+/** A consumer of `ids` whose first so many runs fail. */
+const failing = (lab: Lab, failures: number, options: ConsumerBackoff.Options = {}, concurrency = 1) =>
+  Effect.gen(function* () {
+    yield* lab.send(...Array.from({ length: 20 }, (_, index) => `m${index}`))
+    let runs = 0
+    return yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab, options), concurrency }, () =>
+      runs++ < failures ? fail() : undefined
+    )
+  })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("off by default: failures slow nothing down", function* (lab) {
+    yield* lab.send("a", "b", "c", "d")
+    const begun = lab.now()
+    yield* lab.start({ retry: patient(lab) }, fail)
+    yield* lab.untilRuns(4)
+    lab.checkDelay("four failing runs", 0, begun, lab.runs[3]!.at)
+    Check.isTrue("credit never falls", !credits(lab).slice(1).includes(0), credits(lab))
+  }),
+  test("a failure pauses the consumer, then one probe decides", function* (lab) {
+    yield* failing(lab, 1)
+    yield* lab.untilRuns(3)
+    lab.checkDelay("the pause", lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
+    Check.equal("pauses", pauses(lab), [1])
+    Check.equal("credit", credits(lab).slice(0, 4), [2, 0, 1, 2])
+    yield* lab.untilEvents("BackoffLeft", 1)
+  }),
+  test("credit 0 is given before the retry of the message that caused it", function* (lab) {
+    yield* failing(lab, 1)
+    yield* lab.untilEvents("RetryScheduled", 1)
+    const order = lab.log.flatMap(
+      (entry): Array<string | number> =>
+        entry._tag === "Settling" ? ["retry"] : entry._tag === "Credit" ? [entry.limit] : []
+    )
+    Check.equal("order", order.slice(0, 3), [2, 0, "retry"])
+  }),
+  test("the probe is a single message, whatever the concurrency and the batch", function* (lab) {
+    yield* lab.send(...Array.from({ length: 30 }, (_, index) => `m${index}`))
+    const gate = yield* Deferred.make<void>()
+    const batch = BatchPolicy.make({ maxBatchSize: 4, maxBatchTimeout: lab.unit })
+    yield* lab.startBatch({ retry: patient(lab), consumerBackoff: policy(lab), batch, concurrency: 3 }, () =>
+      lab.eventsOf("BackoffEntered").length === 0 ? fail() : Deferred.await(gate)
+    )
+    yield* lab.untilEvents("BackoffEntered", 1)
+    const before = new Set(lab.runs.map((run) => run.batch))
+    yield* lab.quiet(5 * lab.unit)
+    const probing = lab.runs.filter((run) => !before.has(run.batch))
+    Check.equal("messages in the probe", probing.length, 1)
+    yield* Deferred.succeed(gate, undefined)
+    yield* lab.untilEvents("Succeeded", 5)
+  }),
+  test("a probe that fails doubles the pause, up to the longest", function* (lab) {
+    yield* failing(lab, 5, { maxBackoffDuration: 4 * lab.unit })
+    yield* lab.untilEvents("BackoffEntered", 5, 30 * lab.unit)
+    Check.equal("pauses", pauses(lab), [1, 2, 4, 4, 4])
+    const [first, second, third] = lab.runs
+    lab.checkDelay("the first pause", lab.unit, first!.at, second!.at)
+    lab.checkDelay("the second pause", 2 * lab.unit, second!.at, third!.at)
+  }),
+  test("stepwise recovery comes back one level at a time", function* (lab) {
+    yield* failing(lab, 3, { recovery: "stepwise" })
+    yield* lab.untilEvents("BackoffLeft", 1, 40 * lab.unit)
+    Check.equal("pauses", pauses(lab), [1, 2, 4, 2, 1])
+    for (const [index, units] of [1, 2, 4, 2, 1].entries()) {
+      lab.checkDelay(`pause ${index + 1}`, units * lab.unit, lab.runs[index]!.at, lab.runs[index + 1]!.at)
+    }
+  }),
+  test("with resume, a failure after the recovery counts on from the level that is left", function* (lab) {
+    let runs = 0
+    yield* lab.send(...Array.from({ length: 10 }, (_, index) => `m${index}`))
+    // Levels: 1, 2, then the probe succeeds: 1; the next failure pauses for level 2 again.
+    const outcomes = [fail, fail, undefined, fail]
+    yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab) }, () => outcomes[runs++]?.())
+    yield* lab.untilEvents("BackoffEntered", 3, 30 * lab.unit)
+    Check.equal("pauses", pauses(lab), [1, 2, 2])
+  }),
+  test("a success from before the pause does not end it", function* (lab) {
+    yield* lab.send("slow", "bad", "c", "d", "e")
+    yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab), concurrency: 2 }, (message) => {
+      if (message.id === "slow") return Effect.sleep(lab.unit / 2)
+      // The probe runs long enough for another stale success, were there one, to be taken for its own.
+      return message.id === "bad" ? Effect.andThen(Effect.sleep(10), fail()) : Effect.sleep(lab.unit)
+    })
+    yield* lab.untilEvents("Succeeded", 1)
+    Check.equal("still paused", lab.eventsOf("BackoffLeft").length, 0)
+    yield* lab.untilRuns(3)
+    lab.checkDelay("the pause", lab.unit, lab.entriesOf("Credit").find(({ limit }) => limit === 0)!.at, lab.runs[2]!.at)
+  }),
+  test("a retry that opts out pauses nothing", function* (lab) {
+    yield* lab.send("a", "b", "c")
+    const begun = lab.now()
+    const options = { retry: patient(lab), consumerBackoff: policy(lab) }
+    yield* lab.start(options, (message) => message.retry({ backoff: false, delay: 50 * lab.unit }))
+    yield* lab.untilRuns(3)
+    lab.checkDelay("three runs", 0, begun, lab.runs[2]!.at)
+    Check.equal("pauses", pauses(lab), [])
+  }),
+  test("a probe that opts out pauses for the same time again, and never hangs", function* (lab) {
+    let runs = 0
+    yield* lab.send("a", "b", "c", "d")
+    yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab) }, (message) => {
+      runs++
+      if (runs === 1) return fail()
+      return runs === 2 ? message.retry({ backoff: false }) : undefined
+    })
+    yield* lab.untilEvents("Succeeded", 2)
+    Check.equal("pauses", pauses(lab), [1, 1])
+    lab.checkDelay("the second pause", lab.unit, lab.runs[1]!.at, lab.runs[2]!.at)
+  }),
+  test("a message that is wrong in itself pauses nothing", function* (lab) {
+    yield* lab.send("a", "b")
+    yield* lab.start({ consumerBackoff: policy(lab) }, () => Effect.fail(new PermanentError({ message: "bad" })))
+    yield* lab.untilDeadLetters(2)
+    Check.equal("pauses", pauses(lab), [])
+  }),
+  test(
+    "backoff survives a new connection: still paused, and then the first credit is 1",
+    function* (lab) {
+      yield* failing(lab, 1)
+      yield* lab.untilEvents("BackoffEntered", 1)
+      yield* lab.harness.cutConnections!
+      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0)
+      yield* lab.until("the probe", () => lab.runs.length > 1)
+      lab.checkDelay("the pause", lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
+      const after = lab.log.slice(lab.log.findIndex(({ _tag }) => _tag === "Reconnected"))
+      const given = after.flatMap((entry) => (entry._tag === "Credit" && entry.limit > 0 ? [entry.limit] : []))
+      Check.equal("first credit", given[0], 1)
+    },
+    Needs.cutConnections
+  ),
+  test("a longest pause of 0 turns it off", function* (lab) {
+    yield* failing(lab, 3, { maxBackoffDuration: 0 })
+    yield* lab.untilRuns(5)
+    Check.equal("pauses", pauses(lab), [])
+    lab.checkDelay("five runs", 0, lab.runs[0]!.at, lab.runs[4]!.at)
+  })
+]

@@ -1,0 +1,98 @@
+/** Conservation: whatever happens, the books balance. */
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import * as DeadLetterBudget from "@requeue/core/DeadLetterBudget"
+import { DropError, PermanentError } from "@requeue/core/Failure"
+import type { Received } from "@requeue/core/Handler"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("books")
+
+const size = 60
+
+const ids = Array.from({ length: size }, (_, index) => `m${index}`)
+
+/** What the handler does with a message, for a draw from 0 to 1. */
+const act = (lab: Lab, message: Received<unknown>, draw: number): Effect.Effect<unknown, unknown> | void => {
+  if (draw < 0.15) return message.ack()
+  if (draw < 0.3) return message.retry({ delay: Math.floor(draw * 20) % 2 === 0 ? 0 : lab.unit })
+  if (draw < 0.45) return Effect.fail(new Error("transient"))
+  if (draw < 0.55) return Effect.fail(new PermanentError({ message: "permanent" }))
+  if (draw < 0.65) return Effect.fail(new DropError({ message: "worthless" }))
+  return draw < 0.8 ? Effect.sleep(5) : undefined
+}
+
+/** The messages that ended so, each once. */
+const ended = (lab: Lab, tag: "Succeeded" | "DeadLettered" | "Dropped") => lab.eventsOf(tag).map(({ id }) => id)
+
+const finished = (lab: Lab) =>
+  new Set([...ended(lab, "Succeeded"), ...ended(lab, "DeadLettered"), ...ended(lab, "Dropped")])
+
+/** Runs the random workload, with something that goes wrong in between. */
+const workload = (lab: Lab, seed: string, trouble: Effect.Effect<void, unknown>) =>
+  Effect.gen(function* () {
+    const retry = RetryPolicy.make({ maxRetries: 3 })
+    const options = { retry, concurrency: 2, batch: BatchPolicy.make({ maxBatchSize: 5, maxBatchTimeout: 20 }) }
+    const draws = yield* Random.withSeed(Effect.all(Array.from({ length: 1000 }, () => Random.next)), seed)
+    let drawn = 0
+    yield* lab.start(options, (message) => act(lab, message, draws[drawn++ % draws.length]!))
+    yield* lab.send(...ids.slice(0, 30))
+    yield* trouble
+    yield* lab.send(...ids.slice(30))
+    yield* lab.until("an end of every message", () => finished(lab).size === size, 60_000)
+    yield* lab.untilEmpty
+    const letters = new Set((yield* lab.harness.deadLetters(lab.dlq)).map(({ metadata }) => metadata.id))
+    Check.equal(
+      "dead letters seen, and told",
+      [...letters].toSorted(),
+      [...new Set(ended(lab, "DeadLettered"))].toSorted()
+    )
+  })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  ...["one", "two", "three"].map((seed) =>
+    test(`published = acked + dead-lettered + dropped, workload ${seed}`, function* (lab) {
+      yield* workload(lab, seed, Effect.void)
+      const [acked, dead, dropped] = [ended(lab, "Succeeded"), ended(lab, "DeadLettered"), ended(lab, "Dropped")]
+      Check.equal("ends", acked.length + dead.length + dropped.length, size)
+      Check.isTrue("of every kind", acked.length > 0 && dead.length > 0 && dropped.length > 0)
+      const out = lab.eventsOf("RetryScheduled").length + lab.eventsOf("Released").length
+      Check.equal("received", lab.eventsOf("Received").length, size + out)
+      const settled = lab.entriesOf("Settled").filter(({ error }) => error === undefined)
+      Check.equal(
+        "each delivery was settled once",
+        new Set(settled.map(({ delivery }) => delivery)).size,
+        settled.length
+      )
+      Check.isTrue(
+        "no delivery beyond the limit",
+        lab.runs.every(({ attempts }) => attempts <= 4)
+      )
+    })
+  ),
+  test(
+    "nothing is lost when connections break again and again",
+    function* (lab) {
+      const cut = Effect.andThen(Effect.sleep(30), lab.harness.cutConnections!)
+      yield* workload(lab, "cuts", Effect.asVoid(Effect.all([cut, cut, cut])))
+    },
+    Needs.cutConnections
+  ),
+  test("a budget of dead letters stops the consumer instead of emptying the queue", function* (lab) {
+    yield* lab.send(...ids.slice(0, 10))
+    const consumer = yield* lab.start(
+      { retry: RetryPolicy.make({ maxRetries: 0 }), deadLetterBudget: DeadLetterBudget.make(3) },
+      () => Effect.fail(new Error("down"))
+    )
+    const error = yield* Effect.flip(consumer.done)
+    Check.equal("error", error._tag, "DeadLetterBudgetExhausted")
+    yield* lab.quiet()
+    Check.equal("dead letters", (yield* lab.untilDeadLetters(3)).length, 3)
+    yield* lab.untilPending({ ready: 7, inFlight: 0 })
+  })
+]

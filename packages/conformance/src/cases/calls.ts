@@ -1,0 +1,137 @@
+/** When the calls of a handler take effect. */
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import type { Batch } from "@requeue/core/Handler"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("calls")
+
+const two = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 2000 })
+
+const settled = (lab: Lab) =>
+  lab.entriesOf("Settled").map((entry) => [entry.delivery.metadata.id, entry.settlement._tag])
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("an ack is handed over while the rest of the batch goes on", function* (lab) {
+    const gate = yield* Deferred.make<void>()
+    yield* lab.send("a", "b")
+    yield* lab.startBatch({ batch: two }, (batch) => {
+      batch.messages.find(({ id }) => id === "a")?.ack()
+      return Deferred.await(gate)
+    })
+    yield* lab.until("the ack of a", () => settled(lab).length > 0, lab.capabilities.settleWait + 1000)
+    Check.equal("settled", settled(lab), [["a", "Ack"]])
+    yield* lab.untilPending({ ready: 0, inFlight: 1 })
+    yield* Deferred.succeed(gate, undefined)
+    yield* lab.untilEvents("Succeeded", 2)
+    yield* lab.untilEmpty
+  }),
+  test("a retry with a delay of its own is handed over at once, one without waits for the batch", function* (lab) {
+    const gate = yield* Deferred.make<void>()
+    yield* lab.send("a", "b")
+    yield* lab.startBatch({ batch: two }, (batch) => {
+      for (const message of batch.messages) {
+        if (message.attempts === 1) message.retry(message.id === "a" ? { delay: 0 } : {})
+      }
+      return Deferred.await(gate)
+    })
+    yield* lab.until("the retry of a", () => settled(lab).length > 0, lab.capabilities.settleWait + 1000)
+    yield* lab.quiet()
+    Check.equal("settled", settled(lab), [["a", "Retry"]])
+    yield* Deferred.succeed(gate, undefined)
+    yield* lab.until("the retry of b", () => settled(lab).some(([id]) => id === "b"))
+  }),
+  test(
+    "an acked message does not come back though the connection breaks before the batch ends",
+    function* (lab) {
+      yield* lab.send("a", "b")
+      yield* lab.startBatch({ batch: two }, (batch) => {
+        if (lab.entriesOf("Reconnected").length > 0) return undefined
+        batch.messages.find(({ id }) => id === "a")?.ack()
+        return Effect.sleep(20_000)
+      })
+      yield* lab.until("the ack of a", () => settled(lab).length > 0)
+      yield* lab.harness.cutConnections!
+      const again = () => lab.entriesOf("Delivered").slice(2)
+      yield* lab.until("the redelivery of b", () => again().length > 0)
+      yield* lab.quiet()
+      Check.equal(
+        "redelivered",
+        again().map(({ delivery }) => delivery.metadata.id),
+        ["b"]
+      )
+    },
+    Needs.cutConnections
+  ),
+  test("calls that come too late are told, change nothing and never throw", function* (lab) {
+    let kept: Batch<unknown> | undefined
+    yield* lab.send("a", "b")
+    yield* lab.startBatch({ batch: two }, (batch) => {
+      kept = batch
+      batch.ackAll()
+      batch.messages[0]!.retry()
+      batch.retryAll({ delay: 0 })
+    })
+    yield* lab.untilEvents("Succeeded", 2)
+    kept!.messages[1]!.retry({ delay: 0 })
+    kept!.retryAll()
+    kept!.ackAll()
+    yield* lab.quiet()
+    Check.equal(
+      "told",
+      lab.eventsOf("CallIgnored").map(({ call }) => call),
+      ["Retry", "RetryAll", "Retry", "RetryAll", "AckAll"]
+    )
+    Check.equal("deliveries", lab.entriesOf("Delivered").length, 2)
+    Check.equal("settlements", settled(lab).length, 2)
+    yield* lab.untilEmpty
+  }),
+  test("a single message: ack, then a failure, is acked", function* (lab) {
+    yield* lab.send("a")
+    yield* lab.start({}, (message) => {
+      message.ack()
+      return Effect.fail(new Error("after the ack"))
+    })
+    yield* lab.untilEvents("Succeeded", 1)
+    yield* lab.quiet()
+    Check.equal("runs", lab.runs.length, 1)
+    yield* lab.untilEmpty
+  }),
+  test("a single message: retry, then success, is retried", function* (lab) {
+    yield* lab.send("a")
+    yield* lab.start({}, (message) => (message.attempts === 1 ? message.retry() : undefined))
+    yield* lab.untilEvents("Succeeded", 1)
+    Check.equal(
+      "attempts",
+      lab.runs.map(({ attempts }) => attempts),
+      [1, 2]
+    )
+  }),
+  test("throws, rejections, failures and defects are all failures, of any value", function* (lab) {
+    const ways: ReadonlyArray<() => any> = [
+      () => {
+        throw new Error("thrown")
+      },
+      () => Promise.reject(new Error("rejected")),
+      () => Effect.fail({ _tag: "Failed" }),
+      () => Effect.die(new Error("defect")),
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+      () => Promise.reject(undefined),
+      () => Effect.fail("text")
+    ]
+    yield* lab.send(...ways.map((_, index) => String(index)))
+    yield* lab.start({}, (message) => (message.attempts === 1 ? ways[Number(message.id)]!() : undefined))
+    yield* lab.untilEvents("Succeeded", ways.length)
+    Check.equal("failures told", lab.eventsOf("AttemptFailed").length, ways.length)
+    const told = lab.eventsOf("RetryScheduled").map(({ error }) => `${error?.name}: ${error?.message}`)
+    Check.isTrue(
+      "each names its error",
+      ["Error: thrown", "Error: rejected", "Error: defect"].every((text) => told.includes(text)),
+      told
+    )
+  })
+]

@@ -1,0 +1,186 @@
+/** What is given up is kept, seen in the broker itself. */
+import * as Codec from "@requeue/core/Codec"
+import * as Metadata from "@requeue/core/Metadata"
+import * as Outgoing from "@requeue/core/Outgoing"
+import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("dead letters")
+
+const boom = () => Effect.fail(new Error("boom"))
+
+const once = RetryPolicy.make({ maxRetries: 0 })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("a dead letter keeps its body's bytes and its headers", function* (lab) {
+    const body = Uint8Array.from({ length: 512 }, (_, index) => (255 - index) & 255)
+    const queue = QueueDefinition.make(lab.queue, { codec: Codec.bytes })
+    const producer = yield* lab.producer(queue)
+    yield* producer.send(body, { headers: { "x-tenant": "ü" } })
+    yield* lab.start({ retry: once }, boom, queue)
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.sameBytes("body", letter!.body, body)
+    Check.equal("headers", letter!.headers, { "content-type": "application/octet-stream", "x-tenant": "ü" })
+  }),
+  test("a dead letter tells origin, id, attempts, times, reason and error", function* (lab) {
+    const sent = lab.now()
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, () => Effect.fail(new TypeError("no such user")))
+    const [letter] = yield* lab.untilDeadLetters(1)
+    const { deadLetter, firstPublished, id, redrives } = letter!.metadata
+    Check.equal("id", id, "a")
+    Check.equal("redrives", redrives, 0)
+    const { at, ...rest } = Check.present("the dead letter's own metadata", deadLetter)
+    Check.equal("dead letter", rest, {
+      queue: lab.queue,
+      attempts: 2,
+      reason: "retries-exhausted",
+      error: { name: "TypeError", message: "no such user" }
+    })
+    Check.isTrue("times in order", sent <= firstPublished && firstPublished <= at && at <= lab.now(), {
+      sent,
+      firstPublished,
+      at
+    })
+    yield* lab.untilEmpty
+  }),
+  test(
+    "the history tells the failed attempts before the last one",
+    function* (lab) {
+      yield* lab.send("a")
+      yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 2 }) }, (message) =>
+        message.attempts === 2 ? message.retry({ delay: lab.unit }) : boom()
+      )
+      const [letter] = yield* lab.untilDeadLetters(1)
+      const { history } = letter!.metadata
+      Check.equal(
+        "attempts",
+        history.map(({ attempt }) => attempt),
+        [1, 2]
+      )
+      Check.equal(
+        "errors",
+        history.map(({ error }) => error),
+        ["Error: boom", "retry()"]
+      )
+      Check.equal(
+        "delays",
+        history.map(({ delay }) => delay),
+        [0, lab.unit]
+      )
+      Check.isTrue("times in order", history[0]!.at <= history[1]!.at)
+    },
+    Needs.has("historyOnRetry")
+  ),
+  test(
+    "the history keeps the last ten attempts",
+    function* (lab) {
+      yield* lab.send("a")
+      yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 13 }) }, boom)
+      const [letter] = yield* lab.untilDeadLetters(1)
+      const attempts = letter!.metadata.history.map(({ attempt }) => attempt)
+      Check.equal("attempts", attempts, [4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
+    },
+    Needs.has("historyOnRetry")
+  ),
+  test(
+    "where retries leave no history, the dead letter still tells the last error and all attempts",
+    function* (lab) {
+      yield* lab.send("a")
+      yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 5 }) }, boom)
+      const [letter] = yield* lab.untilDeadLetters(1)
+      Check.equal("attempts", letter!.metadata.deadLetter?.attempts, 6)
+      Check.equal("error", letter!.metadata.deadLetter?.error, { name: "Error", message: "boom" })
+    },
+    Needs.lacks("historyOnRetry")
+  ),
+  test("long errors are cut: the metadata stays within its budget", function* (lab) {
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 12 }) }, () => Effect.fail(new Error("é".repeat(20_000))))
+    const [letter] = yield* lab.untilDeadLetters(1)
+    const size = new TextEncoder().encode(Metadata.encode(letter!.metadata)).length
+    Check.isTrue(`metadata of at most ${Metadata.budget} bytes`, size <= Metadata.budget, size)
+    Check.equal("attempts", letter!.metadata.deadLetter?.attempts, 13)
+  }),
+  test("an undecodable body is dead-lettered at once with its bytes; no handler sees it", function* (lab) {
+    const body = Uint8Array.of(0xff, 0xfe, 0x00, 0x7b)
+    yield* lab.harness.publishRaw(lab.queue, body, {})
+    yield* lab.start()
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("reason", letter!.metadata.deadLetter?.reason, "undecodable")
+    Check.equal("attempts", letter!.metadata.deadLetter?.attempts, 1)
+    Check.sameBytes("body", letter!.body, body)
+    Check.equal("runs", lab.runs.length, 0)
+    yield* lab.untilEmpty
+  }),
+  test("reasons go to the queues that the policy names for them", function* (lab) {
+    const [main, broken] = [yield* lab.harness.uniqueQueue("main"), yield* lab.harness.uniqueQueue("broken")]
+    const retry = RetryPolicy.make({ maxRetries: 0, deadLetter: { queue: main, routes: { undecodable: broken } } })
+    yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("{"), {})
+    yield* lab.send("a")
+    yield* lab.start({ retry }, boom)
+    const [first] = yield* lab.untilDeadLetters(1, main)
+    const [second] = yield* lab.untilDeadLetters(1, broken)
+    Check.equal("reason", first!.metadata.deadLetter?.reason, "retries-exhausted")
+    Check.equal("reason", second!.metadata.deadLetter?.reason, "undecodable")
+    Check.equal("nothing elsewhere", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
+  }),
+  test("a policy that discards drops, and tells it", function* (lab) {
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0, deadLetter: "discard" }) }, boom)
+    const [dropped] = yield* lab.untilEvents("Dropped", 1)
+    Check.equal("reason", dropped!.reason, "retries-exhausted")
+    yield* lab.untilEmpty
+    yield* lab.quiet()
+    Check.equal("dead letters", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
+  }),
+  test("what the policy takes out of errors is nowhere in the message", function* (lab) {
+    const redact = ({ message, name }: Metadata.ErrorSummary) => ({
+      name,
+      message: message.replace(/key=\w+/, "key=…")
+    })
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 2, deadLetter: { redact } }) }, () =>
+      Effect.fail(new Error("refused key=secret"))
+    )
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("error", letter!.metadata.deadLetter?.error.message, "refused key=…")
+    Check.isTrue("no secret anywhere", !JSON.stringify(letter!.metadata).includes("secret"), letter!.metadata)
+  }),
+  test("a queue that is its own dead-letter queue is refused", function* (lab) {
+    const direct = RetryPolicy.make({ deadLetter: lab.queue })
+    const routed = RetryPolicy.make({ deadLetter: { routes: { permanent: lab.queue } } })
+    for (const retry of [direct, routed]) {
+      const error = yield* Effect.flip(lab.start({ retry }))
+      Check.equal("error", [error._tag, "field" in error && error.field], ["ConfigurationError", "retry.deadLetter"])
+    }
+  }),
+  test("when a dead-lettering is told, the dead letter is in its queue", function* (lab) {
+    yield* lab.send("a")
+    yield* lab.start({ retry: once }, boom)
+    yield* lab.until("the settlement", () => lab.entriesOf("Settled").length > 0)
+    yield* Effect.sleep(lab.harness.settleTime)
+    Check.equal("dead letters", (yield* lab.harness.deadLetters(lab.dlq)).length, 1)
+  }),
+  test("a dead-letter queue is a queue like any other, and its letters can be sent back to work", function* (lab) {
+    yield* lab.send("a")
+    const consumer = yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, boom)
+    yield* lab.untilDeadLetters(1)
+    yield* consumer.drain()
+    const sub = yield* lab.start({}, () => {}, lab.dlq)
+    const letter = (yield* lab.untilRuns(3))[2]!
+    Check.equal("the letter's own attempts", [letter.id, letter.body, letter.attempts], ["a", "a", 1])
+    yield* sub.drain()
+    const delivered = lab.entriesOf("Delivered").at(-1)!.delivery
+    yield* lab.broker.publish([Outgoing.redrive(delivered, lab.queue)])
+    yield* lab.start()
+    const again = (yield* lab.untilRuns(4))[3]!
+    Check.equal("redriven", [again.id, again.body, again.attempts], ["a", "a", 1])
+    const { deadLetter, firstPublished, redrives } = lab.entriesOf("Delivered").at(-1)!.delivery.metadata
+    Check.equal("metadata", [redrives, deadLetter, firstPublished], [1, undefined, delivered.metadata.firstPublished])
+  })
+]

@@ -1,0 +1,169 @@
+/** When a message comes: of a retry, and of a send. */
+import * as Backoff from "@requeue/core/Backoff"
+import type * as Consumer from "@requeue/core/Consumer"
+import { InvalidDelay } from "@requeue/core/Delay"
+import { RetryLaterError } from "@requeue/core/Failure"
+import type { Batch } from "@requeue/core/Handler"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("retry delays")
+
+/** Units of delay that the sources give; the more a source counts, the shorter, and none is taken for another. */
+const units = { explicit: 1, error: 2, policy: 3, consumer: 4 } as const
+
+/** One retry, with the delays of these sources given; answers after how many units it was asked for and came. */
+const asked = (
+  lab: Lab,
+  given: ReadonlyArray<keyof typeof units | "zero">,
+  call: (batch: Batch<unknown>, delay: number) => void
+) =>
+  Effect.gen(function* () {
+    const has = (source: (typeof given)[number]) => given.includes(source)
+    const options: Consumer.Options = {
+      retry: RetryPolicy.make(has("policy") ? { backoff: Backoff.constant(units.policy * lab.unit) } : {}),
+      retryDelay: has("consumer") ? units.consumer * lab.unit : undefined
+    }
+    yield* lab.send("a")
+    yield* lab.startBatch({ ...options, batch: one }, (batch) => {
+      if (batch.messages[0]!.attempts > 1) return undefined
+      if (has("explicit") || has("zero")) call(batch, has("zero") ? 0 : units.explicit * lab.unit)
+      const retryAfter = (units.error * lab.unit) / 1000
+      return Effect.fail(has("error") ? new RetryLaterError({ message: "later", retryAfter }) : new Error("no"))
+    })
+    yield* lab.untilRuns(2)
+    const { at, settlement } = lab.entriesOf("Settling")[0]!
+    const delay = settlement._tag === "Retry" ? settlement.delay : Number.NaN
+    lab.checkDelay("the retry", delay, at, lab.entriesOf("Delivered")[1]!.at)
+    return delay / lab.unit
+  })
+
+const one = { maxBatchSize: 1, maxBatchTimeout: 0 }
+
+const onMessage = (batch: Batch<unknown>, delay: number) => batch.messages[0]!.retry({ delay })
+const onBatch = (batch: Batch<unknown>, delay: number) => batch.retryAll({ delay })
+
+const source = (
+  name: string,
+  given: Parameters<typeof asked>[1],
+  expected: number,
+  call: typeof onMessage = onMessage
+): Case.Case =>
+  test(name, function* (lab) {
+    Check.equal("units of delay", yield* asked(lab, given, call), expected)
+  })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  source(
+    "a message's own delay beats the error's, the policy's and the consumer's",
+    ["explicit", "error", "policy", "consumer"],
+    1
+  ),
+  source(
+    "retryAll's delay beats the error's, the policy's and the consumer's",
+    ["explicit", "error", "policy", "consumer"],
+    1,
+    onBatch
+  ),
+  source("an error's retryAfter beats the policy's and the consumer's delay", ["error", "policy", "consumer"], 2),
+  source("the policy's backoff beats the consumer's delay", ["policy", "consumer"], 3),
+  source("the consumer's delay is used when there is no other", ["consumer"], 4),
+  source("without any delay the retry comes at once", [], 0),
+  source("an explicit delay of 0 beats all others", ["zero", "error", "policy", "consumer"], 0),
+  source("an explicit delay of 0 on the batch beats all others", ["zero", "error", "policy", "consumer"], 0, onBatch),
+  test("retryAfter may be a date", function* (lab) {
+    // Whole seconds, and a second off at worst.
+    const [due, slack] = [Math.ceil(lab.now() / 1000) * 1000 + 2000, lab.slack]
+    yield* lab.send("a")
+    yield* lab.start({}, (message) =>
+      message.attempts === 1
+        ? Effect.fail(new RetryLaterError({ message: "later", retryAfter: new Date(due).toUTCString() }))
+        : Effect.void
+    )
+    const [, second] = yield* lab.untilRuns(2)
+    Check.isTrue("not before the date", second!.at >= due, second!.at - due)
+    Check.isTrue("not long after it", second!.at <= due + slack, second!.at - due)
+  }),
+  test("a backoff grows with the message's attempts", function* (lab) {
+    yield* lab.send("a")
+    const retry = RetryPolicy.make({ backoff: Backoff.linear(lab.unit) })
+    yield* lab.start({ retry }, () => Effect.fail(new Error("no")))
+    yield* lab.untilRuns(4)
+    const settling = lab.entriesOf("Settling")
+    for (const [index, { at, settlement }] of settling.slice(0, 3).entries()) {
+      const delay = (index + 1) * lab.unit
+      Check.equal("delay", settlement._tag === "Retry" && settlement.delay, delay)
+      lab.checkDelay(`retry ${index + 1}`, delay, at, lab.entriesOf("Delivered")[index + 1]!.at)
+    }
+  }),
+  test("retries with shorter delays overtake those with longer ones", function* (lab) {
+    yield* lab.send("d4", "d1", "d3", "d2")
+    yield* lab.start({}, (message) => {
+      if (message.attempts === 1) message.retry({ delay: Number(message.id.slice(1)) * lab.unit })
+    })
+    yield* lab.untilRuns(8)
+    const order = lab.runs.filter(({ attempts }) => attempts === 2).map(({ id }) => id)
+    Check.equal("order of retries", order, ["d1", "d2", "d3", "d4"])
+    for (const { at, delivery, settlement } of lab.entriesOf("Settling")) {
+      const again = lab.runs.find(({ attempts, id }) => attempts === 2 && id === delivery.metadata.id)!
+      if (settlement._tag === "Retry") lab.checkDelay(again.id, settlement.delay, at, again.at)
+    }
+  }),
+  test("a delayed retry does not hold up what is not delayed", function* (lab) {
+    yield* lab.send("slow")
+    yield* lab.start({}, (message) => {
+      if (message.id === "slow" && message.attempts === 1) message.retry({ delay: 5 * lab.unit })
+    })
+    yield* lab.untilEvents("RetryScheduled", 1)
+    const sent = lab.now()
+    yield* lab.send("a", "b")
+    const runs = yield* lab.untilRuns(3)
+    lab.checkDelay("the messages behind", 0, sent, runs[2]!.at)
+    Check.equal("ids", runs.map(({ id }) => id).toSorted(), ["a", "b", "slow"])
+  }),
+  test("an invalid delay is refused where it is given", function* (lab) {
+    const refused: Array<unknown> = []
+    yield* lab.send("a")
+    yield* lab.start({}, (message) => {
+      for (const delay of [-1, Number.NaN, Number.POSITIVE_INFINITY, 24 * 60 * 60 * 1000 + 1]) {
+        try {
+          message.retry({ delay })
+        } catch (error) {
+          refused.push(error)
+        }
+      }
+    })
+    yield* lab.untilEvents("Succeeded", 1)
+    Check.equal(
+      "refusals",
+      refused.map((error) => error instanceof InvalidDelay),
+      [true, true, true, true]
+    )
+    yield* lab.untilEmpty
+  }),
+  test(
+    "a retry may be 24 hours away",
+    function* (lab) {
+      yield* lab.send("a")
+      yield* lab.start({}, (message) => message.retry({ delay: "24 hours" }))
+      yield* lab.untilEvents("RetryScheduled", 1)
+      yield* lab.untilPending({ delayed: 1, inFlight: 0, ready: 0 })
+      yield* lab.quiet()
+      Check.equal("runs", lab.runs.length, 1)
+    },
+    Needs.longRetries
+  ),
+  test(
+    "a policy beyond the broker's longest delay keeps the consumer from starting",
+    function* (lab) {
+      const retry = RetryPolicy.make({ backoff: Backoff.constant("24 hours") })
+      const error = yield* Effect.flip(lab.start({ retry }))
+      Check.equal("error", [error._tag, "field" in error && error.field], ["ConfigurationError", "retry.backoff"])
+    },
+    Needs.limitedRetries
+  )
+]

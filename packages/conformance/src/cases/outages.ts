@@ -1,0 +1,129 @@
+/** Lost connections and restarted brokers. */
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("outages")
+
+/** Longest time that a client may take to be back, in milliseconds. */
+const recovery = 30_000
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test(
+    "a connection that breaks in the middle of a batch loses nothing",
+    function* (lab) {
+      const gate = yield* Deferred.make<void>()
+      yield* lab.send("a", "b", "c", "d")
+      const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 200 })
+      yield* lab.startBatch({ batch }, () => Deferred.await(gate))
+      yield* lab.untilRuns(2)
+      yield* lab.harness.cutConnections!
+      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      yield* Deferred.succeed(gate, undefined)
+      const acked = () => new Set(lab.eventsOf("Succeeded").map(({ id }) => id))
+      yield* lab.until("all are acked", () => acked().size === 4, recovery)
+      yield* lab.untilEmpty
+      Check.isTrue(
+        "attempts are not under-counted",
+        lab.runs.every(({ attempts }, index) => index < 2 || attempts >= 1)
+      )
+    },
+    Needs.cutConnections
+  ),
+  test(
+    "a consumer goes on after its connection broke, with all its credit",
+    function* (lab) {
+      yield* lab.start({ concurrency: 2 }, () => Effect.sleep(10))
+      yield* lab.send("a")
+      yield* lab.untilEvents("Succeeded", 1)
+      yield* lab.harness.cutConnections!
+      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      yield* lab.send("b", "c")
+      yield* lab.untilEvents("Succeeded", 3, recovery)
+      Check.equal("last credit", lab.entriesOf("Credit").at(-1)!.limit, lab.entriesOf("Credit")[1]!.limit)
+    },
+    Needs.cutConnections
+  ),
+  test(
+    "what was redelivered has a higher attempt, never a lower one",
+    function* (lab) {
+      yield* lab.send("a")
+      yield* lab.start({}, (message) => {
+        if (message.attempts === 1) return Effect.fail(new Error("no"))
+        return lab.entriesOf("Reconnected").length === 0 ? Effect.sleep(60_000) : Effect.void
+      })
+      yield* lab.untilRuns(2)
+      yield* lab.harness.cutConnections!
+      yield* lab.until("the redelivery", () => lab.entriesOf("Delivered").length > 2, recovery)
+      Check.isTrue("attempts", lab.entriesOf("Delivered")[2]!.delivery.attempts >= 2)
+    },
+    Needs.cutConnections
+  ),
+  test(
+    "a delayed message still comes at its time after the connection broke",
+    function* (lab) {
+      yield* lab.start()
+      const sent = lab.now()
+      yield* lab.sendDelayed("a", 4 * lab.unit)
+      yield* lab.harness.cutConnections!
+      const [run] = yield* lab.untilRuns(1, recovery)
+      Check.isTrue("not early", run!.at - sent >= 4 * lab.unit, run!.at - sent)
+    },
+    Needs.cutConnections
+  ),
+  test(
+    "accepted messages survive a restart of the broker",
+    function* (lab) {
+      yield* lab.send("a", "b", "c")
+      yield* lab.harness.restart!
+      yield* lab.start()
+      yield* lab.until("all have come", () => new Set(lab.runs.map(({ id }) => id)).size === 3, recovery)
+      yield* lab.untilEmpty
+    },
+    Needs.all(Needs.restart, Needs.has("durableMessages"))
+  ),
+  test(
+    "where messages may be lost in a restart, the consumer still goes on afterwards",
+    function* (lab) {
+      yield* lab.start()
+      yield* lab.harness.restart!
+      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      yield* lab.send("after")
+      yield* lab.until("it comes", () => lab.runs.some(({ id }) => id === "after"), recovery)
+    },
+    Needs.all(Needs.restart, Needs.lacks("durableMessages"))
+  ),
+  test(
+    "a pending delay survives a restart of the broker",
+    function* (lab) {
+      const sent = lab.now()
+      yield* lab.sendDelayed("a", 4 * lab.unit)
+      yield* lab.harness.restart!
+      yield* lab.start()
+      const [run] = yield* lab.untilRuns(1, recovery)
+      Check.isTrue("not early", run!.at - sent >= 4 * lab.unit, run!.at - sent)
+      Check.equal("attempts", run!.attempts, 1)
+    },
+    Needs.all(Needs.restart, Needs.has("durableDelays"))
+  ),
+  test(
+    "where a restart may forget delays, no handler runs early all the same",
+    function* (lab) {
+      const due = lab.now() + 4 * lab.unit
+      yield* lab.sendDelayed("a", 4 * lab.unit)
+      yield* lab.start()
+      yield* lab.harness.restart!
+      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      yield* Effect.sleep(6 * lab.unit + lab.slack)
+      Check.isTrue(
+        "not early",
+        lab.runs.every(({ at }) => at >= due),
+        lab.runs
+      )
+    },
+    Needs.all(Needs.restart, Needs.lacks("durableDelays"))
+  )
+]

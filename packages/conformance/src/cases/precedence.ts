@@ -1,0 +1,131 @@
+/** Who decides what happens to a message: every row of the precedence table, through the broker. */
+import * as Backoff from "@requeue/core/Backoff"
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import type { Batch, Received } from "@requeue/core/Handler"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+
+const test = Case.inGroup("precedence")
+
+/** What becomes of a message: `acked`, or retried after so many units of delay. */
+type Fate = "acked" | number
+
+/** In units of delay. The policy's own differs from all that the calls give. */
+const [short, middle, policy, long] = [1, 2, 3, 4]
+
+interface Calls {
+  readonly a: Received<unknown>
+  readonly batch: Batch<unknown>
+  /** Options with so many units of delay. */
+  readonly after: (units: number) => { readonly delay: number }
+}
+
+const row = (
+  name: string,
+  calls: (calls: Calls) => void,
+  outcome: "returns" | "throws",
+  expected: { readonly a: Fate; readonly rest: Fate }
+): Case.Case =>
+  test(`${name}, handler ${outcome}`, function* (lab) {
+    yield* lab.send("a", "b", "c")
+    const retry = RetryPolicy.make({ backoff: Backoff.constant(policy * lab.unit) })
+    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 2000 })
+    yield* lab.startBatch({ retry, batch }, (given) => {
+      if (given.messages.some(({ attempts }) => attempts > 1)) return
+      calls({ a: given.messages.find(({ id }) => id === "a")!, batch: given, after: (n) => ({ delay: n * lab.unit }) })
+      if (outcome === "throws") throw new Error("no")
+    })
+    yield* lab.untilRuns(3)
+    Check.equal(
+      "the messages of the first batch",
+      lab.runs.map((run) => run.batch),
+      [0, 0, 0]
+    )
+    for (const id of ["a", "b", "c"]) yield* meets(lab, id, id === "a" ? expected.a : expected.rest)
+    yield* lab.quiet()
+    const again = lab.entriesOf("Delivered").filter(({ delivery }) => delivery.attempts > 1)
+    const retried = ["a", "b", "c"].filter((id) => (id === "a" ? expected.a : expected.rest) !== "acked")
+    Check.equal("redelivered", again.map(({ delivery }) => delivery.metadata.id).toSorted(), retried)
+  })
+
+const meets = (lab: Lab, id: string, fate: Fate) =>
+  Effect.gen(function* () {
+    const first = () => lab.entriesOf("Settling").filter(({ delivery }) => delivery.metadata.id === id)
+    yield* lab.until(`the settlement of ${id}`, () => first().length > 0)
+    const { at, settlement } = first()[0]!
+    if (fate === "acked") return Check.equal(`settlement of ${id}`, settlement._tag, "Ack")
+    const delay = fate * lab.unit
+    Check.equal(`settlement of ${id}`, [settlement._tag, "delay" in settlement && settlement.delay], ["Retry", delay])
+    const again = () =>
+      lab.entriesOf("Delivered").find(({ delivery }) => delivery.metadata.id === id && delivery.attempts === 2)
+    yield* lab.until(`the redelivery of ${id}`, () => again() !== undefined, delay + lab.slack + 1000)
+    lab.checkDelay(`the retry of ${id}`, delay, at, again()!.at)
+  })
+
+const nothing = () => {}
+
+export const cases: ReadonlyArray<Case.Case> = [
+  row("no calls", nothing, "returns", { a: "acked", rest: "acked" }),
+  row("no calls", nothing, "throws", { a: policy, rest: policy }),
+  row("A.ack, A.retry", ({ a }) => (a.ack(), a.retry()), "returns", { a: "acked", rest: "acked" }),
+  row("A.ack, A.retry", ({ a }) => (a.ack(), a.retry()), "throws", { a: "acked", rest: policy }),
+  row(
+    "A.retry(5), A.ack, A.retry(9)",
+    ({ a, after }) => (a.retry(after(middle)), a.ack(), a.retry(after(long))),
+    "returns",
+    { a: middle, rest: "acked" }
+  ),
+  row("A.ack, retryAll(9)", ({ a, after, batch }) => (a.ack(), batch.retryAll(after(long))), "returns", {
+    a: "acked",
+    rest: long
+  }),
+  row("A.ack", ({ a }) => a.ack(), "throws", { a: "acked", rest: policy }),
+  row("A.retry(5), ackAll", ({ a, after, batch }) => (a.retry(after(middle)), batch.ackAll()), "returns", {
+    a: middle,
+    rest: "acked"
+  }),
+  row("A.retry, retryAll(9)", ({ a, after, batch }) => (a.retry(), batch.retryAll(after(long))), "returns", {
+    a: long,
+    rest: long
+  }),
+  row(
+    "A.retry(5), retryAll(9)",
+    ({ a, after, batch }) => (a.retry(after(middle)), batch.retryAll(after(long))),
+    "returns",
+    { a: middle, rest: long }
+  ),
+  row("ackAll, A.retry(5)", ({ a, after, batch }) => (batch.ackAll(), a.retry(after(middle))), "returns", {
+    a: "acked",
+    rest: "acked"
+  }),
+  row("ackAll", ({ batch }) => batch.ackAll(), "throws", { a: "acked", rest: "acked" }),
+  row("retryAll(9), A.ack", ({ a, after, batch }) => (batch.retryAll(after(long)), a.ack()), "returns", {
+    a: long,
+    rest: long
+  }),
+  row(
+    "retryAll(9), A.retry(5)",
+    ({ a, after, batch }) => (batch.retryAll(after(long)), a.retry(after(middle))),
+    "returns",
+    { a: middle, rest: long }
+  ),
+  row("ackAll, retryAll", ({ batch }) => (batch.ackAll(), batch.retryAll()), "returns", { a: "acked", rest: "acked" }),
+  row("retryAll, ackAll", ({ batch }) => (batch.retryAll(), batch.ackAll()), "returns", { a: policy, rest: policy }),
+  row(
+    "retryAll(9), retryAll(3)",
+    ({ after, batch }) => (batch.retryAll(after(long)), batch.retryAll(after(short))),
+    "returns",
+    { a: long, rest: long }
+  ),
+  row("A.retry, A.retry(5)", ({ a, after }) => (a.retry(), a.retry(after(middle))), "returns", {
+    a: middle,
+    rest: "acked"
+  }),
+  row("A.retry(5), A.retry(9)", ({ a, after }) => (a.retry(after(middle)), a.retry(after(long))), "throws", {
+    a: middle,
+    rest: policy
+  })
+]

@@ -1,0 +1,169 @@
+/** What a producer may rely on. */
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as Codec from "@requeue/core/Codec"
+import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("sending")
+
+/** When a message reached the consumer. */
+const arrival = (lab: Lab, id: string) =>
+  Effect.map(
+    lab.until(`the arrival of ${id}`, () => lab.runs.some((run) => run.id === id)),
+    () => lab.runs.find((run) => run.id === id)!.at
+  )
+
+const nothingWasSent = (lab: Lab) =>
+  Effect.gen(function* () {
+    yield* lab.quiet()
+    Check.equal("published", lab.entriesOf("Publishing").length, 0)
+    yield* lab.untilEmpty
+  })
+
+const exactly = Needs.all(Needs.has("exactCounts"), Needs.counts("ready"))
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test(
+    "a send ends when the message is stored, not before",
+    function* (lab) {
+      yield* lab.send("a")
+      Check.equal("ready", (yield* lab.harness.pending(lab.queue)).ready, 1)
+      yield* lab.send("b", "c")
+      Check.equal("ready", (yield* lab.harness.pending(lab.queue)).ready, 3)
+    },
+    exactly
+  ),
+  test("a batch is sent in order, and its ids are answered in order", function* (lab) {
+    const producer = yield* lab.producer()
+    const answered = yield* producer.sendBatch([{ body: 1 }, { body: 2, id: "mine" }, { body: 3 }])
+    yield* lab.start()
+    yield* lab.untilRuns(3)
+    const idOf = new Map(lab.runs.map(({ body, id }) => [body, id]))
+    Check.equal("ids", answered, [idOf.get(1), "mine", idOf.get(3)])
+    Check.equal("distinct ids", new Set(answered).size, 3)
+    Check.equal("an empty batch", yield* producer.sendBatch([]), [])
+  }),
+  test("a delayed send comes at its time", function* (lab) {
+    yield* lab.start()
+    const sent = lab.now()
+    yield* lab.sendDelayed("a", 2 * lab.unit)
+    lab.checkDelay("the message", 2 * lab.unit, sent, yield* arrival(lab, "a"))
+    Check.equal("attempts", lab.runs[0]!.attempts, 1)
+  }),
+  test("the delay of a send: the message's, else the batch's, else the queue's", function* (lab) {
+    const queue = QueueDefinition.make(lab.queue, { delay: 3 * lab.unit })
+    const producer = yield* lab.producer(queue)
+    yield* lab.start()
+    const sent = lab.now()
+    yield* producer.send("queue", { id: "queue" })
+    yield* producer.sendBatch(
+      [
+        { body: "batch", id: "batch" },
+        { body: "message", id: "message", delay: lab.unit }
+      ],
+      { delay: 2 * lab.unit }
+    )
+    const units = { message: 1, batch: 2, queue: 3 }
+    for (const [id, count] of Object.entries(units)) {
+      const stored = lab
+        .entriesOf("Published")
+        .find(({ messages }) => messages.some(({ metadata }) => metadata.id === id))!
+      const at = yield* arrival(lab, id)
+      Check.isTrue(`${id} is not early`, at - sent >= count * lab.unit, at - sent)
+      Check.isTrue(`${id} is not late`, at - stored.at <= count * lab.unit + lab.slack, at - stored.at)
+    }
+  }),
+  test("an explicit delay of 0 beats the batch's and the queue's", function* (lab) {
+    const producer = yield* lab.producer(QueueDefinition.make(lab.queue, { delay: 5 * lab.unit }))
+    yield* lab.start()
+    const sent = lab.now()
+    yield* producer.send("a", { id: "a", delay: 0 })
+    lab.checkDelay("0 against the queue's delay", 0, sent, yield* arrival(lab, "a"))
+    const again = lab.now()
+    yield* producer.sendBatch([{ body: "b", id: "b", delay: 0 }], { delay: 5 * lab.unit })
+    lab.checkDelay("0 against the batch's delay", 0, again, yield* arrival(lab, "b"))
+    yield* producer.sendBatch([{ body: "c", id: "c" }], { delay: 0 })
+    yield* arrival(lab, "c")
+    Check.equal(
+      "delays",
+      lab.entriesOf("Published").flatMap(({ messages }) => messages.map(({ delay }) => delay)),
+      [0, 0, 0]
+    )
+  }),
+  test("shorter delays overtake longer ones, and a delayed message holds up nothing", function* (lab) {
+    yield* lab.start()
+    const sent = lab.now()
+    yield* lab.sendDelayed("d3", 3 * lab.unit)
+    yield* lab.sendDelayed("d1", lab.unit)
+    yield* lab.sendDelayed("d2", 2 * lab.unit)
+    yield* lab.send("d0")
+    yield* lab.untilRuns(4)
+    Check.equal(
+      "order",
+      lab.runs.map(({ id }) => id),
+      ["d0", "d1", "d2", "d3"]
+    )
+    Check.isTrue("d0 did not wait", lab.runs[0]!.at - sent < lab.unit, lab.runs[0]!.at - sent)
+  }),
+  test("an invalid delay is an error before anything is sent", function* (lab) {
+    const producer = yield* lab.producer()
+    for (const delay of [-1, Number.NaN, Number.POSITIVE_INFINITY, "25 hours" as const]) {
+      Check.equal("error", (yield* Effect.flip(producer.send("a", { delay })))._tag, "InvalidDelay")
+      const batch = producer.sendBatch([{ body: "good" }, { body: "bad", delay }])
+      Check.equal("error of a batch", (yield* Effect.flip(batch))._tag, "InvalidDelay")
+    }
+    yield* nothingWasSent(lab)
+  }),
+  test("what cannot be encoded, or has a reserved header, is an error before anything is sent", function* (lab) {
+    const producer = yield* lab.producer<unknown>()
+    const bad = [{ body: undefined }, { body: 1, headers: { requeue: "x" } }, { body: 1, id: "" }]
+    for (const entry of bad) {
+      const error = yield* Effect.flip(producer.sendBatch([{ body: "good" }, entry]))
+      Check.equal("error", error._tag, "EncodeError")
+    }
+    yield* nothingWasSent(lab)
+  }),
+  test(
+    "a body over the broker's limit is refused, and one at the limit is not",
+    function* (lab) {
+      const producer = yield* lab.producer(QueueDefinition.make(lab.queue, { codec: Codec.bytes }))
+      const error = yield* Effect.flip(producer.send(new Uint8Array(lab.capabilities.maxBodySize + 1)))
+      Check.equal("error", [error._tag, "reason" in error && error.reason], ["BrokerError", "BodyTooLarge"])
+      yield* nothingWasSent(lab)
+      yield* producer.send(new Uint8Array(lab.capabilities.maxBodySize))
+      yield* lab.untilPending({ ready: 1 })
+    },
+    Needs.bodyLimit
+  ),
+  test("a send without a confirmation ends with a timeout that says so", function* (lab) {
+    lab.faults.publish = () => Effect.never
+    const producer = yield* lab.producer(undefined, { publishTimeout: lab.unit })
+    const begun = lab.now()
+    const error = yield* Effect.flip(producer.send("a"))
+    Check.equal("error", [error._tag, "reason" in error && error.reason], ["BrokerError", "Timeout"])
+    Check.isTrue("after its time", lab.now() - begun >= lab.unit)
+  }),
+  test("a broker's refusal reaches the sender", function* (lab) {
+    const refusal = new BrokerError({ broker: "test", operation: "publish", reason: "QueueFull", detail: "full" })
+    lab.faults.publish = () => Effect.fail(refusal)
+    const producer = yield* lab.producer()
+    Check.isTrue("the broker's own error", (yield* Effect.flip(producer.send("a"))) === refusal)
+  }),
+  test("sends that wait for their confirmation are bounded", function* (lab) {
+    const gate = yield* Deferred.make<void>()
+    lab.faults.publish = () => Deferred.await(gate)
+    const producer = yield* lab.producer(undefined, { maxPending: 2 })
+    const senders = yield* Effect.forEach(["a", "b", "c"], (id) => Effect.forkChild(producer.send(id, { id })))
+    yield* lab.quiet()
+    Check.equal("under way", lab.entriesOf("Publishing").length, 2)
+    yield* Deferred.succeed(gate, undefined)
+    yield* Fiber.joinAll(senders)
+    Check.equal("sent", lab.entriesOf("Published").length, 3)
+  })
+]

@@ -1,0 +1,158 @@
+/** Settlements that fail, and settlements that come twice. */
+import { BrokerError, type Reason } from "@requeue/core/BrokerError"
+import type { SettleRequest } from "@requeue/core/Broker"
+import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Settlement from "@requeue/core/Settlement"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import * as Port from "../internal/port.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("settling")
+
+const broken = (reason: Reason) =>
+  new BrokerError({ broker: "test", operation: "settle", reason, detail: "made to fail by the case" })
+
+/** The first so many settlements of this kind fail, and do not reach the broker. */
+const fails = (lab: Lab, tag: Settlement.Settlement["_tag"], reason: Reason, times = 1) => {
+  let left = times
+  lab.faults.settle = ({ settlement }: SettleRequest) =>
+    settlement._tag === tag && left-- > 0 ? broken(reason) : undefined
+}
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("an ack that fails is no failure of the handler", function* (lab) {
+    fails(lab, "Ack", "ConnectionLost")
+    yield* lab.send("a")
+    yield* lab.start()
+    const [failed] = yield* lab.untilEvents("SettleFailed", 1)
+    Check.equal("told", [failed!.id, failed!.settlement, failed!.error instanceof BrokerError], ["a", "Ack", true])
+    yield* lab.quiet()
+    Check.equal("failures of the handler", lab.eventsOf("AttemptFailed").length, 0)
+    Check.equal("successes", lab.eventsOf("Succeeded").length, 0)
+    Check.equal(
+      "settlements asked",
+      lab.entriesOf("Settling").map(({ settlement }) => settlement._tag),
+      ["Ack"]
+    )
+  }),
+  test(
+    "a message whose ack was lost is not run again: its redelivery is acked",
+    function* (lab) {
+      fails(lab, "Ack", "ConnectionLost")
+      yield* lab.send("a")
+      yield* lab.start()
+      yield* lab.untilEvents("SettleFailed", 1)
+      yield* lab.harness.cutConnections!
+      yield* lab.untilEvents("Succeeded", 1)
+      Check.equal("deliveries", lab.entriesOf("Delivered").length, 2)
+      Check.equal("runs", lab.runs.length, 1)
+      yield* lab.untilEmpty
+    },
+    Needs.cutConnections
+  ),
+  test("a retry that the broker does not take brings the message back, and slows the consumer", function* (lab) {
+    fails(lab, "Retry", "Throttled")
+    yield* lab.send("a")
+    yield* lab.start({}, (message) => (lab.runs.length === 1 ? message.retry({ delay: 0 }) : undefined))
+    yield* lab.untilEvents("Succeeded", 1, 15_000)
+    Check.equal("runs", lab.runs.length, 2)
+    Check.equal(
+      "told",
+      lab.eventsOf("SettleFailed").map(({ settlement }) => settlement),
+      ["Retry"]
+    )
+    Check.equal(
+      "slowed because of",
+      lab.eventsOf("BackoffEntered").map(({ because }) => because),
+      ["broker"]
+    )
+    yield* lab.untilEmpty
+  }),
+  test("a dead letter that cannot be stored leaves its message in the queue", function* (lab) {
+    fails(lab, "DeadLetter", "QueueFull", 2)
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, () => Effect.fail(new Error("no")))
+    yield* lab.untilEvents("SettleFailed", 1)
+    yield* lab.quiet()
+    Check.equal("no dead letter yet", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
+    yield* lab.untilPending({ ready: 1, inFlight: 0 })
+    yield* lab.untilEvents("DeadLettered", 1, 20_000)
+    Check.equal("dead letters", (yield* lab.untilDeadLetters(1)).length, 1)
+    yield* lab.untilEmpty
+  }),
+  test("a lost lease counts as a failure for consumer backoff", function* (lab) {
+    fails(lab, "Ack", "LeaseLost")
+    yield* lab.send("a", "b")
+    const consumerBackoff = ConsumerBackoff.make({ multiplier: lab.unit / 2 })
+    yield* lab.start({ consumerBackoff })
+    const [entered] = yield* lab.untilEvents("BackoffEntered", 1)
+    Check.equal("because", entered!.because, "handler")
+  }),
+  test("a delivery is settled once: what comes after does not reach the broker", function* (lab) {
+    yield* lab.publish("a")
+    const port = yield* Port.open(lab, 1)
+    const delivery = yield* port.next
+    yield* port.settle(delivery, Settlement.Retry(0))
+    const again = yield* port.settle(delivery, Settlement.Ack)
+    Check.equal("the second settlement is refused", again.length, 1)
+    const second = yield* port.next
+    Check.equal("the retry was kept", [second.metadata.id, second.attempts], ["a", 2])
+    Check.equal("the last settlement", (yield* port.settle(second, Settlement.Ack)).length, 0)
+    yield* lab.untilEmpty
+  }),
+  test(
+    "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    function* (lab) {
+      yield* lab.publish("a")
+      const port = yield* Port.open(lab, 1)
+      const stale = yield* port.next
+      yield* lab.harness.cutConnections!
+      const fresh = yield* port.next
+      const failures = yield* port.settle(stale, Settlement.Ack)
+      Check.equal(
+        "refused",
+        failures.map(({ delivery }) => delivery === stale),
+        [true]
+      )
+      Check.equal("the message is there", fresh.metadata.id, "a")
+      yield* lab.untilPending({ ready: 0, inFlight: 1 })
+      Check.equal("its own settlement", (yield* port.settle(fresh, Settlement.Ack)).length, 0)
+      yield* lab.untilEmpty
+    },
+    Needs.cutConnections
+  ),
+  test("no more deliveries are unsettled than the credit allows, and credit 0 stops them", function* (lab) {
+    for (const id of ["a", "b", "c", "d", "e"]) yield* lab.publish(id)
+    const port = yield* Port.open(lab, 2)
+    const [first, second] = [yield* port.next, yield* port.next]
+    yield* lab.quiet()
+    Check.equal("unsettled", port.waiting(), 0)
+    port.credit(0)
+    yield* port.settle(first, Settlement.Ack)
+    yield* port.settle(second, Settlement.Retry(0))
+    yield* lab.quiet()
+    Check.equal("delivered without credit", port.waiting(), 0)
+    port.credit(4)
+    yield* lab.until("four more", () => port.waiting() === 4)
+  }),
+  test("what is unsettled when a subscription ends comes back", function* (lab) {
+    yield* lab.publish("a")
+    yield* lab.publish("b")
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const port = yield* Port.open(lab, 2)
+        const [first] = [yield* port.next, yield* port.next]
+        yield* port.settle(first, Settlement.Ack)
+      })
+    )
+    yield* lab.start()
+    yield* lab.untilRuns(1)
+    yield* lab.quiet()
+    Check.equal("runs", lab.runs.length, 1)
+    yield* lab.untilEmpty
+  })
+]

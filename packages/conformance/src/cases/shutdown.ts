@@ -1,0 +1,166 @@
+/** How a consumer ends. */
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("shutdown")
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("a drain lets handlers end, and acks what they did", function* (lab) {
+    yield* lab.send("a")
+    const consumer = yield* lab.start({}, () => Effect.sleep(lab.unit))
+    yield* lab.untilRuns(1)
+    const report = yield* consumer.drain(20 * lab.unit)
+    Check.equal("report", [report.complete, report.interrupted], [true, 0])
+    Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
+    Check.equal("state", consumer.stats().state, "stopped")
+    yield* consumer.done
+    yield* lab.untilEmpty
+  }),
+  test("a drain takes nothing more, and what comes later waits in the broker", function* (lab) {
+    const consumer = yield* lab.start({}, () => Effect.sleep(2 * lab.unit))
+    yield* lab.send("a")
+    yield* lab.untilRuns(1)
+    const drain = yield* Effect.forkChild(consumer.drain())
+    yield* Effect.sleep(20)
+    yield* lab.send("b")
+    yield* Fiber.join(drain)
+    yield* lab.quiet()
+    Check.equal(
+      "runs",
+      lab.runs.map(({ id }) => id),
+      ["a"]
+    )
+    yield* lab.untilPending({ ready: 1, inFlight: 0 })
+  }),
+  test("what no handler had begun is given back at once", function* (lab) {
+    const gate = yield* Deferred.make<void>()
+    yield* lab.send("a", "b")
+    const consumer = yield* lab.start({}, () => Deferred.await(gate))
+    yield* lab.until("both are delivered", () => lab.entriesOf("Delivered").length === 2)
+    yield* lab.untilRuns(1)
+    const drain = yield* Effect.forkChild(consumer.drain())
+    const [released] = yield* lab.untilEvents("Released", 1)
+    Check.equal("released", lab.eventsOf("Released").length, 1)
+    Check.isTrue("not the one that runs", released!.id !== lab.runs[0]!.id)
+    yield* lab.untilPending({ ready: 1, inFlight: 1 })
+    yield* Deferred.succeed(gate, undefined)
+    yield* Fiber.join(drain)
+  }),
+  test("a handler beyond the deadline is interrupted, and its message comes back", function* (lab) {
+    let aborted = false
+    yield* lab.send("a")
+    const consumer = yield* lab.start({}, (message, { signal }) => {
+      if (message.attempts > 1 || aborted) return Effect.void
+      signal.addEventListener("abort", () => (aborted = true))
+      return Effect.never
+    })
+    yield* lab.untilRuns(1)
+    const report = yield* consumer.drain(lab.unit)
+    Check.equal("report", [report.complete, report.interrupted], [false, 1])
+    Check.isTrue(
+      "the deadline was kept",
+      report.elapsed >= lab.unit && report.elapsed <= lab.unit + 1000,
+      report.elapsed
+    )
+    Check.equal("aborted", aborted, true)
+    Check.equal("no failure of the handler is told", lab.eventsOf("AttemptFailed").length, 0)
+    yield* lab.start()
+    yield* lab.untilRuns(2)
+    yield* lab.untilEvents("Succeeded", 1)
+  }),
+  test(
+    "what is given back has used up no attempt",
+    function* (lab) {
+      yield* lab.send("a", "b")
+      for (let round = 0; round < 3; round++) {
+        const consumer = yield* lab.start({}, () => Effect.never)
+        yield* lab.until("a run", () => lab.runs.length === round + 1)
+        yield* consumer.drain(0)
+      }
+      const before = lab.runs.length
+      yield* lab.start()
+      yield* lab.untilRuns(before + 2)
+      Check.equal(
+        "attempts",
+        lab.runs.map(({ attempts }) => attempts),
+        lab.runs.map(() => 1)
+      )
+    },
+    Needs.has("uncountedRelease")
+  ),
+  test(
+    "where giving back counts, the message is not lost for it and attempts only grow",
+    function* (lab) {
+      yield* lab.send("a")
+      const consumer = yield* lab.start({}, () => Effect.never)
+      yield* lab.untilRuns(1)
+      yield* consumer.drain(0)
+      yield* lab.start()
+      const runs = yield* lab.untilRuns(2)
+      Check.isTrue("attempts grow", runs[1]!.attempts > runs[0]!.attempts, runs[1]!.attempts)
+    },
+    Needs.lacks("uncountedRelease")
+  ),
+  test("verdicts that were given before the deadline are kept", function* (lab) {
+    yield* lab.send("acked", "retried", "open")
+    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 2000 })
+    const consumer = yield* lab.startBatch({ batch }, ({ messages }) => {
+      for (const message of messages) {
+        if (message.id === "acked") message.ack()
+        if (message.id === "retried") message.retry()
+      }
+      return Effect.never
+    })
+    yield* lab.untilRuns(3)
+    yield* consumer.drain(lab.unit)
+    yield* lab.start()
+    yield* lab.untilRuns(5)
+    yield* lab.quiet()
+    const again = new Map(lab.runs.slice(3).map(({ attempts, id }) => [id, attempts]))
+    Check.equal("come again", [...again.keys()].toSorted(), ["open", "retried"])
+    Check.equal("attempts of the retried one", again.get("retried"), 2)
+  }),
+  test("a second drain waits for the first and reports the end as well", function* (lab) {
+    yield* lab.send("a")
+    const consumer = yield* lab.start({}, () => Effect.sleep(2 * lab.unit))
+    yield* lab.untilRuns(1)
+    const first = yield* Effect.forkChild(consumer.drain())
+    yield* Effect.sleep(10)
+    const second = yield* consumer.drain()
+    Check.equal("state when the second has ended", consumer.stats().state, "stopped")
+    Check.equal("complete", [(yield* Fiber.join(first)).complete, second.complete], [true, true])
+    Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
+    Check.isTrue("a third is at once", (yield* consumer.drain()).elapsed <= 1000)
+  }),
+  test("a second drain with a shorter deadline cuts the first one short", function* (lab) {
+    yield* lab.send("a")
+    const consumer = yield* lab.start({}, () => Effect.never)
+    yield* lab.untilRuns(1)
+    const begun = lab.now()
+    yield* Effect.forkChild(consumer.drain(100 * lab.unit))
+    yield* Effect.sleep(10)
+    yield* consumer.drain(lab.unit)
+    Check.isTrue("ended early", lab.now() - begun < 50 * lab.unit, lab.now() - begun)
+    yield* lab.untilPending({ ready: 1, inFlight: 0 })
+  }),
+  test("the end of the scope drains", function* (lab) {
+    const scope = yield* Scope.make()
+    yield* lab.send("a")
+    const consumer = yield* Scope.provide(
+      lab.start({}, () => Effect.sleep(lab.unit)),
+      scope
+    )
+    yield* lab.untilRuns(1)
+    yield* Scope.close(scope, Exit.void)
+    Check.equal("state", consumer.stats().state, "stopped")
+    Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
+    yield* lab.untilEmpty
+  })
+]
