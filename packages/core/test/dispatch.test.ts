@@ -8,7 +8,7 @@ const fails = () => {
   throw boom
 }
 
-// oxlint-disable-next-line unicorn/no-thenable: that is what it is for.
+// oxlint-disable-next-line unicorn/no-thenable -- that is what it is for
 const thenable = (then: PropertyDescriptor) => Object.defineProperties({}, { then })
 
 describe("a handler that ends at once", () => {

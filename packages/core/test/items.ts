@@ -1,0 +1,23 @@
+/** Deliveries and items for tests of what handles them. */
+import type { Delivery } from "../src/Delivery.ts"
+import type { Item } from "../src/internal/item.ts"
+import * as Metadata from "../src/Metadata.ts"
+
+export const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => ({
+  body: new TextEncoder().encode(JSON.stringify(id)),
+  headers: {},
+  attempts: 1,
+  metadata: Metadata.make(id, 0),
+  receipt: id,
+  ...more
+})
+
+export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Item => ({
+  delivery: delivery(id, more),
+  body: id,
+  key: id,
+  arrived,
+  settling: false
+})
+
+export const ids = (items: ReadonlyArray<Item> | undefined) => items?.map(({ key }) => key).join("")
