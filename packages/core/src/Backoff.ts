@@ -21,7 +21,7 @@ export type Curve =
   | { readonly _tag: "Linear"; readonly step: number }
   | { readonly _tag: "Exponential"; readonly base: number; readonly factor: number }
   | { readonly _tag: "Sequence"; readonly delays: ReadonlyArray<number> }
-  | { readonly _tag: "Switch"; readonly after: number; readonly first: Backoff; readonly then: Backoff }
+  | { readonly _tag: "Switch"; readonly after: number; readonly first: Backoff; readonly next: Backoff }
 
 /** A curve, the jitter that spreads it, and the cap that no delay exceeds (milliseconds). */
 export interface Backoff {
@@ -110,11 +110,11 @@ export const sequence = (delays: ReadonlyArray<Delay.Input>, options?: Options):
  *
  * @throws RangeError when `after` is not a whole number >= 1
  */
-export const switchAfter = (after: number, first: Backoff, then: Backoff): Backoff => {
+export const switchAfter = (after: number, first: Backoff, next: Backoff): Backoff => {
   if (!(Number.isSafeInteger(after) && after >= 1)) {
     throw new RangeError(`Backoff.switchAfter: after must be a whole number >= 1, got ${after}`)
   }
-  return make("switchAfter", { _tag: "Switch", after, first, then })
+  return make("switchAfter", { _tag: "Switch", after, first, next })
 }
 
 /**
@@ -200,7 +200,7 @@ export const delayAfter = (self: Backoff, attempts: number, random = 0): Delay.D
   const inner =
     attempts <= curve.after
       ? delayAfter(curve.first, attempts, random)
-      : delayAfter(curve.then, attempts - curve.after, random)
+      : delayAfter(curve.next, attempts - curve.after, random)
   return cap(self, inner)
 }
 
@@ -209,7 +209,7 @@ export const range = (self: Backoff, attempts: number): readonly [Delay.Delay, D
   const { curve } = self
   if (curve._tag === "Switch") {
     const [low, high] =
-      attempts <= curve.after ? range(curve.first, attempts) : range(curve.then, attempts - curve.after)
+      attempts <= curve.after ? range(curve.first, attempts) : range(curve.next, attempts - curve.after)
     return [cap(self, low), cap(self, high)]
   }
   const [low, high] = Jitter.range(self.jitter, baseAt(curve, attempts))
@@ -221,7 +221,7 @@ export const longest = (self: Backoff): Delay.Delay => {
   const { curve } = self
   switch (curve._tag) {
     case "Switch":
-      return cap(self, Math.max(longest(curve.first), longest(curve.then)))
+      return cap(self, Math.max(longest(curve.first), longest(curve.next)))
     case "Sequence":
       return cap(self, spread(self.jitter, Math.max(...curve.delays)))
     case "Constant":

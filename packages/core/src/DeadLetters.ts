@@ -111,5 +111,5 @@ export const group = (letters: ReadonlyArray<DeadLetter>): ReadonlyArray<Group> 
         newest: Math.max(...times)
       }
     })
-    .sort((a, b) => b.count - a.count)
+    .toSorted((a, b) => b.count - a.count)
 }

@@ -125,7 +125,7 @@ const isBuilt = (input: Options | RetryPolicy): input is RetryPolicy =>
 const attemptsOf = ({ maxAttempts, maxRetries }: Options): number => {
   if (maxAttempts !== undefined && maxRetries !== undefined) {
     throw new RangeError(
-      `RetryPolicy.make: give maxRetries or maxAttempts, not both, got ${maxRetries} and ${String(maxAttempts)}`
+      `RetryPolicy.make: give maxRetries or maxAttempts, not both, got ${String(maxRetries)} and ${String(maxAttempts)}`
     )
   }
   if (maxAttempts !== undefined) return limit("maxAttempts", maxAttempts, 1)
