@@ -1,0 +1,67 @@
+/**
+ * A broker or a consumer that is broken on purpose, and the case that must find it: the proof that the case proves
+ * something.
+ */
+import { Broker, type Service } from "@requeue/core/Broker"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Case from "./Case.ts"
+import { cases as allCases } from "./Cases.ts"
+import type { Harness } from "./Harness.ts"
+import * as Ledger from "./Ledger.ts"
+import { original, type Shape, Subject } from "./Subject.ts"
+import * as Suite from "./Suite.ts"
+
+export interface Mutant {
+  /** What it does wrong, in words. */
+  readonly name: string
+  /** The name of the case that must fail on it. */
+  readonly kills: string
+  /** Breaks the broker. `fork` runs something that the broker does behind its caller's back. */
+  readonly broker?: (broker: Service, fork: (effect: Effect.Effect<unknown, unknown>) => void) => Service
+  /** Breaks the consumer or the producer. */
+  readonly subject?: (subject: Shape) => Shape
+}
+
+/** The layer with the mutant in it. */
+export const apply = <E>(
+  { broker: mutate, subject }: Mutant,
+  layer: Layer.Layer<Broker | Harness, E>
+): Layer.Layer<Broker | Harness, E> => {
+  const broken = Layer.effectContext(
+    Effect.gen(function* () {
+      const service = yield* Broker
+      const fork = Effect.runForkWith(yield* Effect.context())
+      return Context.make(Broker, mutate?.(service, fork) ?? service).pipe(
+        Context.add(Subject, subject?.(original) ?? original)
+      )
+    })
+  )
+  return broken.pipe(Layer.provideMerge(layer)) as Layer.Layer<Broker | Harness, E>
+}
+
+export type Verdict =
+  | { readonly _tag: "Killed"; readonly error: unknown }
+  /** The case passes on the mutant, or does not apply to this broker. */
+  | { readonly _tag: "Survived"; readonly outcome: Ledger.Outcome }
+
+/** Runs the mutant's case against the mutant. Dies when there is no such case. */
+export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdict> => {
+  const { cases = allCases } = options
+  const one = cases.filter(({ name }) => name === mutant.kills)
+  if (one.length !== 1) return Effect.die(new Error(`mutant ${mutant.name}: no case is named "${mutant.kills}"`))
+  return Effect.map(
+    Suite.run({ ...options, cases: one, layer: apply(mutant, options.layer) }),
+    ({ lines }): Verdict => {
+      const { outcome } = lines[0]!
+      return outcome._tag === "Failed" ? { _tag: "Killed", error: outcome.error } : { _tag: "Survived", outcome }
+    }
+  )
+}
+
+/** Every case that fails on the mutant: for whoever looks for the best case to name. */
+export const killers = (mutant: Mutant, options: Suite.Options): Effect.Effect<ReadonlyArray<Case.Case["name"]>> =>
+  Effect.map(Suite.run({ ...options, layer: apply(mutant, options.layer) }), ({ lines }) =>
+    lines.filter(({ outcome }) => outcome._tag === "Failed").map(({ name }) => name)
+  )

@@ -1,0 +1,7 @@
+/** All mutants: every one of them must be killed by the case that it names. */
+import type { Mutant } from "./Mutant.ts"
+import { mutants as consuming } from "./mutants/consuming.ts"
+import { mutants as delivering } from "./mutants/delivering.ts"
+import { mutants as settling } from "./mutants/settling.ts"
+
+export const mutants: ReadonlyArray<Mutant> = [...settling, ...delivering, ...consuming]

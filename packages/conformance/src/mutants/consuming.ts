@@ -1,0 +1,222 @@
+/** Consumers and producers that do the wrong thing with a good broker. */
+import { Broker } from "@requeue/core/Broker"
+import * as Codec from "@requeue/core/Codec"
+import type * as Consumer from "@requeue/core/Consumer"
+import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
+import type { Delivery } from "@requeue/core/Delivery"
+import type { Batch, Received } from "@requeue/core/Handler"
+import * as Producer from "@requeue/core/Producer"
+import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type { Mutant } from "../Mutant.ts"
+import type { Shape } from "../Subject.ts"
+
+/** Changes the options of every consumer. */
+const options = (name: string, kills: string, change: (options: Consumer.Options) => Consumer.Options): Mutant => ({
+  name,
+  kills,
+  subject: (subject) => ({
+    ...subject,
+    start: (queue, given, handler) => subject.start(queue, change(given), handler),
+    startBatch: (queue, given, handler) => subject.startBatch(queue, change(given), handler)
+  })
+})
+
+/** Changes what batch handlers get, or what they answer. */
+const handled = (
+  name: string,
+  kills: string,
+  change: (batch: Batch<any>, run: (batch: Batch<any>) => unknown) => unknown
+): Mutant => ({
+  name,
+  kills,
+  subject: (subject) => ({
+    ...subject,
+    startBatch: (queue, given, handler) =>
+      subject.startBatch(
+        queue,
+        given,
+        (batch, context) => change(batch, (seen) => handler(seen as never, context)) as void
+      )
+  })
+})
+
+/** The same batch with other methods. */
+const rewired = (
+  batch: Batch<any>,
+  methods: (message: Received<any>) => Partial<Received<any>>,
+  all: Partial<Batch<any>>
+) => {
+  const messages = batch.messages.map((message) => {
+    const { attempts, body, headers, id, timestamp } = message
+    const own = { ack: () => message.ack(), retry: (given?: object) => message.retry(given) }
+    return { attempts, body, headers, id, timestamp, ...own, ...methods(message) }
+  })
+  return { ...batch, messages, ...all }
+}
+
+const policy = (given: Consumer.Options, change: Partial<RetryPolicy.RetryPolicy>): Consumer.Options => ({
+  ...given,
+  retry: { ...(given.retry ?? RetryPolicy.make()), ...change }
+})
+
+export const mutants: ReadonlyArray<Mutant> = [
+  handled("runs acked messages again", "A.ack, handler throws", (batch, run) =>
+    run(rewired(batch, () => ({ ack: () => {} }), {}))
+  ),
+  handled("lets the last call decide", "A.ack, retryAll(9), handler returns", (batch, run) => {
+    const calls: Array<() => void> = []
+    const later = rewired(
+      batch,
+      (message) => ({
+        ack: () => calls.push(() => message.ack()),
+        retry: (given) => calls.push(() => message.retry(given))
+      }),
+      { ackAll: () => calls.push(() => batch.ackAll()), retryAll: (given) => calls.push(() => batch.retryAll(given)) }
+    )
+    try {
+      return run(later)
+    } finally {
+      for (const call of calls.toReversed()) call()
+    }
+  }),
+  handled("lets the batch beat the message", "A.retry(5), retryAll(9), handler returns", (batch, run) =>
+    run(rewired(batch, (message) => ({ retry: () => message.retry() }), {}))
+  ),
+  handled("takes a failed batch for a good one", "no calls, handler throws", (batch, run) => {
+    try {
+      return run(batch)
+    } catch {
+      return undefined
+    }
+  }),
+  handled("hands over empty batches", "a batch is never larger than maxBatchSize, and never empty", (batch, run) => {
+    run({ ...batch, messages: [] })
+    return run(batch)
+  }),
+  options("takes one message too many into a batch", "a full batch is handed over at once", (given) =>
+    given.batch === undefined
+      ? given
+      : { ...given, batch: { ...given.batch, maxBatchSize: given.batch.maxBatchSize + 1 } }
+  ),
+  options("ignores concurrency", "no more than concurrency batches are in progress", (given) => ({
+    ...given,
+    concurrency: 10
+  })),
+  options(
+    "never times out",
+    "a handler that takes too long is interrupted, and its attempt counts as failed",
+    (given) => ({
+      ...given,
+      handlerTimeout: "unlimited"
+    })
+  ),
+  options("has no consumer backoff", "a probe that fails doubles the pause, up to the longest", (given) => ({
+    ...given,
+    consumerBackoff: ConsumerBackoff.off
+  })),
+  options("always backs off", "off by default: failures slow nothing down", (given) => ({
+    ...given,
+    consumerBackoff: given.consumerBackoff ?? ConsumerBackoff.make()
+  })),
+  options("resumes at once where it should step", "stepwise recovery comes back one level at a time", (given) =>
+    given.consumerBackoff === undefined
+      ? given
+      : { ...given, consumerBackoff: { ...given.consumerBackoff, recovery: "resume" } }
+  ),
+  options("retries once too often", "maxAttempts is the same limit, counted with the first delivery", (given) =>
+    policy(given, { maxAttempts: (given.retry ?? RetryPolicy.make()).maxAttempts + 1 })
+  ),
+  options("ignores maxAge", "no retry becomes due after maxAge: the message is too old", (given) =>
+    policy(given, { maxAge: Number.POSITIVE_INFINITY, maxAttempts: 8 })
+  ),
+  options(
+    "runs nothing again in the same delivery",
+    "immediate retries run the handler again in the same delivery",
+    (given) => policy(given, { immediate: 0 })
+  ),
+  options("takes nothing out of errors", "what the policy takes out of errors is nowhere in the message", (given) =>
+    policy(given, { deadLetter: { ...(given.retry ?? RetryPolicy.make()).deadLetter, redact: undefined } })
+  ),
+  options("knows one dead-letter queue only", "reasons go to the queues that the policy names for them", (given) =>
+    policy(given, { deadLetter: { ...(given.retry ?? RetryPolicy.make()).deadLetter, routes: {} } })
+  ),
+  options("ignores the policy's backoff", "the policy's backoff beats the consumer's delay", (given) =>
+    policy(given, { backoff: undefined })
+  ),
+  {
+    name: "runs handlers on bodies that cannot be decoded",
+    kills: "an undecodable body is dead-lettered at once with its bytes; no handler sees it",
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, given, handler) => {
+        const lenient = { ...Codec.json, decode: (bytes: Uint8Array): any => new TextDecoder().decode(bytes) }
+        const name = QueueDefinition.from(queue).name
+        return subject.start(QueueDefinition.make(name, { codec: lenient }), given, handler)
+      }
+    })
+  },
+  {
+    name: "does not wait for handlers at the end",
+    kills: "a drain lets handlers end, and acks what they did",
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, given, handler) =>
+        Effect.map(subject.start(queue, given, handler), (consumer) => ({
+          ...consumer,
+          drain: () => consumer.drain(0)
+        }))
+    })
+  },
+  {
+    name: "takes an explicit delay of 0 for none",
+    kills: "an explicit delay of 0 beats the batch's and the queue's",
+    subject: (subject) => ({
+      ...subject,
+      makeProducer: (queue, given) =>
+        Effect.map(Producer.make(queue, given), (producer) => ({
+          ...producer,
+          send: (body, { delay, ...rest } = {}) => producer.send(body, delay === 0 ? rest : { ...rest, delay })
+        }))
+    })
+  },
+  {
+    name: "restarts the batch's timer with every message",
+    kills: "the timeout counts from the first message: it is no debounce",
+    subject: (subject) => ({
+      ...subject,
+      startBatch: (queue, given, handler) => {
+        const { batch } = given
+        if (batch === undefined) return subject.startBatch(queue, given, handler)
+        return Effect.gen(function* () {
+          const broker = yield* Broker
+          const fork = Effect.runForkWith(yield* Effect.context())
+          const debounced = {
+            ...broker,
+            subscribe: ((wanted) => {
+              let waiting: Array<Delivery> = []
+              let timer: Fiber.Fiber<void> | undefined
+              const flush = Effect.sync(() => {
+                const ready = waiting
+                waiting = []
+                for (const delivery of ready) wanted.onDelivery(delivery)
+              })
+              return broker.subscribe({
+                ...wanted,
+                onDelivery: (delivery) => {
+                  waiting.push(delivery)
+                  timer?.interruptUnsafe()
+                  timer = fork(Effect.delay(flush, batch.maxBatchTimeout))
+                }
+              })
+            }) as typeof broker.subscribe
+          }
+          const atOnce = { ...given, batch: { ...batch, maxBatchTimeout: 0 } }
+          return yield* Effect.provideService(subject.startBatch(queue, atOnce, handler), Broker, debounced)
+        })
+      }
+    })
+  }
+]

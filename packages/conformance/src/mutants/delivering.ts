@@ -1,0 +1,190 @@
+/** Brokers that store or deliver wrongly. */
+import type { Delivery } from "@requeue/core/Delivery"
+import type { Metadata } from "@requeue/core/Metadata"
+import type { Outgoing } from "@requeue/core/Outgoing"
+import * as Effect from "effect/Effect"
+import { decorate } from "../internal/decorate.ts"
+import type { Mutant } from "../Mutant.ts"
+
+/** Changes what is published. */
+const stores = (name: string, kills: string, change: (message: Outgoing) => Outgoing): Mutant => ({
+  name,
+  kills,
+  broker: (broker) => decorate(broker, { publish: (messages, publish) => publish(messages.map(change)) })
+})
+
+/** Changes what is delivered. */
+const delivers = (name: string, kills: string, change: (delivery: Delivery) => Delivery): Mutant => ({
+  name,
+  kills,
+  broker: (broker) => decorate(broker, { onDelivery: (delivery, options) => options.onDelivery(change(delivery)) })
+})
+
+/** The same delivery to the broker, another one to the consumer: what settles must be the original. */
+const withMetadata = (change: (metadata: Metadata) => Partial<Metadata>) => (delivery: Delivery) => ({
+  ...delivery,
+  metadata: { ...delivery.metadata, ...change(delivery.metadata) }
+})
+
+const throughText = (body: Uint8Array) => new TextEncoder().encode(new TextDecoder().decode(body))
+
+export const mutants: ReadonlyArray<Mutant> = [
+  stores("takes bodies for text", "a body of any bytes survives byte for byte", (message) => ({
+    ...message,
+    body: throughText(message.body)
+  })),
+  stores("cuts large bodies", "a body of 256 KB survives", (message) => ({
+    ...message,
+    body: message.body.subarray(0, 65_536)
+  })),
+  stores("drops headers", "headers survive, with any text and with names that differ in case", (message) => ({
+    ...message,
+    headers: {}
+  })),
+  stores(
+    "folds the names of headers",
+    "headers survive, with any text and with names that differ in case",
+    (message) => ({
+      ...message,
+      headers: Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name.toLowerCase(), value]))
+    })
+  ),
+  stores("ignores the delay of a send", "a delayed send comes at its time", (message) => ({
+    ...message,
+    delay: 0,
+    // With it, the consumer would give the message back until it is due.
+    metadata: { ...message.metadata, notBefore: 0 }
+  })),
+  stores(
+    "sends too late",
+    "shorter delays overtake longer ones, and a delayed message holds up nothing",
+    (message) => ({
+      ...message,
+      delay: message.delay + 1000
+    })
+  ),
+  stores("gives messages ids of its own", "a batch is sent in order, and its ids are answered in order", (message) => ({
+    ...message,
+    metadata: { ...message.metadata, id: `${message.metadata.id}-native` }
+  })),
+  delivers("counts one attempt too many", "maxRetries 3: attempts 1 to 4, then the dead letters", (delivery) => ({
+    ...delivery,
+    attempts: delivery.attempts + 1
+  })),
+  delivers("counts one attempt too few", "maxRetries 1: two deliveries, then the dead letters", (delivery) => ({
+    ...delivery,
+    attempts: Math.max(1, delivery.attempts - 1)
+  })),
+  delivers(
+    "counts no attempts of earlier copies",
+    "a message over its limit is dead-lettered without a run",
+    (delivery) => ({
+      ...delivery,
+      attempts: delivery.attempts - delivery.metadata.attempts
+    })
+  ),
+  delivers(
+    "loses notBefore",
+    "a message that comes before its time waits, uncounted, and no handler runs",
+    withMetadata(() => ({ notBefore: 0 }))
+  ),
+  delivers(
+    "takes the time of delivery for the first publish",
+    "headers, body, id and time of first publish are the same after retries",
+    (delivery) =>
+      withMetadata(({ firstPublished }) => ({ firstPublished: firstPublished + delivery.attempts }))(delivery)
+  ),
+  {
+    name: "delivers twice",
+    kills: "two consumers of a queue share its messages",
+    broker: (broker) =>
+      decorate(broker, {
+        onDelivery: (delivery, options) => {
+          options.onDelivery(delivery)
+          options.onDelivery({ ...delivery, receipt: `${String(delivery.receipt)}-again` })
+        }
+      })
+  },
+  {
+    name: "reorders",
+    kills: "messages come in the order in which they were sent",
+    broker: (broker) => decorate(broker, { publish: (messages, publish) => publish(messages.toReversed()) })
+  },
+  {
+    name: "confirms before it stores",
+    kills: "a send ends when the message is stored, not before",
+    broker: (broker, fork) =>
+      decorate(broker, {
+        publish: (messages, publish) => Effect.sync(() => fork(Effect.delay(publish(messages), 50)))
+      })
+  },
+  {
+    name: "loses messages that nobody waits for",
+    kills: "messages wait for a consumer",
+    broker: (broker) => {
+      let consumers = 0
+      const decorated = decorate(broker, {
+        publish: (messages, publish) => (consumers === 0 ? Effect.void : publish(messages))
+      })
+      return {
+        ...decorated,
+        subscribe: (options) => Effect.tap(decorated.subscribe(options), () => Effect.sync(() => consumers++))
+      }
+    }
+  },
+  {
+    name: "takes credit 0 for a suggestion",
+    kills: "no more deliveries are unsettled than the credit allows, and credit 0 stops them",
+    broker: (broker) => decorate(broker, { credit: (limit, subscription) => limit > 0 && subscription.credit(limit) })
+  },
+  {
+    name: "ignores the limit of the credit",
+    kills: "what a consumer holds is bounded, and what it does not hold waits in the broker",
+    broker: (broker) => decorate(broker, { credit: (limit, subscription) => subscription.credit(limit > 0 ? 1000 : 0) })
+  },
+  {
+    name: "keeps lost connections to itself",
+    kills: "a connection that breaks in the middle of a batch loses nothing",
+    broker: (broker) => decorate(broker, { onReconnect: () => {} })
+  },
+  {
+    name: "peeking takes messages away",
+    kills: "peeking shows waiting messages, oldest first, and leaves them and their attempts alone",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        peek: (queue, limit) => Effect.tap(broker.admin.peek(queue, limit), () => broker.admin.purge(queue))
+      }
+    })
+  },
+  {
+    name: "lies about what it purged",
+    kills: "a purge removes what waits, and says how much",
+    broker: (broker) => ({
+      ...broker,
+      admin: { ...broker.admin, purge: (queue) => Effect.as(broker.admin.purge(queue), 0) }
+    })
+  },
+  {
+    name: "purges nothing",
+    kills: "a purge removes what waits, and says how much",
+    broker: (broker) => ({ ...broker, admin: { ...broker.admin, purge: () => Effect.succeed(3) } })
+  },
+  {
+    name: "counts what is delayed as ready",
+    kills: "the counts tell ready, delayed and in flight apart",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        counts: (queue) =>
+          Effect.map(broker.admin.counts(queue), ({ delayed = 0, inFlight, ready = 0 }) => ({
+            ready: ready + delayed,
+            inFlight,
+            delayed: 0
+          }))
+      }
+    })
+  }
+]

@@ -1,0 +1,138 @@
+/** Brokers that settle wrongly. */
+import * as Outgoing from "@requeue/core/Outgoing"
+import * as Settlement from "@requeue/core/Settlement"
+import type { SettleRequest } from "@requeue/core/Broker"
+import * as Effect from "effect/Effect"
+import { decorate } from "../internal/decorate.ts"
+import type { Mutant } from "../Mutant.ts"
+
+type Tag = Settlement.Settlement["_tag"]
+
+/** Replaces every settlement of one kind. */
+const instead = <T extends Tag>(
+  name: string,
+  kills: string,
+  tag: T,
+  other: (settlement: Extract<Settlement.Settlement, { _tag: T }>) => Settlement.Settlement
+): Mutant => ({
+  name,
+  kills,
+  broker: (broker) =>
+    decorate(broker, {
+      settle: ({ delivery, settlement }) =>
+        settlement._tag === tag
+          ? { delivery, settlement: other(settlement as Extract<Settlement.Settlement, { _tag: T }>) }
+          : undefined
+    })
+})
+
+const isDeadLetter = ({ settlement }: SettleRequest): boolean => settlement._tag === "DeadLetter"
+
+export const mutants: ReadonlyArray<Mutant> = [
+  instead("acks dead letters", "maxRetries 0: one delivery, then the dead letters", "DeadLetter", () => Settlement.Ack),
+  instead(
+    "sends dead letters to another queue",
+    "a dead letter tells origin, id, attempts, times, reason and error",
+    "DeadLetter",
+    (letter) => ({ ...letter, queue: `${letter.queue}.lost` })
+  ),
+  instead("mixes up the reasons", "a permanent error is dead-lettered at once", "DeadLetter", (letter) => ({
+    ...letter,
+    reason: "retries-exhausted"
+  })),
+  instead(
+    "loses the error",
+    "a dead letter tells origin, id, attempts, times, reason and error",
+    "DeadLetter",
+    (letter) => ({
+      ...letter,
+      error: { name: "", message: "" }
+    })
+  ),
+  instead("ignores the delay of a retry", "a backoff grows with the message's attempts", "Retry", (retry) => ({
+    ...retry,
+    delay: 0
+  })),
+  instead("retries too early", "retries with shorter delays overtake those with longer ones", "Retry", (retry) => ({
+    ...retry,
+    delay: retry.delay * 0.9
+  })),
+  instead("retries too late", "retryAfter may be a date", "Retry", (retry) => ({
+    ...retry,
+    delay: retry.delay + 2000
+  })),
+  instead("does not count retries", "delayed retries count as well", "Retry", ({ delay }) => Settlement.Release(delay)),
+  instead("loses retries", "a single message: retry, then success, is retried", "Retry", () => Settlement.Ack),
+  instead(
+    "delivers acked messages again",
+    "a message is delivered once, with its body, id and first attempt",
+    "Ack",
+    () => Settlement.Retry(0)
+  ),
+  instead("counts releases", "what is given back has used up no attempt", "Release", ({ delay }) =>
+    Settlement.Retry(delay)
+  ),
+  instead(
+    "loses what is given back",
+    "a handler beyond the deadline is interrupted, and its message comes back",
+    "Release",
+    () => Settlement.Ack
+  ),
+  instead("keeps what is dropped", "a drop error removes the message and leaves no dead letter", "Drop", () =>
+    Settlement.Retry(0)
+  ),
+  {
+    name: "settles a dead letter before its copy is stored",
+    kills: "when a dead-lettering is told, the dead letter is in its queue",
+    broker: (broker, fork) =>
+      decorate(broker, {
+        settle: (request, { queue }) => {
+          if (!isDeadLetter(request)) return undefined
+          const { delivery, settlement } = request
+          const letter = settlement as Extract<Settlement.Settlement, { _tag: "DeadLetter" }>
+          const copy = Outgoing.deadLetter(delivery, letter, queue, delivery.metadata.firstPublished)
+          fork(Effect.delay(broker.publish([copy]), 100))
+          return { delivery, settlement: Settlement.Ack }
+        }
+      })
+  },
+  {
+    name: "dead letters lose their headers",
+    kills: "a dead letter keeps its body's bytes and its headers",
+    broker: (broker) =>
+      decorate(broker, {
+        settle: ({ delivery, settlement }, { queue }) => {
+          if (settlement._tag !== "DeadLetter") return undefined
+          const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
+          const published = Effect.orDie(broker.publish([{ ...copy, headers: {} }]))
+          return Effect.as(published, [])
+        }
+      })
+  },
+  {
+    name: "swallows failures of settlements",
+    kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    broker: (broker) => ({
+      ...broker,
+      subscribe: (options) =>
+        Effect.map(broker.subscribe(options), (subscription) => ({
+          ...subscription,
+          settle: (requests) => Effect.as(subscription.settle(requests), [])
+        }))
+    })
+  },
+  {
+    name: "lets a second settlement undo the first",
+    kills: "a delivery is settled once: what comes after does not reach the broker",
+    broker: (broker) => {
+      const settled = new Set<unknown>()
+      return decorate(broker, {
+        settle: ({ delivery }) => {
+          if (settled.has(delivery)) return Effect.succeed([])
+          settled.add(delivery)
+          return undefined
+        }
+      })
+    }
+  }
+]
