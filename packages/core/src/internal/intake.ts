@@ -1,5 +1,6 @@
 /** What happens to a delivery before any handler sees it: a pure decision, and the decoding of its body. */
 import type { Codec } from "../Codec.ts"
+import * as Delay from "../Delay.ts"
 import type { Delivery } from "../Delivery.ts"
 import { summarize } from "../Failure.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -22,7 +23,9 @@ export const turnAway = (
 ): Settlement.Settlement | undefined => {
   const { attempts, metadata } = delivery
   if (context.acked) return Settlement.Ack
-  if (metadata.notBefore > context.now) return Settlement.Release(Math.ceil(metadata.notBefore - context.now))
+  if (metadata.notBefore > context.now) {
+    return Settlement.Release(Math.min(Math.ceil(metadata.notBefore - context.now), Delay.max))
+  }
   if (attempts > context.policy.maxAttempts) {
     // Earlier deliveries never came to a verdict: they crashed their process, or the broker over-counts.
     return RetryPolicy.giveUp(context.policy, context.queue, "retries-exhausted", {
