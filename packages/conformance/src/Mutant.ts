@@ -38,7 +38,7 @@ export const apply = <E>(
       )
     })
   )
-  return broken.pipe(Layer.provideMerge(layer)) as Layer.Layer<Broker | Harness, E>
+  return Layer.provideMerge(broken, layer)
 }
 
 export type Verdict =

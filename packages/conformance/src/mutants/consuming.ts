@@ -11,7 +11,6 @@ import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Mutant } from "../Mutant.ts"
-import type { Shape } from "../Subject.ts"
 
 /** Changes the options of every consumer. */
 const options = (name: string, kills: string, change: (options: Consumer.Options) => Consumer.Options): Mutant => ({
