@@ -1,0 +1,121 @@
+/** What every broker offers, and how one is found. */
+
+/** One server process. */
+export interface Node {
+  readonly name: string
+  readonly url: string
+  readonly managementUrl: string | undefined
+  readonly port: number
+  /** The process to signal, while it runs and is one of this machine. */
+  readonly pid: () => number | undefined
+  /** Starts it with its data and ports; waits until it accepts connections. */
+  readonly start: () => Promise<void>
+  /** Ends it at once, with SIGKILL. */
+  readonly kill: () => Promise<void>
+  /** Lets it end in order. */
+  readonly stop: () => Promise<void>
+  /** `stop`, then `start`. */
+  readonly restart: () => Promise<void>
+  /** The end of its log. */
+  readonly log: () => Promise<string>
+  /** Runs the broker's own command-line tool against it and answers what that prints. */
+  readonly ctl: (...args: ReadonlyArray<string>) => Promise<string>
+}
+
+/** A broker that accepts connections. `start`, `kill`, `stop` and `restart` mean all nodes. */
+export interface Broker extends AsyncDisposable {
+  readonly version: string
+  /** Where it came from, for people. */
+  readonly source: string
+  /** Of the first node. The credentials are in it, and in the next. */
+  readonly url: string
+  readonly managementUrl: string | undefined
+  /** Empty, and every control but `dispose` refused, when the environment named the broker. */
+  readonly nodes: ReadonlyArray<Node>
+  readonly start: () => Promise<void>
+  readonly kill: () => Promise<void>
+  readonly stop: () => Promise<void>
+  readonly restart: () => Promise<void>
+  /** Ends what was started and removes its data. */
+  readonly dispose: () => Promise<void>
+}
+
+export interface StartOptions {
+  /** `newest` at hand without a download, `system` for the machine's own, or a release. Default: newest. */
+  readonly version?: string | undefined
+  readonly nodes?: 1 | 3 | undefined
+  /** Milliseconds until a start that is not done has failed. Default: 60,000. */
+  readonly deadline?: number | undefined
+  /** Keep it running when this process ends. */
+  readonly detached?: boolean | undefined
+  /** Takes the progress of what takes long. Default: standard error. */
+  readonly say?: ((line: string) => void) | undefined
+}
+
+/** A way to come by a broker. It throws `Unavailable` to let the next one try, any other error to end the search. */
+export interface Source {
+  readonly name: string
+  readonly open: (options: StartOptions) => Promise<Broker>
+}
+
+export class Unavailable extends Error {
+  override readonly name = "Unavailable"
+}
+
+/** The first source that has one. */
+export const firstOf = async (sources: ReadonlyArray<Source>, options: StartOptions, remedy: string) => {
+  const reasons: Array<string> = []
+  for (const source of sources) {
+    try {
+      return await source.open(options)
+    } catch (cause) {
+      if (!(cause instanceof Unavailable)) throw cause
+      reasons.push(`- ${source.name}: ${cause.message}`)
+    }
+  }
+  throw new Unavailable(`${remedy}\n${reasons.join("\n")}`)
+}
+
+/** A broker of nodes that were started here. */
+export const ofNodes = (
+  nodes: readonly [Node, ...Array<Node>],
+  rest: Pick<Broker, "version" | "source" | "managementUrl" | "dispose">
+): Broker => {
+  const all = (action: (node: Node) => Promise<void>) => async () => {
+    await Promise.all(nodes.map(action))
+  }
+  const stop = all((node) => node.stop())
+  const start = all((node) => node.start())
+  return {
+    ...rest,
+    url: nodes[0].url,
+    nodes,
+    start,
+    stop,
+    kill: all((node) => node.kill()),
+    restart: async () => {
+      await stop()
+      await start()
+    },
+    [Symbol.asyncDispose]: rest.dispose
+  }
+}
+
+/** A broker that somebody else runs. */
+export const foreign = (variable: string, rest: Pick<Broker, "version" | "url" | "managementUrl">): Broker => {
+  const refuse = (action: string) => async () => {
+    throw new Unavailable(`${action}() needs a broker that was started here: unset ${variable}`)
+  }
+  const dispose = async () => {}
+  return {
+    ...rest,
+    source: variable,
+    nodes: [],
+    start: refuse("start"),
+    kill: refuse("kill"),
+    stop: refuse("stop"),
+    restart: refuse("restart"),
+    dispose,
+    [Symbol.asyncDispose]: dispose
+  }
+}

@@ -1,0 +1,3 @@
+export { Unavailable, type Broker, type Node, type StartOptions } from "./Broker.ts"
+export { proxy, type Proxy } from "./proxy.ts"
+export { start } from "./start.ts"
