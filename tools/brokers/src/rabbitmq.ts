@@ -3,10 +3,15 @@ import { randomBytes } from "node:crypto"
 import { handshake, redact } from "./amqp.ts"
 import { foreign, ofNodes, Unavailable, type Broker, type Node, type Source, type StartOptions } from "./Broker.ts"
 import * as Instance from "./Instance.ts"
-import { byAge, isOf, ofSystem, type Installation } from "./installation.ts"
+import * as debian from "./debian.ts"
+import { byAge, isOf, ofSystem, ofTree, type Installation } from "./installation.ts"
 import * as localNodes from "./localNodes.ts"
 
 const variable = "REQUEUE_RABBITMQ_URL"
+
+/** The Debian releases that have these versions. */
+const debians: { readonly [version: string]: string } = { "3.10": "bookworm", "4.0": "trixie", "4.3": "sid" }
+const packageName = "rabbitmq-server"
 
 const attach = async ({ version = "newest", nodes = 1 }: StartOptions): Promise<Broker> => {
   const url = process.env[variable] ?? ""
@@ -25,7 +30,12 @@ const attach = async ({ version = "newest", nodes = 1 }: StartOptions): Promise<
 }
 
 /** What runs here without a download, newest first. */
-const atHand = (): ReadonlyArray<Installation> => [ofSystem()].filter((one) => one !== undefined).toSorted(byAge)
+const atHand = (): ReadonlyArray<Installation> => {
+  const trees = Object.values(debians).map((release) => ofTree(debian.treeOf(release, packageName)))
+  return [ofSystem(), ...trees].filter((one) => one !== undefined).toSorted(byAge)
+}
+
+const say = (line: string) => console.error(line)
 
 const pick = (version: string): Installation | undefined => {
   if (version === "system") return ofSystem()
@@ -63,6 +73,22 @@ export const sources: ReadonlyArray<Source> = [
       if (found !== undefined) return launch(found, options)
       const others = atHand().map((one) => one.version)
       throw new Unavailable(others.length === 0 ? "none found" : `there is only ${others.join(", ")}`)
+    }
+  },
+  {
+    name: "Debian's packages",
+    open: async (options) => {
+      const version = options.version ?? "newest"
+      const release = debians[version]
+      if (/^\d/.test(version) && release === undefined) {
+        throw new Unavailable(`of ${Object.keys(debians).join(", ")} only`)
+      }
+      if (release === undefined) await debian.install(packageName, options.say ?? say)
+      const found =
+        release === undefined ? ofSystem() : ofTree(await debian.makeTree(release, packageName, options.say ?? say))
+      if (found === undefined) throw new Unavailable(`${packageName} was installed, but is not found`)
+      if (release === undefined || isOf(found.version, version)) return launch(found, options)
+      throw new Unavailable(`Debian ${release} has ${found.version} now`)
     }
   }
 ]

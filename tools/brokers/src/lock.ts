@@ -1,0 +1,34 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import * as processes from "./processes.ts"
+
+/** Runs an action of which the machine can take one at a time. A lock whose owner died is taken over. */
+export const withLock = async <A>(file: string, action: () => Promise<A>): Promise<A> => {
+  mkdirSync(dirname(file), { recursive: true })
+  const own = JSON.stringify(processes.identify(process.pid))
+  for (;;) {
+    try {
+      writeFileSync(file, own, { flag: "wx" })
+      break
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause
+    }
+    if (isStale(file)) rmSync(file, { force: true })
+    else await sleep(200)
+  }
+  try {
+    return await action()
+  } finally {
+    rmSync(file, { force: true })
+  }
+}
+
+const isStale = (file: string): boolean => {
+  try {
+    return !processes.isAlive(JSON.parse(readFileSync(file, "utf8")) as processes.Identity)
+  } catch {
+    // It went, or is being written just now.
+    return false
+  }
+}
