@@ -12,6 +12,7 @@ export type { Batch, Context, Received, RetryOptions } from "./Handler.ts"
 export { make as queue } from "./QueueDefinition.ts"
 export {
   connect,
+  ConnectionClosed,
   type ConnectOptions,
   type ConsumeOptions,
   type DeadLetterQueue,
