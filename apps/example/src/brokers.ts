@@ -1,0 +1,48 @@
+/** The brokers that this program can run on. Only the one that is chosen has its adapter loaded. */
+import type { Adapter } from "@requeue/core/Adapter"
+
+interface Entry {
+  readonly schemes: ReadonlyArray<string>
+  readonly adapter: string
+  /** Where it is, unless told otherwise. */
+  readonly url: string
+  readonly load: () => Promise<{ readonly adapter: Adapter }>
+}
+
+const brokers = {
+  memory: {
+    schemes: ["memory"],
+    adapter: "@requeue/adapter-memory",
+    url: "memory:",
+    load: () => import("@requeue/adapter-memory")
+  }
+} as const satisfies Record<string, Entry>
+
+/** Brokers of Requeue's design whose adapters do not exist yet. */
+const planned = [
+  { name: "rabbitmq", schemes: ["amqp", "amqps"], adapter: "@requeue/adapter-rabbitmq" },
+  { name: "nsq", schemes: ["nsq"], adapter: "@requeue/adapter-nsq" },
+  { name: "sqs", schemes: ["sqs"], adapter: "@requeue/adapter-sqs" }
+]
+
+export type BrokerName = keyof typeof brokers
+
+export const available = Object.keys(brokers) as ReadonlyArray<BrokerName>
+
+/** The broker of this name, or of this URL scheme; else what is wrong, in words. */
+export const find = (by: "name" | "scheme", text: string): (Entry & { readonly name: BrokerName }) | string => {
+  const matches = (name: string, schemes: ReadonlyArray<string>) =>
+    by === "name" ? name === text : schemes.includes(text)
+  const name = available.find((known) => matches(known, brokers[known].schemes))
+  if (name !== undefined) return { name, ...brokers[name] }
+  const later = planned.find((broker) => matches(broker.name, broker.schemes))
+  const exist = `there is: ${available.join(", ")}`
+  if (later !== undefined) return `${later.name} needs ${later.adapter}, which does not exist yet; ${exist}`
+  return by === "name" ? `no broker named "${text}"; ${exist}` : `no broker for ${text}: URLs; ${exist}`
+}
+
+/** What `connect` takes. */
+export const layerOf = async ({ broker, url }: { readonly broker: BrokerName; readonly url: string }) => {
+  const { adapter } = await brokers[broker].load()
+  return adapter.layer(new URL(url))
+}
