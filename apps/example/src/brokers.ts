@@ -1,20 +1,15 @@
-/** The brokers that this program can run on. Only the one that is chosen has its adapter loaded. */
-import type { Adapter } from "@requeue/core/Adapter"
+/** The brokers whose adapters this program has among its dependencies; `connect` loads the one that a URL asks for. */
 
 interface Entry {
   readonly schemes: ReadonlyArray<string>
-  readonly adapter: string
   /** Where it is, unless told otherwise. */
   readonly url: string
-  readonly load: () => Promise<{ readonly adapter: Adapter }>
 }
 
 const brokers = {
   memory: {
     schemes: ["memory"],
-    adapter: "@requeue/adapter-memory",
-    url: "memory:",
-    load: () => import("@requeue/adapter-memory")
+    url: "memory:"
   }
 } as const satisfies Record<string, Entry>
 
@@ -39,10 +34,4 @@ export const find = (by: "name" | "scheme", text: string): (Entry & { readonly n
   const exist = `there is: ${available.join(", ")}`
   if (later !== undefined) return `${later.name} needs ${later.adapter}, which does not exist yet; ${exist}`
   return by === "name" ? `no broker named "${text}"; ${exist}` : `no broker for ${text}: URLs; ${exist}`
-}
-
-/** What `connect` takes. */
-export const layerOf = async ({ broker, url }: { readonly broker: BrokerName; readonly url: string }) => {
-  const { adapter } = await brokers[broker].load()
-  return adapter.layer(new URL(url))
 }

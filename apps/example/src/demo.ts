@@ -2,7 +2,6 @@
 import { randomBytes } from "node:crypto"
 import { connect, describe } from "@requeue/core/promise"
 import { balance, type Books } from "./books.ts"
-import { layerOf } from "./brokers.ts"
 import { tally } from "./causes.ts"
 import { startDispatcher } from "./dispatcher.ts"
 import { makeLedger } from "./ledger.ts"
@@ -20,13 +19,13 @@ import { intro, redriving, summary } from "./summary.ts"
 export const run = async (options: Options, screen: Screen): Promise<Report> => {
   const start = performance.now()
   const elapsedMs = (): number => Math.round(performance.now() - start)
-  const { broker, count, drain, seed } = options
+  const { broker, count, drain, seed, url } = options
   const secret = randomBytes(32).toString("hex")
   using signals = listen((signal) =>
     screen.print(`${signal}: draining for at most ${drain / 1000} s; once more stops at once`)
   )
   await using receiver = await startReceiver({ secret, seed })
-  await using requeue = await connect(await layerOf(options), { logLevel: "None" })
+  await using requeue = await connect(url, { logLevel: "None" })
   const deadLetters = requeue.deadLetters(deadLetterQueue)
   const dispatcher = await startDispatcher({ requeue, receiver, secret, screen, signals, drain })
   const [first, second] = [makeLedger(), makeLedger()]
