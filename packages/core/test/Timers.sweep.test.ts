@@ -1,7 +1,8 @@
-import { assert, it, vi } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import type * as Heap from "../src/internal/heap.ts"
+import { vi } from "vitest"
 import * as Timers from "../src/Timers.ts"
 
 const heaps = vi.hoisted((): Array<Heap.Heap<unknown>> => [])
