@@ -55,7 +55,7 @@ export interface Observer {
   readonly untilPending: (counts: Partial<Counts>, queue: string) => Effect.Effect<void, unknown>
   readonly untilDeadLetters: (count: number, queue: string) => Effect.Effect<ReadonlyArray<Delivery>, unknown>
   readonly ran: (messages: ReadonlyArray<Received<unknown>>) => void
-  /** The options with an event hook that also writes down. */
+  /** The options with an event hook that also writes down, and an end that does not take long. */
   readonly watch: (options: Consumer.Options) => Consumer.Options
 }
 
@@ -142,6 +142,7 @@ export const make = (env: {
       }
     },
     watch: (options) => ({
+      drainTimeout: 2000,
       ...options,
       onEvent: (event) => {
         events.push(event)
