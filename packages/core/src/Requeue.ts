@@ -40,7 +40,10 @@ export interface PullerOptions extends Policies, Omit<Puller.Options, keyof Poli
 
 /** A running puller. Leaving its `await using` block drains it. */
 export interface PullWorker<A> extends Worker {
-  /** The next batch; `undefined` when no message came within `wait` (default 5 seconds). */
+  /**
+   * The next batch; `undefined` when no message came within `wait` (default 5 seconds). Rejects with `PullerDrained`
+   * once the puller has been drained.
+   */
   readonly pull: (options?: Puller.PullOptions) => Promise<Puller.PulledBatch<A> | undefined>
 }
 

@@ -9,6 +9,7 @@ export { EncodeError } from "./EncodeError.ts"
 export type { Event } from "./Event.ts"
 export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./Failure.ts"
 export type { Batch, Context, Received, RetryOptions } from "./Handler.ts"
+export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./Puller.ts"
 export { make as queue } from "./QueueDefinition.ts"
 export {
   connect,
