@@ -1,5 +1,5 @@
 /** Entry: options in, exit code out. */
-import { ConfigurationError } from "@requeue/core/promise"
+import { BrokerError, ConfigurationError } from "@requeue/core/promise"
 import { run } from "./demo.ts"
 import { help, type Options, parse, UsageError } from "./options.ts"
 import { isSound } from "./report.ts"
@@ -34,6 +34,8 @@ try {
   process.exitCode = await main()
 } catch (error) {
   const usage = error instanceof UsageError || error instanceof ConfigurationError
-  process.stderr.write(`${usage ? error.message : (error as Error).stack}\n`)
+  // What can go wrong outside is said in one sentence; where it happened matters only for our own mistakes.
+  const text = usage || error instanceof BrokerError ? error.message : String((error as Error).stack)
+  process.stderr.write(`${text}\n`)
   process.exitCode = usage ? 2 : 1
 }
