@@ -99,7 +99,7 @@ export type BackoffJson =
   | (SpreadJson & { readonly type: "linear"; readonly step: DurationJson })
   | (SpreadJson & { readonly type: "exponential"; readonly base: DurationJson; readonly factor?: number })
   | (SpreadJson & { readonly type: "sequence"; readonly delays: ReadonlyArray<DurationJson> })
-  | { readonly type: "switch"; readonly after: number; readonly first: BackoffJson; readonly then: BackoffJson }
+  | { readonly type: "switch"; readonly after: number; readonly first: BackoffJson; readonly next: BackoffJson }
 
 interface SpreadJson {
   readonly max?: DurationJson
@@ -110,7 +110,7 @@ const Nested = Schema.suspend((): Schema.Codec<Backoffs.Backoff, BackoffJson> =>
 
 /**
  * `{ "type": "exponential", "base": "1 second", "factor": 2, "max": "5 minutes", "jitter": "full" }`, or `constant` with
- * `delay`, `linear` with `step`, `sequence` with `delays`, `switch` with `after`, `first` and `then`.
+ * `delay`, `linear` with `step`, `sequence` with `delays`, `switch` with `after`, `first` and `next`.
  */
 export const Backoff: Schema.Codec<Backoffs.Backoff, BackoffJson> = Schema.Union([
   strict({ type: Schema.Literal("constant"), delay: Duration, ...spread }).pipe(
@@ -128,9 +128,8 @@ export const Backoff: Schema.Codec<Backoffs.Backoff, BackoffJson> = Schema.Union
   strict({ type: Schema.Literal("sequence"), delays: Schema.Array(Duration), ...spread }).pipe(
     through("Sequence", ({ delays, ...options }) => Backoffs.sequence(delays, options))
   ),
-  // oxlint-disable-next-line unicorn/no-thenable -- the name of the constructor's parameter; nobody awaits it
-  strict({ type: Schema.Literal("switch"), after: Schema.Finite, first: Nested, then: Nested }).pipe(
-    through("Switch", ({ after, first, then }) => Backoffs.switchAfter(after, first, then))
+  strict({ type: Schema.Literal("switch"), after: Schema.Finite, first: Nested, next: Nested }).pipe(
+    through("Switch", ({ after, first, next }) => Backoffs.switchAfter(after, first, next))
   )
 ]).annotate({
   identifier: "Backoff",

@@ -17,12 +17,12 @@ describe("a backoff decodes to what its constructor makes", () => {
     ['{"type":"exponential","base":1000,"factor":1.5,"max":9}', exponential(1000, { factor: 1.5, max: 9 })],
     ['{"type":"sequence","delays":["5 seconds",6],"jitter":{"proportional":0.1}}', sequence([5000, 6], proportional)],
     [
-      '{"type":"switch","after":6,"first":{"type":"constant","delay":10},"then":{"type":"linear","step":5}}',
+      '{"type":"switch","after":6,"first":{"type":"constant","delay":10},"next":{"type":"linear","step":5}}',
       switchAfter(6, constant(10), linear(5))
     ],
     [
-      `{"type":"switch","after":1,"first":{"type":"constant","delay":1},"then":
-        {"type":"switch","after":2,"first":{"type":"constant","delay":2},"then":{"type":"constant","delay":3}}}`,
+      `{"type":"switch","after":1,"first":{"type":"constant","delay":1},"next":
+        {"type":"switch","after":2,"first":{"type":"constant","delay":2},"next":{"type":"constant","delay":3}}}`,
       switchAfter(1, constant(1), switchAfter(2, constant(2), constant(3)))
     ]
   ]
@@ -54,10 +54,10 @@ describe("an error names its path and the constraint", () => {
     ],
     ['{"type":"sequence","delays":[1,"25 hours"]}', '["delays"][1]', "Backoff.sequence: delays[1]: must be"],
     ['{"type":"sequence","delays":[]}', '["delays"]', "Backoff.sequence: delays must not be empty"],
-    [`{"type":"switch","after":0,"first":${one},"then":${one}}`, '["after"]', "Backoff.switchAfter: after must be"],
+    [`{"type":"switch","after":0,"first":${one},"next":${one}}`, '["after"]', "Backoff.switchAfter: after must be"],
     [
-      `{"type":"switch","after":1,"first":${one},"then":{"type":"linear","step":-1}}`,
-      '["then"]["step"]',
+      `{"type":"switch","after":1,"first":${one},"next":{"type":"linear","step":-1}}`,
+      '["next"]["step"]',
       "Backoff.linear: step"
     ],
     ['{"type":"random"}', "", "must be a backoff of type constant, linear, exponential, sequence or switch"],
