@@ -1,4 +1,5 @@
 /** Messages of producers that know nothing of Requeue. */
+import * as Metadata from "@requeue/core/Metadata"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import * as Needs from "../Needs.ts"
@@ -39,5 +40,16 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("no invented headers", runs.find(({ body }) => body === 1)?.headers, {})
     },
     Needs.lacks("headers")
+  ),
+  test(
+    "a foreign header of the metadata's name is no error",
+    function* (lab) {
+      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), { [Metadata.header]: '{"v":7}' })
+      yield* lab.start()
+      const [run] = yield* lab.untilRuns(1)
+      Check.equal("message", [run!.body, run!.attempts], [1, 1])
+      Check.isTrue("it has an id", run!.id.length > 0)
+    },
+    Needs.has("headers")
   )
 ]

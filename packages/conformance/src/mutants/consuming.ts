@@ -1,12 +1,10 @@
-/** Consumers and producers that do the wrong thing with a good broker. */
+/** Consumers that do the wrong thing with a good broker. */
 import * as Codec from "@requeue/core/Codec"
 import type * as Consumer from "@requeue/core/Consumer"
 import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
 import type { Batch, Received } from "@requeue/core/Handler"
-import * as Producer from "@requeue/core/Producer"
 import * as QueueDefinition from "@requeue/core/QueueDefinition"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import * as Effect from "effect/Effect"
 import type { Mutant } from "../Mutant.ts"
 
 /** Changes the options of every consumer. */
@@ -154,16 +152,9 @@ export const mutants: ReadonlyArray<Mutant> = [
       }
     })
   },
-  {
-    name: "takes an explicit delay of 0 for none",
-    kills: "an explicit delay of 0 beats the batch's and the queue's",
-    subject: (subject) => ({
-      ...subject,
-      makeProducer: (queue, given) =>
-        Effect.map(Producer.make(queue, given), (producer) => ({
-          ...producer,
-          send: (body, { delay, ...rest } = {}) => producer.send(body, delay === 0 ? rest : { ...rest, delay })
-        }))
-    })
-  }
+  options(
+    "cuts what the broker cannot do down to what it can, unasked",
+    "a policy beyond the broker's longest delay keeps the consumer from starting",
+    (given) => ({ ...given, onLimit: "clamp" })
+  )
 ]
