@@ -8,7 +8,7 @@ import type { Case } from "../src/Case.ts"
 import { CheckFailed } from "../src/Check.ts"
 import { Harness } from "../src/Harness.ts"
 
-export const capabilities: Capabilities = {
+const capabilities: Capabilities = {
   broker: "fake",
   retryDelay: { native: 1000, beyond: undefined },
   sendDelay: { native: 1000, beyond: undefined },

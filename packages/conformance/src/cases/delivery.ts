@@ -139,5 +139,20 @@ export const cases: ReadonlyArray<Case.Case> = [
       ["ours"]
     )
     yield* lab.untilPending({ ready: 1 }, other)
+  }),
+  test("a codec may be asynchronous, and its rejection is an undecodable body", function* (lab) {
+    const decode = async (bytes: Uint8Array): Promise<unknown> => {
+      const value: unknown = Codec.json.decode(bytes, {})
+      await Promise.resolve()
+      if (value === "bad") throw new Error("refused")
+      return value
+    }
+    const queue = QueueDefinition.make<unknown>(lab.queue, { codec: { ...Codec.json, decode } })
+    yield* lab.send("a", "bad", "c")
+    yield* lab.start({}, () => {}, queue)
+    yield* lab.untilEvents("Succeeded", 2)
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("dead letter", [letter!.metadata.id, letter!.metadata.deadLetter?.reason], ["bad", "undecodable"])
+    Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "c"])
   })
 ]

@@ -154,5 +154,11 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.quiet()
     Check.equal("runs", lab.runs.length, 1)
     yield* lab.untilEmpty
+  }),
+  test("settlements that fail use up no credit: the consumer goes on", function* (lab) {
+    fails(lab, "Ack", "Timeout", 4)
+    yield* lab.send("a", "b", "c", "d", "e", "f", "g", "h")
+    yield* lab.start()
+    yield* lab.until("a run of every message", () => new Set(lab.runs.map(({ id }) => id)).size === 8, 60_000)
   })
 ]
