@@ -22,6 +22,8 @@ export interface VirtualBroker extends AsyncDisposable {
   readonly finish: <A>(promise: Promise<A>) => Promise<A>
   /** The bodies that wait in a queue, as text. */
   readonly waiting: (queue: string) => Promise<ReadonlyArray<string>>
+  /** The delayed JSON bodies of a queue and the milliseconds until they are due, soonest first. */
+  readonly later: (queue: string) => Promise<ReadonlyArray<readonly [any, number]>>
 }
 
 const decoder = new TextDecoder()
@@ -80,13 +82,16 @@ export const open = async (options: Options.Options = {}): Promise<VirtualBroker
     throw new Error("the promise waits for something that is no clock")
   }
 
+  const snapshot = (queue: string) => Effect.runPromise(control.snapshot(queue))
+
   return {
     requeue,
     control,
     now: testClock.currentTimeMillisUnsafe,
     advance,
     finish,
-    waiting: async (queue) => (await Effect.runPromise(control.snapshot(queue))).ready.map(text),
+    waiting: async (queue) => (await snapshot(queue)).ready.map(text),
+    later: async (queue) => (await snapshot(queue)).delayed.map((d) => [JSON.parse(text(d.delivery)), d.dueIn]),
     [Symbol.asyncDispose]: async () => {
       await finish(requeue.close())
       await Effect.runPromise(Scope.close(scope, Exit.void))
