@@ -57,13 +57,22 @@ describe("dead letters", () => {
       queue: "q",
       reason: "permanent" as const,
       error: "PermanentError",
+      message: "c",
       count: 3,
       oldest: 0,
       newest: 60_000
     }
-    const foreign = { queue: undefined, reason: undefined, error: undefined, count: 1, oldest: 60_000, newest: 60_000 }
+    const foreign = {
+      queue: undefined,
+      reason: undefined,
+      error: undefined,
+      message: undefined,
+      count: 1,
+      oldest: 60_000,
+      newest: 60_000
+    }
     assert.deepStrictEqual(await letters.group(), [mine, foreign])
-    assert.deepStrictEqual(await letters.group({ limit: 2 }), [{ ...mine, count: 2, newest: 0 }])
+    assert.deepStrictEqual(await letters.group({ limit: 2 }), [{ ...mine, message: "b", count: 2, newest: 0 }])
   })
 
   it("purge removes all and answers how many", async () => {

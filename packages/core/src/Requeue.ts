@@ -187,3 +187,17 @@ const withPolicies = <O extends Policies>(options: O) => ({
 
 const backoffOf = (wanted: Policies["consumerBackoff"]): ConsumerBackoff.ConsumerBackoff | undefined =>
   wanted === undefined || wanted === false ? undefined : ConsumerBackoff.make(wanted === true ? {} : wanted)
+
+/**
+ * What a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.
+ *
+ * @example
+ * ```ts
+ * import { describe, exponential } from "@requeue/core/promise"
+ *
+ * const policy = { maxRetries: 3, backoff: exponential("1 second") }
+ * describe(policy).text // => "3 retries: 1s, 2s, 4s; at most 4 handler runs over 7s"
+ * ```
+ */
+export const describe = (policy: RetryPolicy.Options | RetryPolicy.RetryPolicy): RetryPolicy.Description =>
+  RetryPolicy.describe(RetryPolicy.from(policy))

@@ -24,6 +24,8 @@ export interface Options {
   readonly rate?: number | undefined
   /** Letters that have been redriven so often already are passed over: they would only come back. Default 3. */
   readonly maxRedrives?: number | undefined
+  /** Stops between two steps; what was redriven until then stays redriven. */
+  readonly signal?: AbortSignal | undefined
   /** Called after each step with the report so far. */
   readonly onProgress?: ((report: Report) => void) | undefined
 }
@@ -83,7 +85,7 @@ export const redrive = (broker: Service, queue: string, options: Options = {}): 
       let unseen = ready ?? Number.POSITIVE_INFINITY
       const inbox = yield* open(broker, queue)
       const report = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
-      while (unseen > 0 && report.redriven < limit) {
+      while (unseen > 0 && report.redriven < limit && options.signal?.aborted !== true) {
         const room = Math.min(unseen, limit - report.redriven, options.rate === undefined ? window : 1)
         const letters = yield* inbox.take(room)
         if (letters.length === 0) break
