@@ -11,7 +11,8 @@ const levels = {
   facts:
     "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure Codec SchemaCodec " +
     "Handler BrokerError ConfigurationError EncodeError",
-  policies: "RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget Feasibility QueueDefinition",
+  policies:
+    "RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",
   port: "Broker Adapter",
   composition: "Consumer ConsumerOptions Producer Puller DeadLetters Event Timers internal/**",
   faces: "Requeue promise Cloudflare PolicyConfig index"

@@ -62,7 +62,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
   const now = () => clock.currentTimeMillisUnsafe()
   const capabilities = Capabilities.make(maxBodySize, vices)
   const delays = Delays.make(capabilities)
-  const store = Store.make(timers, vices.earlyBy ?? 0, (queue) => dispatch.pump(queue))
+  const store = Store.make(timers, now, vices.earlyBy ?? 0, (queue) => dispatch.pump(queue))
   const dispatch = Dispatch.make({
     timers,
     run,

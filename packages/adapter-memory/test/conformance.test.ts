@@ -1,5 +1,8 @@
 import { Suite } from "@requeue/conformance"
 import { afterAll, describe, test } from "vitest"
 import { layer } from "./conformanceLayer.ts"
+import { variants } from "./conformanceOptions.ts"
 
-Suite.register({ describe, test, afterAll }, { name: "memory", layer: layer(), virtualTime: true })
+for (const [name, options] of Object.entries(variants)) {
+  Suite.register({ describe, test, afterAll }, { name, layer: layer(options), virtualTime: true })
+}

@@ -6,12 +6,15 @@ import { cases as batching } from "./cases/batching.ts"
 import { cases as books } from "./cases/books.ts"
 import { cases as calls } from "./cases/calls.ts"
 import { cases as classification } from "./cases/classification.ts"
+import { cases as concurrency } from "./cases/concurrency.ts"
 import { cases as deadLetters } from "./cases/deadLetters.ts"
 import { cases as delays } from "./cases/delays.ts"
 import { cases as delivery } from "./cases/delivery.ts"
+import { cases as foreign } from "./cases/foreign.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as outages } from "./cases/outages.ts"
 import { cases as precedence } from "./cases/precedence.ts"
+import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
 import { cases as settling } from "./cases/settling.ts"
 import { cases as shutdown } from "./cases/shutdown.ts"
@@ -19,13 +22,16 @@ import { cases as time } from "./cases/time.ts"
 
 export const cases: ReadonlyArray<Case> = [
   ...delivery,
+  ...foreign,
   ...sending,
   ...batching,
+  ...concurrency,
   ...precedence,
   ...calls,
   ...limits,
   ...delays,
   ...classification,
+  ...routing,
   ...deadLetters,
   ...backoff,
   ...time,

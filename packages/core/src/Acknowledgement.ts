@@ -75,9 +75,15 @@ const decided = (self: Record, index: number, verdict: Verdict): Record => ({
 })
 
 const fill = (self: Record, verdict: Verdict): Record =>
-  self.verdicts.includes(undefined)
-    ? { ...self, verdicts: self.verdicts.map((existing) => existing ?? verdict) }
-    : self
+  self.verdicts.includes(undefined) ? { ...self, verdicts: self.verdicts.map((existing) => existing ?? verdict) } : self
+
+/** True when a call that changed nothing asked for something else than what was decided: an ack twice asks for nothing new. */
+export const contradicts = (self: Record, call: Call): boolean => {
+  const wanted = call._tag === "Ack" || call._tag === "AckAll" ? "Ack" : "Retry"
+  const hasDelay = "delay" in call && call.delay !== undefined
+  const reached = "index" in call ? [self.verdicts[call.index]] : self.verdicts
+  return hasDelay || reached.some((verdict) => verdict !== undefined && verdict._tag !== wanted)
+}
 
 type Retry = Extract<Verdict, { _tag: "Retry" }>
 

@@ -83,11 +83,7 @@ export const exponential = (
   if (!(factor >= 1 && Number.isFinite(factor))) {
     throw new RangeError(`Backoff.exponential: factor must be a finite number >= 1, got ${factor}`)
   }
-  return make(
-    "exponential",
-    { _tag: "Exponential", base: duration("exponential: base", base, 1), factor },
-    options
-  )
+  return make("exponential", { _tag: "Exponential", base: duration("exponential: base", base, 1), factor }, options)
 }
 
 /**

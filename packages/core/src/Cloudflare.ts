@@ -14,6 +14,7 @@
  */
 import { deserialize, serialize } from "node:v8"
 import * as Codec from "./Codec.ts"
+import type * as Delay from "./Delay.ts"
 import type { Batch } from "./Handler.ts"
 import type { Headers } from "./Message.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
@@ -117,12 +118,21 @@ const mediaTypes: { readonly [K in QueueContentType]: string } = {
   v8: "application/x-v8-structured-clone"
 }
 
-const encoders: { readonly [K in QueueContentType]: (body: any) => Uint8Array } = {
-  text: (body: string) => Codec.text.encode(body),
-  bytes: (body: ArrayBuffer | ArrayBufferView) =>
-    ArrayBuffer.isView(body) ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : new Uint8Array(body),
+const wrongBody = (type: QueueContentType, wanted: string, body: unknown): TypeError =>
+  new TypeError(`a body of contentType "${type}" must be ${wanted}, got ${body === null ? "null" : typeof body}`)
+
+const encoders: { readonly [K in QueueContentType]: (body: unknown) => Uint8Array } = {
+  text: (body) => {
+    if (typeof body !== "string") throw wrongBody("text", "a string", body)
+    return Codec.text.encode(body)
+  },
+  bytes: (body) => {
+    if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+    if (!(body instanceof ArrayBuffer)) throw wrongBody("bytes", "an ArrayBuffer or a view of one", body)
+    return new Uint8Array(body)
+  },
   json: Codec.json.encode,
-  v8: (body: unknown) => new Uint8Array(serialize(body))
+  v8: (body) => new Uint8Array(serialize(body))
 }
 
 const typeOf = (headers: Headers): QueueContentType | undefined => {
@@ -141,7 +151,12 @@ interface TypedBody {
 /** The body's form travels in the `content-type` header; a body without one is read as JSON, one of another as bytes. */
 const codec: Codec.Codec<any> = {
   contentType: undefined,
-  encode: ({ body, type }: TypedBody) => encoders[type](body),
+  encode: ({ body, type }: TypedBody) => {
+    if (!Object.hasOwn(encoders, type)) {
+      throw new TypeError(`contentType must be one of ${Object.keys(encoders).join(", ")}, got ${JSON.stringify(type)}`)
+    }
+    return encoders[type](body)
+  },
   decode: (bytes, headers) => {
     switch (typeOf(headers)) {
       case "text":
@@ -156,12 +171,21 @@ const codec: Codec.Codec<any> = {
   }
 }
 
-const millis = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1000)
+/** Seconds with their unit, so that an error shows what was written. */
+const duration = (seconds: number | undefined): Delay.Input | undefined =>
+  typeof seconds === "number" ? { seconds } : (seconds ?? undefined)
 
 const metricsOf = async (requeue: Requeue, queue: string): Promise<QueueMetrics> => {
   const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue)
   return { backlogCount: ready + delayed + inFlight, backlogBytes: 0 }
 }
+
+const unknown: QueueMetrics = { backlogCount: 0, backlogBytes: 0 }
+
+/** Metrics beside something that happened already: a broker that cannot tell them must not make it a failure. */
+const metadataOf = async (requeue: Requeue, queue: string): Promise<{ metrics: QueueMetrics }> => ({
+  metrics: await metricsOf(requeue, queue).catch(() => ({ ...unknown }))
+})
 
 /**
  * A queue binding: what `env.MY_QUEUE` is on Cloudflare.
@@ -171,19 +195,22 @@ const metricsOf = async (requeue: Requeue, queue: string): Promise<QueueMetrics>
 export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSettings | string): Queue<Body> => {
   const { delivery_delay, queue } =
     typeof settings === "string" ? { queue: settings, delivery_delay: undefined } : settings
-  const delay = millis(delivery_delay)
+  const delay = duration(delivery_delay)
   const definition = QueueDefinition.make(queue, { codec, delay })
   const toEntry = ({ body, contentType: type = "json", delaySeconds }: MessageSendRequest<Body>) => ({
     body: { type, body },
     headers: { "content-type": mediaTypes[type] },
-    delay: millis(delaySeconds)
+    delay: duration(delaySeconds)
   })
-  const metrics = () => metricsOf(requeue, queue)
   const sendBatch: Queue<Body>["sendBatch"] = async (messages, options) => {
-    await requeue.sendBatch(definition, Array.from(messages, toEntry), { delay: millis(options?.delaySeconds) })
-    return { metadata: { metrics: await metrics() } }
+    await requeue.sendBatch(definition, Array.from(messages, toEntry), { delay: duration(options?.delaySeconds) })
+    return { metadata: await metadataOf(requeue, queue) }
   }
-  return { metrics, sendBatch, send: (body, options) => sendBatch([{ ...options, body }]) }
+  return {
+    metrics: () => metricsOf(requeue, queue),
+    sendBatch,
+    send: (body, options) => sendBatch([{ ...options, body }])
+  }
 }
 
 /**
@@ -191,7 +218,7 @@ export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSet
  *
  * `env` is handed to the handler as it is: put {@link producer}s and whatever else it expects there.
  *
- * @throws RangeError when a setting is out of its range, or the worker has no `queue` handler
+ * Rejects with RangeError when a setting is out of its range, or the worker has no `queue` handler.
  *
  * @example
  * ```ts
@@ -211,7 +238,7 @@ export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSet
  * await using running = await Cloudflare.consume(requeue, { queue: "webhooks", max_batch_size: 50 }, worker, env)
  * ```
  */
-export const consume = <Body = unknown, Env = unknown>(
+export const consume = async <Body = unknown, Env = unknown>(
   requeue: Requeue,
   settings: ConsumerSettings,
   worker: QueueWorker<Body, Env>,
@@ -222,13 +249,13 @@ export const consume = <Body = unknown, Env = unknown>(
   }
   const options = {
     retry: { maxRetries: settings.max_retries ?? 3, deadLetter: settings.dead_letter_queue },
-    retryDelay: millis(settings.retry_delay),
-    batch: { maxBatchSize: settings.max_batch_size, maxBatchTimeout: millis(settings.max_batch_timeout) },
+    retryDelay: duration(settings.retry_delay),
+    batch: { maxBatchSize: settings.max_batch_size, maxBatchTimeout: duration(settings.max_batch_timeout) },
     concurrency: settings.max_concurrency
   }
   const definition = QueueDefinition.make<Body>(settings.queue, { codec })
   return requeue.consumeBatch<Body>(definition, options, async (batch) => {
-    const metadata = { metrics: await metricsOf(requeue, batch.queue) }
+    const metadata = await metadataOf(requeue, batch.queue)
     await run((ctx) => worker.queue!(toMessageBatch(batch, metadata), env, ctx))
   })
 }
@@ -242,22 +269,23 @@ const toMessageBatch = <Body>(batch: Batch<Body>, metadata: MessageBatch["metada
     body: message.body,
     attempts: message.attempts,
     ack: () => message.ack(),
-    retry: (options) => message.retry({ delay: millis(options?.delaySeconds) })
+    retry: (options) => message.retry({ delay: duration(options?.delaySeconds) })
   })),
   ackAll: () => batch.ackAll(),
-  retryAll: (options) => batch.retryAll({ delay: millis(options?.delaySeconds) })
+  retryAll: (options) => batch.retryAll({ delay: duration(options?.delaySeconds) })
 })
 
-/** Waits for the handler and for all that it handed to `waitUntil`, also from within what was handed over. */
+/**
+ * Waits for the handler and for all that it handed to `waitUntil`, also from within what was handed over; the first
+ * failure is the batch's, once the others have ended as well.
+ */
 const run = async (handler: (ctx: ExecutionContext) => void | Promise<void>): Promise<void> => {
-  const promises: Array<Promise<unknown>> = []
-  await handler({
-    waitUntil: (promise) => {
-      // Until its turn to be awaited, a rejection must not count as unhandled.
-      promise.catch(() => {})
-      promises.push(promise)
-    },
-    passThroughOnException: () => {}
-  })
-  for (const promise of promises) await promise
+  const failures: Array<{ readonly error: unknown }> = []
+  const watched: Array<Promise<unknown>> = []
+  const waitUntil = (promise: Promise<unknown>): void =>
+    void watched.push(Promise.resolve(promise).catch((error: unknown) => failures.push({ error })))
+  const handle = async () => handler({ waitUntil, passThroughOnException: () => {} })
+  waitUntil(handle())
+  for (const promise of watched) await promise
+  for (const { error } of failures) throw error
 }

@@ -70,10 +70,7 @@ const launch = <A, R>(
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    const concurrency = options.concurrency ?? 1
-    if (!(Number.isSafeInteger(concurrency) && concurrency >= 1 && concurrency <= 1000)) {
-      throw new RangeError(`Consumer.start: concurrency must be a whole number from 1 to 1000, got ${concurrency}`)
-    }
+    const { concurrency = 1 } = options
     const assembled = yield* Assembly.make<R>({
       queue: QueueDefinition.from(queue),
       options,

@@ -1,7 +1,7 @@
 /** What a consumer can be told, its defaults, and the checks that must pass before it starts. */
 import * as Effect from "effect/Effect"
 import type { BatchPolicy } from "./BatchPolicy.ts"
-import type { Capabilities } from "./Capabilities.ts"
+import type { Capabilities, Lease } from "./Capabilities.ts"
 import { ConfigurationError } from "./ConfigurationError.ts"
 import type { ConsumerBackoff } from "./ConsumerBackoff.ts"
 import type { DeadLetterBudget } from "./DeadLetterBudget.ts"
@@ -19,7 +19,10 @@ export interface Options {
   readonly batch?: BatchPolicy | undefined
   /** Batches in progress at a time, 1 to 1,000. Default 1. */
   readonly concurrency?: number | undefined
-  /** Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`. Default 10 minutes. */
+  /**
+   * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`. Default 10 minutes, or less where the broker's leases
+   * end before.
+   */
   readonly handlerTimeout?: Delay.Input | "unlimited" | undefined
   /** Default: off. */
   readonly consumerBackoff?: ConsumerBackoff | undefined
@@ -33,18 +36,15 @@ export interface Options {
   readonly onEvent?: Hook | undefined
 }
 
-/** Longest run of a handler unless told otherwise, in milliseconds. */
+/** Longest run of a handler unless told otherwise or the broker's leases end before, in milliseconds. */
 export const defaultHandlerTimeout = 10 * 60_000
 
-/** How long a drain waits unless told otherwise, in milliseconds. */
-export const defaultDrainTimeout = 30_000
-
 /**
- * The checked values that a broker's capabilities matter to.
+ * The checked values, with their defaults.
  *
  * @throws RangeError when an option is out of its range
  */
-export const toWish = (options: Options) => ({
+export const toWish = (options: Options, lease?: Lease) => ({
   retry: options.retry ?? RetryPolicy.make(),
   retryDelay:
     options.retryDelay === undefined
@@ -55,12 +55,22 @@ export const toWish = (options: Options) => ({
       ? Number.POSITIVE_INFINITY
       : Delay.constrain(
           "Consumer.start: handlerTimeout",
-          options.handlerTimeout ?? defaultHandlerTimeout,
+          options.handlerTimeout ?? Math.min(defaultHandlerTimeout, fitting(lease)),
           1,
           12 * 60 * 60_000
         ),
+  drainTimeout: Delay.constrain("Consumer.start: drainTimeout", options.drainTimeout ?? 30_000, 0, Delay.max),
+  concurrency: concurrencyOf(options.concurrency ?? 1),
   onLimit: options.onLimit ?? "fail"
 })
+
+/** What leaves a tenth of the longest lease for settling. */
+const fitting = (lease: Lease | undefined): number => (lease === undefined ? Number.POSITIVE_INFINITY : lease.max * 0.9)
+
+const concurrencyOf = (concurrency: number): number => {
+  if (Number.isSafeInteger(concurrency) && concurrency >= 1 && concurrency <= 1000) return concurrency
+  throw new RangeError(`Consumer.start: concurrency must be a whole number from 1 to 1000, got ${concurrency}`)
+}
 
 /** Fails when the broker cannot do what is asked, or when dead letters would come back to their own queue. */
 export const verify = (

@@ -41,7 +41,10 @@ export interface DeadLetter {
 export interface Group {
   readonly queue: string | undefined
   readonly reason: Reason | undefined
+  /** The error's name. */
   readonly error: string | undefined
+  /** The newest one's error message. */
+  readonly message: string | undefined
   readonly count: number
   /** Milliseconds since the epoch. */
   readonly oldest: number
@@ -101,11 +104,12 @@ export const group = (letters: ReadonlyArray<DeadLetter>): ReadonlyArray<Group> 
   return [...groups.values()]
     .map((members) => {
       const times = members.map(({ firstPublished, origin }) => origin?.at ?? firstPublished)
-      const { origin } = members[0]!
+      const { origin } = members.at(-1)!
       return {
         queue: origin?.queue,
         reason: origin?.reason,
         error: origin?.error.name,
+        message: origin?.error.message,
         count: members.length,
         oldest: Math.min(...times),
         newest: Math.max(...times)

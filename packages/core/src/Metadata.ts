@@ -159,7 +159,12 @@ const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {
   return [{ attempt, at, error, delay }]
 }
 
-const reasons: ReadonlyArray<unknown> = ["retries-exhausted", "permanent", "undecodable", "too-old"] satisfies Array<Reason>
+const reasons: ReadonlyArray<unknown> = [
+  "retries-exhausted",
+  "permanent",
+  "undecodable",
+  "too-old"
+] satisfies Array<Reason>
 
 const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
   if (!isRecord(dl) || typeof dl["q"] !== "string" || !reasons.includes(dl["r"])) return undefined

@@ -6,9 +6,7 @@
  * policy, as if a handler had timed out.
  */
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import type { Broker } from "./Broker.ts"
@@ -16,9 +14,11 @@ import type { Options as ConsumerOptions } from "./ConsumerOptions.ts"
 import * as Delay from "./Delay.ts"
 import type { Batch } from "./Handler.ts"
 import * as Assembly from "./internal/assembly.ts"
-import type { Environment, Outcome } from "./internal/dispatch.ts"
+import type { Outcome } from "./internal/dispatch.ts"
 import type { Runner } from "./internal/workshop.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import * as Timers from "./Timers.ts"
 
 export interface Options extends Omit<ConsumerOptions, "concurrency" | "handlerTimeout"> {
   /** How long a pulled batch may stay unsettled, 1 ms to 12 hours. Default 30 seconds. */
@@ -49,16 +49,26 @@ export class LeaseExpired extends Data.TaggedError("LeaseExpired")<{ readonly le
   }
 }
 
+/** A pull that came after the puller was drained, or had stopped itself. */
+export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly queue: string }> {
+  override get message() {
+    return `pull: the puller of ${this.queue} was drained. Make another one`
+  }
+}
+
 export interface Puller<A> extends Pick<Assembly.Consumer, "queue" | "stats" | "drain" | "done"> {
-  /** The next batch; `undefined` when no message came in time. */
-  readonly pull: (options?: PullOptions) => Effect.Effect<PulledBatch<A> | undefined>
+  /**
+   * The next batch; `undefined` when no message came in time, or when the puller is drained meanwhile. What
+   * an interrupted pull had gathered is for the next one.
+   */
+  readonly pull: (options?: PullOptions) => Effect.Effect<PulledBatch<A> | undefined, PullerDrained>
 }
 
 /**
  * Makes a puller; it drains when the scope closes.
  *
  * Takes nothing from the queue until somebody pulls. Batches are filled as the batch policy says (default 10 messages,
- * or what is there at once).
+ * or what is there at once). The policy's `immediate` does not matter: there is no handler to run again.
  *
  * @throws RangeError when an option is out of its range
  */
@@ -72,22 +82,12 @@ export const make = <A = any>(
       throw new RangeError(`Puller.make: maxOpen must be a whole number from 1 to 1000, got ${maxOpen}`)
     }
     const lease = Delay.constrain("Puller.make: lease", options.lease ?? 30_000, 1, 12 * 60 * 60_000)
-    const waiting: Array<(batch: PulledBatch<A>) => void> = []
+    const timers = yield* Timers.make
+    const waiting: Array<(batch: PulledBatch<A> | undefined) => void> = []
     let open = 0
+    let stopped = false
 
-    const { consumer, engine } = yield* Assembly.make<never>({
-      queue: QueueDefinition.from(queue),
-      options: { ...options, handlerTimeout: lease },
-      batch: options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 }),
-      single: false,
-      ahead: 0,
-      maxConcurrency: maxOpen,
-      runner: (environment) => (unit, done) => hand(environment, unit, done)
-    })
-
-    const updateDemand = (): void => engine.setConcurrency(Math.min(open + waiting.length, maxOpen))
-
-    const hand = ({ timers }: Environment, ...[unit, done]: Parameters<Runner>): ReturnType<Runner> => {
+    const hand: Runner = (unit, done) => {
       let ended = false
       const end = (outcome: Outcome): void => {
         if (ended) return
@@ -109,26 +109,56 @@ export const make = <A = any>(
       return { interrupt: () => end({ _tag: "Interrupted" }) }
     }
 
-    const next = Effect.callback<PulledBatch<A>>((resume) => {
-      const take = (batch: PulledBatch<A>) => resume(Effect.succeed(batch))
-      waiting.push(take)
-      updateDemand()
-      return Effect.sync(() => {
-        const index = waiting.indexOf(take)
-        if (index >= 0) waiting.splice(index, 1)
-        updateDemand()
-      })
+    const { consumer, engine } = yield* Assembly.make<never>({
+      queue: QueueDefinition.from(queue),
+      options: {
+        ...options,
+        retry: { ...(options.retry ?? RetryPolicy.make()), immediate: 0 },
+        handlerTimeout: lease
+      },
+      batch: options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 }),
+      single: false,
+      ahead: 0,
+      maxConcurrency: maxOpen,
+      runner: () => hand
     })
+
+    const updateDemand = (): void => engine.setConcurrency(Math.min(open + waiting.length, maxOpen))
+
+    const next = (wait: number): Effect.Effect<PulledBatch<A> | undefined> =>
+      Effect.callback((resume) => {
+        const leave = (): void => {
+          timers.cancel(timer)
+          const index = waiting.indexOf(take)
+          if (index >= 0) waiting.splice(index, 1)
+          updateDemand()
+        }
+        const take = (batch: PulledBatch<A> | undefined): void => {
+          leave()
+          resume(Effect.succeed(batch))
+        }
+        const timer = timers.after(wait, () => take(undefined))
+        waiting.push(take)
+        updateDemand()
+        return Effect.sync(leave)
+      })
+
+    const stop = Effect.sync(() => {
+      stopped = true
+      for (const take of waiting.splice(0)) take(undefined)
+    })
+    yield* Effect.addFinalizer(() => stop)
+    yield* Effect.forkScoped(Effect.ensuring(Effect.ignore(consumer.done), stop))
 
     return {
       queue: consumer.queue,
       stats: consumer.stats,
-      drain: consumer.drain,
+      drain: (timeout) => Effect.andThen(stop, consumer.drain(timeout)),
       done: consumer.done,
       pull: ({ wait = 5000 } = {}) =>
         Effect.suspend(() => {
           const millis = Delay.constrain("Puller.pull: wait", wait, 0, Delay.max)
-          return Effect.map(Effect.timeoutOption(next, Duration.millis(millis)), Option.getOrUndefined)
+          return stopped ? Effect.fail(new PullerDrained({ queue: consumer.queue })) : next(millis)
         })
     }
   })

@@ -5,7 +5,7 @@
  * the typed errors of the modules behind it.
  */
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import type * as LogLevel from "effect/LogLevel"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import { Broker, type Counts } from "./Broker.ts"
@@ -22,7 +22,7 @@ import * as Puller from "./Puller.ts"
 import type * as QueueDefinition from "./QueueDefinition.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 
-export type { Worker } from "./internal/session.ts"
+export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
 /** Policies as plain objects. */
 export interface Policies {
@@ -40,7 +40,10 @@ export interface PullerOptions extends Policies, Omit<Puller.Options, keyof Poli
 
 /** A running puller. Leaving its `await using` block drains it. */
 export interface PullWorker<A> extends Worker {
-  /** The next batch; `undefined` when no message came within `wait` (default 5 seconds). */
+  /**
+   * The next batch; `undefined` when no message came within `wait` (default 5 seconds). Rejects with `PullerDrained`
+   * once the puller has been drained.
+   */
   readonly pull: (options?: Puller.PullOptions) => Promise<Puller.PulledBatch<A> | undefined>
 }
 
@@ -82,7 +85,10 @@ export interface Requeue extends AsyncDisposable {
   readonly deadLetters: (queue: string) => DeadLetterQueue
   /** What waits in a queue, as far as the broker can tell. */
   readonly counts: (queue: string) => Promise<Counts>
-  /** Drains every consumer within the timeout (default 30 seconds each), then closes the connection. */
+  /**
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), then closes the connection. What
+   * is used later rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it short.
+   */
   readonly close: (timeout?: Delay.Input) => Promise<void>
 }
 
@@ -116,15 +122,16 @@ export const connect = async <E>(
   broker: string | URL | Layer.Layer<Broker, E>,
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
-  const layer: Layer.Layer<Broker, unknown> =
-    typeof broker === "string" || broker instanceof URL ? await resolve(broker) : broker
+  const layer: Layer.Layer<Broker, unknown> = Layer.isLayer(broker)
+    ? (broker as Layer.Layer<Broker, E>)
+    : await resolve(broker)
   const session = await Session.open(layer, options.logLevel ?? "Warn")
   const { run, start } = session
   const producerOf = remember((queue: QueueDefinition.Input<any>) => run(Producer.make(queue)))
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
 
   return {
-    broker: await run(Effect.map(Broker, ({ capabilities }) => capabilities.broker)),
+    broker: session.broker,
     send: async (queue, body, sendOptions) => run((await producerOf(queue)).send(body, sendOptions)),
     sendBatch: async (queue, entries, batchOptions) => run((await producerOf(queue)).sendBatch(entries, batchOptions)),
     consume: async (queue, consumeOptions, handler) =>
@@ -148,17 +155,27 @@ export const connect = async <E>(
   }
 }
 
-/** Answers the same promise for the same key, unless it was rejected. */
-const remember = <K, A>(make: (key: K) => Promise<A>): ((key: K) => Promise<A>) => {
-  const made = new Map<K, Promise<A>>()
-  return (key) => {
-    const known = made.get(key)
+interface Memory<K, A> {
+  get(key: K): A | undefined
+  set(key: K, value: A): unknown
+  delete(key: K): boolean
+}
+
+/** Answers the same promise for the same queue, unless it was rejected. */
+const remember = <A>(make: (queue: QueueDefinition.Input<any>) => Promise<A>) => {
+  const byName = new Map<string, Promise<A>>()
+  // Weak, since a program may define its queue anew for every message.
+  const byDefinition = new WeakMap<QueueDefinition.QueueDefinition<any>, Promise<A>>()
+  const recall = <K extends QueueDefinition.Input<any>>(made: Memory<K, Promise<A>>, queue: K): Promise<A> => {
+    const known = made.get(queue)
     if (known !== undefined) return known
-    const promise = make(key)
-    made.set(key, promise)
-    promise.catch(() => made.delete(key))
+    const promise = make(queue)
+    made.set(queue, promise)
+    promise.catch(() => made.delete(queue))
     return promise
   }
+  return (queue: QueueDefinition.Input<any>): Promise<A> =>
+    typeof queue === "string" ? recall(byName, queue) : recall(byDefinition, queue)
 }
 
 const withPolicies = <O extends Policies>(options: O) => ({
@@ -170,3 +187,17 @@ const withPolicies = <O extends Policies>(options: O) => ({
 
 const backoffOf = (wanted: Policies["consumerBackoff"]): ConsumerBackoff.ConsumerBackoff | undefined =>
   wanted === undefined || wanted === false ? undefined : ConsumerBackoff.make(wanted === true ? {} : wanted)
+
+/**
+ * What a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.
+ *
+ * @example
+ * ```ts
+ * import { describe, exponential } from "@requeue/core/promise"
+ *
+ * const policy = { maxRetries: 3, backoff: exponential("1 second") }
+ * describe(policy).text // => "3 retries: 1s, 2s, 4s; at most 4 handler runs over 7s"
+ * ```
+ */
+export const describe = (policy: RetryPolicy.Options | RetryPolicy.RetryPolicy): RetryPolicy.Description =>
+  RetryPolicy.describe(RetryPolicy.from(policy))

@@ -5,6 +5,7 @@
  * the one pure function that turns what happened to a delivery into its settlement.
  */
 import * as Backoff from "./Backoff.ts"
+import * as DeadLetterRouting from "./DeadLetterRouting.ts"
 import * as Delay from "./Delay.ts"
 import type { Failure } from "./Failure.ts"
 import type { ErrorSummary, Reason } from "./Metadata.ts"
@@ -22,24 +23,13 @@ export type Classification = "retry" | "retry-uncounted" | "dead-letter" | "drop
 
 /**
  * Which failures are not simply retried, by the error's name or `_tag` anywhere in its cause chain; `with` is asked
- * first and may answer `undefined` to leave it to the tags.
+ * first and may answer `undefined`, or throw, to leave it to the tags.
  */
 export interface Classifier {
   readonly permanent: ReadonlyArray<string>
   readonly drop: ReadonlyArray<string>
   readonly uncounted: ReadonlyArray<string>
   readonly with: ((failure: Failure) => Classification | undefined) | undefined
-}
-
-/** Where messages go that are given up. A queue name, or `discard` to lose them. */
-export interface DeadLetterRouting {
-  /** `undefined`: `<queue>.dlq`. */
-  readonly queue: string | undefined
-  readonly discard: boolean
-  /** Queues for single reasons. */
-  readonly routes: Readonly<Partial<Record<Reason, string>>>
-  /** Rewrites the error before it travels with a message, for example to take secrets out of it. */
-  readonly redact: ((error: ErrorSummary) => ErrorSummary) | undefined
 }
 
 export interface RetryPolicy {
@@ -52,7 +42,7 @@ export interface RetryPolicy {
   /** `undefined`: the consumer's `retryDelay`, else at once. */
   readonly backoff: Backoff.Backoff | undefined
   readonly classify: Classifier
-  readonly deadLetter: DeadLetterRouting
+  readonly deadLetter: DeadLetterRouting.DeadLetterRouting
 }
 
 /** Retries after the first delivery, or deliveries with the first: the same limit, given once. */
@@ -69,14 +59,7 @@ export type Options = Limit & {
   readonly backoff?: Backoff.Backoff | undefined
   readonly classify?: Partial<Classifier> | undefined
   /** A queue name, `"discard"`, or details. Default: `<queue>.dlq`. */
-  readonly deadLetter?:
-    | string
-    | {
-        readonly queue?: string | undefined
-        readonly routes?: Partial<Record<Reason, string>> | undefined
-        readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
-      }
-    | undefined
+  readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
 
 /** Retries of a policy that names no limit. */
@@ -112,7 +95,7 @@ export const make = (options: Options = {}): RetryPolicy => {
     immediate,
     backoff: options.backoff,
     classify: { permanent: [], drop: [], uncounted: [], with: undefined, ...options.classify },
-    deadLetter: routingOf(options.deadLetter)
+    deadLetter: DeadLetterRouting.make(options.deadLetter)
   }
 }
 
@@ -138,37 +121,32 @@ const limit = (field: string, value: number | "unlimited", min: number): number 
   throw new RangeError(`RetryPolicy.make: ${field} must be a whole number >= ${min} or "unlimited", got ${value}`)
 }
 
-const routingOf = (deadLetter: Options["deadLetter"]): DeadLetterRouting => {
-  const { queue, redact, routes = {} } = typeof deadLetter === "object" ? deadLetter : { queue: deadLetter }
-  for (const name of [queue, ...Object.values(routes)]) {
-    if (name === "") throw new RangeError(`RetryPolicy.make: deadLetter must not be an empty queue name, got ""`)
-  }
-  const discard = queue === "discard"
-  return { queue: discard ? undefined : queue, discard, routes, redact }
-}
-
 /** The queue that takes a dead letter of this reason; `undefined` when the policy discards it. */
-export const deadLetterQueue = (policy: RetryPolicy, queue: string, reason: Reason): string | undefined => {
-  const { discard, queue: target, routes } = policy.deadLetter
-  return routes[reason] ?? (discard ? undefined : (target ?? `${queue}.dlq`))
-}
+export const deadLetterQueue = (policy: RetryPolicy, queue: string, reason: Reason): string | undefined =>
+  DeadLetterRouting.queueFor(policy.deadLetter, queue, reason)
 
 /** Every queue that a dead letter of this consumer can go to. */
-export const deadLetterQueues = (policy: RetryPolicy, queue: string): ReadonlyArray<string> => {
-  const reasons: ReadonlyArray<Reason> = ["retries-exhausted", "permanent", "undecodable", "too-old"]
-  const queues = reasons.map((reason) => deadLetterQueue(policy, queue, reason))
-  return [...new Set(queues.filter((name) => name !== undefined))]
-}
+export const deadLetterQueues = (policy: RetryPolicy, queue: string): ReadonlyArray<string> =>
+  DeadLetterRouting.queues(policy.deadLetter, queue)
 
 /** What a failure means under this policy. */
 export const classify = (policy: RetryPolicy, failure: Failure): Classification => {
   const { drop, permanent, uncounted, with: custom } = policy.classify
-  const answer = custom?.(failure)
+  const answer = answerOf(() => custom?.(failure))
   if (answer !== undefined) return answer
   const has = (tags: ReadonlyArray<string>) => failure.tags.some((tag) => tags.includes(tag))
   if (has(drop) || failure.tags.includes("DropError")) return "drop"
   if (has(permanent) || failure.permanent) return "dead-letter"
   return has(uncounted) ? "retry-uncounted" : "retry"
+}
+
+/** A policy's own function must not take the consumer down: one that throws has given no answer. */
+const answerOf = (ask: () => Classification | undefined): Classification | undefined => {
+  try {
+    return ask()
+  } catch {
+    return undefined
+  }
 }
 
 /** What is known of a delivery when its settlement is decided. */
@@ -197,8 +175,8 @@ export const giveUp = (
   error: ErrorSummary
 ): Settlement.Settlement => {
   const target = deadLetterQueue(policy, queue, reason)
-  const redacted = policy.deadLetter.redact?.(error) ?? error
-  return target === undefined ? Settlement.Drop(reason, redacted) : Settlement.DeadLetter(reason, target, redacted)
+  const safe = DeadLetterRouting.redacted(policy.deadLetter, error)
+  return target === undefined ? Settlement.Drop(reason, safe) : Settlement.DeadLetter(reason, target, safe)
 }
 
 const explicit: ErrorSummary = { name: "Retry", message: "the handler asked for a retry" }
@@ -213,7 +191,7 @@ export const decide = (policy: RetryPolicy, facts: Facts): Settlement.Settlement
   const { asked, attempts, failure, queue } = facts
   const error = failure?.summary ?? explicit
   const classification = asked || failure === undefined ? "retry" : classify(policy, failure)
-  if (classification === "drop") return Settlement.Drop("dropped", policy.deadLetter.redact?.(error) ?? error)
+  if (classification === "drop") return Settlement.Drop("dropped", DeadLetterRouting.redacted(policy.deadLetter, error))
   if (classification === "dead-letter") return giveUp(policy, queue, "permanent", error)
   if (attempts >= policy.maxAttempts) return giveUp(policy, queue, "retries-exhausted", error)
   const delay = Delay.first(
@@ -223,7 +201,7 @@ export const decide = (policy: RetryPolicy, facts: Facts): Settlement.Settlement
     facts.defaultDelay
   )
   if (facts.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", error)
-  return Settlement.Retry(delay, failure && (policy.deadLetter.redact?.(error) ?? error))
+  return Settlement.Retry(delay, failure && DeadLetterRouting.redacted(policy.deadLetter, error))
 }
 
 /** One retry of a policy's schedule. */
@@ -244,7 +222,8 @@ export const schedule = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): Re
   const steps: Array<Step> = []
   let [low, high] = [0, 0]
   for (let attempt = 1; attempt < policy.maxAttempts && attempt <= scheduleLimit; attempt++) {
-    const delay = policy.backoff === undefined ? ([defaultDelay, defaultDelay] as const) : Backoff.range(policy.backoff, attempt)
+    const delay =
+      policy.backoff === undefined ? ([defaultDelay, defaultDelay] as const) : Backoff.range(policy.backoff, attempt)
     low += delay[0]
     high += delay[1]
     if (low > policy.maxAge) break
@@ -318,10 +297,9 @@ export const nsqRequeue: RetryPolicy = make({
  */
 export const webhookSender: RetryPolicy = make({
   maxRetries: 7,
-  backoff: Backoff.sequence(
-    ["5 seconds", "5 minutes", "30 minutes", "2 hours", "5 hours", "10 hours", "10 hours"],
-    { jitter: { proportional: 0.1 } }
-  )
+  backoff: Backoff.sequence(["5 seconds", "5 minutes", "30 minutes", "2 hours", "5 hours", "10 hours", "10 hours"], {
+    jitter: { proportional: 0.1 }
+  })
 })
 
 /**

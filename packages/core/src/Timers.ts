@@ -15,6 +15,8 @@ import * as Heap from "./internal/heap.ts"
 /** A timer that was set; {@link Timers.cancel} takes it. */
 export interface Timer {
   run: (() => void) | undefined
+  /** Whether it is among those that wait. */
+  waits: boolean
 }
 
 export interface Timers {
@@ -39,13 +41,20 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
 
   const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
+  const take = (): Timer => {
+    const timer = heap.pop()!
+    if (timer.run === undefined) cancelled--
+    timer.waits = false
+    return timer
+  }
+
   const wake = (): void => {
     sleeper = undefined
-    while (!closed && (heap.peekKey() ?? Number.POSITIVE_INFINITY) <= now()) {
-      const callback = heap.pop()?.run
-      if (callback === undefined) cancelled--
-      else callback()
-    }
+    const until = now()
+    const due: Array<Timer> = []
+    while ((heap.peekKey() ?? Number.POSITIVE_INFINITY) <= until) due.push(take())
+    // What a callback sets is for the next turn, be it due at once: else callbacks that set each other would never end.
+    for (const timer of due) if (!closed) timer.run?.()
     arm()
   }
 
@@ -74,7 +83,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
   return {
     now,
     after: (delay, callback) => {
-      const timer: Timer = { run: undefined }
+      const timer: Timer = { run: undefined, waits: true }
       timer.run = () => {
         timer.run = undefined
         callback()
@@ -86,6 +95,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     cancel: (timer) => {
       if (timer?.run === undefined) return
       timer.run = undefined
+      if (!timer.waits) return
       if (++cancelled < sweepFrom || cancelled * 2 < heap.size()) return
       heap.keep(({ run }) => run !== undefined)
       cancelled = 0

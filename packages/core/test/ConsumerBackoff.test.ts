@@ -90,6 +90,13 @@ describe("traces", () => {
     assert.deepStrictEqual(waits.map(Number), [2000, 4000, 8000, 16_000, 32_000, 64_000, 120_000, 120_000])
   })
 
+  it("counts no further than to the level whose pause is exactly the longest", () => {
+    const exact = ConsumerBackoff.make({ multiplier: 1000, maxBackoffDuration: 4000 })
+    const rounds = ["a", "b", "c", "d"].flatMap((id) => [started(id), failed(id), elapsed])
+    const pauses = trace(rounds, exact).filter((line) => line.startsWith("Paused"))
+    assert.deepStrictEqual(pauses, ["Paused 1 0 2000", "Paused 2 0 4000", "Paused 2 0 4000", "Paused 2 0 4000"])
+  })
+
   const down = [elapsed, started("p"), succeeded("p")]
 
   it("resume: full credit after the first good probe, and down with every success", () =>

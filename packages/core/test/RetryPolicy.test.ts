@@ -170,3 +170,27 @@ table("the redaction", [
   ],
   ["not of a retry without an error", redact, { asked: true, failure: undefined }, Settlement.Retry(0)]
 ])
+
+const throws = () => {
+  throw new Error("a bug in the policy")
+}
+
+table("a policy's own function that throws", [
+  ["leaves the classification to the tags", { classify: { with: throws, permanent: ["Error"] } }, {}, permanent],
+  [
+    "withholds what it should have redacted",
+    { maxRetries: 0, deadLetter: { redact: throws } },
+    {},
+    Settlement.DeadLetter("retries-exhausted", "work.dlq", { name: "Error", message: "(withheld: redact threw)" })
+  ]
+])
+
+table("a route", [
+  [
+    "may discard one reason",
+    { deadLetter: { routes: { permanent: "discard" } } },
+    failed({ permanent: true }),
+    Settlement.Drop("permanent", error)
+  ],
+  ["and leaves the others", { maxRetries: 0, deadLetter: { routes: { permanent: "discard" } } }, {}, exhausted]
+])

@@ -76,9 +76,25 @@ describe("Timers", () => {
       }
       timers.after(30, tick)
       yield* TestClock.adjust(30)
-      assert.deepStrictEqual(ran, [30, 30])
+      assert.deepStrictEqual(ran, [30])
       yield* TestClock.adjust(1000)
-      assert.deepStrictEqual(ran, [30, 30, 60, 90, 120])
+      // At once is the next millisecond.
+      assert.deepStrictEqual(ran, [30, 31, 60, 90, 120])
+    })
+  )
+
+  it.effect("callbacks that set each other at once do not stop the clock", () =>
+    Effect.gen(function* () {
+      const timers = yield* Timers.make
+      let ran = 0
+      const again = () => {
+        ran++
+        timers.after(0, again)
+      }
+      again()
+      yield* TestClock.adjust(100)
+      assert.isAbove(ran, 50)
+      assert.isBelow(ran, 150)
     })
   )
 

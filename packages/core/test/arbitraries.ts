@@ -45,7 +45,7 @@ export const backoff: fc.Arbitrary<Backoff.Backoff> = fc.letrec<{ backoff: Backo
     simple,
     fc
       .tuple(fc.integer({ min: 1, max: 10 }), tie("backoff"), tie("backoff"))
-      .map(([after, first, then]) => Backoff.switchAfter(after, first, then)),
+      .map(([after, first, next]) => Backoff.switchAfter(after, first, next)),
     fc.tuple(tie("backoff"), millis).map(([self, max]) => Backoff.capped(self, max))
   )
 })).backoff

@@ -21,18 +21,20 @@ interface Options {
   /** Milliseconds that a call of the broker takes. */
   readonly takes?: number
   readonly failing?: ReadonlyArray<string>
+  readonly dies?: boolean
 }
 
-const start = Effect.fnUntraced(function* ({ batch = 1, failing = [], takes = 0, wait = 0 }: Options) {
+const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = [], takes = 0, wait = 0 }: Options) {
   const timers = yield* Timers.make
   const fork = Effect.runForkWith(yield* Effect.context()) as Environment["fork"]
   const log: Array<string> = []
   const answer = (deliveries: ReadonlyArray<Delivery>) =>
     Effect.as(
-      takes === 0 ? Effect.void : Effect.sleep(takes),
+      dies ? Effect.die(new Error("a bug")) : takes === 0 ? Effect.void : Effect.sleep(takes),
       deliveries.flatMap((d) => (failing.includes(d.metadata.id) ? [lost(d)] : []))
     )
   const settler = Settler.make({
+    broker: "test",
     subscription: {
       credit: () => {},
       settle: (requests: ReadonlyArray<SettleRequest>) => {
@@ -60,6 +62,16 @@ const start = Effect.fnUntraced(function* ({ batch = 1, failing = [], takes = 0,
 const { Ack } = Settlement
 
 describe("settle", () => {
+  it.effect("an adapter that dies has settled nothing, and says so", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ dies: true })
+      settler.settle(item("a"), Ack)
+      settler.flush()
+      assert.deepStrictEqual(take(), ["settle a:Ack", "a Ack Unsupported"])
+      assert.isTrue(settler.isIdle())
+    })
+  )
+
   it.effect("waits for the flush, and marks the item at once", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({})

@@ -65,7 +65,7 @@ export const make = (env: {
     dispatch.end(loan)
     if (capabilities.uncountedRelease) stored.deliveries--
     if (delay === 0) queue.ready.putBack(stored)
-    else store.enqueue(queue, stored, delay)
+    else store.postpone(queue, stored, delay)
   }
 
   const one = (loan: Loan, settlement: Settlement): BrokerError | undefined => {

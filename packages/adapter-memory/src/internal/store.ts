@@ -62,21 +62,31 @@ export interface Store {
   readonly queue: (name: string) => Queue
   /** Puts a message at the tail: now, or when the delay is over. `held` is the caller's. */
   readonly enqueue: (queue: Queue, stored: Stored, delay: number) => void
+  /** The same for a message that is given back until it is due: that it came early once is enough. */
+  readonly postpone: (queue: Queue, stored: Stored, delay: number) => void
   /** Ends the delays of all these messages, in the order in which they were due. */
   readonly forgetDelays: (queue: Queue) => void
   /** Removes what is ready or delayed and answers how many. */
   readonly purge: (queue: Queue) => number
 }
 
-/** `onReady` is told when delayed messages have joined the ready ones. */
-export const make = (timers: Timers, earlyBy: number, onReady: (queue: Queue) => void): Store => {
+/** `wallClock` is in milliseconds since the epoch; `onReady` is told when delayed messages have joined the ready ones. */
+export const make = (
+  timers: Timers,
+  wallClock: () => number,
+  earlyBy: number,
+  onReady: (queue: Queue) => void
+): Store => {
   const queues = new Map<string, Queue>()
 
   // One `Timers` entry per delayed message costs the same heap entry that a heap of our own would, and cancels in O(1).
-  const delay = (queue: Queue, stored: Stored, millis: number): void => {
+  const delay = (queue: Queue, stored: Stored, millis: number, early: number): void => {
     stored.due = timers.now() + millis
     queue.delayed.add(stored)
-    stored.timer = timers.after(Math.max(0, millis - earlyBy), () => {
+    // A delay that was kept in full needs no second look at the wall clock, which may have been set back meanwhile.
+    const keepsAll = early === 0 && stored.metadata.notBefore <= wallClock() + millis
+    stored.timer = timers.after(Math.max(0, millis - early), () => {
+      if (keepsAll) stored.metadata = { ...stored.metadata, notBefore: 0 }
       queue.delayed.delete(stored)
       queue.ready.append(stored)
       onReady(queue)
@@ -109,9 +119,10 @@ export const make = (timers: Timers, earlyBy: number, onReady: (queue: Queue) =>
       return queue
     },
     enqueue: (queue, stored, millis) => {
-      if (millis > 0) delay(queue, stored, millis)
+      if (millis > 0) delay(queue, stored, millis, earlyBy)
       else queue.ready.append(stored)
     },
+    postpone: (queue, stored, millis) => delay(queue, stored, millis, 0),
     forgetDelays: (queue) => {
       for (const stored of takeDelayed(queue).toSorted((a, b) => a.due - b.due)) queue.ready.append(stored)
       onReady(queue)

@@ -159,5 +159,19 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilRuns(5)
     Check.equal("pauses", pauses(lab), [])
     lab.checkDelay("five runs", 0, lab.runs[0]!.at, lab.runs[4]!.at)
+  }),
+  test("a message that no handler sees is no probe, and does not end the backoff", function* (lab) {
+    yield* lab.send("a")
+    for (let index = 0; index < 3; index++) {
+      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("{"), {})
+    }
+    yield* lab.send("b")
+    yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab) }, (message) =>
+      message.id === "a" ? fail() : undefined
+    )
+    yield* lab.untilDeadLetters(3)
+    yield* lab.untilEvents("Succeeded", 1)
+    Check.equal("pauses", pauses(lab), [1])
+    lab.checkDelay("the pause", lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
   })
 ]

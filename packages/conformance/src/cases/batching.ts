@@ -1,6 +1,5 @@
 /** How messages are gathered into batches. */
 import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -21,8 +20,7 @@ const sizes = (lab: Lab) => batches(lab).map((ids) => ids.length)
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)
 
 /** When a delivery arrived. */
-const arrival = (lab: Lab, id: string) =>
-  lab.entriesOf("Delivered").find(({ delivery }) => delivery.metadata.id === id)!.at
+const arrival = (lab: Lab, id: string) => lab.arrivals().find(({ delivery }) => delivery.metadata.id === id)!.at
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("a full batch is handed over at once", function* (lab) {
@@ -96,103 +94,5 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("batch", batches(lab), [["a", "b", "late"]])
     },
     Needs.has("ordered")
-  ),
-  test("no more than concurrency batches are in progress", function* (lab) {
-    let [running, most] = [0, 0]
-    yield* lab.send(...ids(12))
-    yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 0 }), concurrency: 3 }, () =>
-      Effect.gen(function* () {
-        most = Math.max(most, ++running)
-        yield* Effect.sleep(lab.unit)
-        running--
-      })
-    )
-    yield* lab.untilEvents("Succeeded", 12)
-    Check.equal("batches at a time", most, 3)
-  }),
-  test("single messages run one at a time unless concurrency says otherwise", function* (lab) {
-    let [running, most] = [0, 0]
-    yield* lab.send(...ids(5))
-    yield* lab.start({}, () =>
-      Effect.gen(function* () {
-        most = Math.max(most, ++running)
-        yield* Effect.sleep(20)
-        running--
-      })
-    )
-    yield* lab.untilEvents("Succeeded", 5)
-    Check.equal("runs at a time", most, 1)
-  }),
-  test("a slow batch does not keep the next from being filled and run", function* (lab) {
-    const gate = yield* Deferred.make<void>()
-    yield* lab.startBatch(
-      { batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 20_000 }), concurrency: 2 },
-      (batch) => (batch.messages.some(({ id }) => id === "slow") ? Deferred.await(gate) : undefined)
-    )
-    yield* lab.send("slow", "slower")
-    yield* lab.untilRuns(2)
-    yield* lab.send("c", "d", "e", "f")
-    yield* lab.untilRuns(6)
-    Check.equal(
-      "done",
-      lab
-        .eventsOf("Succeeded")
-        .map(({ id }) => id)
-        .toSorted(),
-      ["c", "d", "e", "f"]
-    )
-    yield* Deferred.succeed(gate, undefined)
-    yield* lab.untilEvents("Succeeded", 6)
-  }),
-  test("what a consumer holds is bounded, and what it does not hold waits in the broker", function* (lab) {
-    const gate = yield* Deferred.make<void>()
-    const most = 2 * (2 + 1)
-    yield* lab.send(...ids(20))
-    const consumer = yield* lab.startBatch(
-      { batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 20_000 }), concurrency: 2 },
-      () => Deferred.await(gate)
-    )
-    yield* lab.untilRuns(4)
-    yield* lab.quiet()
-    const { buffered, inProgress } = consumer.stats()
-    Check.isTrue(`at most ${most} messages are held`, buffered + inProgress <= most, { buffered, inProgress })
-    Check.equal("in progress", inProgress, 4)
-    Check.isTrue(
-      "the broker sent no more",
-      lab.entriesOf("Delivered").length <= most,
-      lab.entriesOf("Delivered").length
-    )
-    Check.isTrue(
-      "credit",
-      lab.entriesOf("Credit").every(({ limit }) => limit <= most),
-      lab.entriesOf("Credit")
-    )
-    yield* lab.untilPending({ ready: 20 - lab.entriesOf("Delivered").length })
-    yield* Deferred.succeed(gate, undefined)
-    yield* lab.untilEvents("Succeeded", 20)
-  }),
-  test("a message handler with a batch policy runs a batch side by side, each message for itself", function* (lab) {
-    yield* lab.send("a", "b", "c")
-    yield* lab.start({ batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 20_000 }) }, (message) =>
-      Effect.gen(function* () {
-        if (message.attempts > 1) return
-        yield* lab.until("all three run", () => lab.runs.length >= 3)
-        if (message.id === "b") yield* Effect.fail(new Error("no"))
-      })
-    )
-    yield* lab.untilEvents("RetryScheduled", 1)
-    Check.equal(
-      "acked",
-      lab
-        .eventsOf("Succeeded")
-        .map(({ id }) => id)
-        .toSorted(),
-      ["a", "c"]
-    )
-    Check.equal(
-      "retried",
-      lab.eventsOf("RetryScheduled").map(({ id }) => id),
-      ["b"]
-    )
-  })
+  )
 ]

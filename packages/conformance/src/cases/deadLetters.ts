@@ -106,59 +106,6 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.isTrue(`metadata of at most ${Metadata.budget} bytes`, size <= Metadata.budget, size)
     Check.equal("attempts", letter!.metadata.deadLetter?.attempts, 13)
   }),
-  test("an undecodable body is dead-lettered at once with its bytes; no handler sees it", function* (lab) {
-    const body = Uint8Array.of(0xff, 0xfe, 0x00, 0x7b)
-    yield* lab.harness.publishRaw(lab.queue, body, {})
-    yield* lab.start()
-    const [letter] = yield* lab.untilDeadLetters(1)
-    Check.equal("reason", letter!.metadata.deadLetter?.reason, "undecodable")
-    Check.equal("attempts", letter!.metadata.deadLetter?.attempts, 1)
-    Check.sameBytes("body", letter!.body, body)
-    Check.equal("runs", lab.runs.length, 0)
-    yield* lab.untilEmpty
-  }),
-  test("reasons go to the queues that the policy names for them", function* (lab) {
-    const [main, broken] = [yield* lab.harness.uniqueQueue("main"), yield* lab.harness.uniqueQueue("broken")]
-    const retry = RetryPolicy.make({ maxRetries: 0, deadLetter: { queue: main, routes: { undecodable: broken } } })
-    yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("{"), {})
-    yield* lab.send("a")
-    yield* lab.start({ retry }, boom)
-    const [first] = yield* lab.untilDeadLetters(1, main)
-    const [second] = yield* lab.untilDeadLetters(1, broken)
-    Check.equal("reason", first!.metadata.deadLetter?.reason, "retries-exhausted")
-    Check.equal("reason", second!.metadata.deadLetter?.reason, "undecodable")
-    Check.equal("nothing elsewhere", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
-  }),
-  test("a policy that discards drops, and tells it", function* (lab) {
-    yield* lab.send("a")
-    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0, deadLetter: "discard" }) }, boom)
-    const [dropped] = yield* lab.untilEvents("Dropped", 1)
-    Check.equal("reason", dropped!.reason, "retries-exhausted")
-    yield* lab.untilEmpty
-    yield* lab.quiet()
-    Check.equal("dead letters", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
-  }),
-  test("what the policy takes out of errors is nowhere in the message", function* (lab) {
-    const redact = ({ message, name }: Metadata.ErrorSummary) => ({
-      name,
-      message: message.replace(/key=\w+/, "key=…")
-    })
-    yield* lab.send("a")
-    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 2, deadLetter: { redact } }) }, () =>
-      Effect.fail(new Error("refused key=secret"))
-    )
-    const [letter] = yield* lab.untilDeadLetters(1)
-    Check.equal("error", letter!.metadata.deadLetter?.error.message, "refused key=…")
-    Check.isTrue("no secret anywhere", !JSON.stringify(letter!.metadata).includes("secret"), letter!.metadata)
-  }),
-  test("a queue that is its own dead-letter queue is refused", function* (lab) {
-    const direct = RetryPolicy.make({ deadLetter: lab.queue })
-    const routed = RetryPolicy.make({ deadLetter: { routes: { permanent: lab.queue } } })
-    for (const retry of [direct, routed]) {
-      const error = yield* Effect.flip(lab.start({ retry }))
-      Check.equal("error", [error._tag, "field" in error && error.field], ["ConfigurationError", "retry.deadLetter"])
-    }
-  }),
   test("when a dead-lettering is told, the dead letter is in its queue", function* (lab) {
     yield* lab.send("a")
     yield* lab.start({ retry: once }, boom)

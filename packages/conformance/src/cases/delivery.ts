@@ -73,40 +73,6 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("timestamp", run.timestamp, runs[0]!.timestamp)
     }
   }),
-  test("a foreign producer's message is consumed as it is", function* (lab) {
-    yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode('{"foreign":"ü"}'), {})
-    yield* lab.start({}, (message) => {
-      if (message.attempts === 1) message.retry({ delay: 0 })
-    })
-    const [first, second] = yield* lab.untilRuns(2)
-    Check.equal("body", first!.body, { foreign: "ü" })
-    Check.equal("attempts", [first!.attempts, second!.attempts], [1, 2])
-    Check.isTrue("it has an id", first!.id.length > 0)
-    Check.equal("the id stays the same", second!.id, first!.id)
-  }),
-  test(
-    "a foreign producer's headers are kept",
-    function* (lab) {
-      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), { "x-tenant": "a" })
-      yield* lab.start()
-      const [run] = yield* lab.untilRuns(1)
-      Check.equal("header", run!.headers["x-tenant"], "a")
-    },
-    Needs.has("headers")
-  ),
-  test(
-    "where the broker has no headers, those of Requeue's own messages survive all the same",
-    function* (lab) {
-      const producer = yield* lab.producer()
-      yield* producer.send("a", { headers: { "x-tenant": "a" } })
-      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), {})
-      yield* lab.start()
-      const runs = yield* lab.untilRuns(2)
-      Check.equal("header", runs.find(({ body }) => body === "a")?.headers["x-tenant"], "a")
-      Check.equal("no invented headers", runs.find(({ body }) => body === 1)?.headers, {})
-    },
-    Needs.lacks("headers")
-  ),
   test("messages wait for a consumer", function* (lab) {
     yield* lab.send("a", "b", "c")
     yield* lab.quiet()
@@ -173,5 +139,20 @@ export const cases: ReadonlyArray<Case.Case> = [
       ["ours"]
     )
     yield* lab.untilPending({ ready: 1 }, other)
+  }),
+  test("a codec may be asynchronous, and its rejection is an undecodable body", function* (lab) {
+    const decode = async (bytes: Uint8Array): Promise<unknown> => {
+      const value: unknown = Codec.json.decode(bytes, {})
+      await Promise.resolve()
+      if (value === "bad") throw new Error("refused")
+      return value
+    }
+    const queue = QueueDefinition.make<unknown>(lab.queue, { codec: { ...Codec.json, decode } })
+    yield* lab.send("a", "bad", "c")
+    yield* lab.start({}, () => {}, queue)
+    yield* lab.untilEvents("Succeeded", 2)
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("dead letter", [letter!.metadata.id, letter!.metadata.deadLetter?.reason], ["bad", "undecodable"])
+    Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "c"])
   })
 ]

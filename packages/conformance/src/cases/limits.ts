@@ -1,4 +1,5 @@
 /** How often a message is delivered. */
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
 import * as Backoff from "@requeue/core/Backoff"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
@@ -122,5 +123,23 @@ export const cases: ReadonlyArray<Case.Case> = [
     const over = letters.find(({ metadata }) => metadata.id === "a")
     Check.equal("reason", over?.metadata.deadLetter?.reason, "retries-exhausted")
     Check.equal("attempts", over?.metadata.deadLetter?.attempts, 5)
+  }),
+  test("an immediate retry of a batch runs only what has no verdict yet", function* (lab) {
+    yield* lab.send("a", "b", "c")
+    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 2000 })
+    let runs = 0
+    yield* lab.startBatch({ batch, retry: RetryPolicy.make({ immediate: 1 }) }, ({ messages }) => {
+      if (++runs > 1) return undefined
+      messages.find(({ id }) => id === "a")?.ack()
+      messages.find(({ id }) => id === "b")?.retry({ delay: lab.unit })
+      return fail()
+    })
+    yield* lab.untilEvents("Succeeded", 2)
+    const second = lab.runs.filter((run) => run.batch === 1)
+    Check.equal(
+      "messages of the second run",
+      second.map(({ attempts, id }) => [id, attempts]),
+      [["c", 1]]
+    )
   })
 ]

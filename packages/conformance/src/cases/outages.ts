@@ -125,5 +125,21 @@ export const cases: ReadonlyArray<Case.Case> = [
       )
     },
     Needs.all(Needs.restart, Needs.lacks("durableDelays"))
+  ),
+  test(
+    "a message that comes again while its handler runs is not run again when that run succeeds",
+    function* (lab) {
+      const gate = yield* Deferred.make<void>()
+      yield* lab.send("a")
+      yield* lab.start({}, () => Deferred.await(gate))
+      yield* lab.untilRuns(1)
+      yield* lab.harness.cutConnections!
+      yield* lab.until("the redelivery", () => lab.entriesOf("Delivered").length === 2, recovery)
+      yield* Deferred.succeed(gate, undefined)
+      yield* lab.untilEvents("Succeeded", 1)
+      Check.equal("runs", lab.runs.length, 1)
+      yield* lab.untilEmpty
+    },
+    Needs.cutConnections
   )
 ]

@@ -46,7 +46,7 @@ const row = (
     )
     for (const id of ["a", "b", "c"]) yield* meets(lab, id, id === "a" ? expected.a : expected.rest)
     yield* lab.quiet()
-    const again = lab.entriesOf("Delivered").filter(({ delivery }) => delivery.attempts > 1)
+    const again = lab.arrivals().filter(({ delivery }) => delivery.attempts > 1)
     const retried = ["a", "b", "c"].filter((id) => (id === "a" ? expected.a : expected.rest) !== "acked")
     Check.equal("redelivered", again.map(({ delivery }) => delivery.metadata.id).toSorted(), retried)
   })
@@ -59,8 +59,7 @@ const meets = (lab: Lab, id: string, fate: Fate) =>
     if (fate === "acked") return Check.equal(`settlement of ${id}`, settlement._tag, "Ack")
     const delay = fate * lab.unit
     Check.equal(`settlement of ${id}`, [settlement._tag, "delay" in settlement && settlement.delay], ["Retry", delay])
-    const again = () =>
-      lab.entriesOf("Delivered").find(({ delivery }) => delivery.metadata.id === id && delivery.attempts === 2)
+    const again = () => lab.arrivals().find(({ delivery }) => delivery.metadata.id === id && delivery.attempts === 2)
     yield* lab.until(`the redelivery of ${id}`, () => again() !== undefined, delay + lab.slack + 1000)
     lab.checkDelay(`the retry of ${id}`, delay, at, again()!.at)
   })

@@ -154,5 +154,26 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.quiet()
     Check.equal("runs", lab.runs.length, 1)
     yield* lab.untilEmpty
+  }),
+  test("settlements that fail use up no credit: the consumer goes on", function* (lab) {
+    fails(lab, "Ack", "Timeout", 4)
+    yield* lab.send("a", "b", "c", "d", "e", "f", "g", "h")
+    yield* lab.start()
+    yield* lab.until("a run of every message", () => new Set(lab.runs.map(({ id }) => id)).size === 8, 60_000)
+  }),
+  test("an ack that the broker was too busy for is settled after all, without a second run", function* (lab) {
+    fails(lab, "Ack", "Throttled")
+    yield* lab.send("a")
+    yield* lab.start()
+    yield* lab.untilEvents("SettleFailed", 1)
+    yield* lab.untilEvents("Succeeded", 1, 15_000)
+    Check.equal("runs", lab.runs.length, 1)
+    yield* lab.untilEmpty
+  }),
+  test("a release that fails brings the message back all the same", function* (lab) {
+    fails(lab, "Release", "Throttled")
+    yield* lab.publish("a", { notBefore: lab.now() + 2 * lab.unit })
+    yield* lab.start()
+    yield* lab.untilEvents("Succeeded", 1, 15_000)
   })
 ]

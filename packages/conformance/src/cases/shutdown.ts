@@ -162,5 +162,14 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("state", consumer.stats().state, "stopped")
     Check.equal("acked", lab.eventsOf("Succeeded").length, 1)
     yield* lab.untilEmpty
+  }),
+  test("a promise that ignores its signal does not hold up the end", function* (lab) {
+    yield* lab.send("a")
+    const consumer = yield* lab.start({}, () => new Promise(() => {}))
+    yield* lab.untilRuns(1)
+    const { elapsed, interrupted } = yield* consumer.drain(lab.unit)
+    Check.equal("interrupted", interrupted, 1)
+    Check.isTrue("the deadline was kept", elapsed <= lab.unit + 1000, elapsed)
+    yield* lab.untilPending({ ready: 1, inFlight: 0 })
   })
 ]

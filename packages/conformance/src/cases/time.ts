@@ -61,7 +61,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     function* (lab) {
       const { duration } = lab.capabilities.lease!
       yield* lab.send("a", "b")
-      yield* lab.start({ handlerTimeout: "unlimited" }, () => Effect.sleep(2.5 * duration))
+      yield* lab.start({ handlerTimeout: 4 * duration }, () => Effect.sleep(2.5 * duration))
       yield* lab.untilEvents("Succeeded", 2, 7 * duration)
       yield* lab.quiet(duration)
       Check.equal(

@@ -32,6 +32,8 @@ export interface View {
   readonly events: ReadonlyArray<Event>
   readonly eventsOf: <T extends EventTag>(tag: T) => ReadonlyArray<Extract<Event, { _tag: T }>>
   readonly entriesOf: <T extends EntryTag>(tag: T) => ReadonlyArray<Extract<Recording.Entry, { _tag: T }>>
+  /** Deliveries that came at their time; a consumer gives back the others until it is theirs. */
+  readonly arrivals: () => ReadonlyArray<Extract<Recording.Entry, { _tag: "Delivered" }>>
   /** Waits until the condition holds; fails with `what` after the deadline. */
   readonly until: (what: string, condition: () => boolean, within?: number) => Effect.Effect<void, Check.CheckFailed>
   /** Waits until so many messages have been handed to a handler; then answers them. */
@@ -53,7 +55,7 @@ export interface Observer {
   readonly untilPending: (counts: Partial<Counts>, queue: string) => Effect.Effect<void, unknown>
   readonly untilDeadLetters: (count: number, queue: string) => Effect.Effect<ReadonlyArray<Delivery>, unknown>
   readonly ran: (messages: ReadonlyArray<Received<unknown>>) => void
-  /** The options with an event hook that also writes down. */
+  /** The options with an event hook that also writes down, and an end that does not take long. */
   readonly watch: (options: Consumer.Options) => Consumer.Options
 }
 
@@ -107,6 +109,7 @@ export const make = (env: {
     events,
     entriesOf,
     eventsOf,
+    arrivals: () => entriesOf("Delivered").filter(({ at, delivery }) => delivery.metadata.notBefore <= at),
     until,
     untilRuns: (count, within) =>
       Effect.as(
@@ -139,6 +142,7 @@ export const make = (env: {
       }
     },
     watch: (options) => ({
+      drainTimeout: 2000,
       ...options,
       onEvent: (event) => {
         events.push(event)

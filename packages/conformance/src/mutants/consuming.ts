@@ -1,15 +1,10 @@
-/** Consumers and producers that do the wrong thing with a good broker. */
-import { Broker } from "@requeue/core/Broker"
+/** Consumers that do the wrong thing with a good broker. */
 import * as Codec from "@requeue/core/Codec"
 import type * as Consumer from "@requeue/core/Consumer"
 import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import type { Delivery } from "@requeue/core/Delivery"
 import type { Batch, Received } from "@requeue/core/Handler"
-import * as Producer from "@requeue/core/Producer"
 import * as QueueDefinition from "@requeue/core/QueueDefinition"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import type { Mutant } from "../Mutant.ts"
 
 /** Changes the options of every consumer. */
@@ -157,65 +152,9 @@ export const mutants: ReadonlyArray<Mutant> = [
       }
     })
   },
-  {
-    name: "does not wait for handlers at the end",
-    kills: "a drain lets handlers end, and acks what they did",
-    subject: (subject) => ({
-      ...subject,
-      start: (queue, given, handler) =>
-        Effect.map(subject.start(queue, given, handler), (consumer) => ({
-          ...consumer,
-          drain: () => consumer.drain(0)
-        }))
-    })
-  },
-  {
-    name: "takes an explicit delay of 0 for none",
-    kills: "an explicit delay of 0 beats the batch's and the queue's",
-    subject: (subject) => ({
-      ...subject,
-      makeProducer: (queue, given) =>
-        Effect.map(Producer.make(queue, given), (producer) => ({
-          ...producer,
-          send: (body, { delay, ...rest } = {}) => producer.send(body, delay === 0 ? rest : { ...rest, delay })
-        }))
-    })
-  },
-  {
-    name: "restarts the batch's timer with every message",
-    kills: "the timeout counts from the first message: it is no debounce",
-    subject: (subject) => ({
-      ...subject,
-      startBatch: (queue, given, handler) => {
-        const { batch } = given
-        if (batch === undefined) return subject.startBatch(queue, given, handler)
-        return Effect.gen(function* () {
-          const broker = yield* Broker
-          const fork = Effect.runForkWith(yield* Effect.context())
-          const debounced = {
-            ...broker,
-            subscribe: ((wanted) => {
-              let waiting: Array<Delivery> = []
-              let timer: Fiber.Fiber<void> | undefined
-              const flush = Effect.sync(() => {
-                const ready = waiting
-                waiting = []
-                for (const delivery of ready) wanted.onDelivery(delivery)
-              })
-              return broker.subscribe({
-                ...wanted,
-                onDelivery: (delivery) => {
-                  waiting.push(delivery)
-                  timer?.interruptUnsafe()
-                  timer = fork(Effect.delay(flush, batch.maxBatchTimeout))
-                }
-              })
-            }) as typeof broker.subscribe
-          }
-          const atOnce = { ...given, batch: { ...batch, maxBatchTimeout: 0 } }
-          return yield* Effect.provideService(subject.startBatch(queue, atOnce, handler), Broker, debounced)
-        })
-      }
-    })
-  }
+  options(
+    "cuts what the broker cannot do down to what it can, unasked",
+    "a policy beyond the broker's longest delay keeps the consumer from starting",
+    (given) => ({ ...given, onLimit: "clamp" })
+  )
 ]

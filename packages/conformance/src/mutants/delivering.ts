@@ -67,6 +67,10 @@ export const mutants: ReadonlyArray<Mutant> = [
     ...message,
     metadata: { ...message.metadata, id: `${message.metadata.id}-native` }
   })),
+  delivers("delivers without headers", "a foreign producer's headers are kept", (delivery) => ({
+    ...delivery,
+    headers: {}
+  })),
   delivers("counts one attempt too many", "maxRetries 3: attempts 1 to 4, then the dead letters", (delivery) => ({
     ...delivery,
     attempts: delivery.attempts + 1

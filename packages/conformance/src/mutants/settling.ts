@@ -134,5 +134,14 @@ export const mutants: ReadonlyArray<Mutant> = [
         }
       })
     }
+  },
+  {
+    name: "extends no leases",
+    kills: "a handler may run longer than the lease: it is extended, and the message does not come twice",
+    broker: (broker) => ({
+      ...broker,
+      subscribe: (options) =>
+        Effect.map(broker.subscribe(options), (subscription) => ({ ...subscription, extend: () => Effect.succeed([]) }))
+    })
   }
 ]

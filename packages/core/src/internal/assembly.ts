@@ -86,7 +86,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     const random = yield* Random.Random
     const context = yield* Effect.context<R>()
     const fork = Effect.runForkWith(context) as Environment["fork"]
-    const wish = ConsumerOptions.toWish(options)
+    const wish = ConsumerOptions.toWish(options, broker.capabilities.lease)
     yield* ConsumerOptions.verify(wish, broker.capabilities, queue.name)
 
     const scope = yield* Scope.make()
@@ -152,9 +152,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       })
     )
 
-    const drain = (
-      timeout: Delay.Input = options.drainTimeout ?? ConsumerOptions.defaultDrainTimeout
-    ): Effect.Effect<DrainReport> =>
+    const drain = (timeout: Delay.Input = wish.drainTimeout): Effect.Effect<DrainReport> =>
       Effect.gen(function* () {
         const deadline = Delay.constrain("Consumer.drain: timeout", timeout, 0, Delay.max)
         const begun = timers.now()

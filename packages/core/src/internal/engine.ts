@@ -103,6 +103,7 @@ export const make = (options: Options): Engine => {
   const batcher = Batcher.make(batch, timers, () => workshop.pump())
 
   const outbox = Outbox.make({
+    broker: capabilities.broker,
     subscription,
     fork: options.fork,
     timers,

@@ -31,11 +31,14 @@ export interface Outbox {
   readonly size: () => number
 }
 
+/** Milliseconds after which a release is tried again that the broker did not take. */
+const releaseAgainAfter = 1000
+
 /** Message ids whose lost ack is remembered. */
 const rememberLimit = 10_000
 
 export const make = (
-  env: Pick<Parameters<typeof Settler.make>[0], "subscription" | "fork" | "timers" | "batch" | "wait"> & {
+  env: Pick<Parameters<typeof Settler.make>[0], "broker" | "subscription" | "fork" | "timers" | "batch" | "wait"> & {
     readonly judge: Judge
     /** For handlers that fail. */
     readonly handlerGate: Gate
@@ -58,13 +61,15 @@ export const make = (
   }
 
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
+    // Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost.
+    if (settlement._tag === "Ack") acked.add(item.delivery.metadata.id)
     if (judge.spend(settlement) === "Allowed") return settler.settle(item, settlement)
     settler.settle(item, Settlement.Release())
     env.onExhausted()
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    acked.delete(item.delivery.metadata.id)
+    if (settlement._tag === "Ack") acked.delete(item.delivery.metadata.id)
     brokerGate.signal({ _tag: "Succeeded", id: item.key })
     reporter.settled(item.delivery, settlement)
     forget(item)
@@ -72,12 +77,16 @@ export const make = (
 
   const onFailed = (item: Item, settlement: Settlement.Settlement, error: BrokerError): void => {
     reporter.settleFailed(item.delivery, settlement, error)
-    if (settlement._tag === "Ack") acked.add(item.delivery.metadata.id)
     const gate = error.reason === "LeaseLost" ? handlerGate : brokerGate
     gate.signal({ _tag: "Failed", id: item.key })
-    const gone = error.reason === "LeaseLost" || error.reason === "ConnectionLost"
+    if (error.reason === "LeaseLost" || error.reason === "ConnectionLost") return forget(item)
     // The broker still counts it as ours, so that only giving it back makes it come again.
-    if (gone || settlement._tag === "Release") return forget(item)
+    if (settlement._tag !== "Release") return release(item)
+    if (error.isRetryable) timers.after(releaseAgainAfter, () => release(item))
+    else forget(item)
+  }
+
+  const release = (item: Item): void => {
     settler.settle(item, Settlement.Release())
     settler.flush()
   }

@@ -6,6 +6,7 @@ import type { Service, SettleRequest, Subscription } from "../Broker.ts"
 import type { BrokerError } from "../BrokerError.ts"
 import type { Delivery } from "../Delivery.ts"
 import * as Outgoing from "../Outgoing.ts"
+import * as QueueDefinition from "../QueueDefinition.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
 import * as Timers from "../Timers.ts"
@@ -23,6 +24,8 @@ export interface Options {
   readonly rate?: number | undefined
   /** Letters that have been redriven so often already are passed over: they would only come back. Default 3. */
   readonly maxRedrives?: number | undefined
+  /** Stops between two steps; what was redriven until then stays redriven. */
+  readonly signal?: AbortSignal | undefined
   /** Called after each step with the report so far. */
   readonly onProgress?: ((report: Report) => void) | undefined
 }
@@ -53,7 +56,7 @@ const judge = (letter: Delivery, options: Options): Answer => {
 
 const target = (letter: Delivery, { to }: Options): string | undefined => to ?? letter.metadata.deadLetter?.queue
 
-const validate = ({ limit, maxRedrives, rate }: Options): void => {
+const validate = (queue: string, { limit, maxRedrives, rate, to }: Options): void => {
   const check = (field: string, value: number | undefined, min: number) => {
     if (value !== undefined && !(value >= min)) {
       throw new RangeError(`DeadLetters.redrive: ${field} must be a number >= ${min}, got ${value}`)
@@ -62,22 +65,27 @@ const validate = ({ limit, maxRedrives, rate }: Options): void => {
   check("limit", limit, 1)
   check("maxRedrives", maxRedrives, 0)
   check("rate", rate, 0.001)
+  if (to === undefined) return
+  QueueDefinition.make(to)
+  if (to === queue) {
+    throw new RangeError(`DeadLetters.redrive: to must be another queue, got ${JSON.stringify(to)}`)
+  }
 }
 
 /**
- * @throws RangeError when a number is out of its range
+ * @throws RangeError when a number is out of its range, or `to` is the queue of dead letters itself
  */
 export const redrive = (broker: Service, queue: string, options: Options = {}): Effect.Effect<Report, BrokerError> =>
   Effect.scoped(
     Effect.gen(function* () {
-      validate(options)
+      validate(queue, options)
       const { ready } = yield* broker.admin.counts(queue)
       const limit = options.limit ?? Number.POSITIVE_INFINITY
       // New dead letters may come while we work; those are for the next time, else a hopeless one would go round.
       let unseen = ready ?? Number.POSITIVE_INFINITY
       const inbox = yield* open(broker, queue)
       const report = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
-      while (unseen > 0 && report.redriven < limit) {
+      while (unseen > 0 && report.redriven < limit && options.signal?.aborted !== true) {
         const room = Math.min(unseen, limit - report.redriven, options.rate === undefined ? window : 1)
         const letters = yield* inbox.take(room)
         if (letters.length === 0) break
@@ -87,25 +95,25 @@ export const redrive = (broker: Service, queue: string, options: Options = {}): 
           const answer = judge(letter, options)
           report[answer]++
           if (answer === "redriven" && options.dryRun !== true) chosen.push(letter)
-          else inbox.keep(letter)
         }
         if (chosen.length > 0) {
           yield* broker.publish(chosen.map((letter) => Outgoing.redrive(letter, target(letter, options)!)))
-          yield* inbox.settle(chosen, Settlement.Ack)
+          yield* inbox.remove(chosen)
         }
         options.onProgress?.({ ...report })
-        if (options.rate !== undefined) yield* Effect.sleep(Duration.millis(1000 / options.rate))
+        const more = unseen > 0 && report.redriven < limit
+        if (more && options.rate !== undefined) yield* Effect.sleep(Duration.millis(1000 / options.rate))
       }
       return { ...report }
     })
   )
 
-/** A subscription to read letters from; what was kept or never taken goes back when the scope closes. */
+/** A subscription to read letters from; all that was not removed goes back when the scope closes. */
 const open = (broker: Service, queue: string) =>
   Effect.gen(function* () {
     const timers = yield* Timers.make
     const arrived: Array<Delivery> = []
-    const kept = new Set<Delivery>()
+    const taken = new Set<Delivery>()
     let wake = () => {}
     const subscription: Subscription = yield* broker.subscribe({
       queue,
@@ -124,11 +132,11 @@ const open = (broker: Service, queue: string) =>
     }
     yield* Effect.addFinalizer(() => {
       subscription.credit(0)
-      return settle([...kept, ...arrived], Settlement.Release())
+      return settle([...taken, ...arrived], Settlement.Release())
     })
     const keepLeases = (duration: number): void => {
       timers.after(duration / 3, () => {
-        Effect.runFork(subscription.extend([...kept, ...arrived]))
+        Effect.runFork(subscription.extend([...taken, ...arrived]))
         keepLeases(duration)
       })
     }
@@ -138,14 +146,19 @@ const open = (broker: Service, queue: string) =>
       if (arrived.length > 0) wake()
     })
     return {
-      keep: (letter: Delivery): void => void kept.add(letter),
-      settle,
+      remove: (letters: ReadonlyArray<Delivery>) => {
+        for (const letter of letters) taken.delete(letter)
+        return settle(letters, Settlement.Ack)
+      },
       /** Up to `count` letters; none when no more come. */
       take: (count: number) =>
         Effect.gen(function* () {
-          subscription.credit(kept.size + Math.min(count, window))
+          subscription.credit(taken.size + Math.min(count, window))
           const came = yield* Effect.timeoutOption(some, Duration.millis(idle))
-          return Option.isNone(came) ? [] : arrived.splice(0, count)
+          if (Option.isNone(came)) return []
+          const letters = arrived.splice(0, count)
+          for (const letter of letters) taken.add(letter)
+          return letters
         })
     }
   })

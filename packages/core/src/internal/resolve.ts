@@ -1,6 +1,6 @@
 /** From a broker's URL to its Layer. Only the adapter that serves the URL's scheme is loaded. */
 import { createRequire } from "node:module"
-import { join } from "node:path"
+import { join, resolve as resolvePath } from "node:path"
 import { pathToFileURL } from "node:url"
 import type * as Layer from "effect/Layer"
 import type { Adapter } from "../Adapter.ts"
@@ -13,7 +13,7 @@ const packages: Readonly<Record<string, string>> = {
   memory: "@requeue/adapter-memory"
 }
 
-export const resolve = async (broker: string | URL): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {
+export const resolve = async (broker: unknown): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {
   const url = parse(broker)
   const scheme = url.protocol.slice(0, -1)
   const name = packages[scheme]
@@ -31,8 +31,12 @@ export const resolve = async (broker: string | URL): Promise<Layer.Layer<Broker,
 
 const invalid = (detail: string, remedy: string) => new ConfigurationError({ field: "url", detail, remedy })
 
-const parse = (broker: string | URL): URL => {
+const parse = (broker: unknown): URL => {
   if (broker instanceof URL) return broker
+  if (typeof broker !== "string") {
+    const got = broker === null ? "null" : typeof broker
+    throw invalid(`the broker must be a URL or a Layer, got ${got}`, `Pass a URL such as "memory:"`)
+  }
   const url = URL.parse(broker)
   // The text itself is not shown: it may hold a password.
   if (url === null) throw invalid("the broker is no URL", `Use a URL such as "memory:"`)
@@ -45,16 +49,27 @@ const load = async (name: string, scheme: string): Promise<{ readonly adapter: A
   } catch (error) {
     if (!isMissing(error, name)) throw error
   }
-  // With a strict node_modules layout, the adapter is a dependency of the program and not visible from here.
-  const program = createRequire(join(process.cwd(), "package.json"))
-  let file: string
-  try {
-    file = program.resolve(name)
-  } catch {
-    throw invalid(`the adapter for ${scheme}: is not installed`, `Run: npm install ${name}`)
-  }
+  const file = find(name)
+  if (file === undefined) throw invalid(`the adapter for ${scheme}: is not installed`, `Run: npm install ${name}`)
   return await import(pathToFileURL(file).href)
 }
 
+/** With a strict node_modules layout, the adapter is a dependency of the program and not visible from here. */
+const find = (name: string): string | undefined => {
+  const [, main = "."] = process.argv
+  for (const program of [main, join(process.cwd(), "package.json")]) {
+    try {
+      return createRequire(resolvePath(program)).resolve(name)
+    } catch {
+      // The next one may see it.
+    }
+  }
+  return undefined
+}
+
+/** The adapter itself is missing, and not something that it imports. */
 const isMissing = (error: unknown, name: string): boolean =>
-  error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND" && error.message.includes(name)
+  error instanceof Error &&
+  "code" in error &&
+  error.code === "ERR_MODULE_NOT_FOUND" &&
+  error.message.startsWith(`Cannot find package '${name}'`)

@@ -1,4 +1,5 @@
 /** A running broker for programs without Effect: runs effects on it, and knows the workers that must drain first. */
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -7,8 +8,8 @@ import type * as LogLevel from "effect/LogLevel"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
-import type { Broker } from "../Broker.ts"
-import type { Input } from "../Delay.ts"
+import { Broker } from "../Broker.ts"
+import * as Delay from "../Delay.ts"
 import type { Consumer, DrainReport, Stats } from "./assembly.ts"
 
 /** A running consumer. Leaving its `await using` block drains it. */
@@ -16,20 +17,30 @@ export interface Worker extends AsyncDisposable {
   readonly queue: string
   readonly stats: () => Stats
   /** Stops taking messages, lets handlers finish until the deadline, gives back the rest, and closes. */
-  readonly drain: (timeout?: Input) => Promise<DrainReport>
+  readonly drain: (timeout?: Delay.Input) => Promise<DrainReport>
   /** Resolves when the consumer has stopped; rejects when it stopped itself. */
   readonly done: () => Promise<void>
+}
+
+/** The connection was closed by `close`, or by leaving its `await using` block. */
+export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ readonly broker: string }> {
+  override get message() {
+    return `the connection to the broker ${this.broker} was closed. Call connect again`
+  }
 }
 
 type Running = Pick<Consumer, "queue" | "stats" | "drain" | "done">
 
 export interface Session {
+  readonly broker: string
+  /** Rejects with `ConnectionClosed` when the session has been closed. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker>) => Promise<A>
-  /** Starts something that drains by itself, in a scope of its own. */
+  /** Starts something that drains by itself, in a scope of its own; nothing starts once the session is closing. */
   readonly start: <C extends Running, E>(
     effect: Effect.Effect<C, E, Broker | Scope.Scope>
   ) => Promise<{ readonly running: C; readonly worker: Worker }>
-  readonly close: (timeout?: Input) => Promise<void>
+  /** A later call waits for the first one, and may shorten it. */
+  readonly close: (timeout?: Delay.Input) => Promise<void>
 }
 
 const logging = (level: LogLevel.LogLevel) =>
@@ -39,14 +50,20 @@ const logging = (level: LogLevel.LogLevel) =>
     Layer.succeed(References.MinimumLogLevel, level)
   )
 
-export const open = async <E>(broker: Layer.Layer<Broker, E>, level: LogLevel.LogLevel): Promise<Session> => {
-  const runtime = ManagedRuntime.make(Layer.provideMerge(broker, logging(level)))
+export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.LogLevel): Promise<Session> => {
+  const runtime = ManagedRuntime.make(Layer.provideMerge(layer, logging(level)))
+  const broker = await nameOf(runtime)
   const workers = new Set<Worker>()
-  const run: Session["run"] = (effect) => runtime.runPromise(effect)
-  // A broker that cannot be reached is found now and not by the first message.
-  await runtime.context()
+  const starting = new Set<Promise<unknown>>()
+  let closing: Promise<void> | undefined
+  let closed = false
 
-  const start: Session["start"] = async (effect) => {
+  const run: Session["run"] = async (effect) => {
+    if (closed) throw new ConnectionClosed({ broker })
+    return runtime.runPromise(effect)
+  }
+
+  const begin: Session["start"] = async (effect) => {
     const scope = await run(Scope.make())
     const running = await run(
       effect.pipe(
@@ -54,27 +71,69 @@ export const open = async <E>(broker: Layer.Layer<Broker, E>, level: LogLevel.Lo
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
     )
-    const drain = async (timeout?: Input) => {
+    const done = run(running.done)
+    // It is for whoever asks; until then, a rejection must not count as unhandled.
+    done.catch(() => {})
+    let ended: DrainReport | undefined
+    const drain = async (timeout?: Delay.Input) => {
+      if (ended !== undefined) return ended
       const report = await run(running.drain(timeout))
       await run(Scope.close(scope, Exit.void))
       workers.delete(worker)
-      return report
+      return (ended ??= report)
     }
     const worker: Worker = {
       queue: running.queue,
       stats: running.stats,
       drain,
-      done: () => run(running.done),
+      done: () => done,
       [Symbol.asyncDispose]: async () => void (await drain())
     }
     workers.add(worker)
     return { running, worker }
   }
 
-  const close = async (timeout?: Input): Promise<void> => {
-    await Promise.all([...workers].map((worker) => worker.drain(timeout)))
-    await runtime.dispose()
+  const start: Session["start"] = async (effect) => {
+    if (closing !== undefined) throw new ConnectionClosed({ broker })
+    const started = begin(effect)
+    starting.add(started)
+    try {
+      return await started
+    } finally {
+      starting.delete(started)
+    }
   }
 
-  return { run, start, close }
+  const drainAll = async (timeout: Delay.Input | undefined): Promise<void> => {
+    await Promise.allSettled(starting)
+    await Promise.all([...workers].map((worker) => worker.drain(timeout)))
+  }
+
+  const shutDown = async (timeout: Delay.Input | undefined): Promise<void> => {
+    try {
+      await drainAll(timeout)
+    } finally {
+      closed = true
+      await runtime.dispose()
+    }
+  }
+
+  const close: Session["close"] = async (timeout) => {
+    if (timeout !== undefined) Delay.constrain("Requeue.close: timeout", timeout, 0, Delay.max)
+    if (closing === undefined) closing = shutDown(timeout)
+    else if (!closed) await drainAll(timeout)
+    await closing
+  }
+
+  return { broker, run, start, close }
+}
+
+/** A broker that cannot be reached is found now and not by the first message; what was opened by then is closed. */
+const nameOf = async <E>(runtime: ManagedRuntime.ManagedRuntime<Broker, E>): Promise<string> => {
+  try {
+    return await runtime.runPromise(Effect.map(Broker, ({ capabilities }) => capabilities.broker))
+  } catch (error) {
+    await runtime.dispose()
+    throw error
+  }
 }

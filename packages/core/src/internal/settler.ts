@@ -2,11 +2,13 @@
  * Hands settlements to the broker: once per delivery, gathered where the broker settles in batches, and never while a
  * lease extension of the same delivery is under way.
  */
+import * as Cause from "effect/Cause"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { BrokerError } from "../BrokerError.ts"
 import type { SettleFailure, Subscription } from "../Broker.ts"
+import { BrokerError } from "../BrokerError.ts"
+import type { Delivery } from "../Delivery.ts"
 import type { Settlement } from "../Settlement.ts"
 import type { Timers } from "../Timers.ts"
 import type { Item } from "./item.ts"
@@ -27,6 +29,8 @@ interface Request {
 }
 
 export const make = (env: {
+  /** The broker's name, for errors. */
+  readonly broker: string
   readonly subscription: Subscription
   readonly fork: (effect: Effect.Effect<unknown, unknown>) => Fiber.Fiber<unknown, unknown>
   readonly timers: Timers
@@ -41,8 +45,24 @@ export const make = (env: {
   let underWay = 0
   let timer: ReturnType<Timers["after"]> | undefined
 
-  const call = <A>(effect: Effect.Effect<A>, done: (result: A | undefined) => void): void => {
-    env.fork(effect).addObserver((exit) => done(Exit.isSuccess(exit) ? (exit.value as A) : undefined))
+  /** A call that was cut off answers nothing; one that died in the adapter failed for every delivery. */
+  const call = (
+    deliveries: ReadonlyArray<Delivery>,
+    effect: Effect.Effect<ReadonlyArray<SettleFailure>>,
+    done: (failures: ReadonlyArray<SettleFailure> | undefined) => void
+  ): void => {
+    env.fork(effect).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) return done(exit.value as ReadonlyArray<SettleFailure>)
+      if (Cause.hasInterruptsOnly(exit.cause)) return done(undefined)
+      const error = new BrokerError({
+        broker: env.broker,
+        operation: "settle",
+        reason: "Unsupported",
+        detail: `the adapter died: ${Cause.pretty(exit.cause)}`,
+        remedy: "Report this to the adapter's authors"
+      })
+      done(deliveries.map((delivery) => ({ delivery, error })))
+    })
   }
 
   const flush = (): void => {
@@ -53,7 +73,8 @@ export const make = (env: {
     pending = []
     underWay++
     const native = requests.map(({ item, settlement }) => ({ delivery: item.delivery, settlement }))
-    call(env.subscription.settle(native), (failures) => {
+    const deliveries = native.map(({ delivery }) => delivery)
+    call(deliveries, env.subscription.settle(native), (failures) => {
       underWay--
       // An interrupted settle was cut off by the consumer's own end: the broker brings the deliveries back.
       if (failures !== undefined) report(requests, failures)
@@ -82,7 +103,8 @@ export const make = (env: {
       const unsettled = new Map([...items].filter(({ settling }) => !settling).map((item) => [item.delivery, item]))
       if (extending || unsettled.size === 0) return
       extending = true
-      call(env.subscription.extend([...unsettled.keys()]), (failures = []) => {
+      const deliveries = [...unsettled.keys()]
+      call(deliveries, env.subscription.extend(deliveries), (failures = []) => {
         extending = false
         for (const { delivery, error } of failures) {
           const item = unsettled.get(delivery)

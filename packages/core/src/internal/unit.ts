@@ -38,7 +38,11 @@ export const make = (
   const hear = (call: Acknowledgement.Call): void => {
     const before = record
     const after = closed ? before : Acknowledgement.record(before, call)
-    if (after === before) return on.ignored("index" in call ? items[call.index] : undefined, call)
+    if (after === before) {
+      if (closed || Acknowledgement.contradicts(before, call))
+        on.ignored("index" in call ? items[call.index] : undefined, call)
+      return
+    }
     record = after
     for (let index = 0; index < items.length; index++) {
       const verdict = after.verdicts[index]

@@ -59,12 +59,22 @@ export const make = (env: {
     if (pumping) return
     pumping = true
     while (mayStart()) {
-      const items = batcher.take(Math.min(...gates.map((gate) => gate.allowance())))
-      if (items === undefined) break
+      const taken = batcher.take(Math.min(...gates.map((gate) => gate.allowance())))
+      if (taken === undefined) break
+      const items = taken.filter(isNew)
+      if (items.length === 0) continue
       if (++started % burstLimit === 0) letOthersRun()
       startBatch(items)
     }
     pumping = false
+  }
+
+  /** A message may have been handled while its redelivery, after a lost connection, waited here. */
+  const isNew = (item: Item): boolean => {
+    if (!outbox.isAcked(item.delivery)) return true
+    outbox.settle(item, Settlement.Ack)
+    outbox.flush()
+    return false
   }
 
   const letOthersRun = (): void => {
@@ -114,10 +124,12 @@ export const make = (env: {
     if (!ended) running.set(unit, run)
   }
 
+  /** A promise's handler that was timed out may still be running, so it is not run again beside itself. */
   const mayRerun = (unit: Unit.Unit, failure: Failure.Failure, reruns: number): boolean =>
     reruns < retry.immediate &&
     !env.isStopping() &&
     unit.hasUndecided() &&
+    !(failure.error instanceof Failure.HandlerTimeout) &&
     RetryPolicy.classify(retry, failure).startsWith("retry")
 
   const conclude = (unit: Unit.Unit, outcome: Outcome, failure: Failure.Failure | undefined): void => {

@@ -1,0 +1,70 @@
+/** The consumer at work: from a feed of messages until every one of them has ended, or until it is told to stop. */
+import type { Requeue } from "@requeue/core/promise"
+import type { Feed } from "./feed.ts"
+import { makeHandler } from "./handler.ts"
+import { type Ledger, makeLedger } from "./ledger.ts"
+import { policy, queue } from "./policy.ts"
+import type { Receiver } from "./receiver.ts"
+import type { Stop } from "./report.ts"
+import type { Screen } from "./screen.ts"
+import type { Signals } from "./signals.ts"
+import { watch } from "./watch.ts"
+
+export interface Dispatcher {
+  /** Answers how it was stopped, if it was. The ledger is kept from now on. */
+  readonly dispatch: (feed: Feed, ledger: Ledger) => Promise<Stop | null>
+}
+
+export interface DispatcherOptions {
+  readonly requeue: Requeue
+  readonly receiver: Receiver
+  readonly secret: string
+  readonly screen: Screen
+  readonly signals: Signals
+  /** Milliseconds. */
+  readonly drain: number
+}
+
+/** Milliseconds without any event after which a run is given up. */
+const stallAfter = 20_000
+
+export const startDispatcher = async (options: DispatcherOptions): Promise<Dispatcher> => {
+  const { drain, receiver, requeue, screen, secret, signals } = options
+  let ledger = makeLedger()
+  let lastEvent = performance.now()
+  const worker = await requeue.consume(
+    queue,
+    {
+      ...policy,
+      onEvent: (event) => {
+        lastEvent = performance.now()
+        ledger.onEvent(event)
+      }
+    },
+    makeHandler({ secret, urlOf: receiver.urlOf })
+  )
+
+  return {
+    dispatch: async (feed, kept) => {
+      ledger = kept
+      const start = performance.now()
+      const snapshot = () => ({ feed, ledger, visits: receiver.visits, elapsed: performance.now() - start })
+      const isOver = (): boolean => feed.isOver() && ledger.ended() >= feed.count()
+      const isStalled = (): boolean => performance.now() - lastEvent > stallAfter
+      await watch(screen, snapshot, () => isOver() || isStalled() || signals.asked() !== undefined)
+      if (isOver()) {
+        await feed.stop()
+        return null
+      }
+      let drained = false
+      const draining = Promise.all([worker.drain(drain), feed.stop()]).finally(() => {
+        drained = true
+      })
+      const [[{ complete, elapsed, interrupted }]] = await Promise.all([
+        draining,
+        watch(screen, snapshot, () => drained)
+      ])
+      return { by: signals.asked() ?? "stall", complete, interrupted, drainMs: Math.round(elapsed) }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * The handler: how one webhook is delivered, and what each answer means for its message. It knows no broker, and no
+ * retry counts or delays either: those are the policy's.
+ */
+import { type Context, PermanentError, type Received, RetryLaterError } from "@requeue/core/promise"
+import { sign } from "./signature.ts"
+
+/** Where webhooks go. */
+export interface Destination {
+  readonly urlOf: (endpoint: string) => URL
+  readonly secret: string
+}
+
+export const makeHandler =
+  ({ secret, urlOf }: Destination) =>
+  async (message: Received<unknown>, { signal }: Context): Promise<void> => {
+    const body = JSON.stringify(message.body)
+    const endpoint = message.headers["x-webhook-endpoint"] ?? ""
+    const request = {
+      method: "POST",
+      body,
+      headers: {
+        "content-type": "application/json",
+        "x-github-event": message.headers["x-github-event"] ?? "",
+        "x-github-delivery": message.id,
+        "x-delivery-attempt": String(message.attempts),
+        "x-hub-signature-256": sign(secret, body)
+      },
+      // A signed payload is for the address that was subscribed, and for no other.
+      redirect: "manual",
+      // Ends the request when the handler's time is up, and at shutdown.
+      signal
+    } as const
+    const response = await fetch(urlOf(endpoint), request).catch((cause: unknown) => {
+      // "fetch failed" alone would tell nothing in a dead letter.
+      throw new Error(`${endpoint} cannot be reached`, { cause })
+    })
+    // A body that is not read keeps its connection from being used again.
+    await response.arrayBuffer()
+    if (response.ok) return
+
+    const answer = `${endpoint} answered ${response.status}`
+    if (response.status === 410) throw new PermanentError({ message: `${answer}: the subscription is gone` })
+    const retryAfter = response.headers.get("retry-after")
+    if ((response.status === 429 || response.status === 503) && retryAfter !== null) {
+      throw new RetryLaterError({ message: answer, retryAfter })
+    }
+    throw new Error(answer)
+  }

@@ -1,0 +1,41 @@
+/** Entry: options in, exit code out. */
+import { BrokerError, ConfigurationError } from "@requeue/core/promise"
+import { run } from "./demo.ts"
+import { help, type Options, parse, UsageError } from "./options.ts"
+import { isSound } from "./report.ts"
+import { makeScreen } from "./screen.ts"
+import { epilogue } from "./summary.ts"
+
+const main = async (): Promise<number> => {
+  const options = parse(process.argv.slice(2))
+  if (options === "help") {
+    process.stdout.write(help)
+    return 0
+  }
+  return dispatch(options)
+}
+
+const dispatch = async (options: Options): Promise<number> => {
+  const screen = makeScreen(options.json ? process.stderr : process.stdout)
+  const report = await run(options, screen)
+  screen.print(epilogue(report, screen.paint))
+  if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
+  return isSound(report) ? 0 : 1
+}
+
+// A reader that has seen enough, as in `| head`, is no error of ours.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error
+  })
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  const usage = error instanceof UsageError || error instanceof ConfigurationError
+  // What can go wrong outside is said in one sentence; where it happened matters only for our own mistakes.
+  const text = usage || error instanceof BrokerError ? error.message : String((error as Error).stack)
+  process.stderr.write(`${text}\n`)
+  process.exitCode = usage ? 2 : 1
+}

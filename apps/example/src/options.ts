@@ -1,0 +1,111 @@
+/** The command line. Everything that is wrong with it is said in one sentence, before anything is started. */
+import { parseArgs } from "node:util"
+import * as Delay from "@requeue/core/Delay"
+import { available, find, type BrokerName } from "./brokers.ts"
+
+export interface Options {
+  readonly broker: BrokerName
+  /** What the broker is connected by. */
+  readonly url: string
+  readonly count: number
+  readonly seed: number
+  /** Milliseconds. */
+  readonly drain: number
+  readonly json: boolean
+}
+
+/** The user's mistake; the program ends with exit code 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError"
+}
+
+export const help = `Sends GitHub's example webhooks to subscribers that misbehave, retries, and balances the books.
+
+Usage: npm run demo -- [options]
+
+  --broker <name>     which broker carries the messages; there is: ${available.join(", ")} (default memory)
+  --url <url>         how to reach it (default: the broker's own, memory:)
+  --count <n>         messages to publish, 1 to 100000 (default 1000)
+  --seed <n>          0 to 4294967295; the same seed gives the same messages and misbehaviour (default 1)
+  --drain <duration>  how long handlers may go on after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"
+                      (default 10s)
+  --json              one JSON object as the last line of stdout; progress goes to stderr
+  --help              this text
+
+The first SIGTERM or Ctrl-C drains and reports; the second stops at once. NO_COLOR is respected.
+
+Exit codes
+  0    the books balance and no retry came early, also after a drain
+  1    the books do not balance, a retry came early, nothing moved for 20 seconds, or the broker failed
+  2    a wrong option
+  130  stopped at once by a second Ctrl-C; 143 by a second SIGTERM
+`
+
+const definitions = {
+  broker: { type: "string" },
+  url: { type: "string" },
+  count: { type: "string", default: "1000" },
+  seed: { type: "string", default: "1" },
+  drain: { type: "string", default: "10s" },
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false }
+} as const
+
+/**
+ * Reads the arguments.
+ *
+ * @throws UsageError
+ */
+export const parse = (args: ReadonlyArray<string>): Options | "help" => {
+  const values = readArgs(args)
+  if (values.help) return "help"
+  return {
+    ...readBroker(values.broker, values.url),
+    count: wholeNumber("--count", values.count, 1, 100_000),
+    seed: wholeNumber("--seed", values.seed, 0, 2 ** 32 - 1),
+    drain: duration("--drain", values.drain),
+    json: values.json
+  }
+}
+
+const readArgs = (args: ReadonlyArray<string>) => {
+  try {
+    return parseArgs({ args: [...args], options: definitions, strict: true }).values
+  } catch (error) {
+    // Node's first sentence says what is wrong; the rest is advice about positional arguments.
+    throw new UsageError(`${(error as Error).message.split(". ")[0]}. Try --help`)
+  }
+}
+
+const readBroker = (given: string | undefined, url: string | undefined): Pick<Options, "broker" | "url"> => {
+  const scheme = url === undefined ? undefined : schemeOf(url)
+  const found = given === undefined && scheme !== undefined ? find("scheme", scheme) : find("name", given ?? "memory")
+  if (typeof found === "string") throw new UsageError(`${given === undefined ? "--url" : "--broker"}: ${found}`)
+  if (scheme !== undefined && !found.schemes.includes(scheme)) {
+    throw new UsageError(
+      `--url: ${found.name} is reached by ${found.schemes.join(": or ")}: URLs, not by ${scheme}: ones`
+    )
+  }
+  return { broker: found.name, url: url ?? found.url }
+}
+
+const schemeOf = (url: string): string => {
+  // The text is not shown: a URL of a broker may hold a password.
+  if (!URL.canParse(url)) throw new UsageError("--url: not a URL")
+  return new URL(url).protocol.slice(0, -1)
+}
+
+const wholeNumber = (option: string, text: string, min: number, max: number): number => {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  throw new UsageError(`${option}: must be a whole number from ${min} to ${max}, got "${text}"`)
+}
+
+const units: Readonly<Record<string, string>> = { ms: "millis", s: "seconds", m: "minutes", h: "hours" }
+
+const duration = (option: string, text: string): number => {
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text.trim()) ?? []
+  const millis = Delay.toMillis(`${amount} ${units[unit ?? ""] ?? unit}` as Delay.Input)
+  if (millis >= 0 && millis <= 3_600_000) return Math.ceil(millis)
+  throw new UsageError(`${option}: must be a duration up to 1h such as 500ms, 10s or "2 minutes", got "${text}"`)
+}

@@ -1,0 +1,19 @@
+/** How the dispatcher consumes: the whole of its retrying, as data. */
+import { exponential } from "@requeue/core/promise"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+
+export const queue = "webhooks"
+export const deadLetterQueue = "webhooks.dlq"
+
+export const policy = {
+  retry: RetryPolicy.make({
+    maxRetries: 5,
+    // Scaled to a demo that is watched. A real sender would start at seconds and go on for a day.
+    backoff: exponential("200 millis", { factor: 2, max: "5 seconds", jitter: "equal" }),
+    deadLetter: deadLetterQueue
+  }),
+  concurrency: 32,
+  handlerTimeout: "1 second"
+  // No `consumerBackoff`: it slows down the whole consumer, which is right when all messages need the one dependency
+  // that is down. Here each subscriber fails for itself, and the others are not to wait for it.
+} as const

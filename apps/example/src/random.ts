@@ -1,0 +1,29 @@
+/**
+ * Chance that can be repeated: a draw depends on the seed and on what is drawn for, and on nothing that happened
+ * before, so it comes out the same in whatever order messages arrive.
+ */
+
+/** A whole number of 32 bits. FNV-1a over the text, then the finaliser of MurmurHash3 to spread it. */
+export const hash = (seed: number, ...parts: ReadonlyArray<string | number>): number => {
+  let h = 0x811c9dc5 ^ seed
+  for (const char of parts.join("\u0000")) h = Math.imul(h ^ char.codePointAt(0)!, 0x01000193)
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return (h ^ (h >>> 16)) >>> 0
+}
+
+/** From 0 (inclusive) to 1 (exclusive). */
+export const draw = (seed: number, ...parts: ReadonlyArray<string | number>): number => hash(seed, ...parts) / 2 ** 32
+
+/** A UUID that the same seed and parts give again. */
+export const uuid = (seed: number, ...parts: ReadonlyArray<string | number>): string => {
+  const hex = [0, 1, 2, 3]
+    .map((word) =>
+      hash(seed, ...parts, word)
+        .toString(16)
+        .padStart(8, "0")
+    )
+    .join("")
+  // Version 8: made by an algorithm of one's own. 8 to b: the variant of RFC 9562.
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
+}

@@ -1,0 +1,49 @@
+/** Where progress goes: a block that is redrawn on a terminal, a line now and then anywhere else. */
+import type { WriteStream } from "node:tty"
+import { styleText } from "node:util"
+
+type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan"
+
+/** Colors a text, or leaves it as it is where colors are not wanted: no terminal, or NO_COLOR. */
+export type Paint = (style: Style, text: string) => string
+
+export interface Screen {
+  readonly paint: Paint
+  /** Shows the state: on a terminal in place of the one before, else every 2 seconds and when it is the `last`. */
+  readonly draw: (block: () => ReadonlyArray<string>, line: () => string, last: boolean) => void
+  /** Leaves the last state where it is and writes below it. */
+  readonly print: (text: string) => void
+}
+
+/** The block is made for this many columns and rows; a smaller terminal gets lines. */
+const [columns, rows] = [80, 22]
+
+/** Milliseconds between lines where nothing is redrawn. */
+const lineEvery = 2000
+
+export const makeScreen = (stream: NodeJS.WriteStream): Screen => {
+  const terminal = (stream as Partial<WriteStream>).isTTY === true && process.env["TERM"] !== "dumb"
+  let height = 0
+  let lastLine = Number.NEGATIVE_INFINITY
+  const redraws = (): boolean => terminal && stream.columns >= columns && stream.rows >= rows
+
+  return {
+    paint: (style, text) => styleText(style, text, { stream }),
+    draw: (block, line, last) => {
+      if (redraws()) {
+        const lines = block()
+        const up = height > 0 ? `\u001b[${height}A` : ""
+        // Each line is cleared as it is written: clearing all of them first would flicker.
+        stream.write(`${up}${lines.map((text) => `\u001b[2K${text}\n`).join("")}\u001b[J`)
+        height = lines.length
+      } else if (last || performance.now() - lastLine >= lineEvery) {
+        stream.write(`${line()}\n`)
+        lastLine = performance.now()
+      }
+    },
+    print: (text) => {
+      stream.write(`${text}\n`)
+      height = 0
+    }
+  }
+}

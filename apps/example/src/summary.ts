@@ -1,0 +1,130 @@
+/** The report for people. */
+import type { Books } from "./books.ts"
+import { names } from "./endpoints.ts"
+import { legend } from "./weather.ts"
+import { number } from "./progress.ts"
+import { isSound, type Report } from "./report.ts"
+import type { Options } from "./options.ts"
+import type { Paint } from "./screen.ts"
+
+/** What is about to happen. */
+export const intro = ({ broker, count, seed, url }: Options, schedule: string, paint: Paint): string =>
+  [
+    `${paint("bold", "Requeue: a webhook dispatcher")} on the ${broker} broker (${new URL(url).protocol}), seed ${seed}`,
+    `${number(count)} GitHub webhooks for ${names.length} subscribers, most of them in trouble`,
+    paint("dim", schedule),
+    paint("dim", legend),
+    ""
+  ].join("\n")
+
+const row = (label: string, value: string, note = ""): string =>
+  `  ${label.padEnd(18)}${value.padStart(8)}   ${note}`.trimEnd()
+
+const good = (isGood: boolean, text: string, paint: Paint): string => paint(isGood ? "green" : "red", text.padStart(8))
+
+const books = (title: string, entries: Books, paint: Paint): ReadonlyArray<string> => {
+  const { balanced, missing } = entries
+  const [published, delivered, deadLettered, queued, unconfirmed] = [
+    entries.published,
+    entries.delivered,
+    entries.deadLettered,
+    entries.queued,
+    entries.unconfirmed
+  ].map(number) as [string, string, string, string, string]
+  const fault = missing > 0 ? `${number(missing)} lost` : `${number(-missing)} in two places`
+  return [
+    paint("bold", title),
+    row("published", published, "sends that the broker confirmed"),
+    row("delivered", delivered, "distinct ids that the receiver answered with 2xx"),
+    row("dead-lettered", deadLettered, "in webhooks.dlq, counted by the broker"),
+    row("still queued", queued, "in webhooks, counted by the broker"),
+    ...(entries.unconfirmed === 0
+      ? []
+      : [row("unconfirmed", unconfirmed, "of these: taken, but interrupted before the answer came")]),
+    row(
+      "balanced",
+      good(balanced, balanced ? "yes" : "NO", paint),
+      balanced ? `${published} = ${delivered} + ${deadLettered} + ${queued}` : fault
+    )
+  ]
+}
+
+const barWidth = 30
+
+const attempts = ({ attempts: byAttempts }: Report, paint: Paint): ReadonlyArray<string> => {
+  const entries = Object.entries(byAttempts)
+  const most = Math.max(1, ...entries.map(([, { deadLettered, delivered }]) => delivered + deadLettered))
+  const bar = (count: number): string => "█".repeat(Math.ceil((count / most) * barWidth))
+  return [
+    paint("bold", "Attempts          delivered   dead-lettered"),
+    ...entries.map(([attempt, { deadLettered, delivered }]) => {
+      const bars = paint("green", bar(delivered)) + paint("red", bar(deadLettered))
+      return `  ${attempt.padEnd(17)}${number(delivered).padStart(8)}${number(deadLettered).padStart(16)}   ${bars}`
+    })
+  ]
+}
+
+const deadLetters = ({ causes, deadLettersByReason }: Report, paint: Paint): ReadonlyArray<string> => [
+  paint("bold", "Dead letters, by reason and last error"),
+  ...Object.entries(deadLettersByReason).flatMap(([reason, count]) => [
+    row(reason, number(count)),
+    ...causes
+      .filter((cause) => cause.reason === reason)
+      .map((cause) => paint("dim", row("", number(cause.count), cause.error)))
+  ])
+]
+
+const punctuality = (
+  { duplicates, early, lateness, measured, retried }: Report,
+  paint: Paint
+): ReadonlyArray<string> => [
+  paint("bold", "Delay asked against delay honoured, timed at the receiver"),
+  row("retries", number(retried), `${number(measured)} of them arrived and were timed`),
+  row("early", good(early === 0, number(early), paint), "before they were due: must be 0"),
+  row("late", `${lateness.median} ms`, `median; min ${lateness.min}, p99 ${lateness.p99}, max ${lateness.max} ms`),
+  row("duplicates", number(duplicates), "2xx answers for an id that had one already")
+]
+
+const stop = ({ broker, queued, redrive, stopped }: Report, paint: Paint): ReadonlyArray<string> => {
+  if (stopped === null) return []
+  const { by, complete, drainMs, interrupted } = stopped
+  const left = redrive?.queued ?? queued
+  const end = complete ? "every handler ended in time" : `${number(interrupted)} handlers were interrupted`
+  const fate =
+    broker === "memory" ? "are gone with this process: the memory broker keeps nothing" : "wait for the next run"
+  return [
+    "",
+    paint("bold", by === "stall" ? "Given up: nothing moved any more" : `Stopped by ${by}`),
+    `  drained in ${(drainMs / 1000).toFixed(1)} s; ${end}`,
+    ...(left > 0 ? [`  the ${number(left)} messages still queued ${fate}`] : [])
+  ]
+}
+
+/** What the run came to, before the dead letters are sent again. */
+export const summary = (report: Report, paint: Paint): string =>
+  [
+    ["", ...books("Books", report, paint)],
+    attempts(report, paint),
+    ...(report.deadLettered > 0 ? [deadLetters(report, paint)] : []),
+    punctuality(report, paint)
+  ]
+    .map((section) => section.join("\n"))
+    .join("\n\n")
+
+/** What is done about the dead letters. */
+export const redriving = (count: number, paint: Paint): string =>
+  `\n${paint("bold", "The subscribers are well again")}: ${number(count)} dead letters go back to work\n`
+
+/** What came of the dead letters, and the verdict. */
+export const epilogue = (report: Report, paint: Paint): string => {
+  const { redrive } = report
+  const verdict = isSound(report)
+    ? paint("green", "Every message is accounted for, and none came early.")
+    : paint("red", "Something is wrong: see above.")
+  return [
+    ...(redrive === null ? [] : ["", ...books("Books after the redrive", redrive, paint)]),
+    ...stop(report, paint),
+    "",
+    `${verdict} ${(report.elapsedMs / 1000).toFixed(1)} s`
+  ].join("\n")
+}

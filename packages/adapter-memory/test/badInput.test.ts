@@ -1,0 +1,159 @@
+/** What is wrong is refused with a typed error that names the field and the value, before anything is sent. */
+import { assert, describe, it } from "@effect/vitest"
+import { BrokerError, ConfigurationError, connect, EncodeError, InvalidDelay, queue } from "@requeue/core/promise"
+import type { BatchEntry, SendOptions } from "@requeue/core/Producer"
+import type { ConsumeOptions } from "@requeue/core/Requeue"
+import * as Effect from "effect/Effect"
+import { MemoryBroker } from "../src/index.ts"
+import { bytes } from "./harness.ts"
+import { open, turns } from "./virtualBroker.ts"
+
+const rejection = (promise: Promise<unknown>): Promise<Error> =>
+  promise.then(
+    () => assert.fail("it was accepted"),
+    (error: unknown) => error as Error
+  )
+
+describe("send", () => {
+  const day = "a delay is a duration from 0 to 1d (a number counts milliseconds)"
+  it.each<readonly [string, SendOptions, string]>([
+    ["negative", { delay: -1 }, `send.delay: ${day}, got -1`],
+    ["no number", { delay: Number.NaN }, `send.delay: ${day}, got NaN`],
+    ["unlimited", { delay: Number.POSITIVE_INFINITY }, `send.delay: ${day}, got Infinity`],
+    ["over a day", { delay: "25 hours" }, `send.delay: ${day}, got 25 hours`],
+    ["no duration", { delay: "soon" as "1 second" }, `send.delay: ${day}, got soon`],
+    ["misspelt", { delay: { secs: 5 } as {} }, `send.delay: ${day}, got {"secs":5}`]
+  ])("a delay that is %s", async (_, options, message) => {
+    await using broker = await open()
+    const refused = await rejection(broker.requeue.send("q", 1, options))
+    assert.instanceOf(refused, InvalidDelay)
+    assert.strictEqual(refused.message, message)
+    // One wrong entry keeps the whole batch from being sent.
+    const entries: ReadonlyArray<BatchEntry<number>> = [{ body: 1 }, { body: 2, ...options }]
+    assert.strictEqual((await rejection(broker.requeue.sendBatch("q", entries))).message, message)
+    const ofBatch = await rejection(broker.requeue.sendBatch("q", [{ body: 1 }], options))
+    assert.strictEqual(ofBatch.message, message.replace("send.delay", "sendBatch.delay"))
+    assert.throws(() => queue("q", { delay: options.delay }), RangeError, "delay")
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
+  })
+
+  it.each<readonly [string, unknown, SendOptions, string]>([
+    ["a reserved header", 1, { headers: { requeue: "x" } }, "headers: the header requeue is reserved"],
+    ["a header that is no text", 1, { headers: { n: 5 as unknown as string } }, "headers: n is no text"],
+    ["an empty id", 1, { id: "" }, "id: must have 1 to 200 characters, got 0"],
+    ["an endless id", 1, { id: "x".repeat(201) }, "id: must have 1 to 200 characters, got 201"],
+    ["a body without a JSON form", undefined, {}, "body: TypeError: Codec.json: a undefined has no JSON form"],
+    ["a body that JSON refuses", 12n, {}, "body: TypeError: Do not know how to serialize a BigInt"]
+  ])("%s", async (_, body, options, message) => {
+    await using broker = await open()
+    const error = await rejection(broker.requeue.send("q", body, options))
+    assert.instanceOf(error, EncodeError)
+    assert.include(error.message, `send to queue q: ${message}`)
+    assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
+
+  it("a body over the broker's limit", async () => {
+    await using requeue = await connect("memory:?maxBodySize=10")
+    await requeue.send("q", "12345678")
+    const error = await rejection(requeue.sendBatch("q", [{ body: "fits" }, { body: "123456789" }]))
+    assert.instanceOf(error, BrokerError)
+    assert.strictEqual(error.reason, "BodyTooLarge")
+    assert.isFalse(error.isRetryable)
+    assert.strictEqual(
+      error.message,
+      "memory: publish on queue q: BodyTooLarge: the body has 11 bytes, the limit is 10. " +
+        "Store the content elsewhere and send a reference to it"
+    )
+    assert.strictEqual((await requeue.counts("q")).ready, 1)
+  })
+
+  it("a queue without a name", async () => {
+    await using broker = await open()
+    assert.match((await rejection(broker.requeue.send("", 1))).message, /name must have 1 to 200 characters, got ""/)
+  })
+})
+
+describe("consume", () => {
+  it.each<readonly [ConsumeOptions, RegExp]>([
+    [{ retry: { maxRetries: -1 } }, /maxRetries must be a whole number >= 0 or "unlimited", got -1/],
+    [{ retry: { maxRetries: 1.5 } }, /maxRetries must be .*, got 1.5/],
+    [{ retry: { maxAttempts: 0 } }, /maxAttempts must be a whole number >= 1 or "unlimited", got 0/],
+    [{ retry: { maxRetries: 1, maxAttempts: 2 } as {} }, /give maxRetries or maxAttempts, not both, got 1 and 2/],
+    [{ retry: { immediate: 11 } }, /immediate must be a whole number from 0 to 10, got 11/],
+    [{ retry: { maxAge: -1 } }, /maxAge: must be a duration from 0ms to unlimited, got -1/],
+    [{ retry: { deadLetter: "" } }, /deadLetter must not be an empty queue name, got ""/],
+    [{ batch: { maxBatchSize: 0 } }, /maxBatchSize must be a whole number from 1 to 100, got 0/],
+    [{ batch: { maxBatchTimeout: "61 seconds" } }, /maxBatchTimeout: must be .* to 1m, got 61 seconds/],
+    [{ concurrency: 0 }, /concurrency must be a whole number from 1 to 1000, got 0/],
+    [{ handlerTimeout: 0 }, /handlerTimeout: must be a duration from 1ms to 12h, got 0/],
+    [{ retryDelay: "2 days" }, /retryDelay: must be a duration from 0ms to 1d, got 2 days/],
+    [{ consumerBackoff: { multiplier: -5 } }, /multiplier: must be a duration from 1ms to 1d, got -5/]
+  ])("%o", async (options, message) => {
+    await using broker = await open()
+    const error = await rejection(broker.requeue.consume("q", options, () => {}))
+    assert.instanceOf(error, RangeError)
+    assert.match(error.message, message)
+    await broker.requeue.send("q", 1)
+    await turns()
+    assert.deepStrictEqual(await broker.waiting("q"), ["1"])
+  })
+
+  it("a queue that is its own dead-letter queue", async () => {
+    await using broker = await open()
+    for (const deadLetter of ["q", { routes: { permanent: "q" } }]) {
+      const error = await rejection(broker.requeue.consume("q", { retry: { deadLetter } }, () => {}))
+      assert.instanceOf(error, ConfigurationError)
+      assert.strictEqual(
+        error.message,
+        "retry.deadLetter (queue q): the queue is its own dead-letter queue: its dead letters would be consumed " +
+          "again for ever. Name another queue, or none for q.dlq"
+      )
+    }
+  })
+
+  it("a wrong delay of a retry fails the handler, which may still give a right one", async () => {
+    await using broker = await open({ vices: { capabilities: { retryDelay: { native: 60_000, beyond: undefined } } } })
+    const errors: Array<unknown> = []
+    const attempt = (call: () => void) => {
+      try {
+        call()
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    await broker.requeue.consumeBatch("q", { batch: { maxBatchSize: 1 } }, (batch) => {
+      attempt(() => batch.messages[0]!.retry({ delay: -1 }))
+      attempt(() => batch.retryAll({ delay: "25 hours" }))
+      attempt(() => batch.retryAll({ delay: "2 minutes" }))
+      batch.retryAll({ delay: "1 minute" })
+    })
+    await broker.requeue.send("q", 1)
+    await turns()
+    assert.deepStrictEqual(errors.map(String), [
+      "InvalidDelay: message.retry.delay: a delay is a duration from 0 to 1d (a number counts milliseconds), got -1",
+      "InvalidDelay: batch.retryAll.delay: a delay is a duration from 0 to 1d (a number counts milliseconds), got 25 hours",
+      "InvalidDelay: batch.retryAll.delay: a delay is a duration from 0 to 1m (a number counts milliseconds), got 2 minutes"
+    ])
+    assert.deepStrictEqual(await broker.later("q"), [[1, 60_000]])
+  })
+
+  it("a body that cannot be decoded goes to the dead letters as it is, and no handler sees it", async () => {
+    await using broker = await open()
+    const body = new Uint8Array([...bytes(`{"a":`), 0xff])
+    await Effect.runPromise(broker.control.publishRaw("q", body, { tenant: "t" }))
+    let runs = 0
+    await broker.requeue.consume("q", {}, () => runs++)
+    await turns()
+    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    assert.deepStrictEqual([letter!.body, letter!.headers], [body, { tenant: "t" }])
+    assert.deepStrictEqual([letter!.origin!.reason, letter!.origin!.attempts, runs], ["undecodable", 1, 0])
+  })
+
+  it("a backoff that the broker cannot keep is found at the start", async () => {
+    const vices = { capabilities: { retryDelay: { native: 60_000, beyond: undefined } } }
+    await using requeue = await connect(MemoryBroker.layer({ vices }))
+    const error = await rejection(requeue.consume("q", { retryDelay: "1 hour" }, () => {}))
+    assert.instanceOf(error, ConfigurationError)
+    assert.match(error.message, /^retryDelay \(queue q, broker memory\): .* at most 1m\. Set max to 1m or less/)
+  })
+})

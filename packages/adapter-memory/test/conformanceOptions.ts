@@ -1,0 +1,30 @@
+/** Memory brokers as badly, and as well, equipped as real ones. */
+import type { Options } from "../src/index.ts"
+
+export const variants: Readonly<Record<string, Options.Options>> = {
+  memory: {},
+  "memory like SQS": {
+    vices: {
+      countReleases: true,
+      lease: { duration: 2000, max: 43_200_000 },
+      forgetDelaysOnRestart: true,
+      overCountOnLoss: true,
+      capabilities: {
+        delayResolution: 1000,
+        exactCounts: false,
+        headers: false,
+        historyOnRetry: false,
+        ordered: false,
+        peek: false,
+        counts: { ready: true, inFlight: true, delayed: false },
+        retryDelay: { native: 43_200_000, beyond: undefined },
+        sendDelay: { native: 900_000, beyond: undefined },
+        settleBatch: 10,
+        settleWait: 5
+      }
+    }
+  },
+  "memory like a durable broker": {
+    vices: { capabilities: { durableDelays: true, durableMessages: true, delayResolution: 20 } }
+  }
+}

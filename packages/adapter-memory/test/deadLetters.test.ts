@@ -1,0 +1,160 @@
+/** Looking into dead letters, and redriving them. */
+import { assert, describe, it } from "@effect/vitest"
+import type { DeadLetter } from "@requeue/core/DeadLetters"
+import { PermanentError } from "@requeue/core/promise"
+import * as Effect from "effect/Effect"
+import { bytes } from "./harness.ts"
+import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
+
+/** Sends messages to a consumer that gives each of them up at once, with its body for the reason. */
+const bury = async (broker: VirtualBroker, queue: string, ...bodies: ReadonlyArray<string>): Promise<void> => {
+  const worker = await broker.requeue.consume<string>(queue, {}, ({ body }) => {
+    throw new PermanentError({ message: body })
+  })
+  await broker.requeue.sendBatch(
+    queue,
+    bodies.map((body) => ({ body, id: body, headers: { tenant: "t" } }))
+  )
+  await broker.finish(worker.drain())
+  const { ready } = await broker.requeue.counts(queue)
+  if (ready! > 0) throw new Error(`${ready} messages of ${queue} were not dead-lettered`)
+}
+
+const all = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
+const ids = (letters: ReadonlyArray<DeadLetter>) => letters.map(({ id }) => id)
+
+describe("dead letters", () => {
+  it("count, list and group", async () => {
+    await using broker = await open()
+    const letters = broker.requeue.deadLetters("q.dlq")
+    assert.deepStrictEqual([await letters.count(), await letters.list(), await letters.group()], [0, [], []])
+    await bury(broker, "q", "a", "b")
+    await broker.advance("1 minute")
+    await bury(broker, "q", "c")
+    await Effect.runPromise(broker.control.publishRaw("q.dlq", bytes("who am I?")))
+    assert.strictEqual(await letters.count(), 4)
+    assert.deepStrictEqual(ids(await letters.list({ limit: 2 })), ["a", "b"])
+    const [first] = await letters.list()
+    assert.deepStrictEqual(
+      { ...first, body: text(first!) },
+      {
+        id: "a",
+        body: `"a"`,
+        headers: { "content-type": "application/json", tenant: "t" },
+        firstPublished: 0,
+        redrives: 0,
+        history: [],
+        origin: {
+          queue: "q",
+          attempts: 1,
+          reason: "permanent",
+          at: 0,
+          error: { name: "PermanentError", message: "a" }
+        }
+      }
+    )
+    const mine = {
+      queue: "q",
+      reason: "permanent" as const,
+      error: "PermanentError",
+      message: "c",
+      count: 3,
+      oldest: 0,
+      newest: 60_000
+    }
+    const foreign = {
+      queue: undefined,
+      reason: undefined,
+      error: undefined,
+      message: undefined,
+      count: 1,
+      oldest: 60_000,
+      newest: 60_000
+    }
+    assert.deepStrictEqual(await letters.group(), [mine, foreign])
+    assert.deepStrictEqual(await letters.group({ limit: 2 }), [{ ...mine, message: "b", count: 2, newest: 0 }])
+  })
+
+  it("purge removes all and answers how many", async () => {
+    await using broker = await open()
+    await bury(broker, "q", "a", "b")
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").purge(), 2)
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
+  })
+})
+
+describe("redrive", () => {
+  it("sends all back to where they came from; attempts start at 1 and redrives are counted", async () => {
+    await using broker = await open()
+    const routed = { retry: { maxRetries: 0, deadLetter: "graves" } }
+    for (const queue of ["one", "two"]) {
+      const worker = await broker.requeue.consume(queue, routed, () => Promise.reject(new Error("no")))
+      await broker.requeue.send(queue, queue, { id: queue })
+      await turns()
+      await broker.finish(worker.drain())
+    }
+    const graves = broker.requeue.deadLetters("graves")
+    assert.deepStrictEqual(await broker.finish(graves.redrive()), { ...all, redriven: 2 })
+    for (const queue of ["one", "two"]) {
+      const [message] = await broker.requeue.deadLetters(queue).list()
+      assert.deepStrictEqual([message!.id, message!.redrives, message!.origin], [queue, 1, undefined])
+      const attempts: Array<number> = []
+      await broker.requeue.consume(queue, {}, (received) => attempts.push(received.attempts))
+      await turns()
+      assert.deepStrictEqual(attempts, [1])
+    }
+    assert.strictEqual(await graves.count(), 0)
+  })
+
+  it("an empty queue of dead letters is done at once", async () => {
+    await using broker = await open()
+    assert.deepStrictEqual(await broker.finish(broker.requeue.deadLetters("q.dlq").redrive()), all)
+    assert.strictEqual(broker.now(), 0)
+  })
+
+  it("takes no more than the limit, oldest first, and leaves the others as they were", async () => {
+    await using broker = await open()
+    await bury(broker, "q", "a", "b", "c")
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const before = await letters.list()
+    assert.deepStrictEqual(await broker.finish(letters.redrive({ limit: 2 })), { ...all, redriven: 2 })
+    assert.deepStrictEqual(await broker.waiting("q"), [`"a"`, `"b"`])
+    assert.deepStrictEqual(await letters.list(), before.slice(2))
+  })
+
+  it("what the filter passes over stays in its order, with its attempts", async () => {
+    await using broker = await open()
+    await bury(broker, "q", "a", "b", "c", "d")
+    const peek = async () => (await Effect.runPromise(broker.control.snapshot("q.dlq"))).ready
+    const before = await peek()
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const filter = ({ metadata }: { readonly metadata: { readonly id: string } }) => "bd".includes(metadata.id)
+    assert.deepStrictEqual(await broker.finish(letters.redrive({ filter })), { ...all, redriven: 2, filtered: 2 })
+    assert.deepStrictEqual(await peek(), [before[0]!, before[2]!])
+    assert.deepStrictEqual(await broker.waiting("q"), [`"b"`, `"d"`])
+  })
+
+  it("a dry run counts and changes nothing", async () => {
+    await using broker = await open()
+    await bury(broker, "q", "a", "b")
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const before = await Effect.runPromise(broker.control.snapshot("q.dlq"))
+    const report = await broker.finish(letters.redrive({ dryRun: true, filter: ({ metadata }) => metadata.id === "a" }))
+    assert.deepStrictEqual(report, { ...all, redriven: 1, filtered: 1 })
+    assert.deepStrictEqual(await Effect.runPromise(broker.control.snapshot("q.dlq")), before)
+    assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
+
+  it("can go elsewhere, and foreign messages go only there", async () => {
+    await using broker = await open()
+    await bury(broker, "q", "a")
+    await Effect.runPromise(broker.control.publishRaw("q.dlq", bytes("foreign")))
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const home = await broker.finish(letters.redrive({ limit: 1, dryRun: true }))
+    assert.deepStrictEqual(home, { ...all, redriven: 1 })
+    assert.deepStrictEqual(await broker.finish(letters.redrive()), { ...all, redriven: 1, homeless: 1 })
+    assert.deepStrictEqual(await broker.waiting("q.dlq"), ["foreign"])
+    assert.deepStrictEqual(await broker.finish(letters.redrive({ to: "elsewhere" })), { ...all, redriven: 1 })
+    assert.deepStrictEqual(await broker.waiting("elsewhere"), ["foreign"])
+  })
+})

@@ -1,0 +1,142 @@
+/** Consuming through the promise face: policies, and what a handler throws. */
+import { assert, describe, it } from "@effect/vitest"
+import { constant, type Event, HandlerTimeout, linear, PermanentError, RetryLaterError } from "@requeue/core/promise"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { open, turns } from "./virtualBroker.ts"
+
+describe("policies", () => {
+  it.each([
+    ["a plain object", { maxRetries: 2, backoff: linear("10 seconds") }],
+    ["a built policy", RetryPolicy.make({ maxRetries: 2, backoff: linear("10 seconds") })]
+  ])("retries by %s, then dead-letters", async (_, retry) => {
+    await using broker = await open()
+    const runs: Array<readonly [number, number]> = []
+    await broker.requeue.consume("q", { retry }, (message) => {
+      runs.push([broker.now(), message.attempts])
+      throw new Error("no")
+    })
+    await broker.requeue.send("q", "x")
+    await broker.advance("1 hour")
+    assert.deepStrictEqual(runs, [
+      [0, 1],
+      [10_000, 2],
+      [30_000, 3]
+    ])
+    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    assert.strictEqual(letter?.origin?.reason, "retries-exhausted")
+  })
+
+  it("the batch policy may be a plain object, too", async () => {
+    await using broker = await open()
+    const sizes: Array<number> = []
+    await broker.requeue.consumeBatch("q", { batch: { maxBatchSize: 2, maxBatchTimeout: "1 second" } }, (batch) =>
+      sizes.push(batch.messages.length)
+    )
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }, { body: 3 }])
+    await turns()
+    assert.deepStrictEqual(sizes, [2])
+    await broker.advance("1 second")
+    assert.deepStrictEqual(sizes, [2, 1])
+  })
+
+  it("consumer backoff may be true, or a plain object", async () => {
+    for (const [consumerBackoff, pause] of [
+      [true, 2000],
+      [{ multiplier: "5 seconds" }, 10_000]
+    ] as const) {
+      await using broker = await open()
+      const runs: Array<number> = []
+      await broker.requeue.consume("q", { consumerBackoff }, () => {
+        if (runs.push(broker.now()) === 1) throw new Error("down")
+      })
+      await broker.requeue.send("q", 1)
+      await broker.advance("1 minute")
+      assert.deepStrictEqual(runs, [0, pause])
+    }
+  })
+})
+
+describe("failures", () => {
+  it("what a handler throws is told to the audit hook, whatever it is", async () => {
+    const thrown: ReadonlyArray<readonly [unknown, string, string]> = [
+      [new TypeError("bad"), "TypeError", "bad"],
+      ["bad", "NonError(string)", "bad"],
+      [null, "NonError(null)", "null"],
+      [undefined, "NonError(undefined)", "undefined"],
+      [Object.create(null), "NonError(object)", "{}"]
+    ]
+    const handlers = (value: unknown) => [
+      () => {
+        throw value
+      },
+      async () => {
+        throw value
+      }
+    ]
+    for (const [value, name, message] of thrown) {
+      for (const handler of handlers(value)) {
+        await using broker = await open()
+        const events: Array<Event> = []
+        const onEvent = (event: Event) => void events.push(event)
+        await broker.requeue.consume("q", { retry: { maxRetries: 0 }, onEvent }, handler)
+        await broker.requeue.send("q", 1)
+        await turns()
+        assert.deepStrictEqual(
+          events.map(({ _tag }) => _tag),
+          ["Received", "AttemptFailed", "DeadLettered"]
+        )
+        const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+        assert.deepStrictEqual(letter?.origin?.error, { name, message })
+      }
+    }
+  })
+
+  it("an error's retryAfter is the delay, in seconds or as a date", async () => {
+    const errors = [
+      new RetryLaterError({ message: "busy", retryAfter: 7 }),
+      new RetryLaterError({ message: "busy", retryAfter: new Date(7000) }),
+      Object.assign(new Error("busy"), { retryAfter: "Thu, 01 Jan 1970 00:00:07 GMT" })
+    ]
+    for (const error of errors) {
+      await using broker = await open()
+      const runs: Array<number> = []
+      await broker.requeue.consume("q", { retry: { backoff: constant("1 minute") } }, async () => {
+        if (runs.push(broker.now()) === 1) throw error
+      })
+      await broker.requeue.send("q", 1)
+      await broker.advance("1 hour")
+      assert.deepStrictEqual(runs, [0, 7000])
+    }
+  })
+
+  it("a permanent error is dead-lettered at once, with a reason and a cause", async () => {
+    await using broker = await open()
+    await broker.requeue.consume("q", {}, () => {
+      throw new Error("outer", { cause: new PermanentError({ message: "gone" }) })
+    })
+    await broker.requeue.send("q", 1)
+    await turns()
+    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    assert.strictEqual(letter?.origin?.reason, "permanent")
+    assert.strictEqual(letter?.origin?.attempts, 1)
+    assert.deepStrictEqual(letter?.origin?.error, { name: "Error", message: "outer" })
+  })
+
+  it("a handler that takes too long is told so by its signal, and the attempt counts", async () => {
+    await using broker = await open()
+    const reasons: Array<unknown> = []
+    const attempts: Array<number> = []
+    await broker.requeue.consume("q", { handlerTimeout: "1 minute" }, (message, { signal }) => {
+      if (attempts.push(message.attempts) > 1) return undefined
+      signal.addEventListener("abort", () => reasons.push(signal.reason))
+      return new Promise(() => {})
+    })
+    await broker.requeue.send("q", 1)
+    await broker.advance("59 seconds")
+    assert.deepStrictEqual([reasons, attempts], [[], [1]])
+    await broker.advance("1 second")
+    assert.deepStrictEqual(attempts, [1, 2])
+    assert.instanceOf(reasons[0], HandlerTimeout)
+    assert.strictEqual(String(reasons[0]), "HandlerTimeout: handlerTimeout: the handler did not end within 1m")
+  })
+})

@@ -1,0 +1,156 @@
+/** Workers and connections from start to end, through the promise face. */
+import { assert, describe, it } from "@effect/vitest"
+import { connect, ConnectionClosed, deadLetterBudget, DeadLetterBudgetExhausted } from "@requeue/core/promise"
+import { open, turns } from "./virtualBroker.ts"
+
+const never = () => new Promise(() => {})
+
+const rejection = async (promise: Promise<unknown>): Promise<unknown> => {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  throw new Error("it was not rejected")
+}
+
+describe("a worker", () => {
+  it("drains: no more is taken, what runs may end, what waits goes back uncounted", async () => {
+    await using broker = await open()
+    const gate = Promise.withResolvers<void>()
+    const worker = await broker.requeue.consume("q", {}, () => gate.promise)
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }, { body: 3 }])
+    await turns()
+    const draining = worker.drain("1 minute")
+    await turns()
+    assert.strictEqual(worker.stats().state, "draining")
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 2, inFlight: 1, delayed: 0 })
+    gate.resolve()
+    assert.deepStrictEqual(await broker.finish(draining), { complete: true, interrupted: 0, elapsed: 0 })
+    assert.strictEqual(worker.stats().state, "stopped")
+    await worker.done()
+    const letters = await broker.requeue.deadLetters("q").list()
+    assert.strictEqual(letters.length, 2)
+    const attempts: Array<number> = []
+    await broker.requeue.consume("q", {}, (message) => attempts.push(message.attempts))
+    await turns()
+    assert.deepStrictEqual(attempts, [1, 1])
+  })
+
+  it("interrupts what does not end in time, and the message is in its queue again", async () => {
+    await using broker = await open()
+    let aborted = false
+    const worker = await broker.requeue.consume("q", {}, (_, { signal }) => {
+      signal.addEventListener("abort", () => (aborted = true))
+      return never()
+    })
+    await broker.requeue.send("q", 1)
+    await turns()
+    const report = await broker.finish(worker.drain("10 seconds"))
+    assert.deepStrictEqual(report, { complete: false, interrupted: 1, elapsed: 10_000 })
+    assert.isTrue(aborted)
+    assert.deepStrictEqual(await broker.waiting("q"), ["1"])
+  })
+
+  it("may be drained again, also after the connection was closed", async () => {
+    await using broker = await open()
+    const worker = await broker.requeue.consume("q", {}, () => {})
+    const first = await broker.finish(worker.drain())
+    assert.deepStrictEqual(await worker.drain(), first)
+    await broker.requeue.close()
+    assert.deepStrictEqual(await worker.drain(), first)
+    await worker.done()
+  })
+
+  it("leaving its await using block drains it", async () => {
+    await using broker = await open()
+    let stats
+    {
+      await using worker = await broker.requeue.consume("q", {}, () => {})
+      stats = worker.stats
+      assert.strictEqual(stats().state, "running")
+    }
+    assert.strictEqual(stats().state, "stopped")
+  })
+
+  it("stops itself when its budget of dead letters is used up, and done rejects", async () => {
+    await using broker = await open()
+    const options = { retry: { maxRetries: 0 }, deadLetterBudget: deadLetterBudget(2) }
+    const worker = await broker.requeue.consume("q", options, () => Promise.reject(new Error("down")))
+    const error = rejection(worker.done())
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }, { body: 3 }, { body: 4 }])
+    assert.instanceOf(await broker.finish(error), DeadLetterBudgetExhausted)
+    assert.deepStrictEqual(await broker.waiting("q"), ["3", "4"])
+    assert.deepStrictEqual(await broker.waiting("q.dlq"), ["1", "2"])
+    assert.strictEqual(worker.stats().state, "stopped")
+    assert.instanceOf(await rejection(worker.done()), DeadLetterBudgetExhausted)
+  })
+})
+
+describe("a connection", () => {
+  it("close drains every worker, and the books balance", async () => {
+    await using broker = await open()
+    const queues = Array.from({ length: 20 }, (_, index) => `q${index}`)
+    const done: Array<string> = []
+    const workers = await Promise.all(
+      queues.map((queue) => broker.requeue.consume<string>(queue, {}, async (message) => done.push(message.body)))
+    )
+    await Promise.all(queues.map((queue) => broker.requeue.send(queue, queue)))
+    await broker.finish(broker.requeue.close())
+    assert.deepStrictEqual(
+      workers.map((worker) => worker.stats().state),
+      queues.map(() => "stopped")
+    )
+    const left = await Promise.all(queues.map(broker.waiting))
+    assert.sameMembers([...done, ...left.flat().map((body) => JSON.parse(body) as string)], queues)
+  })
+
+  it("close gives handlers that never end no more than the timeout", async () => {
+    await using broker = await open()
+    await broker.requeue.consume("q", { drainTimeout: "1 hour" }, never)
+    await broker.requeue.send("q", 1)
+    await turns()
+    await broker.finish(broker.requeue.close("3 seconds"))
+    assert.strictEqual(broker.now(), 3000)
+    assert.deepStrictEqual(await broker.waiting("q"), ["1"])
+  })
+
+  it("a handler may send while close waits for it, and a worker that is starting is drained as well", async () => {
+    await using broker = await open()
+    await broker.requeue.consume("q", {}, async () => {
+      await turns()
+      await broker.requeue.send("next", "sent")
+    })
+    await broker.requeue.send("q", 1)
+    await turns(2)
+    const late = broker.requeue.consume("q", {}, () => {})
+    await broker.finish(broker.requeue.close())
+    assert.deepStrictEqual(await broker.waiting("next"), [`"sent"`])
+    assert.strictEqual((await late).stats().state, "stopped")
+  })
+
+  it("everything after close rejects with ConnectionClosed; close itself may come again", async () => {
+    const requeue = await connect("memory:", { logLevel: "None" })
+    const worker = await requeue.consume("q", {}, () => {})
+    const puller = await requeue.puller("q")
+    const closing = requeue.close()
+    assert.instanceOf(await rejection(requeue.consume("q", {}, () => {})), ConnectionClosed)
+    await closing
+    await requeue.close()
+    const uses = [
+      () => requeue.send("q", 1),
+      () => requeue.sendBatch("q", [{ body: 1 }]),
+      () => requeue.consume("q", {}, () => {}),
+      () => requeue.puller("q"),
+      () => puller.pull(),
+      () => requeue.counts("q"),
+      () => requeue.deadLetters("q.dlq").list()
+    ]
+    for (const use of uses) {
+      const error = await rejection(use())
+      assert.instanceOf(error, ConnectionClosed)
+      assert.strictEqual((error as Error).message, "the connection to the broker memory was closed. Call connect again")
+    }
+    assert.strictEqual(worker.stats().state, "stopped")
+  })
+})

@@ -1,0 +1,77 @@
+/** What ends a pulled batch, or a puller, when nobody settles. */
+import { assert, describe, it } from "@effect/vitest"
+import { type Event, PullerDrained } from "@requeue/core/promise"
+import { open, turns } from "./virtualBroker.ts"
+
+describe("the lease of a pulled batch", () => {
+  it("is a failure when it ends, and the batch is deaf from then on", async () => {
+    await using broker = await open()
+    const events: Array<Event> = []
+    const onEvent = (event: Event) => void events.push(event)
+    const puller = await broker.requeue.puller("q", { lease: "1 minute", retry: { maxRetries: 0 }, onEvent })
+    await broker.requeue.send("q", 1)
+    const batch = await broker.finish(puller.pull())
+    await broker.advance("59 seconds")
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 1, delayed: 0 })
+    await broker.advance("1 second")
+    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    assert.deepStrictEqual(letter?.origin?.error, {
+      name: "LeaseExpired",
+      message: "lease: the pulled batch was not settled within 1m"
+    })
+    batch!.settle()
+    batch!.messages[0]!.ack()
+    await turns()
+    assert.strictEqual(events.at(-1)?._tag, "CallIgnored")
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 1)
+  })
+
+  it("makes room for the next pull", async () => {
+    await using broker = await open()
+    const puller = await broker.requeue.puller<string>("q", { lease: "1 minute", maxOpen: 1 })
+    await broker.requeue.send("q", "a")
+    await broker.finish(puller.pull())
+    const next = await broker.finish(puller.pull({ wait: "2 minutes" }))
+    assert.deepStrictEqual([broker.now(), next!.messages[0]!.attempts], [60_000, 2])
+  })
+})
+
+describe("drain", () => {
+  it("waits for open batches to be settled", async () => {
+    await using broker = await open()
+    const puller = await broker.requeue.puller("q")
+    await broker.requeue.send("q", 1)
+    const batch = await broker.finish(puller.pull())
+    const draining = puller.drain("1 minute")
+    await broker.advance("10 seconds")
+    batch!.settle()
+    assert.deepStrictEqual(await broker.finish(draining), { complete: true, interrupted: 0, elapsed: 10_000 })
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
+  })
+
+  it("gives open batches back uncounted when the time is over", async () => {
+    await using broker = await open()
+    const puller = await broker.requeue.puller("q", { lease: "1 hour" })
+    await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
+    const batch = await broker.finish(puller.pull())
+    batch!.messages[0]!.retry({ delay: "1 second" })
+    const report = await broker.finish(puller.drain("10 seconds"))
+    assert.deepStrictEqual(report, { complete: false, interrupted: 2, elapsed: 10_000 })
+    const [left, ...others] = await broker.requeue.deadLetters("q").list()
+    assert.deepStrictEqual(others.length, 1)
+    assert.deepStrictEqual(left!.history.length, 0)
+  })
+
+  it("ends the pulls that wait, and further ones fail", async () => {
+    await using broker = await open()
+    const puller = await broker.requeue.puller("q")
+    const waiting = puller.pull({ wait: "1 hour" })
+    await turns()
+    await broker.finish(puller.drain())
+    assert.isUndefined(await waiting)
+    assert.strictEqual(broker.now(), 0)
+    const refused = await puller.pull().catch((error: unknown) => error)
+    assert.instanceOf(refused, PullerDrained)
+    assert.strictEqual(String(refused), "PullerDrained: pull: the puller of q was drained. Make another one")
+  })
+})

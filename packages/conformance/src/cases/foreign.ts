@@ -1,0 +1,55 @@
+/** Messages of producers that know nothing of Requeue. */
+import * as Metadata from "@requeue/core/Metadata"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("foreign messages")
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("a foreign producer's message is consumed as it is", function* (lab) {
+    yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode('{"foreign":"ü"}'), {})
+    yield* lab.start({}, (message) => {
+      if (message.attempts === 1) message.retry({ delay: 0 })
+    })
+    const [first, second] = yield* lab.untilRuns(2)
+    Check.equal("body", first!.body, { foreign: "ü" })
+    Check.equal("attempts", [first!.attempts, second!.attempts], [1, 2])
+    Check.isTrue("it has an id", first!.id.length > 0)
+    Check.equal("the id stays the same", second!.id, first!.id)
+  }),
+  test(
+    "a foreign producer's headers are kept",
+    function* (lab) {
+      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), { "x-tenant": "a" })
+      yield* lab.start()
+      const [run] = yield* lab.untilRuns(1)
+      Check.equal("header", run!.headers["x-tenant"], "a")
+    },
+    Needs.has("headers")
+  ),
+  test(
+    "where the broker has no headers, those of Requeue's own messages survive all the same",
+    function* (lab) {
+      const producer = yield* lab.producer()
+      yield* producer.send("a", { headers: { "x-tenant": "a" } })
+      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), {})
+      yield* lab.start()
+      const runs = yield* lab.untilRuns(2)
+      Check.equal("header", runs.find(({ body }) => body === "a")?.headers["x-tenant"], "a")
+      Check.equal("no invented headers", runs.find(({ body }) => body === 1)?.headers, {})
+    },
+    Needs.lacks("headers")
+  ),
+  test(
+    "a foreign header of the metadata's name is no error",
+    function* (lab) {
+      yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), { [Metadata.header]: '{"v":7}' })
+      yield* lab.start()
+      const [run] = yield* lab.untilRuns(1)
+      Check.equal("message", [run!.body, run!.attempts], [1, 1])
+      Check.isTrue("it has an id", run!.id.length > 0)
+    },
+    Needs.has("headers")
+  )
+]

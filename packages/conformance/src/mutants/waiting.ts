@@ -1,0 +1,58 @@
+/** Consumers that wait wrongly. */
+import { Broker } from "@requeue/core/Broker"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { Mutant } from "../Mutant.ts"
+
+export const mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "does not wait for handlers at the end",
+    kills: "a drain lets handlers end, and acks what they did",
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, given, handler) =>
+        Effect.map(subject.start(queue, given, handler), (consumer) => ({
+          ...consumer,
+          drain: () => consumer.drain(0)
+        }))
+    })
+  },
+  {
+    name: "restarts the batch's timer with every message",
+    kills: "the timeout counts from the first message: it is no debounce",
+    subject: (subject) => ({
+      ...subject,
+      startBatch: (queue, given, handler) => {
+        const { batch } = given
+        if (batch === undefined) return subject.startBatch(queue, given, handler)
+        return Effect.gen(function* () {
+          const broker = yield* Broker
+          const fork = Effect.runForkWith(yield* Effect.context())
+          const debounced = {
+            ...broker,
+            subscribe: ((wanted) => {
+              let waiting: Array<Delivery> = []
+              let timer: Fiber.Fiber<void> | undefined
+              const flush = Effect.sync(() => {
+                const ready = waiting
+                waiting = []
+                for (const delivery of ready) wanted.onDelivery(delivery)
+              })
+              return broker.subscribe({
+                ...wanted,
+                onDelivery: (delivery) => {
+                  waiting.push(delivery)
+                  timer?.interruptUnsafe()
+                  timer = fork(Effect.delay(flush, batch.maxBatchTimeout))
+                }
+              })
+            }) as typeof broker.subscribe
+          }
+          const atOnce = { ...given, batch: { ...batch, maxBatchTimeout: 0 } }
+          return yield* Effect.provideService(subject.startBatch(queue, atOnce, handler), Broker, debounced)
+        })
+      }
+    })
+  }
+]

@@ -1,0 +1,65 @@
+import { assert, it } from "@effect/vitest"
+import { BrokerError } from "@requeue/core/BrokerError"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Metadata from "@requeue/core/Metadata"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Settlement from "@requeue/core/Settlement"
+import * as Effect from "effect/Effect"
+import * as Recording from "../src/Recording.ts"
+import { broker } from "./fake.ts"
+
+const delivery = (id: string): Delivery => ({
+  body: new Uint8Array(0),
+  headers: {},
+  attempts: 1,
+  metadata: Metadata.make(id, 1),
+  receipt: id
+})
+
+it.effect("writes down what passes, in order, and keeps from the broker what it makes fail", () =>
+  Effect.gen(function* () {
+    const reached: Array<string> = []
+    const {
+      broker: recorded,
+      faults,
+      log
+    } = yield* Recording.make({
+      ...broker,
+      subscribe: (options) =>
+        Effect.sync(() => {
+          options.onDelivery(delivery("a"))
+          return {
+            credit: (limit) => void reached.push(`credit ${limit}`),
+            settle: (requests) =>
+              Effect.sync(() => {
+                for (const { settlement } of requests) reached.push(settlement._tag)
+                return []
+              }),
+            extend: () => Effect.succeed([])
+          }
+        })
+    })
+    const subscription = yield* recorded.subscribe({
+      queue: "q",
+      retry: RetryPolicy.make(),
+      deadLetterQueues: [],
+      maxCredit: 1,
+      onDelivery: () => {},
+      onReconnect: () => {}
+    })
+    subscription.credit(3)
+    const error = new BrokerError({ broker: "fake", operation: "settle", reason: "Throttled", detail: "busy" })
+    faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? error : undefined)
+    const [a, b] = [delivery("a"), delivery("b")]
+    const failures = yield* subscription.settle([
+      { delivery: a, settlement: Settlement.Retry(5) },
+      { delivery: b, settlement: Settlement.Ack }
+    ])
+    assert.deepStrictEqual(failures, [{ delivery: a, error }])
+    assert.deepStrictEqual(reached, ["credit 3", "Ack"])
+    assert.deepStrictEqual(
+      log.map((entry) => ("settlement" in entry ? `${entry._tag} ${entry.settlement._tag}` : entry._tag)),
+      ["Delivered", "Credit", "Settling Retry", "Settling Ack", "Settled Retry", "Settled Ack"]
+    )
+  })
+)

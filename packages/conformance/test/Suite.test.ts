@@ -1,0 +1,98 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { Case } from "../src/Case.ts"
+import { CheckFailed } from "../src/Check.ts"
+import * as Ledger from "../src/Ledger.ts"
+import * as Suite from "../src/Suite.ts"
+import { dies, fails, hangs, lacks, layer, passes } from "./fake.ts"
+
+const options = (cases: ReadonlyArray<Case>): Suite.Options => ({
+  name: "fake",
+  layer,
+  cases,
+  virtualTime: true,
+  timeout: 3 * 3_600_000
+})
+
+/** Registers with a runner that only remembers, then runs the tests as one would. */
+const registered = async (wanted: Suite.Options) => {
+  const tests: Array<{
+    readonly path: string
+    readonly timeout: number
+    readonly body: (context: any) => Promise<void>
+  }> = []
+  const path: Array<string> = []
+  const ends: Array<() => Promise<void>> = []
+  Suite.register(
+    {
+      describe: (name, body) => {
+        path.push(name)
+        body()
+        path.pop()
+      },
+      test: (name, { timeout }, body) => tests.push({ path: [...path, name].join(" > "), timeout, body }),
+      afterAll: (body) => ends.push(body)
+    },
+    wanted
+  )
+  const results: Array<readonly [path: string, result: string]> = []
+  for (const { body, path: name } of tests) {
+    let result = "passed"
+    const context = { skip: (reason: string) => (result = `skipped: ${reason}`) }
+    await body(context).catch((error: Error) => (result = `failed: ${error.message}`))
+    results.push([name, result])
+  }
+  for (const end of ends) await end()
+  return { results, tests }
+}
+
+describe("run", () => {
+  it.live("answers every case's outcome", () =>
+    Effect.gen(function* () {
+      const ledger = yield* Suite.run(options([passes, fails, dies, lacks, hangs]))
+      const outcomes = ledger.lines.map(({ name, outcome }) => [name, outcome._tag])
+      assert.deepStrictEqual(outcomes, [
+        ["passes", "Passed"],
+        ["fails", "Failed"],
+        ["dies", "Failed"],
+        ["lacks", "NotApplicable"],
+        ["hangs", "Failed"]
+      ])
+      assert.deepStrictEqual(Ledger.totals(ledger), { passed: 1, failed: 3, notApplicable: 1, notRun: 0 })
+      const [, failed, , , hung] = ledger.lines.map(({ outcome }) => outcome)
+      assert.isTrue(failed?._tag === "Failed" && failed.error instanceof CheckFailed && failed.error.expected === 2)
+      assert.isTrue(hung?._tag === "Failed" && String(hung.error).includes("did not end within 10800000 ms"))
+    })
+  )
+
+  it.live("runs in real time with one broker for all", () =>
+    Effect.gen(function* () {
+      const quick = { ...passes, run: Effect.sleep(1) }
+      const ledger = yield* Suite.run({ ...options([quick, quick, lacks]), virtualTime: false })
+      assert.deepStrictEqual(Ledger.totals(ledger), { passed: 2, failed: 0, notApplicable: 1, notRun: 0 })
+    })
+  )
+})
+
+describe("register", () => {
+  it("gives the runner every case by group, and skips only what does not apply", async () => {
+    const written: Array<string> = []
+    const { results, tests } = await registered({
+      ...options([passes, fails, lacks]),
+      write: (text) => written.push(text)
+    })
+    assert.deepStrictEqual(results, [
+      ["conformance of fake > group > passes", "passed"],
+      ["conformance of fake > group > fails", "failed: seen 1"],
+      ["conformance of fake > group > lacks", "skipped: not applicable: a thing"]
+    ])
+    assert.isTrue(tests.every(({ timeout }) => timeout > 3 * 3_600_000))
+    assert.strictEqual(written.length, 1)
+    assert.include(written[0], "3 cases: 1 passed, 1 failed, 1 not applicable")
+  })
+
+  it("ends the broker of a real-time suite after the last case", async () => {
+    const { results } = await registered({ ...options([lacks]), virtualTime: false, write: () => {} })
+    assert.strictEqual(results.length, 1)
+  })
+})

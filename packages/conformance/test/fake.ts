@@ -1,0 +1,70 @@
+/** A broker that does nothing, and cases about it: what the suite's own tests run. */
+import { Broker, type Service } from "@requeue/core/Broker"
+import type { Capabilities } from "@requeue/core/Capabilities"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Case } from "../src/Case.ts"
+import { CheckFailed } from "../src/Check.ts"
+import { Harness } from "../src/Harness.ts"
+
+const capabilities: Capabilities = {
+  broker: "fake",
+  retryDelay: { native: 1000, beyond: undefined },
+  sendDelay: { native: 1000, beyond: undefined },
+  delayResolution: 1,
+  durableDelays: false,
+  durableMessages: false,
+  uncountedRelease: true,
+  headers: true,
+  historyOnRetry: true,
+  maxBodySize: Number.POSITIVE_INFINITY,
+  lease: undefined,
+  ordered: true,
+  settleBatch: 1,
+  settleWait: 0,
+  counts: { ready: true, inFlight: true, delayed: false },
+  exactCounts: true,
+  peek: false
+}
+
+export const broker: Service = {
+  capabilities,
+  publish: () => Effect.void,
+  subscribe: () =>
+    Effect.succeed({ credit: () => {}, settle: () => Effect.succeed([]), extend: () => Effect.succeed([]) }),
+  admin: {
+    counts: () => Effect.succeed({ ready: 0, inFlight: 0, delayed: undefined }),
+    peek: () => Effect.succeed([]),
+    purge: () => Effect.succeed(0)
+  }
+}
+
+const harness = Harness.of({
+  name: "fake",
+  uniqueQueue: (base) => Effect.succeed(base),
+  publishRaw: () => Effect.void,
+  deadLetters: () => Effect.succeed([]),
+  pending: broker.admin.counts,
+  cutConnections: undefined,
+  restart: Effect.void,
+  lateness: 0,
+  settleTime: 0
+})
+
+export const layer: Layer.Layer<Broker | Harness> = Layer.succeedContext(
+  Context.make(Broker, broker).pipe(Context.add(Harness, harness))
+)
+
+const make = (name: string, run: Case["run"], requires?: Case["requires"]): Case => ({
+  group: "group",
+  name,
+  run,
+  ...(requires && { requires })
+})
+
+export const passes = make("passes", Effect.sleep("2 seconds"))
+export const fails = make("fails", Effect.fail(new CheckFailed("seen 1", 1, 2)))
+export const dies = make("dies", Effect.die(new Error("defect")))
+export const hangs = make("hangs", Effect.never)
+export const lacks = make("lacks", Effect.die(new Error("was run")), () => "a thing")
