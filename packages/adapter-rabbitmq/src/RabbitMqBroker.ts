@@ -1,0 +1,146 @@
+/**
+ * Requeue on RabbitMQ 3.10 and later.
+ *
+ * Delivery semantics: at least once. A retry or dead letter is published, confirmed and routable before its original is
+ * acknowledged, so that a crash in between duplicates and never loses. Connections recover by themselves; what was
+ * delivered on one channel is settled there or not at all.
+ */
+import type { Adapter } from "@requeue/core/Adapter"
+import { Broker, type Service } from "@requeue/core/Broker"
+import { BrokerError } from "@requeue/core/BrokerError"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { randomUUID } from "node:crypto"
+import * as Admin from "./internal/admin.ts"
+import * as Capabilities from "./internal/capabilities.ts"
+import { subscribe } from "./internal/consumer.ts"
+import * as Declarer from "./internal/declarer.ts"
+import * as Link from "./internal/link.ts"
+import * as Management from "./internal/management.ts"
+import * as Objects from "./internal/objects.ts"
+import * as Publisher from "./internal/publisher.ts"
+import * as Sender from "./internal/sender.ts"
+import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
+import * as Plan from "./RabbitMqPlan.ts"
+
+/** A name that nobody else has: of this process, and counted. */
+const names = (): (() => string) => {
+  const process = randomUUID().slice(0, 13)
+  let count = 0
+  return () => `${process}.${(++count).toString(36)}`
+}
+
+/** A policy that the topology cannot keep. */
+const unsupported = ({ detail, field, queue, remedy }: ConfigurationError): BrokerError =>
+  new BrokerError({
+    broker: "rabbitmq",
+    operation: "plan",
+    queue,
+    reason: "Unsupported",
+    detail: `${field}: ${detail}`,
+    remedy
+  })
+
+const build = Effect.fnUntraced(function* (settings: Settings) {
+  const clock = yield* Clock.Clock
+  const fork = Effect.runForkWith(yield* Effect.context())
+  const now = () => clock.currentTimeMillisUnsafe()
+  const uniqueName = names()
+  const link = yield* Link.make(settings, "consume")
+  const version = link.current()!.connection.version
+  const serverVersion = () => link.current()?.connection.version ?? version
+  const possible = Plan.make({ queue: "any" }, settings, version)
+  if (possible instanceof ConfigurationError) return yield* possible
+  const publishing = yield* Link.make(settings, "publish")
+  const capabilities = Capabilities.make(settings, version)
+  const declarer = yield* Declarer.make(link, settings)
+  const sender = Sender.make({
+    settings,
+    declarer,
+    publisher: yield* Publisher.make(publishing, settings),
+    maxBodySize: capabilities.maxBodySize,
+    uniqueName,
+    elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  })
+  // Found now and not by the first message: whether we may declare at all.
+  if (settings.assert === "declare") yield* declarer.ensure(Objects.safetyNet(settings), "")
+
+  const plan = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError> => {
+    const made = Plan.make(wish, settings, serverVersion())
+    return made instanceof ConfigurationError ? Effect.fail(unsupported(made)) : Effect.succeed(made)
+  }
+  const producing = new Map<string, Plan.Plan>()
+
+  const service: Service = {
+    capabilities,
+    publish: (messages) =>
+      Effect.gen(function* () {
+        const items: Array<Sender.Item> = []
+        for (const message of messages) {
+          const known = producing.get(message.queue) ?? (yield* plan({ queue: message.queue }))
+          producing.set(message.queue, known)
+          items.push({ message, plan: known })
+        }
+        yield* sender.send(items)
+      }),
+    subscribe: (options) =>
+      Effect.gen(function* () {
+        const { deadLetterQueues, queue, retry } = options
+        const planned = yield* plan({ queue, retry, deadLetterQueues })
+        for (const note of planned.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue })
+        return yield* subscribe(options, planned, {
+          settings,
+          serverVersion,
+          link,
+          declarer,
+          publish: (known, message, original) => sender.send([{ message, plan: known, original }]),
+          uniqueName,
+          now,
+          fork: (effect) => void fork(effect)
+        })
+      }),
+    admin: Admin.make({ settings, declarer, management: Management.make(settings), serverVersion, now })
+  }
+  return service
+})
+
+/**
+ * A broker that lives as long as the scope.
+ *
+ * Connects at once: a wrong option, URL, password or virtual host, a missing permission and a server that is too old
+ * are errors now, each with what to do about it.
+ *
+ * @example
+ * ```ts
+ * import { RabbitMqBroker } from "@requeue/adapter-rabbitmq"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.scoped(
+ *   Effect.map(RabbitMqBroker.make({ url: "amqp://localhost" }), ({ capabilities }) => capabilities.durableDelays)
+ * )
+ * ```
+ */
+export const make = (
+  options: Options = {}
+): Effect.Effect<Service, BrokerError | ConfigurationError, Scope.Scope> =>
+  Effect.flatMap(Effect.fromResult(decode(options)), build)
+
+/** The broker as a Layer. */
+export const layer = (options: Options = {}): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
+  Layer.effect(Broker, make(options))
+
+/** The broker as a Layer whose options come from Effect's Config. */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<Broker, BrokerError | ConfigurationError | Config.ConfigError> =>
+  Layer.effect(Broker, Effect.flatMap(Config.unwrap(options), make))
+
+/**
+ * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. Every option but `tls` can
+ * stand in the query; times are in milliseconds.
+ */
+export const adapter: Adapter = { schemes: ["amqp", "amqps"], layer: (url) => layer({ url }) }

@@ -1,0 +1,5 @@
+/** Requeue on RabbitMQ. */
+export * as RabbitMqBroker from "./RabbitMqBroker.ts"
+export * as RabbitMqOptions from "./RabbitMqOptions.ts"
+export * as RabbitMqPlan from "./RabbitMqPlan.ts"
+export { adapter } from "./RabbitMqBroker.ts"

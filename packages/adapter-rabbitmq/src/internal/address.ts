@@ -1,0 +1,80 @@
+/** Where a broker is and who we are there, from a URL. The password is redacted as soon as it has been read. */
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+
+export interface Address {
+  readonly secure: boolean
+  readonly hostname: string
+  readonly port: number
+  readonly vhost: string
+  readonly username: string
+  readonly password: Redacted.Redacted<string>
+}
+
+export interface Parsed {
+  readonly address: Address
+  /** The options of the URL's query; numbers and JSON are numbers and JSON. */
+  readonly parameters: Readonly<Record<string, unknown>>
+}
+
+const remedy = "Write amqp://user:password@host:5672/vhost, or amqps: for TLS; encode special characters with %"
+
+const refuse = (detail: string): Result.Result<never, ConfigurationError> =>
+  Result.fail(new ConfigurationError({ field: "url", detail, remedy, broker: "rabbitmq" }))
+
+const unescape = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Text in a URL's query that other options take as numbers or objects. */
+const value = (text: string): unknown => {
+  if (/^\d+$/.test(text)) return Number(text)
+  if (!/^[[{]/.test(text)) return text
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
+}
+
+const textOf = (secret: string | Redacted.Redacted<string>): string =>
+  typeof secret === "string" ? secret : Redacted.value(secret)
+
+/** `username` and `password` beat those of the URL. */
+export const parse = (
+  input: string | URL | Redacted.Redacted<string> = "amqp://127.0.0.1:5672/",
+  username?: string,
+  password?: string | Redacted.Redacted<string>
+): Result.Result<Parsed, ConfigurationError> => {
+  const url = input instanceof URL ? input : URL.parse(textOf(input))
+  // The text itself is not shown: it may hold a password.
+  if (url === null) return refuse("it is no URL")
+  const secure = url.protocol === "amqps:"
+  if (!secure && url.protocol !== "amqp:") return refuse(`the scheme ${url.protocol} is not amqp: or amqps:`)
+  const hostname = url.hostname.replace(/^\[|\]$/g, "")
+  if (hostname === "") return refuse("it has no host")
+  const path = url.pathname.slice(1)
+  if (path.includes("/")) return refuse("the virtual host has a slash; write it as %2F")
+  const [vhost, user, secret] = [unescape(path), unescape(url.username), unescape(url.password)]
+  if (vhost === undefined || user === undefined || secret === undefined) return refuse("it is badly %-encoded")
+  const names = [...url.searchParams.keys()]
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) return refuse(`the parameter ${twice} is given twice`)
+  const anonymous = user === "" && secret === ""
+  return Result.succeed({
+    address: {
+      secure,
+      hostname,
+      port: url.port === "" ? (secure ? 5671 : 5672) : Number(url.port),
+      vhost: vhost === "" ? "/" : vhost,
+      username: username ?? (anonymous ? "guest" : user),
+      password: Redacted.make(password === undefined ? (anonymous ? "guest" : secret) : textOf(password))
+    },
+    parameters: Object.fromEntries([...url.searchParams].map(([name, text]) => [name, value(text)]))
+  })
+}

@@ -1,0 +1,70 @@
+/** What operators see and do. */
+import { BrokerError } from "@requeue/core/BrokerError"
+import type { Admin } from "@requeue/core/Broker"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Effect from "effect/Effect"
+import type { Settings } from "../RabbitMqOptions.ts"
+import type { Channel } from "./client.ts"
+import type { Declarer } from "./declarer.ts"
+import type { Management } from "./management.ts"
+import { toDelivery } from "./toDelivery.ts"
+
+export const make = (env: {
+  readonly settings: Settings
+  readonly declarer: Declarer
+  readonly management: Management | undefined
+  readonly serverVersion: () => string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}): Admin => {
+  const { declarer, management, settings } = env
+
+  /** Takes messages, and gives them back in the order in which they were. */
+  const look = async (channel: Channel, queue: string, limit: number): Promise<ReadonlyArray<Delivery>> => {
+    const seen: Array<Delivery> = []
+    while (seen.length < limit) {
+      const message = await channel.get(queue)
+      if (message === false) break
+      const { copy: _, returns: __, ...delivery } = toDelivery(message, {
+        queueType: settings.queueType,
+        serverVersion: env.serverVersion(),
+        keepsNotBefore: false,
+        now: env.now()
+      })
+      seen.push({ ...delivery, receipt: undefined })
+    }
+    if (seen.length > 0) channel.nackAll(true)
+    return seen
+  }
+
+  const empty = <A>(effect: Effect.Effect<A, BrokerError>, otherwise: A): Effect.Effect<A, BrokerError> =>
+    Effect.catchIf(
+      effect,
+      (error) => error.reason === "QueueMissing",
+      () => Effect.succeed(otherwise)
+    )
+
+  return {
+    counts: (queue) =>
+      Effect.gen(function* () {
+        const { messageCount } = yield* empty(
+          declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
+          { messageCount: 0, queue, consumerCount: 0 }
+        )
+        const inFlight = management === undefined ? undefined : yield* management.unacknowledged(queue)
+        return { ready: messageCount, inFlight, delayed: undefined }
+      }),
+    peek: (queue, limit) => empty(
+      declarer.onChannel("peek", queue, (channel) => look(channel, queue, limit)),
+      []
+    ),
+    purge: (queue) =>
+      empty(
+        Effect.map(
+          declarer.onChannel("purge", queue, (channel) => channel.purgeQueue(queue)),
+          ({ messageCount }) => messageCount
+        ),
+        0
+      )
+  }
+}

@@ -1,0 +1,95 @@
+/** The only file that imports the driver: opening connections, and the shapes that the other files use. */
+import { type Channel, type ConfirmChannel, connect as open, credentials, type ConsumeMessage, type SocketOptions } from "amqplib"
+import * as Redacted from "effect/Redacted"
+import type { Settings } from "../RabbitMqOptions.ts"
+
+export type { Channel, ConfirmChannel }
+
+/** A message as it came from the broker. */
+export type Incoming = Pick<ConsumeMessage, "content"> & {
+  readonly fields: { readonly deliveryTag: number; readonly redelivered: boolean }
+  readonly properties: Properties
+}
+
+/** The AMQP properties that are read or written. */
+export interface Properties {
+  readonly headers?: Readonly<Record<string, unknown>> | undefined
+  readonly messageId?: unknown
+  readonly timestamp?: unknown
+  readonly contentType?: unknown
+  readonly contentEncoding?: unknown
+  readonly priority?: unknown
+  readonly correlationId?: unknown
+  readonly replyTo?: unknown
+  readonly type?: unknown
+  readonly appId?: unknown
+}
+
+export interface Connection {
+  /** For example `3.10.8`. */
+  readonly version: string
+  readonly channel: () => Promise<Channel>
+  readonly confirmChannel: () => Promise<ConfirmChannel>
+  /** Says good-bye; may never resolve on a dead link. */
+  readonly close: () => Promise<void>
+  /** Drops the socket. */
+  readonly destroy: () => void
+}
+
+/** What a connection tells; `closed` comes once. */
+export interface Listener {
+  readonly closed: (error: unknown) => void
+  readonly blocked: (reason: string) => void
+  readonly unblocked: () => void
+}
+
+export const connect = async (settings: Settings, role: string, on: Listener): Promise<Connection> => {
+  const { address, auth, tls } = settings
+  const { passphrase, ...material } = tls
+  const model = await open(
+    {
+      protocol: address.secure ? "amqps" : "amqp",
+      hostname: address.hostname,
+      port: address.port,
+      vhost: encodeURIComponent(address.vhost),
+      heartbeat: Math.max(1, Math.round(settings.heartbeat / 1000))
+    },
+    {
+      credentials:
+        auth === "external"
+          ? credentials.external()
+          : credentials.plain(address.username, Redacted.value(address.password)),
+      noDelay: true,
+      keepAlive: true,
+      timeout: settings.connectTimeout,
+      clientProperties: { connection_name: `${settings.connectionName}:${role}` },
+      ...(address.secure ? (material as SocketOptions) : {}),
+      ...(passphrase === undefined ? {} : { passphrase: Redacted.value(passphrase) })
+    }
+  )
+  let failure: unknown
+  let closed = false
+  // Attached before anything is awaited: an `error` without a listener ends the process.
+  model.on("error", (error) => (failure = error))
+  model.on("close", (error) => {
+    if (closed) return
+    closed = true
+    on.closed(failure ?? error)
+  })
+  model.on("blocked", on.blocked)
+  model.on("unblocked", on.unblocked)
+  const version: unknown = model.connection.serverProperties["version"]
+  return {
+    version: typeof version === "string" ? version : "0.0",
+    channel: () => model.createChannel().then(guard),
+    confirmChannel: () => model.createConfirmChannel().then(guard),
+    close: () => model.close(),
+    destroy: () => (model.connection as unknown as { stream: { destroy: () => void } }).stream.destroy()
+  }
+}
+
+/** A channel's `error` without a listener ends the process; `close` follows it and is what the runtime listens to. */
+const guard = <C extends Channel>(channel: C): C => {
+  channel.on("error", () => {})
+  return channel
+}

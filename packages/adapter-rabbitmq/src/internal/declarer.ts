@@ -1,0 +1,97 @@
+/**
+ * Declares what plans ask for, each once per connection, on a channel that is thrown away: a refused declaration closes
+ * its channel, and must not take anybody's consumers along.
+ */
+import type { BrokerError } from "@requeue/core/BrokerError"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import type { Settings } from "../RabbitMqOptions.ts"
+import type { Channel } from "./client.ts"
+import type { Link, Live } from "./link.ts"
+import * as Objects from "./objects.ts"
+import { request } from "./request.ts"
+
+export interface Declarer {
+  /** Makes sure that these exist. */
+  readonly ensure: (objects: ReadonlyArray<Objects.Object>, queue: string) => Effect.Effect<void, BrokerError>
+  /** Forgets that these exist, because the server said so. */
+  readonly doubt: (objects: ReadonlyArray<Objects.Object>) => void
+  /** Runs requests on a channel of their own. */
+  readonly onChannel: <A>(
+    operation: string,
+    queue: string,
+    run: (channel: Channel) => Promise<A>
+  ) => Effect.Effect<A, BrokerError>
+}
+
+const declare = async (channel: Channel, object: Objects.Object): Promise<void> => {
+  switch (object._tag) {
+    case "Exchange":
+      if (object.assert === "declare") {
+        await channel.assertExchange(object.name, object.type, { durable: true, arguments: object.arguments })
+      } else if (object.assert === "passive") await channel.checkExchange(object.name)
+      return
+    case "Queue":
+      if (object.assert === "declare") {
+        await channel.assertQueue(object.name, { durable: true, arguments: object.arguments })
+      } else if (object.assert === "passive") await channel.checkQueue(object.name)
+      return
+    case "Binding":
+      await channel.bindQueue(object.queue, object.source, object.key, object.arguments)
+  }
+}
+
+export const make = (link: Link, settings: Settings): Effect.Effect<Declarer> =>
+  Effect.gen(function* () {
+    const known = new WeakMap<Live, Set<string>>()
+    const one = yield* Semaphore.make(1)
+
+    const knownOn = (live: Live): Set<string> => {
+      const found = known.get(live) ?? new Set<string>()
+      known.set(live, found)
+      return found
+    }
+
+    const onLive = <A>(
+      live: Live,
+      operation: string,
+      queue: string,
+      run: (channel: Channel) => Promise<A>
+    ): Effect.Effect<A, BrokerError> =>
+      Effect.acquireUseRelease(
+        request({ operation, queue }, settings.requestTimeout, () => live.connection.channel()),
+        // As many requests as there are objects may run, and a quorum queue that is new takes its time.
+        (channel) => request({ operation, queue }, 3 * settings.requestTimeout, () => run(channel)),
+        (channel) =>
+          Effect.ignore(request({ operation, queue }, settings.requestTimeout, () => channel.close()))
+      )
+
+    return {
+      onChannel: (operation, queue, run) =>
+        Effect.flatMap(link.within({ operation, queue }, settings.requestTimeout), (live) =>
+          onLive(live, operation, queue, run)
+        ),
+      doubt: (objects) => {
+        const live = link.current()
+        if (live === undefined) return
+        for (const object of objects) knownOn(live).delete(Objects.keyOf(object))
+      },
+      ensure: (objects, queue) =>
+        Effect.gen(function* () {
+          const live = yield* link.within({ operation: "declare", queue }, settings.requestTimeout)
+          const done = knownOn(live)
+          const missing = () => objects.filter((object) => !done.has(Objects.keyOf(object)))
+          if (missing().length === 0) return
+          yield* one.withPermits(1)(
+            Effect.suspend(() =>
+              onLive(live, "declare", queue, async (channel) => {
+                for (const object of missing()) {
+                  await declare(channel, object)
+                  done.add(Objects.keyOf(object))
+                }
+              })
+            )
+          )
+        })
+    }
+  })

@@ -1,0 +1,145 @@
+/**
+ * A connection that is made again for ever. Each connection is a generation of its own: what was opened on one is never
+ * used on another.
+ */
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
+import * as Random from "effect/Random"
+import * as Clock from "effect/Clock"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../RabbitMqOptions.ts"
+import * as Client from "./client.ts"
+import { timedOut } from "./request.ts"
+import { type Context, toBrokerError } from "./toBrokerError.ts"
+
+/** One connection, from its opening to its end. */
+export interface Live {
+  readonly connection: Client.Connection
+  /** Done when the connection is gone. */
+  readonly gone: Deferred.Deferred<void>
+  readonly isGone: () => boolean
+  /** Closed while the server blocks publishers because of an alarm. */
+  readonly unblocked: Latch.Latch
+  readonly blockedBy: () => string | undefined
+}
+
+export interface Link {
+  /** The connection, as soon as there is one. */
+  readonly live: Effect.Effect<Live>
+  /** The connection, or an error after a time. */
+  readonly within: (context: Context, millis: number) => Effect.Effect<Live, BrokerError>
+  readonly current: () => Live | undefined
+}
+
+/** A connection that lived so long was a good one, in milliseconds: its end is answered at once. */
+const healthy = 1000
+
+const goodbye = Duration.seconds(2)
+
+const open = (settings: Settings, role: string): Effect.Effect<Live, BrokerError> =>
+  Effect.gen(function* () {
+    const gone = Deferred.makeUnsafe<void>()
+    const unblocked = yield* Latch.make(true)
+    let isGone = false
+    let blockedBy: string | undefined
+    const connection = yield* Effect.tryPromise({
+      try: () =>
+        Client.connect(settings, role, {
+          closed: () => {
+            isGone = true
+            Deferred.doneUnsafe(gone, Exit.void)
+            unblocked.openUnsafe()
+          },
+          blocked: (reason) => {
+            blockedBy = reason
+            unblocked.closeUnsafe()
+          },
+          unblocked: () => {
+            blockedBy = undefined
+            unblocked.openUnsafe()
+          }
+        }),
+      catch: (cause) => toBrokerError(cause, { operation: "connect" }, "ConnectionFailed")
+    })
+    return { connection, gone, isGone: () => isGone, unblocked, blockedBy: () => blockedBy }
+  })
+
+const close = ({ connection, isGone }: Live): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    isGone()
+      ? Effect.void
+      : Effect.tryPromise(() => connection.close()).pipe(
+          Effect.timeout(goodbye),
+          Effect.ignore,
+          Effect.ensuring(Effect.sync(connection.destroy))
+        )
+  )
+
+/** Waits before the nth attempt in a row: none before the first, then growing, each spread by half. */
+const pause = (attempt: number, { reconnectFirst, reconnectMax }: Settings): Effect.Effect<void> =>
+  attempt === 0
+    ? Effect.void
+    : Effect.flatMap(Random.next, (random) => {
+        const full = Math.min(reconnectFirst * 1.5 ** (attempt - 1), reconnectMax)
+        return Effect.sleep(Duration.millis(full * (0.5 + random / 2)))
+      })
+
+/** Fails when the first connection cannot be made; from then on it never fails. */
+export const make = (settings: Settings, role: string): Effect.Effect<Link, BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const first = yield* Effect.acquireRelease(open(settings, role), close)
+    let current: Live | undefined = first
+    let next = Deferred.makeUnsafe<Live>()
+
+    const reconnect = (attempt: number): Effect.Effect<Live> =>
+      Effect.andThen(pause(attempt, settings), open(settings, role)).pipe(
+        Effect.tapError((error) =>
+          // The first failures of an outage are told, then every twentieth.
+          attempt < 2 || attempt % 20 === 0
+            ? Effect.annotateLogs(Effect.logWarning("not connected"), { role, attempt, error: error.message })
+            : Effect.void
+        ),
+        Effect.catch(() => reconnect(attempt + 1))
+      )
+
+    const keep = Effect.gen(function* () {
+      let attempt = 0
+      while (true) {
+        const born = yield* Clock.currentTimeMillis
+        yield* Deferred.await(current!.gone)
+        current = undefined
+        attempt = (yield* Clock.currentTimeMillis) - born < healthy ? attempt + 1 : 0
+        current = yield* reconnect(attempt)
+        yield* Effect.annotateLogs(Effect.logInfo("connected again"), { role })
+        Deferred.doneUnsafe(next, Exit.succeed(current))
+        next = Deferred.makeUnsafe<Live>()
+      }
+    })
+    yield* Effect.forkScoped(keep)
+    yield* Effect.addFinalizer(() => (current === undefined || current === first ? Effect.void : close(current)))
+
+    const live = Effect.suspend(() =>
+      current !== undefined && !current.isGone() ? Effect.succeed(current) : Deferred.await(next)
+    )
+    return {
+      live,
+      within: (context, millis) =>
+        Effect.timeoutOrElse(live, {
+          duration: Duration.millis(millis),
+          orElse: () =>
+            Effect.fail(
+              new BrokerError({
+                broker: "rabbitmq",
+                ...context,
+                reason: "ConnectionFailed",
+                detail: timedOut(context, millis).detail.split(";")[0]!
+              })
+            )
+        }),
+      current: () => (current?.isGone() === false ? current : undefined)
+    }
+  })

@@ -1,0 +1,27 @@
+/** One request to the server as an Effect: with a time limit, because the driver has none, and with a typed error. */
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as Delay from "@requeue/core/Delay"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { type Context, toBrokerError } from "./toBrokerError.ts"
+
+export const timedOut = ({ operation, queue }: Context, millis: number): BrokerError =>
+  new BrokerError({
+    broker: "rabbitmq",
+    operation,
+    queue,
+    reason: "Timeout",
+    detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`
+  })
+
+export const request = <A>(
+  context: Context,
+  millis: number,
+  ask: () => Promise<A>
+): Effect.Effect<A, BrokerError> =>
+  Effect.tryPromise({ try: ask, catch: (cause) => toBrokerError(cause, context) }).pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.millis(millis),
+      orElse: () => Effect.fail(timedOut(context, millis))
+    })
+  )

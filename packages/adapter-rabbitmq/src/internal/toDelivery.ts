@@ -1,0 +1,108 @@
+/** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
+import * as Metadata from "@requeue/core/Metadata"
+import { createHash } from "node:crypto"
+import type { Incoming, Properties } from "./client.ts"
+import * as Version from "./version.ts"
+import * as Wire from "./wire.ts"
+
+export interface Context {
+  readonly queueType: "quorum" | "classic"
+  readonly serverVersion: string
+  /** True where a message that comes out of our own delay queue may still have to wait. */
+  readonly keepsNotBefore: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+export interface Decoded {
+  readonly body: Uint8Array
+  readonly headers: Readonly<Record<string, string>>
+  readonly attempts: number
+  readonly metadata: Metadata.Metadata
+  /** How often the server counts this copy as returned. */
+  readonly returns: number
+  /** Names this copy; `undefined` for a foreign message. */
+  readonly copy: string | undefined
+}
+
+export const toDelivery = (message: Incoming, context: Context): Decoded => {
+  const native = message.properties.headers ?? {}
+  const encoded = native[Metadata.header]
+  const known = typeof encoded === "string" ? Metadata.decode(encoded) : undefined
+  const returns = returnsOf(message, native, context)
+  const metadata = known ?? foreign(message, context.now)
+  const copy = native[Wire.copyHeader]
+  const covered = !context.keepsNotBefore && waited(native)
+  return {
+    body: message.content,
+    headers: textHeaders(message.properties, native),
+    attempts: metadata.attempts + 1 + returns,
+    metadata: covered && metadata.notBefore !== 0 ? { ...metadata, notBefore: 0 } : metadata,
+    returns,
+    copy: typeof copy === "string" ? copy : undefined
+  }
+}
+
+/**
+ * | server | header | counts |
+ * | --- | --- | --- |
+ * | quorum, before 4.3 | `x-delivery-count` | every return |
+ * | quorum, from 4.3 | `x-delivery-count` | failed deliveries; `x-acquired-count` would count what was given back as well |
+ * | classic | `redelivered` | whether there was any return |
+ */
+const returnsOf = (
+  { fields }: Incoming,
+  native: Readonly<Record<string, unknown>>,
+  { queueType }: Context
+): number => {
+  if (queueType === "classic") return fields.redelivered ? 1 : 0
+  const count = Number(native["x-delivery-count"] ?? 0)
+  return Number.isSafeInteger(count) && count > 0 ? count : 0
+}
+
+/**
+ * Whether a delay queue kept this copy for the whole of its delay: then the server's clock has had the last word, and
+ * the consumer's, which may be behind, is not asked. A copy is published without deaths, so that any is its own.
+ */
+const waited = (native: Readonly<Record<string, unknown>>): boolean => {
+  const deaths = native["x-death"]
+  return Array.isArray(deaths) && deaths.some(({ reason }: Record<string, unknown>) => reason === "expired")
+}
+
+const foreign = ({ content, properties }: Incoming, now: number): Metadata.Metadata => {
+  const { messageId, timestamp } = properties
+  const id = typeof messageId === "string" && messageId !== "" ? messageId : derivedId(content, properties)
+  // AMQP's timestamps are in seconds.
+  const published = typeof timestamp === "number" && timestamp > 0 ? timestamp * 1000 : now
+  return Metadata.make([...id].slice(0, Metadata.idLimit).join(""), published)
+}
+
+/** The same at every delivery of the same message. */
+const derivedId = (content: Buffer, { correlationId, timestamp, type }: Properties): string => {
+  const hash = createHash("sha256").update(content)
+  for (const part of [correlationId, timestamp, type]) hash.update(`\0${String(part)}`)
+  return `amqp-${hash.digest("hex").slice(0, 24)}`
+}
+
+const textHeaders = (
+  { contentType }: Properties,
+  native: Readonly<Record<string, unknown>>
+): Readonly<Record<string, string>> => {
+  const headers: Record<string, string> = {}
+  if (typeof contentType === "string" && native["content-type"] === undefined) headers["content-type"] = contentType
+  for (const [name, value] of Object.entries(native)) {
+    if (Wire.isOwn(name) || Wire.isServers(name)) continue
+    headers[name] = textOf(value)
+  }
+  return headers
+}
+
+const textOf = (value: unknown): string => {
+  if (typeof value === "string") return value
+  if (Buffer.isBuffer(value)) return value.toString("utf8")
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value)
+}
+
+/** Whether giving a message back is counted as a delivery. */
+export const countsReleases = (queueType: Context["queueType"], serverVersion: string): boolean =>
+  queueType === "classic" || !Version.hasFailureCount(serverVersion)

@@ -1,0 +1,101 @@
+/** From an outgoing message to what is published, and on which way. Pure. */
+import * as Metadata from "@requeue/core/Metadata"
+import type { Outgoing } from "@requeue/core/Outgoing"
+import type { Properties } from "./client.ts"
+import type { Route } from "./topologies/topology.ts"
+import * as Wire from "./wire.ts"
+
+export interface Publication {
+  readonly queue: string
+  readonly exchange: string
+  readonly routingKey: string
+  readonly content: Buffer
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+/** Straight into a queue: past every exchange, so that nobody else who is bound gets a copy. */
+export const direct = (queue: string): Pick<Route, "exchange" | "routingKey" | "headers" | "expiration"> => ({
+  exchange: "",
+  routingKey: queue,
+  headers: {},
+  expiration: undefined
+})
+
+/** The longest record of a foreign death that is kept, in characters. */
+const deathLimit = 1024
+
+const shortText = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" && Buffer.byteLength(value) <= 255 ? value : undefined
+
+/**
+ * `original` are the properties of the delivery that this is a copy of: what the core does not know of (priority,
+ * correlation, headers that are no text) is kept. Its expiration is not: the copy would be lost when it ends. Nor is
+ * its user id, which the server would check against ours. `copy` names this copy, `own` is what our names start with.
+ */
+export const toPublication = (
+  { body, headers, metadata, queue }: Outgoing,
+  route: ReturnType<typeof direct>,
+  { copy, own }: { readonly copy: string; readonly own: string },
+  original: Properties = {}
+): Publication => ({
+  queue,
+  exchange: route.exchange,
+  routingKey: route.routingKey,
+  content: Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+  options: {
+    persistent: true,
+    mandatory: true,
+    ...kept(original),
+    messageId: shortText(metadata.id),
+    timestamp: Math.floor(metadata.firstPublished / 1000),
+    contentType: shortText(headers["content-type"]) ?? original.contentType,
+    expiration: route.expiration === undefined ? undefined : String(route.expiration),
+    headers: {
+      ...headers,
+      ...foreignHeaders(original, headers, own),
+      ...readable(metadata),
+      ...route.headers,
+      [Metadata.header]: Metadata.encode(metadata),
+      [Wire.copyHeader]: copy
+    }
+  }
+})
+
+const kept = ({ appId, contentEncoding, correlationId, priority, replyTo, type }: Properties) => ({
+  appId,
+  contentEncoding,
+  correlationId,
+  priority,
+  replyTo,
+  type
+})
+
+/** Headers of the original that are no text, as they were, and what a foreign server-side death left. */
+const foreignHeaders = ({ headers = {} }: Properties, text: Readonly<Record<string, string>>, own: string) => {
+  const result: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (Wire.isServers(name) || Wire.isOwn(name)) continue
+    if (typeof value !== "string" && name in text) result[name] = value
+  }
+  const death = headers[Wire.deathHeader] ?? deathOf(headers["x-death"], own)
+  return death === undefined ? result : { ...result, [Wire.deathHeader]: death }
+}
+
+const deathOf = (deaths: unknown, own: string): string | undefined => {
+  if (!Array.isArray(deaths)) return undefined
+  const foreign = deaths.flatMap(({ count, exchange, queue, reason }: Record<string, unknown>) =>
+    typeof queue === "string" && queue.startsWith(own) ? [] : [{ queue, reason, exchange, count }]
+  )
+  return foreign.length === 0 ? undefined : JSON.stringify(foreign).slice(0, deathLimit)
+}
+
+const readable = ({ attempts, deadLetter }: Metadata.Metadata): Readonly<Record<string, string>> => ({
+  [Wire.readable.attempts]: String(deadLetter?.attempts ?? attempts),
+  ...(deadLetter === undefined
+    ? {}
+    : {
+        [Wire.readable.reason]: deadLetter.reason,
+        [Wire.readable.origin]: deadLetter.queue,
+        [Wire.readable.error]: `${deadLetter.error.name}: ${deadLetter.error.message}`.slice(0, Metadata.errorLimit)
+      })
+})

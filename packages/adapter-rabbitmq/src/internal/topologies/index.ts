@@ -1,0 +1,36 @@
+/** Which topology keeps a queue's delays. */
+import type { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Ladder from "./ladder.ts"
+import * as Levels from "./levels.ts"
+import * as Native from "./native.ts"
+import * as PerDelayQueue from "./perDelayQueue.ts"
+import * as PerMessageTtl from "./perMessageTtl.ts"
+import type { Request, Topology } from "./topology.ts"
+import * as WaitLoop from "./waitLoop.ts"
+
+export const choose = (request: Request): Topology | ConfigurationError => {
+  switch (request.settings.topology) {
+    case "auto":
+      return automatic(request)
+    case "ladder":
+      return Ladder.make(request)
+    case "levels":
+      return Levels.make(request)
+    case "perMessageTtl":
+      return PerMessageTtl.own(request)
+    case "perMessageTtlShared":
+      return PerMessageTtl.shared(request)
+    case "perDelayQueue":
+      return PerDelayQueue.make(request)
+    case "waitLoop":
+      return WaitLoop.make(request)
+    case "native":
+      return Native.make(request)
+  }
+}
+
+/** Few known delays: a queue for each. Otherwise levels, which keep any delay. */
+const automatic = (request: Request): Topology => {
+  const rungs = request.retry && Ladder.rungs(request.retry)
+  return rungs === undefined || rungs.length === 0 ? Levels.make(request) : Ladder.make(request)
+}

@@ -1,0 +1,57 @@
+/**
+ * Binary levels: one queue for every binary digit of a delay. A message waits in the queues of the digits that are set,
+ * from the highest to the lowest, and skips the others. Any delay, a constant number of queues, no blocking.
+ *
+ * The digits travel as headers, so that the routing key stays the queue's own name: names of any length and with any
+ * characters work, and no name can be taken for a part of another one.
+ */
+import * as Delay from "@requeue/core/Delay"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import * as Names from "../names.ts"
+import * as Objects from "../objects.ts"
+import type { Request, Route, Topology } from "./topology.ts"
+
+/** Digits needed for 24 hours. */
+export const digits = (unit: number): number => Math.ceil(Math.log2(Math.ceil(Delay.max / unit) + 1))
+
+const next = (settings: Settings, bit: number): string =>
+  bit === 0 ? Names.deliver(settings) : Names.level(settings, settings.resolution, bit - 1)
+
+const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Object> => {
+  const name = Names.level(settings, settings.resolution, bit)
+  const after = next(settings, bit)
+  return [
+    // A message without this digit goes straight on.
+    Objects.exchange(name, "headers", after),
+    Objects.delayQueue(name, settings, { ttl: settings.resolution * 2 ** bit, exchange: after }),
+    Objects.binding(name, name, "", { "x-match": "all", [Names.levelHeader(bit)]: "1" })
+  ]
+}
+
+/** The whole staircase, lowest first: each level leads to the one below. */
+export const objects = (settings: Settings): ReadonlyArray<Objects.Object> => [
+  ...Objects.safetyNet(settings),
+  ...Array.from({ length: digits(settings.resolution) }, (_, bit) => levelObjects(settings, bit)).flat()
+]
+
+export const route = (queue: string, delay: number, settings: Settings): Route => {
+  const { resolution } = settings
+  const units = Math.max(1, Math.ceil(delay / resolution))
+  const top = Math.floor(Math.log2(units))
+  const set = Array.from({ length: top + 1 }, (_, bit) => bit).filter((bit) => Math.floor(units / 2 ** bit) % 2 === 1)
+  return {
+    exchange: Names.level(settings, resolution, top),
+    routingKey: queue,
+    headers: Object.fromEntries(set.map((bit) => [Names.levelHeader(bit), "1"])),
+    expiration: undefined,
+    kept: units * resolution,
+    objects: [...objects(settings), Objects.binding(Names.deliver(settings), queue, queue)]
+  }
+}
+
+export const make = ({ queue, settings }: Request): Topology => ({
+  name: "levels",
+  objects: objects(settings),
+  notes: [],
+  route: (delay) => route(queue, delay, settings)
+})

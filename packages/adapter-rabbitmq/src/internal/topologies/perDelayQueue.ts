@@ -1,0 +1,42 @@
+/**
+ * One queue per queue and delay, `<queue>_dlq_<seconds>`, for systems that have it already. Delays are rounded up to
+ * whole seconds, so that names stay few.
+ */
+import * as Policy from "@requeue/core/RetryPolicy"
+import * as Names from "../names.ts"
+import * as Objects from "../objects.ts"
+import type { Request, Route, Topology } from "./topology.ts"
+
+const toSeconds = (delay: number): number => Math.ceil(delay / 1000) * 1000
+
+export const make = ({ queue, retry, settings }: Request): Topology => {
+  const template = settings.names.delayQueue ?? "{queue}_dlq_{s}"
+  const route = (delay: number): Route => {
+    const kept = toSeconds(delay)
+    const name = Names.fill(template, queue, kept)
+    return {
+      exchange: "",
+      routingKey: name,
+      headers: {},
+      expiration: undefined,
+      kept,
+      objects: [
+        Objects.delayQueue(
+          name,
+          settings,
+          { ttl: kept, exchange: Names.deliver(settings), key: queue },
+          settings.assert
+        ),
+        Objects.binding(Names.deliver(settings), queue, queue)
+      ]
+    }
+  }
+  const delays = new Set((retry === undefined ? [] : Policy.schedule(retry)).flatMap(({ delay }) => delay.map(toSeconds)))
+  delays.delete(0)
+  return {
+    name: "perDelayQueue",
+    objects: [...delays].flatMap((delay) => route(delay).objects),
+    notes: ["delays are rounded up to whole seconds"],
+    route
+  }
+}

@@ -1,0 +1,126 @@
+/** The real RabbitMQ with a harness that looks behind the adapter, by the driver alone. */
+import { Harness } from "@requeue/conformance"
+import { Broker } from "@requeue/core/Broker"
+import { connect, type ChannelModel } from "amqplib"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import { randomUUID } from "node:crypto"
+import { toDelivery } from "../src/internal/toDelivery.ts"
+import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
+
+/** What a test needs of a running server. */
+export interface Server {
+  /** Straight to the server, for the harness. */
+  readonly url: string
+  /** Through a proxy, for the adapter. */
+  readonly proxied: string
+  /** Breaks every connection that goes through the proxy. */
+  readonly cut: () => Promise<void>
+  readonly restart?: (() => Promise<void>) | undefined
+}
+
+const settingsOf = (options: RabbitMqOptions.Options) => Result.getOrThrow(RabbitMqOptions.decode(options))
+
+/** A connection of the harness's own, made again after a restart. */
+const client = (url: string) => {
+  let model: ChannelModel | undefined
+  const open = async (): Promise<ChannelModel> => {
+    if (model !== undefined) return model
+    const fresh = await connect(url)
+    fresh.on("error", () => {})
+    fresh.on("close", () => (model = undefined))
+    model = fresh
+    return fresh
+  }
+  return {
+    use: async <A>(run: (channel: Awaited<ReturnType<ChannelModel["createConfirmChannel"]>>) => Promise<A>): Promise<A> => {
+      const channel = await (await open()).createConfirmChannel()
+      channel.on("error", () => {})
+      try {
+        return await run(channel)
+      } finally {
+        await channel.close().catch(() => {})
+      }
+    },
+    version: async () => String((await open()).connection.serverProperties["version"]),
+    close: async () => model?.close().catch(() => {})
+  }
+}
+
+export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const settings = settingsOf(options)
+      const raw = yield* Effect.acquireRelease(
+        Effect.sync(() => client(server.url)),
+        ({ close }) => Effect.promise(close)
+      )
+      const version = yield* Effect.promise(raw.version)
+      const broker = yield* RabbitMqBroker.make({
+        maxBodySize: 1024 * 1024,
+        ...options,
+        url: server.proxied,
+        connectionName: "conformance"
+      })
+      const declare = async (queue: string) => {
+        const planned = RabbitMqPlan.queue(queue, settings)
+        if (planned._tag !== "Queue") return
+        await raw.use((channel) => channel.assertQueue(queue, { durable: true, arguments: planned.arguments }))
+      }
+      /**
+       * Every message once, and each back to the tail as it was: giving it back would count as a delivery on servers
+       * before 4.3, and a letter that was looked at would not be as it was.
+       */
+      const read = (queue: string) =>
+        raw.use(async (channel) => {
+          const letters = []
+          const { messageCount } = await channel.checkQueue(queue)
+          for (let left = messageCount; left > 0; left--) {
+            const message = await channel.get(queue)
+            if (message === false) break
+            const { "x-delivery-count": _, ...headers } = message.properties.headers ?? {}
+            channel.sendToQueue(queue, message.content, { ...message.properties, headers, persistent: true })
+            await channel.waitForConfirms()
+            channel.ack(message)
+            letters.push(
+              toDelivery(message, {
+                queueType: settings.queueType,
+                serverVersion: version,
+                keepsNotBefore: true,
+                now: Date.now()
+              })
+            )
+          }
+          return letters.map((letter) => ({ ...letter, receipt: undefined }))
+        })
+      const harness = Harness.Harness.of({
+        name: `rabbitmq ${version} ${settings.queueType}`,
+        uniqueQueue: (base) =>
+          Effect.promise(async () => {
+            const queue = `${base}-${randomUUID().slice(0, 8)}`
+            await declare(queue)
+            return queue
+          }),
+        publishRaw: (queue, body, headers) =>
+          Effect.promise(() =>
+            raw.use(async (channel) => {
+              channel.sendToQueue(queue, Buffer.from(body), { persistent: true, headers: { ...headers } })
+              await channel.waitForConfirms()
+            })
+          ),
+        deadLetters: (queue) => Effect.promise(() => read(queue).catch(() => [])),
+        pending: (queue) =>
+          Effect.promise(async () => {
+            const found = await raw.use((channel) => channel.checkQueue(queue)).catch(() => ({ messageCount: 0 }))
+            return { ready: found.messageCount, inFlight: undefined, delayed: undefined }
+          }),
+        cutConnections: Effect.promise(server.cut),
+        restart: server.restart === undefined ? undefined : Effect.promise(server.restart),
+        lateness: 100,
+        settleTime: 50
+      })
+      return Context.make(Broker, broker).pipe(Context.add(Harness.Harness, harness))
+    })
+  )
