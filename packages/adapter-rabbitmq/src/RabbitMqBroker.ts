@@ -13,8 +13,8 @@ import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
-import { randomUUID } from "node:crypto"
 import * as Admin from "./internal/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
 import { subscribe } from "./internal/consumer.ts"
@@ -27,12 +27,15 @@ import * as Sender from "./internal/sender.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
 import * as Plan from "./RabbitMqPlan.ts"
 
-/** A name that nobody else has: of this process, and counted. */
-const names = (): (() => string) => {
-  const process = randomUUID().slice(0, 13)
-  let count = 0
-  return () => `${process}.${(++count).toString(36)}`
-}
+/** Names that nobody else has: of this broker, and counted. */
+const names = Effect.map(
+  Effect.all([Random.nextIntBetween(0, 2 ** 32 - 1), Random.nextIntBetween(0, 2 ** 32 - 1)]),
+  (parts) => {
+    const mine = parts.map((part) => part.toString(36)).join("")
+    let count = 0
+    return () => `${mine}.${(++count).toString(36)}`
+  }
+)
 
 /** A policy that the topology cannot keep. */
 const unsupported = ({ detail, field, queue, remedy }: ConfigurationError): BrokerError =>
@@ -49,7 +52,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context())
   const now = () => clock.currentTimeMillisUnsafe()
-  const uniqueName = names()
+  const uniqueName = yield* names
   const link = yield* Link.make(settings, "consume")
   const version = link.current()!.connection.version
   const serverVersion = () => link.current()?.connection.version ?? version

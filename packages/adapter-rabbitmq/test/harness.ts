@@ -9,17 +9,7 @@ import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
 import { toDelivery } from "../src/internal/toDelivery.ts"
 import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
-
-/** What a test needs of a running server. */
-export interface Server {
-  /** Straight to the server, for the harness. */
-  readonly url: string
-  /** Through a proxy, for the adapter. */
-  readonly proxied: string
-  /** Breaks every connection that goes through the proxy. */
-  readonly cut: () => Promise<void>
-  readonly restart?: (() => Promise<void>) | undefined
-}
+import type { Server } from "./server.ts"
 
 const settingsOf = (options: RabbitMqOptions.Options) => Result.getOrThrow(RabbitMqOptions.decode(options))
 
@@ -116,8 +106,8 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
             const found = await raw.use((channel) => channel.checkQueue(queue)).catch(() => ({ messageCount: 0 }))
             return { ready: found.messageCount, inFlight: undefined, delayed: undefined }
           }),
-        cutConnections: Effect.promise(server.cut),
-        restart: server.restart === undefined ? undefined : Effect.promise(server.restart),
+        cutConnections: Effect.sync(server.proxy.cut),
+        restart: server.broker.nodes.length === 0 ? undefined : Effect.promise(server.broker.restart),
         lateness: 100,
         settleTime: 50
       })

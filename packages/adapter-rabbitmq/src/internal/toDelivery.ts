@@ -1,7 +1,7 @@
 /** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
 import * as Metadata from "@requeue/core/Metadata"
-import { createHash } from "node:crypto"
 import type { Incoming, Properties } from "./client.ts"
+import { digest } from "./digest.ts"
 import * as Version from "./version.ts"
 import * as Wire from "./wire.ts"
 
@@ -78,11 +78,8 @@ const foreign = ({ content, properties }: Incoming, now: number): Metadata.Metad
 }
 
 /** The same at every delivery of the same message. */
-const derivedId = (content: Buffer, { correlationId, timestamp, type }: Properties): string => {
-  const hash = createHash("sha256").update(content)
-  for (const part of [correlationId, timestamp, type]) hash.update(`\0${String(part)}`)
-  return `amqp-${hash.digest("hex").slice(0, 24)}`
-}
+const derivedId = (content: Buffer, { correlationId, timestamp, type }: Properties): string =>
+  `amqp-${digest([content, ...[correlationId, timestamp, type].map((part) => `\0${String(part)}`)])}`
 
 const textHeaders = (
   { contentType }: Properties,

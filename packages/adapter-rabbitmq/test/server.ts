@@ -1,0 +1,36 @@
+/** The server that the tests of a file share, and a proxy in front of it. */
+import { proxy, start, type Broker, type Proxy } from "@requeue/brokers"
+import { afterAll } from "vitest"
+
+export interface Server {
+  readonly broker: Broker
+  readonly version: string
+  /** Straight to the server. */
+  readonly url: string
+  /** Through the proxy. */
+  readonly proxied: string
+  readonly proxy: Proxy
+}
+
+/** Which server: `newest`, `system`, or a release; `npm run test:matrix` goes through the releases. */
+const wanted = process.env["REQUEUE_RABBITMQ_VERSION"] ?? "newest"
+
+export const open = async (version: string = wanted): Promise<Server> => {
+  const broker = await start("rabbitmq", { version })
+  const url = new URL(broker.url)
+  const link = await proxy(Number(url.port || 5672))
+  const proxied = new URL(url)
+  proxied.hostname = "127.0.0.1"
+  proxied.port = String(link.port)
+  return { broker, version: broker.version, url: broker.url, proxied: proxied.href, proxy: link }
+}
+
+/** A server for one test file; it ends with the file. */
+export const server = async (version?: string): Promise<Server> => {
+  const one = await open(version)
+  afterAll(async () => {
+    await one.proxy.close()
+    await one.broker.dispose()
+  })
+  return one
+}
