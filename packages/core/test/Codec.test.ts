@@ -9,9 +9,11 @@ const utf8 = (text: string) => new TextEncoder().encode(text)
 const invalid = new Uint8Array([0x68, 0xff, 0xfe])
 
 describe("bytes", () => {
-  it("are themselves", () => {
-    assert.strictEqual(Codec.bytes.encode(invalid), invalid)
-    assert.strictEqual(Codec.bytes.decode(invalid, {}), invalid)
+  it("are themselves, in a buffer of their own", () => {
+    for (const copy of [Codec.bytes.encode(invalid), Codec.bytes.decode(invalid, {})]) {
+      assert.deepStrictEqual(copy, invalid)
+      assert.notStrictEqual(copy, invalid)
+    }
   })
 })
 
