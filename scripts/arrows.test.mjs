@@ -13,7 +13,7 @@ const cases = [
   ["packages/core/src/Broker.ts", 'type T = import("./internal/settler.ts").T', "port may not import composition"],
   ["packages/core/src/internal/settler.ts", 'import "../Broker.ts"', null],
   ["packages/core/src/Consumer.ts", 'import * as settler from "./internal/settler.ts"', null],
-  ["packages/core/src/cloudflare.ts", 'export * from "./cloudflare/Cloudflare.ts"', null],
+  ["packages/core/src/Requeue.ts", 'export * from "./Consumer.ts"', null],
   [
     "packages/core/src/internal/settler.ts",
     'import {\n  x\n} from "../promise.ts"',

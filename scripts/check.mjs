@@ -19,6 +19,8 @@ const checks = {
   lint: [{ command: turbo("build") }, { command: ["oxlint", "--type-aware", "--deny-warnings"] }],
   format: [{ command: ["oxfmt", "--check"] }],
   arrows: [{ command: ["node", "scripts/arrows.mjs"] }],
+  // Every example of the documentation, compiled and run.
+  examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
   scripts: [{ command: ["node", "--test", "scripts/*.test.mjs"] }],
   publint: [{ command: turbo("build") }, ...perPublished("publint", "--strict")],
   attw: [{ command: turbo("build") }, ...perPublished("attw", "--pack", ".", "--profile", "esm-only")],

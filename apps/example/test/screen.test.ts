@@ -55,6 +55,8 @@ test("colors are for terminals, unless NO_COLOR is set", () => {
   vi.stubEnv("NO_COLOR", undefined)
   vi.stubEnv("FORCE_COLOR", undefined)
   vi.stubEnv("TERM", "xterm-256color")
+  // Node looks for the CI services that it knows before it looks at the terminal.
+  vi.stubEnv("CI", undefined)
   expect(makeScreen(streamOf(terminal).stream).paint("red", "x")).toContain(escape)
   expect(makeScreen(streamOf({}).stream).paint("red", "x")).toBe("x")
   vi.stubEnv("NO_COLOR", "1")

@@ -45,8 +45,10 @@ export interface Controlled {
  * const program = Effect.gen(function* () {
  *   const { control } = yield* MemoryBroker.makeControlled()
  *   yield* control.publishRaw("orders", new TextEncoder().encode("{}"))
- *   return (yield* control.snapshot("orders")).ready.length // => 1
+ *   return (yield* control.snapshot("orders")).ready.length
  * })
+ *
+ * await Effect.runPromise(Effect.scoped(program)) // => 1
  * ```
  */
 export const makeControlled = (options: Options = {}): Effect.Effect<Controlled, never, Scope.Scope> => {

@@ -38,8 +38,18 @@ describe("send", () => {
   })
 
   it.each<readonly [string, unknown, SendOptions, string]>([
-    ["a reserved header", 1, { headers: { requeue: "x" } }, "headers: the header requeue is reserved"],
-    ["a header that is no text", 1, { headers: { n: 5 as unknown as string } }, "headers: n is no text"],
+    [
+      "a reserved header",
+      1,
+      { headers: { requeue: "x" } },
+      "headers: requeue is reserved for Requeue's own metadata. Give it another name"
+    ],
+    [
+      "a header that is no text",
+      1,
+      { headers: { n: 5 as unknown as string } },
+      "headers: n must be text, got number. Turn it into text first"
+    ],
     ["an empty id", 1, { id: "" }, "id: must have 1 to 200 characters, got 0"],
     ["an endless id", 1, { id: "x".repeat(201) }, "id: must have 1 to 200 characters, got 201"],
     ["a body without a JSON form", undefined, {}, "body: TypeError: Codec.json: a undefined has no JSON form"],

@@ -115,6 +115,19 @@ describe("a connection", () => {
     assert.deepStrictEqual(await broker.waiting("q"), ["1"])
   })
 
+  it("a second close may cut the first one short", async () => {
+    await using broker = await open()
+    await broker.requeue.consume("q", {}, never)
+    await broker.requeue.send("q", 1)
+    await turns()
+    const first = broker.requeue.close("1 hour")
+    await broker.finish(broker.requeue.close("1 second"))
+    await first
+    assert.strictEqual(broker.now(), 1000)
+    assert.deepStrictEqual(await broker.waiting("q"), ["1"])
+    assert.instanceOf(await rejection(broker.requeue.close("soon" as "1 second")), RangeError)
+  })
+
   it("a handler may send while close waits for it, and a worker that is starting is drained as well", async () => {
     await using broker = await open()
     await broker.requeue.consume("q", {}, async () => {

@@ -1,5 +1,6 @@
 /** Pull consumers: a batch when there is room for it, settled later. */
 import { assert, describe, it } from "@effect/vitest"
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
 import { Broker } from "@requeue/core/Broker"
 import * as Producer from "@requeue/core/Producer"
 import { PermanentError } from "@requeue/core/promise"
@@ -54,6 +55,51 @@ describe("pull", () => {
     await send(broker, "here")
     assert.deepStrictEqual(bodies(await broker.finish(puller.pull({ wait: 0 }))), ["here"])
     assert.isUndefined(await broker.finish(puller.pull({ wait: 0 })))
+  })
+
+  it("the wait is for a first message: its batch may take its time to fill, and nothing is hidden", async () => {
+    await using broker = await open()
+    const puller = await broker.requeue.puller<string>("q", {
+      batch: { maxBatchSize: 10, maxBatchTimeout: "5 seconds" }
+    })
+    const pulling = puller.pull({ wait: "1 second" })
+    await broker.advance("900 millis")
+    await send(broker, "a")
+    await broker.advance("3 seconds")
+    await send(broker, "b")
+    const batch = await broker.finish(pulling)
+    assert.deepStrictEqual([bodies(batch), broker.now()], [["a", "b"], 5900])
+    batch!.settle()
+  })
+
+  it("takes no more than those who wait can have, also beside an open batch", async () => {
+    await using broker = await open()
+    const puller = await broker.requeue.puller<string>("q", { batch: { maxBatchSize: 2, maxBatchTimeout: 0 } })
+    await send(broker, "a")
+    const open1 = await broker.finish(puller.pull())
+    await send(broker, "b", "c", "d")
+    await turns()
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 3, inFlight: 1, delayed: 0 })
+    assert.deepStrictEqual(bodies(await broker.finish(puller.pull())), ["b", "c"])
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 1, inFlight: 3, delayed: 0 })
+    open1!.settle()
+    await turns()
+    assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 1, inFlight: 2, delayed: 0 })
+  })
+
+  it("what an interrupted pull had gathered goes back", async () => {
+    const program = Effect.gen(function* () {
+      const { admin } = yield* Broker
+      const producer = yield* Producer.make("q")
+      const puller = yield* Puller.make("q", { batch: BatchPolicy.make({ maxBatchTimeout: "1 minute" }) })
+      const pulling = yield* Effect.forkChild(puller.pull({ wait: "1 hour" }), { startImmediately: true })
+      yield* producer.send("a")
+      assert.deepStrictEqual(yield* admin.counts("q"), { ready: 0, inFlight: 1, delayed: 0 })
+      yield* Fiber.interrupt(pulling)
+      assert.deepStrictEqual(yield* admin.counts("q"), { ready: 1, inFlight: 0, delayed: 0 })
+    })
+    const quiet = Layer.merge(MemoryBroker.layer(), Layer.succeed(References.MinimumLogLevel, "None"))
+    await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(quiet)))
   })
 
   it("concurrent pulls get different messages, in the order in which they asked", async () => {

@@ -95,9 +95,13 @@ const withoutBroker = <A, E>(effect: Effect.Effect<A, E, Broker | Harness>): Eff
  * A case that does not apply is skipped by the runner, with the missing capability as the reason; nothing else is.
  *
  * @example
- * ```ts
- * import { Suite } from "@requeue/conformance"
+ * ```ts no-run
+ * import { type Harness, Suite } from "@requeue/conformance"
+ * import type { Broker } from "@requeue/core"
+ * import type { Layer } from "effect"
  * import { afterAll, describe, test } from "vitest"
+ *
+ * declare const layer: Layer.Layer<Broker.Broker | Harness.Harness>
  *
  * Suite.register({ describe, test, afterAll }, { name: "memory", layer, virtualTime: true })
  * ```

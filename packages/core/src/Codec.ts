@@ -20,11 +20,11 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 // A byte order mark is part of a text, and no part of JSON.
 const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** The bytes themselves. */
+/** The bytes themselves; copied, so that neither side sees what the other does to its buffer later. */
 export const bytes: Codec<Uint8Array> = {
   contentType: "application/octet-stream",
-  encode: (value) => value,
-  decode: (value) => value
+  encode: (value) => value.slice(),
+  decode: (value) => value.slice()
 }
 
 /** UTF-8 text; bytes that are no UTF-8 are undecodable. */

@@ -71,16 +71,18 @@ const launch = <A, R>(
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
     const { concurrency = 1 } = options
-    const assembled = yield* Assembly.make<R>({
+    // One further batch is filled while the others are in progress.
+    const window = mode.batch.maxBatchSize * (concurrency + 1)
+    const { consumer, engine } = yield* Assembly.make<R>({
       queue: QueueDefinition.from(queue),
       options,
       ...mode,
-      // One further batch is filled while the others are in progress.
-      ahead: 1,
-      maxConcurrency: concurrency,
+      concurrency: () => concurrency,
+      window: () => window,
+      maxCredit: window,
       runner: (environment) => (unit, done) =>
         dispatch(environment, (context) => handler(unit.view() as Batch<A>, context), done)
     })
-    assembled.engine.setConcurrency(concurrency)
-    return assembled.consumer
+    engine.refresh()
+    return consumer
   })

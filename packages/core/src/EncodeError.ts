@@ -6,9 +6,10 @@ export class EncodeError extends Data.TaggedError("EncodeError")<{
   /** `body`, `id` or `headers`. */
   readonly field: string
   readonly detail: string
+  readonly remedy: string
   readonly cause?: unknown
 }> {
   override get message() {
-    return `send to queue ${this.queue}: ${this.field}: ${this.detail}`
+    return `send to queue ${this.queue}: ${this.field}: ${this.detail}. ${this.remedy}`
   }
 }

@@ -107,7 +107,13 @@ export const make = <A>(
       try {
         return codec.encode(body)
       } catch (cause) {
-        throw new EncodeError({ queue: name, field: "body", detail: String(cause), cause })
+        throw new EncodeError({
+          queue: name,
+          field: "body",
+          detail: String(cause),
+          remedy: "Send what the queue's codec can encode",
+          cause
+        })
       }
     }
 
@@ -119,18 +125,18 @@ export const make = <A>(
             ? "must have no control characters and no broken surrogates"
             : ""
       if (problem === "") return id
-      throw new EncodeError({ queue: name, field: "id", detail: problem })
+      throw new EncodeError({ queue: name, field: "id", detail: problem, remedy: "Leave it out for a random UUID" })
     }
 
     const checkHeaders = (headers: Headers): Headers => {
       for (const [key, value] of Object.entries(headers)) {
         const problem =
           key === Metadata.header
-            ? `the header ${key} is reserved`
-            : typeof value !== "string"
-              ? `${key} is no text`
-              : ""
-        if (problem !== "") throw new EncodeError({ queue: name, field: "headers", detail: problem })
+            ? { detail: `${key} is reserved for Requeue's own metadata`, remedy: "Give it another name" }
+            : typeof value === "string"
+              ? undefined
+              : { detail: `${key} must be text, got ${typeof value}`, remedy: "Turn it into text first" }
+        if (problem !== undefined) throw new EncodeError({ queue: name, field: "headers", ...problem })
       }
       return headers
     }

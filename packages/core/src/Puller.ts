@@ -58,8 +58,8 @@ export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly 
 
 export interface Puller<A> extends Pick<Assembly.Consumer, "queue" | "stats" | "drain" | "done"> {
   /**
-   * The next batch; `undefined` when no message came in time, or when the puller is drained meanwhile. What
-   * an interrupted pull had gathered is for the next one.
+   * The next batch; `undefined` when no message came in time, or when the puller is drained meanwhile. What an
+   * interrupted pull had gathered goes back to the queue.
    */
   readonly pull: (options?: PullOptions) => Effect.Effect<PulledBatch<A> | undefined, PullerDrained>
 }
@@ -81,11 +81,15 @@ export const make = <A = any>(
     if (!(Number.isSafeInteger(maxOpen) && maxOpen >= 1 && maxOpen <= 1000)) {
       throw new RangeError(`Puller.make: maxOpen must be a whole number from 1 to 1000, got ${maxOpen}`)
     }
+    const batch = options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 })
     const lease = Delay.constrain("Puller.make: lease", options.lease ?? 30_000, 1, 12 * 60 * 60_000)
     const timers = yield* Timers.make
     const waiting: Array<(batch: PulledBatch<A> | undefined) => void> = []
     let open = 0
     let stopped = false
+
+    /** Batches that somebody waits for and may have. */
+    const wanted = (): number => Math.min(waiting.length, maxOpen - open)
 
     const hand: Runner = (unit, done) => {
       let ended = false
@@ -94,8 +98,8 @@ export const make = <A = any>(
         ended = true
         timers.cancel(timer)
         open--
-        updateDemand()
         done(outcome)
+        engine.refresh()
       }
       const timer = timers.after(lease, () => end({ _tag: "Failed", error: new LeaseExpired({ lease }) }))
       open++
@@ -116,14 +120,13 @@ export const make = <A = any>(
         retry: { ...(options.retry ?? RetryPolicy.make()), immediate: 0 },
         handlerTimeout: lease
       },
-      batch: options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 }),
+      batch,
       single: false,
-      ahead: 0,
-      maxConcurrency: maxOpen,
+      concurrency: () => open + wanted(),
+      window: (inProgress) => (wanted() === 0 ? 0 : inProgress + wanted() * batch.maxBatchSize),
+      maxCredit: batch.maxBatchSize * maxOpen,
       runner: () => hand
     })
-
-    const updateDemand = (): void => engine.setConcurrency(Math.min(open + waiting.length, maxOpen))
 
     const next = (wait: number): Effect.Effect<PulledBatch<A> | undefined> =>
       Effect.callback((resume) => {
@@ -131,15 +134,23 @@ export const make = <A = any>(
           timers.cancel(timer)
           const index = waiting.indexOf(take)
           if (index >= 0) waiting.splice(index, 1)
-          updateDemand()
+          // What has come for nobody is for other consumers.
+          if (waiting.length === 0) engine.giveBack()
+          engine.refresh()
         }
-        const take = (batch: PulledBatch<A> | undefined): void => {
+        const take = (pulled: PulledBatch<A> | undefined): void => {
           leave()
-          resume(Effect.succeed(batch))
+          resume(Effect.succeed(pulled))
         }
-        const timer = timers.after(wait, () => take(undefined))
+        const giveUp = () => take(undefined)
+        /** The wait is for a first message: once it has come, its batch may take its time to fill. */
+        const onTimeout = (): void => {
+          if (waiting[0] !== take || engine.stats().buffered === 0) return giveUp()
+          timer = timers.after(batch.maxBatchTimeout, giveUp)
+        }
+        let timer = timers.after(wait, onTimeout)
         waiting.push(take)
-        updateDemand()
+        engine.refresh()
         return Effect.sync(leave)
       })
 

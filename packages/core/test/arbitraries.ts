@@ -31,7 +31,7 @@ const exponential = (base: number, factor: number, options: Backoff.Options): Ba
 const options: fc.Arbitrary<Backoff.Options> = fc.record({ max: millis, jitter }, { requiredKeys: [] })
 
 /** Any backoff but a switch. */
-export const simple: fc.Arbitrary<Backoff.Backoff> = fc.oneof(
+const simple: fc.Arbitrary<Backoff.Backoff> = fc.oneof(
   fc.tuple(millis, options).map(([delay, options]) => Backoff.constant(delay, options)),
   fc.tuple(millis, options).map(([step, options]) => Backoff.linear(step, options)),
   fc.tuple(positive, factor, options).map(([base, factor, options]) => exponential(base, factor, options)),

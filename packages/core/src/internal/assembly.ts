@@ -28,8 +28,10 @@ export interface Settings {
   readonly options: ConsumerOptions.Options
   readonly batch: BatchPolicy
   readonly single: boolean
-  readonly ahead: number
-  readonly maxConcurrency: number
+  readonly concurrency: Engine.Options["concurrency"]
+  readonly window: Engine.Options["window"]
+  /** The largest window there can be. */
+  readonly maxCredit: number
   readonly runner: (environment: Environment) => Runner
 }
 
@@ -101,7 +103,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
         queue: queue.name,
         retry: wish.retry,
         deadLetterQueues: RetryPolicy.deadLetterQueues(wish.retry, queue.name),
-        maxCredit: settings.batch.maxBatchSize * (settings.maxConcurrency + settings.ahead),
+        maxCredit: settings.maxCredit,
         // Nothing is delivered before the engine gives its first credit.
         onDelivery: (delivery) => engine.onDelivery(delivery),
         onReconnect: () => engine.onReconnect()
@@ -119,7 +121,8 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       retryDelay: wish.retryDelay,
       batch: settings.batch,
       single: settings.single,
-      ahead: settings.ahead,
+      concurrency: settings.concurrency,
+      window: settings.window,
       backoff: options.consumerBackoff ?? ConsumerBackoff.off,
       budget: options.deadLetterBudget,
       capabilities: broker.capabilities,

@@ -34,8 +34,10 @@ export interface Options {
   readonly batch: BatchPolicy
   /** Whether the messages of a batch are answered for one by one. */
   readonly single: boolean
-  /** Batches that are filled while all that may be in progress are. */
-  readonly ahead: number
+  /** Batches that may be in progress. */
+  readonly concurrency: () => number
+  /** Messages that may be in our hands, `inProgress` of which have left their buffer; 0 when none is wanted. */
+  readonly window: (inProgress: number) => number
   readonly backoff: ConsumerBackoff.ConsumerBackoff
   readonly budget: DeadLetterBudget | undefined
   readonly capabilities: Capabilities.Capabilities
@@ -53,8 +55,10 @@ export interface Options {
 }
 
 export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconnect"> {
-  /** Batches that may be in progress; starts at 0, so that nothing is taken. */
-  readonly setConcurrency: (concurrency: number) => void
+  /** Takes what concurrency and window allow now. Nothing is taken before the first call. */
+  readonly refresh: () => void
+  /** Gives back what waits for its batch. */
+  readonly giveBack: () => void
   /** Takes no more, and gives back what no handler has seen. */
   readonly stopIntake: () => void
   /** Interrupts what is in progress and gives it back; answers how many messages. */
@@ -67,26 +71,32 @@ export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconne
 export const make = (options: Options): Engine => {
   const { batch, capabilities, queue, reporter, retry, subscription, timers, yieldThen } = options
   const longest = Capabilities.longestRetry(capabilities)
-  let concurrency = 0
+  let credit = 0
   let stopping = false
   let gathering = false
   let decoding = 0
   let idleWaiters: Array<() => void> = []
 
+  const inProgress = (): number => outbox.size() - batcher.size()
+
   const updateCredit = (): void => {
-    const full = concurrency === 0 ? 0 : batch.maxBatchSize * (concurrency + options.ahead)
     const allowance = Math.min(...gates.map((gate) => gate.allowance()))
-    subscription.credit(stopping ? 0 : Math.min(full, allowance))
+    const wanted = stopping ? 0 : Math.min(options.window(inProgress()), allowance)
+    if (wanted === credit) return
+    credit = wanted
+    subscription.credit(wanted)
+  }
+
+  const refresh = (): void => {
+    updateCredit()
+    workshop.pump()
   }
 
   const gate = (because: "handler" | "broker", policy: ConsumerBackoff.ConsumerBackoff): Gate.Gate =>
     Gate.make(policy, {
       timers,
       random: options.random,
-      onChange: () => {
-        updateCredit()
-        workshop.pump()
-      },
+      onChange: refresh,
       onTransition: (before, after) => reporter.backoff(because, before, after)
     })
   const handlerGate = gate("handler", options.backoff)
@@ -113,7 +123,10 @@ export const make = (options: Options): Engine => {
     handlerGate,
     brokerGate,
     reporter,
-    onGone: checkIdle,
+    onGone: () => {
+      updateCredit()
+      checkIdle()
+    },
     onExhausted: () => {
       if (stopping) return
       stopIntake()
@@ -127,7 +140,6 @@ export const make = (options: Options): Engine => {
     batcher,
     outbox,
     gates,
-    concurrency: () => concurrency,
     isStopping: () => stopping,
     onBatchEnd: checkIdle
   })
@@ -143,6 +155,9 @@ export const make = (options: Options): Engine => {
   }
   const onArrival = batch.maxBatchTimeout === 0 && batch.maxBatchSize > 1 ? gather : workshop.pump
 
+  /** A delivery may have been on its way when the credit was taken away. */
+  const isWanted = (): boolean => !stopping && options.window(0) > 0
+
   const turnAway = (delivery: Delivery, settlement: Settlement.Settlement): void => {
     outbox.settle(outbox.arrive(delivery, undefined), settlement)
     outbox.flush()
@@ -150,7 +165,7 @@ export const make = (options: Options): Engine => {
 
   const onDelivery = (delivery: Delivery): void => {
     reporter.received(delivery)
-    const refused = stopping
+    const refused = !isWanted()
       ? Settlement.Release()
       : Intake.turnAway(delivery, { policy: retry, queue, acked: outbox.isAcked(delivery), now: options.wallClock() })
     if (refused !== undefined) return turnAway(delivery, refused)
@@ -158,7 +173,7 @@ export const make = (options: Options): Engine => {
     Intake.decode(options.codec, delivery, {
       decoded: (body) => {
         decoding--
-        if (stopping) return turnAway(delivery, Settlement.Release())
+        if (!isWanted()) return turnAway(delivery, Settlement.Release())
         batcher.push(outbox.arrive(delivery, body))
         onArrival()
       },
@@ -182,6 +197,10 @@ export const make = (options: Options): Engine => {
     stopping = true
     updateCredit()
     for (const each of gates) each.close()
+    giveBack()
+  }
+
+  const giveBack = (): void => {
     for (const item of batcher.clear()) outbox.settle(item, Settlement.Release())
     outbox.flush()
   }
@@ -191,19 +210,18 @@ export const make = (options: Options): Engine => {
     onReconnect: () => {
       // What had arrived and was not begun belongs to the lost connection, and is delivered again by the new one.
       for (const item of batcher.clear()) outbox.forget(item)
+      // Said again, whatever it was.
+      credit = -1
       for (const each of gates) each.signal({ _tag: "Reconnected" })
     },
-    setConcurrency: (slots) => {
-      concurrency = slots
-      updateCredit()
-      workshop.pump()
-    },
+    refresh,
+    giveBack,
     stopIntake,
     interrupt: workshop.interrupt,
     whenIdle: (callback) => {
       idleWaiters.push(callback)
       checkIdle()
     },
-    stats: () => ({ buffered: batcher.size(), inProgress: outbox.size() - batcher.size(), level: handlerGate.level() })
+    stats: () => ({ buffered: batcher.size(), inProgress: inProgress(), level: handlerGate.level() })
   }
 }
