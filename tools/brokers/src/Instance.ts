@@ -29,6 +29,8 @@ export interface Instance {
   readonly spawn: (command: string, args: ReadonlyArray<string>, options: SpawnOptions) => processes.Identity
   readonly addContainer: (name: string) => void
   readonly note: (notes: Record["notes"]) => void
+  /** From now on it outlives this process. */
+  readonly detach: () => Promise<void>
   readonly dispose: () => Promise<void>
 }
 
@@ -87,6 +89,9 @@ export const read = (folder: string): Record | undefined => {
   }
 }
 
+/** Whether nobody is left to remove it. */
+export const isAbandoned = ({ owner }: Record): boolean => owner !== undefined && !processes.isAlive(owner)
+
 /** Ends the processes of the recorded instance and removes its folder. */
 export const remove = async (folder: string, record: Record): Promise<void> => {
   // Twice: a process that was ended may have started a helper just before.
@@ -108,7 +113,7 @@ export const list = (): ReadonlyArray<{ folder: string; record: Record }> => {
 /** Removes what owners that died have left behind. */
 export const sweep = async (): Promise<void> => {
   for (const { folder, record } of list()) {
-    if (record.owner !== undefined && !processes.isAlive(record.owner)) await remove(folder, record)
+    if (isAbandoned(record)) await remove(folder, record)
   }
 }
 
@@ -124,16 +129,22 @@ const startKeeper = (folder: string, id: string): ChildProcess => {
   return keeper
 }
 
-/** `detached` instances outlive this process. */
-export const make = async (options: { readonly detached: boolean }): Promise<Instance> => {
+/** A new instance, which is removed when this process ends. */
+export const make = async (): Promise<Instance> => {
   await sweep()
   const { folder, base } = await claim()
   const id = randomBytes(8).toString("hex")
-  const owner = options.detached ? undefined : processes.identify(process.pid)
-  let record: Record = { id, owner, processes: [], containers: [], notes: {} }
+  let record: Record = { id, owner: processes.identify(process.pid), processes: [], containers: [], notes: {} }
   const update = (change: Partial<Record>) => write(folder, (record = { ...record, ...change }))
   update({})
-  const keeper = options.detached ? undefined : startKeeper(folder, id)
+  const keeper = startKeeper(folder, id)
+  const dismissKeeper = async () => {
+    if (keeper.exitCode !== null) return
+    const gone = new Promise((resolve) => keeper.once("exit", resolve))
+    keeper.ref()
+    keeper.stdin?.end()
+    await gone
+  }
   return {
     id,
     folder,
@@ -157,13 +168,13 @@ export const make = async (options: { readonly detached: boolean }): Promise<Ins
     },
     addContainer: (name) => update({ containers: [...record.containers, name] }),
     note: (notes) => update({ notes: { ...record.notes, ...notes } }),
+    detach: async () => {
+      update({ owner: undefined })
+      await dismissKeeper()
+    },
     dispose: async () => {
       await remove(folder, record)
-      if (keeper === undefined || keeper.exitCode !== null) return
-      const gone = new Promise((resolve) => keeper.once("exit", resolve))
-      keeper.ref()
-      keeper.stdin?.end()
-      await gone
+      await dismissKeeper()
     }
   }
 }

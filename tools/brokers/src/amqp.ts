@@ -30,7 +30,7 @@ const properties = long(
 const decode = (text: string) => decodeURIComponent(text)
 
 /** The same address without what is secret in it. */
-export const redact = (url: string): string => url.replace(/\/\/[^@/]*@/, "//***@")
+export const redact = (url: string): string => url.replace(/^(\w+:\/\/)?.*@/, "$1***@")
 
 /** The server's version. Fails with the server's own words when it refuses. */
 export const handshake = (address: string, milliseconds: number): Promise<string> => {
@@ -81,11 +81,11 @@ export const handshake = (address: string, milliseconds: number): Promise<string
 }
 
 /** Waits until the server accepts a connection; says why it does not when it ended or the time is over. */
-export const awaitAmqp = async (url: string, milliseconds: number, isAlive: () => boolean) => {
+export const awaitAmqp = async (url: string, milliseconds: number, isAlive: () => boolean | Promise<boolean>) => {
   const deadline = performance.now() + milliseconds
   let reason = ""
   while (performance.now() < deadline) {
-    if (!isAlive()) return "ended while it started"
+    if (!(await isAlive())) return "ended while it started"
     const failed = await handshake(url, Math.min(5000, milliseconds)).then(
       () => undefined,
       (cause: Error) => cause.message

@@ -6,6 +6,7 @@ const [folder, id] = process.argv.slice(2)
 process.stdin.resume()
 process.stdin.once("close", () => {
   const record = folder === undefined ? undefined : read(folder)
-  // By now the folder may be another instance's.
-  if (folder !== undefined && record !== undefined && record.id === id) void remove(folder, record)
+  // By now the folder may be another instance's, or nobody's to keep.
+  if (folder === undefined || record === undefined || record.id !== id || record.owner === undefined) return
+  void remove(folder, record)
 })

@@ -57,9 +57,12 @@ const tail = (folder: string): string => {
 const accepts = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1")
-    socket.once("connect", () => resolve(true))
-    socket.once("error", () => resolve(false))
-    socket.once("close", () => socket.destroy())
+    const finish = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.once("connect", () => finish(true))
+    socket.once("error", () => finish(false))
   })
 
 export const make = (instance: Instance, installation: Installation, options: Options): ReadonlyArray<Node> => {

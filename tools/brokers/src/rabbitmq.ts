@@ -1,9 +1,12 @@
 /** RabbitMQ: where one comes from. */
 import { randomBytes } from "node:crypto"
+import { setTimeout as sleep } from "node:timers/promises"
 import { handshake, redact } from "./amqp.ts"
 import { foreign, ofNodes, Unavailable, type Broker, type Node, type Source, type StartOptions } from "./Broker.ts"
-import * as Instance from "./Instance.ts"
 import * as debian from "./debian.ts"
+import * as docker from "./docker.ts"
+import * as dockerNode from "./dockerNode.ts"
+import * as Instance from "./Instance.ts"
 import { byAge, isOf, ofSystem, ofTree, type Installation } from "./installation.ts"
 import * as localNodes from "./localNodes.ts"
 
@@ -12,8 +15,22 @@ const variable = "REQUEUE_RABBITMQ_URL"
 /** The Debian releases that have these versions. */
 const debians: { readonly [version: string]: string } = { "3.10": "bookworm", "4.0": "trixie", "4.3": "sid" }
 const packageName = "rabbitmq-server"
+const newestImage = "4.3"
 
-const attach = async ({ version = "newest", nodes = 1 }: StartOptions): Promise<Broker> => {
+const isRelease = (version: string) => /^\d/.test(version)
+
+const defaults = (options: StartOptions) => ({
+  version: options.version ?? "newest",
+  count: options.nodes ?? 1,
+  deadline: options.deadline ?? 60_000,
+  detached: options.detached ?? false,
+  say: options.say ?? ((line: string) => console.error(line)),
+  password: randomBytes(8).toString("hex")
+})
+
+type Settings = ReturnType<typeof defaults>
+
+const attach = async ({ version, count }: Settings): Promise<Broker> => {
   const url = process.env[variable] ?? ""
   if (url === "") throw new Unavailable(`${variable} is not set`)
   if (!/^amqps?:\/\//.test(url) || !URL.canParse(url)) {
@@ -22,10 +39,10 @@ const attach = async ({ version = "newest", nodes = 1 }: StartOptions): Promise<
   const found = await handshake(url, 10_000).catch((cause: Error) => {
     throw new Error(`${variable}: no connection to ${redact(url)}: ${cause.message}. Correct it, or unset it`)
   })
-  if (/^\d/.test(version) && !isOf(found, version)) {
+  if (isRelease(version) && !isOf(found, version)) {
     throw new Error(`${variable}: RabbitMQ ${version} was asked for, ${redact(url)} is ${found}. Unset it`)
   }
-  if (nodes > 1) throw new Error(`${variable}: a cluster of ${nodes} nodes cannot be made of one address. Unset it`)
+  if (count > 1) throw new Error(`${variable}: a cluster of ${count} nodes cannot be made of one address. Unset it`)
   return foreign(variable, { version: found, url, managementUrl: process.env["REQUEUE_RABBITMQ_MANAGEMENT_URL"] })
 }
 
@@ -35,28 +52,41 @@ const atHand = (): ReadonlyArray<Installation> => {
   return [ofSystem(), ...trees].filter((one) => one !== undefined).toSorted(byAge)
 }
 
-const say = (line: string) => console.error(line)
-
 const pick = (version: string): Installation | undefined => {
   if (version === "system") return ofSystem()
   return version === "newest" ? atHand()[0] : atHand().find((one) => isOf(one.version, version))
 }
 
-const launch = async (installation: Installation, options: StartOptions): Promise<Broker> => {
-  const instance = await Instance.make({ detached: options.detached ?? false })
+/** Until the first node sees all of them running. */
+const joined = async (node: Node, { count, deadline }: Settings): Promise<void> => {
+  const { username, password, host } = new URL(node.managementUrl ?? "")
+  const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` }
+  const end = performance.now() + deadline
+  for (;;) {
+    const response = await fetch(`http://${host}/api/nodes`, { headers }).catch(() => undefined)
+    const peers = response?.ok === true ? ((await response.json()) as ReadonlyArray<{ running?: boolean }>) : []
+    if (peers.filter((peer) => peer.running === true).length === count) return
+    if (performance.now() > end) throw new Error(`The ${count} nodes have not become one cluster:\n${await node.log()}`)
+    await sleep(100)
+  }
+}
+
+/** Makes an instance, starts its nodes, and leaves nothing behind if that fails. */
+const launch = async (
+  source: string,
+  settings: Settings,
+  make: (instance: Instance.Instance) => Promise<ReadonlyArray<Node>>
+): Promise<Broker> => {
+  const instance = await Instance.make()
   try {
-    const nodes = localNodes.make(instance, installation, {
-      count: options.nodes ?? 1,
-      password: randomBytes(8).toString("hex"),
-      deadline: options.deadline ?? 60_000
-    })
+    const [first, ...others] = (await make(instance)) as [Node, ...Array<Node>]
     // At once: the nodes of a cluster look for each other while they start.
-    await Promise.all(nodes.map((node) => node.start()))
-    const [first, ...others] = nodes as [Node, ...Array<Node>]
+    await Promise.all([first, ...others].map((node) => node.start()))
+    if (others.length > 0) await joined(first, settings)
     const version = await handshake(first.url, 10_000)
-    const source = installation.root ?? installation.scripts
-    const { managementUrl } = first
-    instance.note({ broker: "rabbitmq", version, source, url: first.url, managementUrl, nodes: nodes.length })
+    const { url, managementUrl } = first
+    instance.note({ broker: "rabbitmq", version, source, url, managementUrl, nodes: settings.count })
+    if (settings.detached) await instance.detach()
     return ofNodes([first, ...others], { version, source, managementUrl, dispose: instance.dispose })
   } catch (cause) {
     await instance.dispose()
@@ -64,35 +94,53 @@ const launch = async (installation: Installation, options: StartOptions): Promis
   }
 }
 
-export const sources: ReadonlyArray<Source> = [
-  { name: "the environment", open: attach },
-  {
-    name: "an installed server",
-    open: async (options) => {
-      const found = pick(options.version ?? "newest")
-      if (found !== undefined) return launch(found, options)
-      const others = atHand().map((one) => one.version)
-      throw new Unavailable(others.length === 0 ? "none found" : `there is only ${others.join(", ")}`)
-    }
-  },
-  {
-    name: "Debian's packages",
-    open: async (options) => {
-      const version = options.version ?? "newest"
-      const release = debians[version]
-      if (/^\d/.test(version) && release === undefined) {
-        throw new Unavailable(`of ${Object.keys(debians).join(", ")} only`)
-      }
-      if (release === undefined) await debian.install(packageName, options.say ?? say)
-      const found =
-        release === undefined ? ofSystem() : ofTree(await debian.makeTree(release, packageName, options.say ?? say))
-      if (found === undefined) throw new Unavailable(`${packageName} was installed, but is not found`)
-      if (release === undefined || isOf(found.version, version)) return launch(found, options)
-      throw new Unavailable(`Debian ${release} has ${found.version} now`)
-    }
+const launchLocal = (found: Installation, settings: Settings) =>
+  launch(found.root ?? found.scripts, settings, async (instance) => localNodes.make(instance, found, settings))
+
+const launchContainer = async (settings: Settings): Promise<Broker> => {
+  const { version, count } = settings
+  if (version === "system") throw new Unavailable("the machine's own server was asked for")
+  if (count > 1) throw new Unavailable("clusters are made of servers on this machine only")
+  await docker.needsEngine()
+  const image = `rabbitmq:${isRelease(version) ? version : newestImage}-management`
+  if (!isRelease(version) && atHand().length > 0 && !(await docker.hasImage(image))) {
+    throw new Unavailable(`${image} is not at hand, and an installed server is`)
   }
+  return launch(image, settings, async (instance) => [await dockerNode.make(instance, { ...settings, image })])
+}
+
+const launchInstalled = async (settings: Settings): Promise<Broker> => {
+  const found = pick(settings.version)
+  if (found !== undefined) return launchLocal(found, settings)
+  const others = atHand().map((one) => one.version)
+  throw new Unavailable(others.length === 0 ? "none found" : `there is only ${others.join(", ")}`)
+}
+
+const launchPackage = async (settings: Settings): Promise<Broker> => {
+  const { version, say } = settings
+  const release = debians[version]
+  if (isRelease(version) && release === undefined) throw new Unavailable(`of ${Object.keys(debians).join(", ")} only`)
+  if (release === undefined) await debian.install(packageName, say)
+  const found = release === undefined ? ofSystem() : ofTree(await debian.makeTree(release, packageName, say))
+  if (found === undefined) throw new Unavailable(`${packageName} was installed, but is not found`)
+  if (release === undefined || isOf(found.version, version)) return launchLocal(found, settings)
+  throw new Unavailable(`Debian ${release} has ${found.version} now`)
+}
+
+/** Whether it accepts connections. */
+export const answers = (url: string): Promise<boolean> =>
+  handshake(url, 5000).then(
+    () => true,
+    () => false
+  )
+
+export const sources: ReadonlyArray<Source> = [
+  { name: "the environment", open: (options) => attach(defaults(options)) },
+  { name: "a Docker engine", open: (options) => launchContainer(defaults(options)) },
+  { name: "an installed server", open: (options) => launchInstalled(defaults(options)) },
+  { name: "Debian's packages", open: (options) => launchPackage(defaults(options)) }
 ]
 
 export const remedy = (version = "newest"): string =>
-  `No RabbitMQ${/^\d/.test(version) ? ` ${version}` : ""} here. Install rabbitmq-server, or start Docker, or set ` +
+  `No RabbitMQ${isRelease(version) ? ` ${version}` : ""} here. Install rabbitmq-server, or start Docker, or set ` +
   `${variable} to the address of one. Tried:`

@@ -1,0 +1,79 @@
+/** Containers of a Docker engine, with their ports on 127.0.0.1. */
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { Unavailable } from "./Broker.ts"
+import type { Instance } from "./Instance.ts"
+
+const run = promisify(execFile)
+
+const docker = async (...args: ReadonlyArray<string>): Promise<string> => {
+  const { stdout, stderr } = await run("docker", args, { maxBuffer: 1 << 26 })
+  return `${stdout}${args[0] === "logs" ? stderr : ""}`
+}
+
+const failure = (cause: unknown): string => {
+  const { code, stderr, message } = cause as { code?: unknown; stderr?: string; message: string }
+  if (code === "ENOENT") return "the docker command is not installed"
+  return (stderr?.trim() || message).split("\n").slice(-1).join("")
+}
+
+/** Throws `Unavailable` without an engine. */
+export const needsEngine = async (): Promise<void> => {
+  // An engine on another machine may not answer at all.
+  await run("docker", ["version", "--format", "{{.Server.Version}}"], { timeout: 5000 }).catch((cause: unknown) => {
+    throw new Unavailable(failure(cause))
+  })
+}
+
+export const hasImage = (image: string): Promise<boolean> =>
+  docker("image", "inspect", image).then(
+    () => true,
+    () => false
+  )
+
+export interface ContainerOptions {
+  readonly image: string
+  readonly env: { readonly [name: string]: string }
+  /** Ports of this machine, by the container's. */
+  readonly ports: { readonly [inside: number]: number }
+  /** Files to copy in, by their path inside. */
+  readonly files: { readonly [inside: string]: string }
+  readonly say: (line: string) => void
+}
+
+export interface Container {
+  readonly start: () => Promise<void>
+  readonly isRunning: () => Promise<boolean>
+  readonly kill: () => Promise<void>
+  readonly stop: () => Promise<void>
+  readonly log: () => Promise<string>
+  readonly exec: (...command: ReadonlyArray<string>) => Promise<string>
+}
+
+/** Makes a container of an instance, which removes it when it is disposed of. */
+export const make = async (instance: Instance, options: ContainerOptions): Promise<Container> => {
+  const name = `requeue-${instance.id}`
+  if (!(await hasImage(options.image))) {
+    options.say(`Pulling ${options.image} ...`)
+    await docker("pull", options.image).catch((cause: unknown) => {
+      throw new Unavailable(`cannot pull ${options.image}: ${failure(cause)}`)
+    })
+  }
+  // Before it is made: a record without a container does no harm.
+  instance.addContainer(name)
+  const env = Object.entries(options.env).flatMap(([key, value]) => ["--env", `${key}=${value}`])
+  const ports = Object.entries(options.ports).flatMap(([inside, port]) => ["--publish", `127.0.0.1:${port}:${inside}`])
+  await docker("create", "--name", name, "--hostname", "requeue", ...env, ...ports, options.image)
+  for (const [inside, file] of Object.entries(options.files)) await docker("cp", file, `${name}:${inside}`)
+  const isRunning = async () => (await docker("inspect", "--format", "{{.State.Running}}", name)).trim() === "true"
+  return {
+    start: async () => void (await docker("start", name)),
+    isRunning,
+    kill: async () => {
+      if (await isRunning()) await docker("kill", name)
+    },
+    stop: async () => void (await docker("stop", "--time", "60", name)),
+    log: () => docker("logs", "--tail", "15", name),
+    exec: (...command) => docker("exec", name, ...command)
+  }
+}

@@ -1,0 +1,60 @@
+import { spawnSync } from "node:child_process"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, test, vi } from "vitest"
+import { handshake } from "../src/amqp.ts"
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const program = fileURLToPath(new URL("../src/cli.ts", import.meta.url))
+// Brokers that somebody keeps up on this machine are none of this test's business.
+const cache = mkdtempSync(join(tmpdir(), "requeue-cli-"))
+
+const cli = (...args: ReadonlyArray<string>) =>
+  spawnSync(process.execPath, [program, ...args], {
+    encoding: "utf8",
+    env: { ...process.env, XDG_CACHE_HOME: cache, REQUEUE_RABBITMQ_URL: "" }
+  })
+
+test("up, status and down", async () => {
+  const up = cli("up", "rabbitmq")
+  assert.strictEqual(up.status, 0, up.stderr)
+  const url = up.stdout.trim()
+  assert.match(url, /^amqp:\/\/\S+$/)
+  const version = await handshake(url, 5000)
+
+  const status = cli("status", "rabbitmq")
+  assert.strictEqual(status.status, 0)
+  assert.match(status.stdout, new RegExp(`rabbitmq +${version} +1 +up +until down .*${url}`))
+
+  const again = cli("up")
+  assert.strictEqual(again.stdout.trim(), url)
+  assert.include(again.stderr, "is up already")
+  assert.strictEqual(cli("up", "--nodes", "3").status, 1)
+
+  const down = cli("down")
+  assert.strictEqual(down.status, 0)
+  assert.include(down.stderr, "rabbitmq is down")
+  assert.strictEqual(cli("status", "rabbitmq").status, 1)
+  assert.strictEqual(cli("status").status, 0)
+  assert.include(cli("down", "rabbitmq").stderr, "rabbitmq is not up")
+})
+
+test("misuse is explained", () => {
+  assert.strictEqual(cli("--help").status, 0)
+  assert.include(cli("--help").stdout, "npm run brokers -- <command>")
+  for (const args of [
+    [],
+    ["sideways"],
+    ["up", "kafka"],
+    ["up", "--nodes", "2"],
+    ["up", "--version", "x"],
+    ["--what"]
+  ]) {
+    const { status, stderr } = cli(...args)
+    assert.strictEqual(status, 2, args.join(" "))
+    assert.include(stderr, "Exit codes")
+  }
+})

@@ -1,0 +1,71 @@
+/** Slow and large: Debian trees are made on first use. `REQUEUE_SLOW_TESTS=1` runs it. */
+import { connect } from "amqplib"
+import { afterEach, assert, describe, test, vi } from "vitest"
+import { start, type Broker, type StartOptions } from "../src/index.ts"
+
+vi.setConfig({ testTimeout: 300_000 })
+vi.stubEnv("REQUEUE_RABBITMQ_URL", "")
+
+let broker: Broker | undefined
+afterEach(() => broker?.dispose())
+const startOne = async (options: StartOptions): Promise<Broker> => (broker = await start("rabbitmq", options))
+
+const publish = async (url: string, queue: string): Promise<void> => {
+  const connection = await connect(url)
+  // A killed node is an error of its connections, also while they close.
+  connection.on("error", () => {})
+  try {
+    const channel = await connection.createConfirmChannel()
+    channel.on("error", () => {})
+    await channel.assertQueue(queue, { durable: true, arguments: { "x-queue-type": "quorum" } })
+    await new Promise<void>((resolve, reject) => {
+      channel.sendToQueue(queue, Buffer.from("hello"), { persistent: true }, (cause: unknown) => {
+        if (cause instanceof Error) reject(cause)
+        else resolve()
+      })
+    })
+  } finally {
+    await connection.close()
+  }
+}
+
+const queueOf = async (broker: Broker, node: number, name: string) => {
+  const { username, password, host } = new URL(broker.nodes[node]?.managementUrl ?? "")
+  const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` }
+  const response = await fetch(`http://${host}/api/queues/%2F/${name}`, { headers })
+  return (await response.json()) as { leader?: string; members?: ReadonlyArray<string>; messages?: number }
+}
+
+describe.runIf(process.env["REQUEUE_SLOW_TESTS"] === "1").each(["3.10", "4.0", "4.3"])("RabbitMQ %s", (version) => {
+  test("one node", async () => {
+    const broker = await startOne({ version })
+    assert.isTrue(broker.version.startsWith(`${version}.`))
+    await publish(broker.url, "q")
+    await broker.kill()
+    await broker.start()
+    assert.include(await broker.nodes[0]?.ctl("list_queues", "--quiet", "name", "messages"), "q\t1")
+  })
+
+  test("three nodes: a quorum queue has a member on each and outlives its leader", async () => {
+    const broker = await startOne({ version, nodes: 3 })
+    await publish(broker.url, "q")
+    const { leader, members } = await vi.waitUntil(
+      async () => {
+        const queue = await queueOf(broker, 0, "q")
+        return queue.leader !== undefined && queue.members?.length === 3 ? queue : undefined
+      },
+      { timeout: 10_000 }
+    )
+    assert.deepStrictEqual(members?.toSorted(), ["n1@localhost", "n2@localhost", "n3@localhost"])
+    const killed = broker.nodes.find(({ name }) => leader === `${name}@localhost`)
+    const other = broker.nodes.findIndex((node) => node !== killed)
+    await killed?.kill()
+    assert.isUndefined(killed?.pid())
+    // Refused until there is a new leader.
+    await vi.waitFor(() => publish(broker.nodes[other]?.url ?? "", "q"), { timeout: 30_000, interval: 200 })
+    await killed?.start()
+    await broker.kill()
+    await broker.start()
+    await vi.waitUntil(async () => (await queueOf(broker, other, "q")).messages === 2, { timeout: 30_000 })
+  })
+})

@@ -1,0 +1,182 @@
+import { connect } from "amqplib"
+import { spawn } from "node:child_process"
+import { once, type EventEmitter } from "node:events"
+import { existsSync, readdirSync } from "node:fs"
+import { createInterface } from "node:readline"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { afterEach, assert, test, vi } from "vitest"
+import { proxy, start, type Broker } from "../src/index.ts"
+import { handshake } from "../src/amqp.ts"
+import { home, list } from "../src/Instance.ts"
+import { marked } from "../src/processes.ts"
+
+vi.setConfig({ testTimeout: 60_000 })
+// These tests control their brokers.
+vi.stubEnv("REQUEUE_RABBITMQ_URL", "")
+
+const started: Array<Broker> = []
+const startOne = async (): Promise<Broker> => {
+  const broker = await start("rabbitmq")
+  started.push(broker)
+  return broker
+}
+afterEach(async () => {
+  vi.stubEnv("REQUEUE_RABBITMQ_URL", "")
+  for (const broker of started.splice(0)) await broker.dispose()
+})
+
+const recordOf = (url: string) => list().find(({ record }) => record.notes["url"] === url)
+
+/** Unlike `once` of node:events it does not fail when an error comes first. */
+const closed = (emitter: EventEmitter) => new Promise((resolve) => emitter.once("close", resolve))
+
+const failureOf = (action: () => Promise<unknown>): Promise<string> =>
+  action().then(
+    () => "no failure",
+    (cause: Error) => cause.message
+  )
+
+test("a message survives SIGKILL, and so do ports; after dispose nothing is left", async () => {
+  const broker = await startOne()
+  assert.match(broker.version, /^\d+\.\d+\.\d+/)
+  assert.strictEqual(await handshake(broker.url, 5000), broker.version)
+
+  const before = await connect(broker.url)
+  before.on("error", () => {})
+  const channel = await before.createConfirmChannel()
+  channel.on("error", () => {})
+  await channel.assertQueue("kept", { durable: true })
+  channel.sendToQueue("kept", Buffer.from("hello"), { persistent: true })
+  await channel.waitForConfirms()
+  const cut = closed(before)
+  await broker.kill()
+  await cut
+  assert.match(await failureOf(() => handshake(broker.url, 5000)), /ECONNREFUSED/)
+
+  await broker.start()
+  const after = await connect(broker.url)
+  const message = await (await after.createChannel()).get("kept", { noAck: true })
+  assert.isTrue(message !== false && message.content.toString() === "hello")
+  await after.close()
+
+  const entry = recordOf(broker.url)
+  assert.isDefined(entry)
+  assert.isNotEmpty(marked(entry?.record.id ?? ""))
+  await broker.dispose()
+  assert.deepStrictEqual(marked(entry?.record.id ?? ""), [])
+  assert.isFalse(existsSync(entry?.folder ?? ""))
+})
+
+test("two at once are strangers; each has its management API and its tool; restart is in order", async () => {
+  const [one, two] = await Promise.all([startOne(), startOne()])
+  assert.notStrictEqual(one.url, two.url)
+  const connection = await connect(one.url)
+  connection.on("error", () => {})
+  await (await connection.createChannel()).assertQueue("only here", { durable: true })
+
+  const { username, password, host } = new URL(one.managementUrl ?? "")
+  const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` }
+  const response = await fetch(`http://${host}/api/queues`, { headers })
+  assert.deepStrictEqual(
+    ((await response.json()) as ReadonlyArray<{ name: string }>).map(({ name }) => name),
+    ["only here"]
+  )
+  assert.include(await one.nodes[0]?.ctl("list_queues", "--quiet"), "only here")
+  assert.notInclude(await two.nodes[0]?.ctl("list_queues", "--quiet"), "only here")
+
+  const pid = two.nodes[0]?.pid()
+  await two.restart()
+  assert.notStrictEqual(two.nodes[0]?.pid(), pid)
+  assert.strictEqual(await handshake(two.url, 5000), two.version)
+  await connection.close()
+})
+
+test("a proxy in front of it: cut ends a connection, a blackhole holds up confirmations", async () => {
+  const broker = await startOne()
+  const between = await proxy(broker.nodes[0]?.port ?? 0)
+  const url = new URL(broker.url)
+  url.port = String(between.port)
+  const connection = await connect(url.href)
+  const end = closed(connection)
+  connection.on("error", () => {})
+  const channel = await connection.createConfirmChannel()
+  channel.on("error", () => {})
+  await channel.assertQueue("behind", { durable: true })
+  between.blackhole(true)
+  channel.sendToQueue("behind", Buffer.from("1"))
+  const confirmed = channel.waitForConfirms().then(() => "confirmed")
+  assert.strictEqual(await Promise.race([confirmed, sleep(200, "held up")]), "held up")
+  between.blackhole(false)
+  assert.strictEqual(await confirmed, "confirmed")
+  between.cut()
+  await end
+  await between.close()
+})
+
+test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its broker with it", async (signal) => {
+  const program = fileURLToPath(new URL("startAndWait.ts", import.meta.url))
+  const owner = spawn(process.execPath, [program], { stdio: ["ignore", "pipe", "inherit"] })
+  const [url] = (await once(createInterface(owner.stdout), "line")) as [string]
+  const { id } = recordOf(url)?.record ?? assert.fail("no record")
+  assert.isNotEmpty(marked(id))
+  owner.kill(signal)
+  await vi.waitUntil(() => recordOf(url) === undefined, { timeout: 10_000 })
+  assert.deepStrictEqual(marked(id), [])
+})
+
+test("a server that cannot start fails with the end of its log, and leaves nothing", async () => {
+  const before = readdirSync(home("run"))
+  const failure = await failureOf(() => start("rabbitmq", { deadline: 300 }))
+  assert.match(failure, /RabbitMQ \S+ on 127\.0\.0\.1:\d+ does not accept AMQP connections after 300 ms/)
+  assert.match(failure, /Its log ends:\n/)
+  assert.deepStrictEqual(
+    readdirSync(home("run")).filter((name) => !before.includes(name)),
+    []
+  )
+})
+
+test("a version that nobody has: every source says why", async () => {
+  const failure = await failureOf(() => start("rabbitmq", { version: "3.7" }))
+  assert.match(
+    failure,
+    /^No RabbitMQ 3\.7 here\. Install rabbitmq-server, or start Docker, or set REQUEUE_RABBITMQ_URL/
+  )
+  for (const source of ["the environment", "a Docker engine", "an installed server", "Debian's packages"]) {
+    assert.include(failure, `- ${source}: `)
+  }
+})
+
+test("the environment's broker is used; what cannot be done to it is refused, what is wrong with it is said", async () => {
+  const real = await startOne()
+  vi.stubEnv("REQUEUE_RABBITMQ_URL", real.url)
+  const broker = await start("rabbitmq")
+  assert.strictEqual(broker.url, real.url)
+  assert.strictEqual(
+    await failureOf(() => broker.kill()),
+    "kill() needs a broker that was started here: unset REQUEUE_RABBITMQ_URL"
+  )
+  await broker.dispose()
+  assert.strictEqual(await handshake(real.url, 5000), real.version)
+
+  const at = real.url.slice(real.url.indexOf("@"))
+  const wrong: ReadonlyArray<[url: string, version: string | undefined, said: RegExp]> = [
+    [`amqp://requeue:wrong${at}`, undefined, /: no connection to amqp:\/\/\*\*\*@127.*ACCESS_REFUSED/],
+    [`${real.url}absent`, undefined, /absent.*not found/],
+    ["amqp://me:secret@127.0.0.1:1/", undefined, /ECONNREFUSED 127\.0\.0\.1:1\. Correct it, or unset it/],
+    [real.managementUrl ?? "", undefined, /must look like amqp:\/\/user:password@host:5672\/vhost/],
+    [
+      (real.managementUrl ?? "").replace("http", "amqp"),
+      undefined,
+      /does not speak AMQP|closed during the AMQP handshake/
+    ],
+    [real.url, "3.7", /RabbitMQ 3\.7 was asked for, .* is \d+\.\d+\.\d+/]
+  ]
+  for (const [url, version, said] of wrong) {
+    vi.stubEnv("REQUEUE_RABBITMQ_URL", url)
+    const failure = await failureOf(() => start("rabbitmq", { version }))
+    assert.match(failure, /^REQUEUE_RABBITMQ_URL/)
+    assert.match(failure, said)
+    assert.notMatch(failure, /secret|wrong|requeue:/)
+  }
+})
