@@ -41,7 +41,12 @@ export const make = (env: {
 
   const copy = (receipt: Receipt, outgoing: Outgoing): Effect.Effect<BrokerError | undefined> =>
     Effect.matchEffect(env.publish(outgoing, receipt.properties), {
-      onSuccess: () => Effect.sync(() => answer(receipt, "Ack")),
+      onSuccess: () =>
+        Effect.sync(() => {
+          // Done, even if the ack cannot be written any more: the copy is stored, and the redelivery will be acked.
+          answer(receipt, "Ack")
+          return undefined
+        }),
       onFailure: (error) =>
         Effect.sync(() => {
           if (!receipt.session.isOpen()) return lost(queue)

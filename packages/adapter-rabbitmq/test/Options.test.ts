@@ -1,0 +1,67 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { inspect } from "node:util"
+import { RabbitMqOptions } from "../src/index.ts"
+
+const decode = RabbitMqOptions.decode
+const ok = (options: RabbitMqOptions.Options) => Result.getOrThrow(decode(options))
+
+describe("an address", () => {
+  it.each([
+    ["amqp://h", ["h", 5672, "/", "guest", "guest", false]],
+    ["amqps://u:p@h", ["h", 5671, "/", "u", "p", true]],
+    ["amqp://u:p%40%2F@h:1234/my%2Fhost", ["h", 1234, "my/host", "u", "p@/", false]],
+    ["amqp://u@[::1]/v", ["::1", 5672, "v", "u", "", false]]
+  ] as const)("%s", (url, expected) => {
+    const { hostname, password, port, secure, username, vhost } = ok({ url }).address
+    assert.deepStrictEqual([hostname, port, vhost, username, Redacted.value(password), secure], expected)
+  })
+
+  it("takes user and password from elsewhere", () => {
+    const { password, username } = ok({ url: "amqp://h", username: "u", password: Redacted.make("s") }).address
+    assert.deepStrictEqual([username, Redacted.value(password)], ["u", "s"])
+  })
+})
+
+describe("options", () => {
+  it("come from the query as well, and code beats the query", () => {
+    const settings = ok({ url: "amqp://h?queueType=classic&publishTimeout=500&deliveryLimit=50", publishTimeout: 700 })
+    assert.deepInclude(settings, { queueType: "classic", publishTimeout: 700, deliveryLimit: 50 })
+  })
+
+  it("have defaults", () =>
+    assert.deepInclude(ok({}), { queueType: "quorum", topology: "auto", assert: "declare", deliveryLimit: 1000 }))
+
+  it.each([
+    ["nonsense", "url"],
+    ["http://h", "url"],
+    ["amqp://", "url"],
+    ["amqp://h/a/b", "url"],
+    ["amqp://u:%zz@h", "url"],
+    ["amqp://h?queueType=mirrored", "queueType"],
+    ["amqp://h?heartbeat=0", "heartbeat"],
+    ["amqp://h?heartbeat=abc", "heartbeat"],
+    ["amqp://h?deliveryLimit=1.5", "deliveryLimit"],
+    ["amqp://h?nonsense=1", "nonsense"],
+    ["amqp://h?prefix=a%20b", "prefix"],
+    ["amqp://h?topology=native&queueType=classic", "topology"],
+    ["amqp://h?reconnectFirst=600", "reconnectMax"],
+    ["amqp://h?prefix=a&prefix=b", "url"]
+  ])("refuse %s", (url, field) => {
+    const refused = decode({ url })
+    assert.isTrue(Result.isFailure(refused))
+    if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
+  })
+
+  it("never show a password", () => {
+    const secret = "hunter2"
+    const settings = ok({ url: `amqp://u:${secret}@h`, management: `http://u:${secret}@h:15672` })
+    assert.notInclude(inspect(settings, { depth: 9 }), secret)
+    assert.notInclude(JSON.stringify(settings), secret)
+    for (const url of [`amqp://u:${secret}@h?queueType=x`, `amqp://u:${secret}@h/a/b`, `ampq://u:${secret}@h`]) {
+      const refused = decode({ url })
+      if (Result.isFailure(refused)) assert.notInclude(inspect(refused.failure), secret)
+    }
+  })
+})

@@ -1,0 +1,183 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Backoff from "@requeue/core/Backoff"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import fc from "fast-check"
+import * as Result from "effect/Result"
+import * as Ladder from "../src/internal/topologies/ladder.ts"
+import * as Levels from "../src/internal/topologies/levels.ts"
+import * as WaitLoop from "../src/internal/topologies/waitLoop.ts"
+import { RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
+
+const settings = (options: RabbitMqOptions.Options = {}) => Result.getOrThrow(RabbitMqOptions.decode(options))
+
+const plan = (
+  options: RabbitMqOptions.Options,
+  backoff: Backoff.Backoff | "none" | undefined = Backoff.constant(1000),
+  version = "4.3.6"
+): RabbitMqPlan.Plan => {
+  const retry = RetryPolicy.make(backoff === "none" ? {} : { backoff })
+  const wish = { queue: "orders", retry, deadLetterQueues: ["orders.dlq"] }
+  const made = RabbitMqPlan.make(wish, settings(options), version)
+  if (made instanceof ConfigurationError) throw made
+  return made
+}
+
+const refusal = (options: RabbitMqOptions.Options, backoff: Backoff.Backoff | undefined, version = "4.3.6") => {
+  const made = RabbitMqPlan.make({ queue: "q", retry: RetryPolicy.make({ backoff }) }, settings(options), version)
+  assert.instanceOf(made, ConfigurationError)
+  return made
+}
+
+const queues = ({ objects }: RabbitMqPlan.Plan) =>
+  objects.flatMap((object) => (object._tag === "Queue" ? [object.name] : []))
+
+const argumentsOf = ({ objects }: RabbitMqPlan.Plan, name: string) =>
+  objects.flatMap((object) => (object._tag === "Queue" && object.name === name ? [object.arguments] : []))[0]
+
+describe("the work queue", () => {
+  it("is a quorum queue with a limit, and at-least-once dead-lettering behind it", () =>
+    assert.deepStrictEqual(argumentsOf(plan({}), "orders"), {
+      "x-queue-type": "quorum",
+      "x-delivery-limit": 1000,
+      "x-dead-letter-exchange": "requeue.v1.dead",
+      "x-dead-letter-routing-key": "orders",
+      "x-dead-letter-strategy": "at-least-once",
+      "x-overflow": "reject-publish"
+    }))
+
+  it("is the same for every policy, so that a new policy never meets PRECONDITION_FAILED", () => {
+    const policies = ["none" as const, Backoff.constant(5), Backoff.exponential(10), Backoff.linear(7, { jitter: "full" })]
+    const all = policies.map((backoff) => argumentsOf(plan({}, backoff), "orders"))
+    for (const each of all) assert.deepStrictEqual(each, all[0])
+  })
+
+  it("may be classic, have arguments of its own and be fed by other exchanges", () => {
+    const made = plan({
+      queueType: "classic",
+      queues: { orders: { arguments: { "x-max-priority": 5 }, bindings: [{ exchange: "shop", routingKey: "#.paid" }] } }
+    })
+    assert.deepStrictEqual(argumentsOf(made, "orders"), {
+      "x-dead-letter-exchange": "requeue.v1.dead",
+      "x-dead-letter-routing-key": "orders",
+      "x-max-priority": 5
+    })
+    assert.include(RabbitMqPlan.format(made), "shop -> orders")
+  })
+
+  it("is left alone when it is somebody else's", () => {
+    const made = plan({ assert: "never" })
+    assert.deepStrictEqual(
+      made.objects.flatMap((object) => (object._tag === "Queue" && object.name === "orders" ? [object.assert] : [])),
+      ["never"]
+    )
+  })
+})
+
+describe("the choice", () => {
+  it.each([
+    ["a few known delays", Backoff.sequence([1000, 5000]), "ladder"],
+    ["jitter that a few rungs cover", Backoff.constant(1000, { jitter: { proportional: 0.1 } }), "ladder"],
+    ["jitter from nothing to a day", Backoff.exponential(1000, { jitter: "full" }), "levels"],
+    ["no backoff", "none", "levels"],
+    ["no delay", Backoff.constant(0), "levels"]
+  ] as const)("%s", (_, backoff, topology) => assert.strictEqual(plan({}, backoff).topology, topology))
+
+  it("refuses native delays on older servers, and for what queues cannot do", () => {
+    assert.strictEqual(refusal({ topology: "native" }, Backoff.linear(500), "4.2.9").field, "topology")
+    assert.strictEqual(refusal({ topology: "native" }, Backoff.exponential(500)).field, "retry.backoff")
+    assert.strictEqual(refusal({ topology: "native" }, Backoff.linear(500, { jitter: "full" })).field, "retry.backoff")
+    assert.strictEqual(refusal({ topology: "native" }, undefined).field, "retry.backoff")
+  })
+
+  it.each(["3.9.29", "0.0", "nonsense"])("refuses server %s", (version) =>
+    assert.match(refusal({}, undefined, version).message, /3\.10/)
+  )
+})
+
+describe("a route", () => {
+  const options: ReadonlyArray<RabbitMqOptions.Options> = [
+    { topology: "ladder" },
+    { topology: "levels" },
+    { topology: "levels", resolution: 1000 },
+    { topology: "perMessageTtl" },
+    { topology: "perMessageTtlShared" },
+    { topology: "perDelayQueue" }
+  ]
+
+  it("is never shorter than asked, whatever is asked", () => {
+    for (const each of options) {
+      const { route } = plan(each, Backoff.sequence([100, 1000, 30_000]))
+      fc.assert(
+        fc.property(fc.integer({ min: 1, max: 86_400_000 }), (delay) => {
+          const { kept, objects } = route(delay)
+          return kept >= delay && kept <= delay + 1000 && objects.length > 0
+        })
+      )
+    }
+  })
+
+  it("through the levels waits in the queues of the digits that are set", () => {
+    const { exchange, headers, routingKey } = Levels.route("a.#.b", 50 * 0b1011, settings())
+    assert.strictEqual(exchange, "requeue.v1.q.level.50.3")
+    assert.strictEqual(routingKey, "a.#.b")
+    assert.deepStrictEqual(headers, { "requeue-level-0": "1", "requeue-level-1": "1", "requeue-level-3": "1" })
+  })
+
+  it("through the ladder takes the policy's rungs, and the levels for other delays", () => {
+    const { route } = plan({}, Backoff.sequence([1000, 5000]))
+    assert.strictEqual(route(1000).exchange, "requeue.v1.q.delay.1000")
+    assert.strictEqual(route(5000).kept, 5000)
+    assert.strictEqual(route(1010).exchange, "requeue.v1.q.level.50.4")
+  })
+
+  it("has the names of foreign topologies", () => {
+    const names = { retryExchange: "{queue}-retry-x", workExchange: "work-x", retryQueue: "{queue}-retry" }
+    assert.strictEqual(plan({ topology: "perMessageTtl", names }).route(5).exchange, "orders-retry-x")
+    assert.strictEqual(plan({ topology: "perDelayQueue" }).route(4001).routingKey, "orders_dlq_5")
+    const named = { topology: "perDelayQueue", names: { delayQueue: "wait.{ms}.{queue}" } } as const
+    assert.strictEqual(plan(named).route(4001).routingKey, "wait.5000.orders")
+  })
+})
+
+describe("rungs", () => {
+  it("are the policy's own delays, each once", () =>
+    assert.deepStrictEqual(Ladder.rungs(RetryPolicy.make({ maxRetries: 6, backoff: Backoff.exponential(100, { max: 800 }) })), [
+      100, 200, 400, 800
+    ]))
+
+  it("of spread delays are at most a twentieth apart", () =>
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 86_400_000 }), (delay) => {
+        const rung = Ladder.round(delay)
+        return rung >= delay && rung <= Math.ceil(delay * 1.0501) && Ladder.round(rung) === rung
+      })
+    ))
+})
+
+describe("a round of the waiting queue", () => {
+  it.each([
+    [[1000, 1500, 4000], 500],
+    [[0, 7000], 7000],
+    [[], 1000],
+    [[110, 200], 50]
+  ] as const)("of %j is %d ms", (delays, expected) => assert.strictEqual(WaitLoop.round(delays, 50), expected))
+})
+
+describe("the table", () => {
+  it("prints what is declared, and what should be known", () => {
+    const text = RabbitMqPlan.format(plan({ topology: "perMessageTtl" }))
+    assert.include(text, "queue orders, topology perMessageTtl")
+    assert.include(text, "head-of-line blocking")
+    assert.match(text, /queue +orders\.dlq +x-queue-type=quorum/)
+  })
+
+  it("names the queues of a ladder", () =>
+    assert.includeMembers(queues(plan({}, Backoff.sequence([1000, 5000]))) as Array<string>, [
+      "orders",
+      "orders.dlq",
+      "requeue.v1.q.delay.1000",
+      "requeue.v1.q.delay.5000",
+      "requeue.v1.q.undelivered"
+    ]))
+})

@@ -1,0 +1,215 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Metadata from "@requeue/core/Metadata"
+import * as Outgoing from "@requeue/core/Outgoing"
+import * as Settlement from "@requeue/core/Settlement"
+import type { Incoming, Properties } from "../src/internal/client.ts"
+import { toBrokerError } from "../src/internal/toBrokerError.ts"
+import { type Facts, toCommand } from "../src/internal/toCommand.ts"
+import { countsReleases, toDelivery } from "../src/internal/toDelivery.ts"
+import { direct, toPublication } from "../src/internal/toPublication.ts"
+import { bytes } from "./world.ts"
+
+const now = Date.UTC(2030, 0, 1)
+
+const incoming = (properties: Properties, redelivered = false, body = "{}"): Incoming => ({
+  content: Buffer.from(body),
+  fields: { deliveryTag: 1, redelivered },
+  properties
+})
+
+const context = { queueType: "quorum", serverVersion: "4.3.6", keepsNotBefore: false, now } as const
+
+const metadata = { ...Metadata.make("m1", now - 1000), attempts: 2, notBefore: now + 500 }
+
+const ours = (headers: Record<string, unknown> = {}) =>
+  incoming({ messageId: "m1", headers: { requeue: Metadata.encode(metadata), "requeue-copy": "c1", ...headers } })
+
+describe("toDelivery", () => {
+  it.each([
+    ["the first delivery of a copy", {}, 3],
+    ["a copy that failed twice", { "x-delivery-count": 2 }, 5],
+    ["a count of 0, as older servers send it", { "x-delivery-count": 0 }, 3],
+    ["what was acquired and given back", { "x-acquired-count": 7 }, 3],
+    ["a count that is none", { "x-delivery-count": "many" }, 3],
+    ["a negative count", { "x-delivery-count": -4 }, 3]
+  ] as const)("attempts of %s", (_, headers, attempts) =>
+    assert.strictEqual(toDelivery(ours(headers), context).attempts, attempts)
+  )
+
+  it("counts the flag where a queue has no count", () => {
+    const classic = { ...context, queueType: "classic" } as const
+    assert.strictEqual(toDelivery(incoming({}, true), classic).attempts, 2)
+    assert.strictEqual(toDelivery(incoming({}, false), classic).attempts, 1)
+  })
+
+  it("reads what belongs to us, and shows none of it", () => {
+    const headers = { "x-tenant": "a", "x-death": [], "x-first-death-queue": "q", "requeue-level-3": "1", CC: ["b"] }
+    const delivery = toDelivery(ours(headers), context)
+    assert.deepStrictEqual(delivery.headers, { "x-tenant": "a" })
+    assert.strictEqual(delivery.metadata.id, "m1")
+    assert.strictEqual(delivery.copy, "c1")
+  })
+
+  it("trusts the server's clock when a delay queue has kept the copy", () => {
+    const waited = { "x-death": [{ queue: "requeue.v1.q.delay.500", reason: "expired", count: 1 }] }
+    assert.strictEqual(toDelivery(ours(waited), context).metadata.notBefore, 0)
+    assert.strictEqual(toDelivery(ours(waited), { ...context, keepsNotBefore: true }).metadata.notBefore, now + 500)
+    const rejected = { "x-death": [{ queue: "q", reason: "rejected", count: 1 }] }
+    assert.strictEqual(toDelivery(ours(rejected), context).metadata.notBefore, now + 500)
+    assert.strictEqual(toDelivery(ours(), context).metadata.notBefore, now + 500)
+  })
+
+  it("takes a foreign message as it is", () => {
+    const properties = { messageId: "f1", timestamp: 1_000_000, contentType: "text/plain", headers: { n: 5, b: true } }
+    const { headers, metadata: made } = toDelivery(incoming(properties), context)
+    assert.deepStrictEqual(headers, { "content-type": "text/plain", n: "5", b: "true" })
+    assert.deepStrictEqual([made.id, made.firstPublished, made.attempts], ["f1", 1_000_000_000, 0])
+  })
+
+  it("derives the id of a foreign message without one: the same at every delivery", () => {
+    const id = (body: string, properties: Properties = {}) =>
+      toDelivery(incoming(properties, false, body), context).metadata.id
+    assert.strictEqual(id("a"), id("a"))
+    assert.notStrictEqual(id("a"), id("b"))
+    assert.notStrictEqual(id("a"), id("a", { correlationId: "x" }))
+    assert.match(id(""), /^amqp-[0-9a-f]{16}$/)
+  })
+
+  it.each([null, 5, "", {}, [], "{", `{"v":2}`])("survives a foreign requeue header: %j", (header) =>
+    assert.strictEqual(toDelivery(incoming({ messageId: "f", headers: { requeue: header } }), context).metadata.id, "f")
+  )
+
+  it("knows where giving back counts", () => {
+    const servers = ["3.10.8", "3.13.7", "4.2.0", "4.3.0", "5.0.0"]
+    assert.deepStrictEqual(
+      servers.map((version) => countsReleases("quorum", version)),
+      [true, true, true, false, false]
+    )
+    assert.isTrue(countsReleases("classic", "4.3.0"))
+  })
+})
+
+const delivery = { ...toDelivery(ours(), context), receipt: undefined }
+
+const facts: Facts = {
+  queue: "orders",
+  queueType: "quorum",
+  returns: 0,
+  deliveryLimit: 20,
+  native: undefined,
+  now
+}
+
+const failed = { name: "Error", message: "no" }
+
+describe("toCommand", () => {
+  const linear = (count: number) => Math.min(count * 500, 1200)
+
+  it.each([
+    ["ack", Settlement.Ack, {}, "Ack"],
+    ["drop", Settlement.Drop("dropped", failed), {}, "Ack"],
+    ["retry at once", Settlement.Retry(0), {}, "Reject"],
+    ["retry at once, on a classic queue", Settlement.Retry(0), { queueType: "classic" }, "Copy"],
+    ["retry at once, near the server's limit", Settlement.Retry(0), { returns: 9 }, "Copy"],
+    ["retry later", Settlement.Retry(100), {}, "Copy"],
+    ["retry when the queue would", Settlement.Retry(1000), { native: linear, returns: 1 }, "Reject"],
+    ["retry at its cap", Settlement.Retry(1200), { native: linear, returns: 7 }, "Reject"],
+    ["retry otherwise than the queue would", Settlement.Retry(700), { native: linear }, "Copy"],
+    ["retry at once where the queue delays", Settlement.Retry(0), { native: linear }, "Copy"],
+    ["dead letter", Settlement.DeadLetter("permanent", "orders.dlq", failed), {}, "Copy"],
+    ["release", Settlement.Release(), {}, "Nack"],
+    ["release until later", Settlement.Release(100), {}, "Copy"]
+  ] as const)("%s", (_, settlement, more, command) =>
+    assert.strictEqual(toCommand(delivery, settlement, { ...facts, ...more })._tag, command)
+  )
+
+  it("a retry uses the attempt up, a release does not", () => {
+    const attempts = (settlement: Settlement.Settlement) => {
+      const command = toCommand(delivery, settlement, facts)
+      return command._tag === "Copy" ? command.outgoing.metadata.attempts : undefined
+    }
+    assert.deepStrictEqual([attempts(Settlement.Retry(5)), attempts(Settlement.Release(5))], [3, 2])
+  })
+})
+
+describe("toPublication", () => {
+  const message = Outgoing.make({ queue: "q", id: "m1", body: bytes("x"), headers: { a: "1" }, delay: 0 }, now)
+  const publish = (original: Properties = {}, change: Partial<Outgoing.Outgoing> = {}) =>
+    toPublication({ ...message, ...change }, direct("q"), { copy: "c2", own: "requeue.v1." }, original)
+  const headersOf = (original: Properties) => publish(original).options["headers"] as Record<string, unknown>
+
+  it("is durable, must be routable, and goes past every exchange", () => {
+    const { exchange, options, routingKey } = publish()
+    assert.deepStrictEqual([exchange, routingKey], ["", "q"])
+    assert.deepInclude(options, { persistent: true, mandatory: true, messageId: "m1", timestamp: now / 1000 })
+  })
+
+  it("keeps what the core does not know of", () => {
+    const original = { priority: 4, correlationId: "c", replyTo: "r", type: "t", appId: "p", contentEncoding: "gzip" }
+    assert.deepInclude(publish(original).options, original)
+    assert.strictEqual(headersOf({ headers: { a: 1 } })["a"], 1)
+  })
+
+  it("leaves behind what would lose the copy or lie about it", () => {
+    const copied = publish({ headers: { "x-death": [], "x-delivery-count": 7, "x-acquired-count": 1, CC: ["x"] } })
+    assert.hasAllKeys(copied.options["headers"] as object, ["a", "requeue", "requeue-copy", "requeue-attempts"])
+    assert.isUndefined(publish({ expiration: "5", userId: "guest" } as Properties).options["expiration"])
+    assert.notProperty(publish({ userId: "guest" } as Properties).options, "userId")
+  })
+
+  it("keeps the record of a foreign death under our own name", () => {
+    const deaths = [
+      { queue: "requeue.v1.q.delay.5", reason: "expired", count: 1 },
+      { queue: "legacy", reason: "rejected", exchange: "x", count: 2 }
+    ]
+    const death = headersOf({ headers: { "x-death": deaths } })["requeue-death"]
+    assert.strictEqual(death, JSON.stringify([{ queue: "legacy", reason: "rejected", exchange: "x", count: 2 }]))
+    assert.strictEqual(headersOf({ headers: { "requeue-death": "kept" } })["requeue-death"], "kept")
+  })
+
+  it("tells people what became of a dead letter", () => {
+    const letter = Outgoing.deadLetter(
+      delivery,
+      { _tag: "DeadLetter", reason: "permanent", queue: "q.dlq", error: failed },
+      "q",
+      now
+    )
+    assert.deepInclude(publish({}, letter).options["headers"] as object, {
+      "requeue-attempts": "3",
+      "requeue-reason": "permanent",
+      "requeue-origin": "q",
+      "requeue-error": "Error: no"
+    })
+  })
+
+  it("does without an id that AMQP cannot carry", () =>
+    assert.isUndefined(publish({}, { metadata: Metadata.make("ü".repeat(200), now) }).options["messageId"]))
+})
+
+describe("toBrokerError", () => {
+  const login = `Handshake terminated by server: 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN."`
+  const inequivalent = `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' for queue 'q'"`
+
+  it.each([
+    [login, "AccessRefused", /user name and password/],
+    [`Connection closed: 530 (NOT-ALLOWED) with message "NOT_ALLOWED - vhost x not found"`, "AccessRefused", /virtual host/],
+    [`Operation failed: QueueDeclare; 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - access to queue 'q' refused"`, "AccessRefused", /set_permissions/],
+    [inequivalent, "QueueMismatch", /assert: "never"/],
+    [`Operation failed: QueueDeclare; 404 (NOT-FOUND) with message "NOT_FOUND - no queue 'q'"`, "QueueMissing", /Create it/],
+    ["connect ECONNREFUSED 127.0.0.1:1", "ConnectionFailed", /host, port/],
+    ["getaddrinfo ENOTFOUND nowhere.invalid", "ConnectionFailed", /host, port/],
+    ["self-signed certificate", "ConnectionFailed", /certificate/],
+    ["message nacked", "QueueFull", /room/],
+    ["channel closed", "ConnectionLost", undefined],
+    ["Channel ended, no reply will be forthcoming", "ConnectionLost", undefined],
+    ["something nobody has seen", "ConnectionLost", undefined]
+  ] as const)("%s", (text, reason, remedy) => {
+    const error = toBrokerError(new Error(text), { operation: "test", queue: "q" })
+    assert.strictEqual(error.reason, reason)
+    if (remedy !== undefined) assert.match(error.remedy ?? "", remedy)
+    assert.strictEqual(error.operation, "test")
+  })
+
+  it("shows the server's own words", () =>
+    assert.match(toBrokerError(new Error(inequivalent), { operation: "declare" }).detail, /^PRECONDITION_FAILED - ineq/))
+})
