@@ -34,7 +34,7 @@ export interface Instance {
   readonly dispose: () => Promise<void>
 }
 
-export interface SpawnOptions {
+interface SpawnOptions {
   readonly env: { readonly [name: string]: string }
   readonly output: string
 }
@@ -89,9 +89,6 @@ export const read = (folder: string): Record | undefined => {
   }
 }
 
-/** Whether nobody is left to remove it. */
-export const isAbandoned = ({ owner }: Record): boolean => owner !== undefined && !processes.isAlive(owner)
-
 /** Ends the processes of the recorded instance and removes its folder. */
 export const remove = async (folder: string, record: Record): Promise<void> => {
   // Twice: a process that was ended may have started a helper just before.
@@ -113,7 +110,7 @@ export const list = (): ReadonlyArray<{ folder: string; record: Record }> => {
 /** Removes what owners that died have left behind. */
 export const sweep = async (): Promise<void> => {
   for (const { folder, record } of list()) {
-    if (isAbandoned(record)) await remove(folder, record)
+    if (record.owner !== undefined && !processes.isAlive(record.owner)) await remove(folder, record)
   }
 }
 

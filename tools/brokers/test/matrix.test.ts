@@ -1,5 +1,6 @@
 /** Slow and large: Debian trees are made on first use. `REQUEUE_SLOW_TESTS=1` runs it. */
 import { connect } from "amqplib"
+import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, assert, describe, test, vi } from "vitest"
 import { start, type Broker, type StartOptions } from "../src/index.ts"
 
@@ -41,9 +42,15 @@ describe.runIf(process.env["REQUEUE_SLOW_TESTS"] === "1").each(["3.10", "4.0", "
     const broker = await startOne({ version })
     assert.isTrue(broker.version.startsWith(`${version}.`))
     await publish(broker.url, "q")
+    // A quorum queue that was declared less than a second before SIGKILL comes back empty, confirmed messages and all:
+    // seen on 3.10.8, 4.0.5 and 4.3.6. Afterwards nothing confirmed is lost.
+    await sleep(2000)
+    await publish(broker.url, "q")
     await broker.kill()
     await broker.start()
-    assert.include(await broker.nodes[0]?.ctl("list_queues", "--quiet", "name", "messages"), "q\t1")
+    // A quorum queue counts from nought until it has recovered.
+    await vi.waitUntil(async () => (await queueOf(broker, 0, "q")).messages === 2, { timeout: 10_000 })
+    assert.include(await broker.nodes[0]?.ctl("list_queues", "--quiet", "name", "messages"), "q\t2")
   })
 
   test("three nodes: a quorum queue has a member on each and outlives its leader", async () => {
