@@ -72,6 +72,7 @@ const fields = {
   management: Schema.NonEmptyString,
   consumerTimeout: millis(1000, 24 * 60 * 60_000),
   names: Names,
+  hosts: Schema.Array(Schema.String.check(Schema.isPattern(/^(\[[0-9a-fA-F:]+\]|[^\s:/@]+)(:\d{1,5})?$/))),
   queues: Schema.Record(Schema.String, QueueOptions)
 }
 
@@ -123,6 +124,7 @@ const defaults = {
   prefix: "requeue",
   assert: "declare",
   names: {},
+  hosts: [],
   queues: {}
 } as const satisfies Partial<Fields>
 

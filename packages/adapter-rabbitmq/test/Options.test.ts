@@ -15,7 +15,8 @@ describe("an address", () => {
     ["amqp://u@[::1]/v", ["::1", 5672, "v", "u", "", false]]
   ] as const)("%s", (url, expected) => {
     const { hostname, password, port, secure, username, vhost } = ok({ url }).address
-    assert.deepStrictEqual([hostname, port, vhost, username, Redacted.value(password), secure], expected)
+    const seen: ReadonlyArray<unknown> = [hostname, port, vhost, username, Redacted.value(password), secure]
+    assert.deepStrictEqual(seen, expected)
   })
 
   it("takes user and password from elsewhere", () => {

@@ -1,5 +1,6 @@
 /** What fault tests share: many messages, handlers that fail now and then, and the books. */
 import { Broker, type Service } from "@requeue/core/Broker"
+import { BrokerError } from "@requeue/core/BrokerError"
 import * as Backoff from "@requeue/core/Backoff"
 import * as Consumer from "@requeue/core/Consumer"
 import type { Event } from "@requeue/core/Event"
@@ -7,6 +8,7 @@ import * as Outgoing from "@requeue/core/Outgoing"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { connect } from "amqplib"
 import { randomUUID } from "node:crypto"
@@ -38,7 +40,7 @@ export const publishAll = (broker: Service, queue: string, names: ReadonlyArray<
   Effect.gen(function* () {
     for (let from = 0; from < names.length; from += size) {
       const part = names.slice(from, from + size).map((id) => outgoing(queue, id))
-      yield* Effect.retry(broker.publish(part), { times: 100 })
+      yield* Effect.retry(broker.publish(part), Schedule.spaced(100))
     }
   })
 
@@ -114,3 +116,5 @@ export const drainIds = async (url: string, queue: string): Promise<ReadonlyArra
   }
   return found
 }
+
+export const reasonOf = (error: unknown): unknown => (error instanceof BrokerError ? error.reason : undefined)

@@ -45,6 +45,13 @@ const value = (text: string): unknown => {
 const textOf = (secret: string | Redacted.Redacted<string>): string =>
   typeof secret === "string" ? secret : Redacted.value(secret)
 
+/** A further node of a cluster: `host` or `host:port`. */
+export const node = (text: string, address: Address): Address => {
+  const [, host = text, port] = /^(\[.+\]|[^:]+)(?::(\d+))?$/.exec(text) ?? []
+  const hostname = host.replace(/^\[|\]$/g, "")
+  return { ...address, hostname, port: port === undefined ? address.port : Number(port) }
+}
+
 /** `username` and `password` beat those of the URL. */
 export const parse = (
   input: string | URL | Redacted.Redacted<string> = "amqp://127.0.0.1:5672/",

@@ -2,6 +2,7 @@
 import { type Channel, type ConfirmChannel, connect as open, credentials, type ConsumeMessage, type SocketOptions } from "amqplib"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
+import type { Address } from "./address.ts"
 
 export type { Channel, ConfirmChannel }
 
@@ -43,8 +44,13 @@ export interface Listener {
   readonly unblocked: () => void
 }
 
-export const connect = async (settings: Settings, role: string, on: Listener): Promise<Connection> => {
-  const { address, auth, tls } = settings
+export const connect = async (
+  settings: Settings,
+  address: Address,
+  role: string,
+  on: Listener
+): Promise<Connection> => {
+  const { auth, tls } = settings
   const { passphrase, ...material } = tls
   const model = await open(
     {

@@ -12,6 +12,7 @@ import * as Random from "effect/Random"
 import * as Clock from "effect/Clock"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../RabbitMqOptions.ts"
+import * as Address from "./address.ts"
 import * as Client from "./client.ts"
 import { timedOut } from "./request.ts"
 import { type Context, toBrokerError } from "./toBrokerError.ts"
@@ -40,7 +41,7 @@ const healthy = 1000
 
 const goodbye = Duration.seconds(2)
 
-const open = (settings: Settings, role: string): Effect.Effect<Live, BrokerError> =>
+const open = (settings: Settings, address: Address.Address, role: string): Effect.Effect<Live, BrokerError> =>
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const unblocked = yield* Latch.make(true)
@@ -48,7 +49,7 @@ const open = (settings: Settings, role: string): Effect.Effect<Live, BrokerError
     let blockedBy: string | undefined
     const connection = yield* Effect.tryPromise({
       try: () =>
-        Client.connect(settings, role, {
+        Client.connect(settings, address, role, {
           closed: () => {
             isGone = true
             Deferred.doneUnsafe(gone, Exit.void)
@@ -63,7 +64,9 @@ const open = (settings: Settings, role: string): Effect.Effect<Live, BrokerError
             unblocked.openUnsafe()
           }
         }),
-      catch: (cause) => toBrokerError(cause, { operation: "connect" }, "ConnectionFailed")
+      catch: (cause) => {
+        return toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
+      }
     })
     return { connection, gone, isGone: () => isGone, unblocked, blockedBy: () => blockedBy }
   })
@@ -91,12 +94,18 @@ const pause = (attempt: number, { reconnectFirst, reconnectMax }: Settings): Eff
 /** Fails when the first connection cannot be made; from then on it never fails. */
 export const make = (settings: Settings, role: string): Effect.Effect<Link, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const first = yield* Effect.acquireRelease(open(settings, role), close)
+    const nodes = [settings.address, ...settings.hosts.map((text) => Address.node(text, settings.address))]
+    let turn = 0
+    /** The node that was good last, and after a failure the next one. */
+    const connect = Effect.suspend(() =>
+      Effect.tapError(open(settings, nodes[turn % nodes.length]!, role), () => Effect.sync(() => turn++))
+    )
+    const first = yield* Effect.acquireRelease(Effect.retry(connect, { times: nodes.length - 1 }), close)
     let current: Live | undefined = first
     let next = Deferred.makeUnsafe<Live>()
 
     const reconnect = (attempt: number): Effect.Effect<Live> =>
-      Effect.andThen(pause(attempt, settings), open(settings, role)).pipe(
+      Effect.andThen(pause(attempt, settings), connect).pipe(
         Effect.tapError((error) =>
           // The first failures of an outage are told, then every twentieth.
           attempt < 2 || attempt % 20 === 0

@@ -4,6 +4,7 @@ import { BrokerError, type Reason } from "@requeue/core/BrokerError"
 export interface Context {
   readonly operation: string
   readonly queue?: string | undefined
+  readonly vhost?: string | undefined
 }
 
 interface Answer {
@@ -13,7 +14,7 @@ interface Answer {
 
 const remedies = {
   login: "Check user name and password; by default, guest may only log in from localhost",
-  vhost: "Create the virtual host, or name another one in the URL",
+  vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
   mismatch:
     `The object exists with other arguments: delete it, give the queue its own arguments, ` +
@@ -63,6 +64,9 @@ const patterns: ReadonlyArray<readonly [RegExp, Answer]> = [
   [/Channel clos|channel closed|Channel ended|Connection clos|socket clos|Heartbeat/i, { reason: "ConnectionLost" }]
 ]
 
+/** All that the driver says when the server closes a connection that has logged in and is not open yet. */
+const unopened = /Expected ConnectionOpenOk; got <ConnectionClose/
+
 const textOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
   const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""
@@ -76,9 +80,11 @@ const textOf = (cause: unknown): string => {
  */
 const detailOf = (text: string): string => /"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text
 
-export const toBrokerError = (cause: unknown, { operation, queue }: Context, otherwise: Reason = "ConnectionLost"): BrokerError => {
+export const toBrokerError = (cause: unknown, { operation, queue, vhost }: Context, otherwise: Reason = "ConnectionLost"): BrokerError => {
   if (cause instanceof BrokerError) return cause
-  const text = textOf(cause)
+  const text = unopened.test(textOf(cause))
+    ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, or the user may not enter it`
+    : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
   const answer =
     (code === undefined ? undefined : byCode(Number(code), text)) ??

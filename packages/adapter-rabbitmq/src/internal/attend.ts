@@ -1,0 +1,100 @@
+/** Attends a queue: one session after another, each on a channel of its own, with the credit that was given last. */
+import type { BrokerError } from "@requeue/core/BrokerError"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../RabbitMqOptions.ts"
+import type { Incoming } from "./client.ts"
+import type { Declarer } from "./declarer.ts"
+import type { Link } from "./link.ts"
+import type { Object } from "./objects.ts"
+import { request } from "./request.ts"
+import * as Session from "./session.ts"
+import { toDelivery } from "./toDelivery.ts"
+
+export interface Environment {
+  readonly settings: Settings
+  readonly serverVersion: () => string
+  readonly link: Link
+  readonly declarer: Declarer
+  readonly uniqueName: () => string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** How long a server that is not ready is left alone, in milliseconds. */
+const pause = 50
+
+export const attend = (
+  wish: {
+    readonly queue: string
+    /** What must exist. */
+    readonly objects: ReadonlyArray<Object>
+    /** Messages that come out of a delay may still have to wait. */
+    readonly keepsNotBefore: boolean
+    readonly onDelivery: (delivery: Delivery) => void
+    readonly onReconnect: () => void
+  },
+  env: Environment
+): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { declarer, link, now, settings } = env
+    const { queue } = wish
+    let limit = 0
+    let session: Session.Session | undefined
+
+    const decode = (message: Incoming, receipt: Omit<Session.Receipt, "returns" | "copy">): Delivery => {
+      const { copy, returns, ...delivery } = toDelivery(message, {
+        queueType: settings.queueType,
+        serverVersion: env.serverVersion(),
+        keepsNotBefore: wish.keepsNotBefore,
+        now: now()
+      })
+      return { ...delivery, receipt: { ...receipt, returns, copy } satisfies Session.Receipt }
+    }
+
+    const open = Effect.gen(function* () {
+      const context = { operation: "subscribe", queue }
+      const live = yield* link.within(context, settings.requestTimeout)
+      yield* declarer.ensure(wish.objects, queue)
+      const channel = yield* request(context, settings.requestTimeout, () => live.connection.channel())
+      return Session.make(channel, { queue, name: env.uniqueName, toDelivery: decode, onDelivery: wish.onDelivery })
+    })
+
+    const reopen: Effect.Effect<Session.Session> = Effect.suspend(() =>
+      Effect.andThen(link.live, open).pipe(
+        Effect.tapError((error) =>
+          Effect.annotateLogs(Effect.logWarning("not consuming"), { queue, error: error.message })
+        ),
+        // A server that starts takes connections before all of its queues have a leader.
+        Effect.catch(() => Effect.andThen(Effect.sleep(Duration.millis(pause)), reopen))
+      )
+    )
+
+    const keep = Effect.gen(function* () {
+      while (true) {
+        yield* Deferred.await(session!.gone)
+        session = yield* reopen
+        wish.onReconnect()
+        session.credit.set(limit)
+      }
+    })
+
+    session = yield* open
+    const close = Effect.suspend(() =>
+      session?.isOpen() === true
+        ? Effect.ignore(request({ operation: "unsubscribe", queue }, 2000, session.close))
+        : Effect.void
+    )
+    yield* Effect.addFinalizer(() => close)
+    yield* Effect.forkScoped(keep)
+
+    return {
+      credit: (wanted) => {
+        limit = wanted
+        session?.credit.set(wanted)
+      }
+    }
+  })
