@@ -2,13 +2,24 @@
  * An instance is a folder with the data of one broker, a block of ports and the processes that use them. Its record in
  * the folder tells everybody else what to end and remove once its owner is gone.
  */
-import { execFileSync, spawn as spawnProcess, type ChildProcess } from "node:child_process"
+import { spawn as spawnProcess, type ChildProcess } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { mkdirSync, openSync, closeSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import {
+  mkdirSync,
+  openSync,
+  closeSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { createServer } from "node:net"
 import { homedir } from "node:os"
 import { extname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as docker from "./docker.ts"
 import * as processes from "./processes.ts"
 
 export interface Record {
@@ -93,8 +104,7 @@ export const read = (folder: string): Record | undefined => {
 export const remove = async (folder: string, record: Record): Promise<void> => {
   // Twice: a process that was ended may have started a helper just before.
   for (let pass = 0; pass < 2; pass++) await processes.kill([...record.processes, ...processes.marked(record.id)])
-  for (const name of record.containers)
-    execFileSync("docker", ["rm", "--force", "--volumes", name], { stdio: "ignore" })
+  for (const name of record.containers) await docker.remove(name)
   if (read(folder)?.id === record.id) rmSync(folder, { recursive: true, force: true })
 }
 
@@ -107,10 +117,15 @@ export const list = (): ReadonlyArray<{ folder: string; record: Record }> => {
   })
 }
 
-/** Removes what owners that died have left behind. */
+/** Removes what owners that died have left behind. What cannot be removed now, as without its engine, waits. */
 export const sweep = async (): Promise<void> => {
-  for (const { folder, record } of list()) {
-    if (record.owner !== undefined && !processes.isAlive(record.owner)) await remove(folder, record)
+  const abandoned = list().filter(({ record: { owner } }) => owner !== undefined && !processes.isAlive(owner))
+  await Promise.allSettled(abandoned.map(({ folder, record }) => remove(folder, record)))
+  for (const name of readdirSync(home("run"))) {
+    const folder = home("run", name)
+    // Claimed by a process that ended before it could write its record: a matter of microseconds.
+    const age = Date.now() - (statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
+    if (age > 60_000 && read(folder) === undefined) rmSync(folder, { recursive: true, force: true })
   }
 }
 

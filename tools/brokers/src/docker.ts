@@ -1,20 +1,22 @@
 /** Containers of a Docker engine, with their ports on 127.0.0.1. */
 import { execFile } from "node:child_process"
+import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { Unavailable } from "./Broker.ts"
-import type { Instance } from "./Instance.ts"
 
 const run = promisify(execFile)
-
-const docker = async (...args: ReadonlyArray<string>): Promise<string> => {
-  const { stdout, stderr } = await run("docker", args, { maxBuffer: 1 << 26 })
-  return `${stdout}${args[0] === "logs" ? stderr : ""}`
-}
 
 const failure = (cause: unknown): string => {
   const { code, stderr, message } = cause as { code?: unknown; stderr?: string; message: string }
   if (code === "ENOENT") return "the docker command is not installed"
   return (stderr?.trim() || message).split("\n").slice(-1).join("")
+}
+
+const docker = async (...args: ReadonlyArray<string>): Promise<string> => {
+  const { stdout, stderr } = await run("docker", args, { maxBuffer: 1 << 26 }).catch((cause: unknown) => {
+    throw new Error(`docker ${args[0]}: ${failure(cause)}`)
+  })
+  return `${stdout}${args[0] === "logs" ? stderr : ""}`
 }
 
 /** Throws `Unavailable` without an engine. */
@@ -50,13 +52,33 @@ export interface Container {
   readonly exec: (...command: ReadonlyArray<string>) => Promise<string>
 }
 
-/** Makes a container of an instance, which removes it when it is disposed of. */
-export const make = async (instance: Instance, options: ContainerOptions): Promise<Container> => {
+/** Who removes the container in the end. */
+interface Owner {
+  readonly id: string
+  readonly addContainer: (name: string) => void
+}
+
+/** Removes a container and its data. That it is gone, or going, is as good. */
+export const remove = async (name: string): Promise<void> => {
+  for (let tries = 0; ; tries++) {
+    const failed = await docker("rm", "--force", "--volumes", name).then(
+      () => undefined,
+      (cause: Error) => cause
+    )
+    if (failed === undefined) return
+    const found = await docker("ps", "--all", "--quiet", "--filter", `name=^${name}$`)
+    if (found.trim() === "") return
+    if (tries === 50) throw failed
+    await sleep(200)
+  }
+}
+
+export const make = async (instance: Owner, options: ContainerOptions): Promise<Container> => {
   const name = `requeue-${instance.id}`
   if (!(await hasImage(options.image))) {
     options.say(`Pulling ${options.image} ...`)
-    await docker("pull", options.image).catch((cause: unknown) => {
-      throw new Unavailable(`cannot pull ${options.image}: ${failure(cause)}`)
+    await docker("pull", options.image).catch((cause: Error) => {
+      throw new Unavailable(`cannot pull ${options.image}: ${cause.message}`)
     })
   }
   // Before it is made: a record without a container does no harm.
