@@ -2,20 +2,22 @@
 
 interface Entry {
   readonly schemes: ReadonlyArray<string>
-  /** Where it is, unless told otherwise. */
-  readonly url: string
+  /** Where it is, unless told otherwise; of a broker without it, one is started. */
+  readonly url?: string
 }
 
 const brokers = {
   memory: {
     schemes: ["memory"],
     url: "memory:"
+  },
+  rabbitmq: {
+    schemes: ["amqp", "amqps"]
   }
 } as const satisfies Record<string, Entry>
 
 /** Brokers of Requeue's design whose adapters do not exist yet. */
 const planned = [
-  { name: "rabbitmq", schemes: ["amqp", "amqps"], adapter: "@requeue/adapter-rabbitmq" },
   { name: "nsq", schemes: ["nsq"], adapter: "@requeue/adapter-nsq" },
   { name: "sqs", schemes: ["sqs"], adapter: "@requeue/adapter-sqs" }
 ]

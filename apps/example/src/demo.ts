@@ -1,11 +1,13 @@
 /** One run: publish, dispatch, count; then heal the receiver, send the dead letters again, and count once more. */
 import { randomBytes } from "node:crypto"
-import { connect, describe } from "@requeue/core/promise"
+import { setTimeout as sleep } from "node:timers/promises"
+import { connect, describe, type Requeue } from "@requeue/core/promise"
 import { balance, type Books } from "./books.ts"
 import { tally } from "./causes.ts"
 import { startDispatcher } from "./dispatcher.ts"
-import { makeLedger } from "./ledger.ts"
-import type { Options } from "./options.ts"
+import { type Ledger, makeLedger } from "./ledger.ts"
+import { type Options, UsageError } from "./options.ts"
+import { settle } from "./place.ts"
 import { deadLetterQueue, policy, queue } from "./policy.ts"
 import { startPublisher } from "./publisher.ts"
 import { measure } from "./punctuality.ts"
@@ -16,21 +18,27 @@ import type { Screen } from "./screen.ts"
 import { listen } from "./signals.ts"
 import { intro, redriving, summary } from "./summary.ts"
 
+/** Milliseconds within which a message that is due can be counted. */
+const lateness = 1000
+
 export const run = async (options: Options, screen: Screen): Promise<Report> => {
   const start = performance.now()
   const elapsedMs = (): number => Math.round(performance.now() - start)
-  const { broker, count, drain, seed, url } = options
+  const { broker, count, drain, seed } = options
   const secret = randomBytes(32).toString("hex")
   using signals = listen((signal) =>
     screen.print(`${signal}: draining for at most ${drain / 1000} s; once more stops at once`)
   )
   await using receiver = await startReceiver({ secret, seed })
-  await using requeue = await connect(url, { logLevel: "None" })
+  await using place = await settle(options, screen.print)
+  await using requeue = await connect(place.url, { logLevel: "None" })
   const deadLetters = requeue.deadLetters(deadLetterQueue)
+  await insistOnEmpty(requeue)
   const dispatcher = await startDispatcher({ requeue, receiver, secret, screen, signals, drain })
   const [first, second] = [makeLedger(), makeLedger()]
 
-  const takeBooks = async (): Promise<Books> => {
+  const takeBooks = async (ledger: Ledger): Promise<Books> => {
+    if ((await requeue.counts(queue)).delayed === undefined) await allDue(ledger)
     const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue)
     return balance({
       published: publisher.count(),
@@ -41,12 +49,13 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
     })
   }
 
-  screen.print(intro(options, describe(policy.retry).text, screen.paint))
+  screen.print(intro(options, place, describe(policy.retry).text, screen.paint))
   const publisher = startPublisher(requeue, seed, count)
   const stopped = await dispatcher.dispatch(publisher, first)
-  const books = await takeBooks()
+  const books = await takeBooks(first)
   const report: Report = {
     broker,
+    keeps: place.keeps,
     seed,
     ...books,
     retried: first.retries(),
@@ -71,7 +80,25 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
     early: report.early + measure(receiver.visits.slice(visitsBefore), second.due).early,
     rejected: receiver.rejected(),
     stopped: stoppedAgain,
-    redrive: { redriven: redriver.count(), ...(await takeBooks()) },
+    redrive: { redriven: redriver.count(), ...(await takeBooks(second)) },
     elapsedMs: elapsedMs()
   }
+}
+
+/** What is left of an earlier run, or is not ours at all, would stand in these books. */
+const insistOnEmpty = async (requeue: Requeue): Promise<void> => {
+  for (const name of [queue, deadLetterQueue]) {
+    const { ready = 0 } = await requeue.counts(name)
+    if (ready === 0) continue
+    throw new UsageError(
+      `--url: the queue ${name} there has ${ready} messages, perhaps of an earlier run; ` +
+        "purge or delete it, or name another virtual host"
+    )
+  }
+}
+
+/** A broker that cannot count its delayed messages counts them when they are due. */
+const allDue = async ({ due }: Ledger): Promise<void> => {
+  const last = Math.max(0, ...due.values())
+  await sleep(Math.max(0, last + lateness - performance.now()))
 }

@@ -35,7 +35,8 @@ try {
 } catch (error) {
   const usage = error instanceof UsageError || error instanceof ConfigurationError
   // What can go wrong outside is said in one sentence; where it happened matters only for our own mistakes.
-  const text = usage || error instanceof BrokerError ? error.message : String((error as Error).stack)
+  const outside = usage || error instanceof BrokerError || (error as Error).name === "Unavailable"
+  const text = outside ? (error as Error).message : String((error as Error).stack)
   process.stderr.write(`${text}\n`)
   process.exitCode = usage ? 2 : 1
 }

@@ -5,8 +5,8 @@ import { available, find, type BrokerName } from "./brokers.ts"
 
 export interface Options {
   readonly broker: BrokerName
-  /** What the broker is connected by. */
-  readonly url: string
+  /** What the broker is connected by; without it, one is started. */
+  readonly url: string | undefined
   readonly count: number
   readonly seed: number
   /** Milliseconds. */
@@ -24,7 +24,8 @@ export const help = `Sends GitHub's example webhooks to subscribers that misbeha
 Usage: npm run demo -- [options]
 
   --broker <name>     which broker carries the messages; there is: ${available.join(", ")} (default memory)
-  --url <url>         how to reach it (default: the broker's own, memory:)
+  --url <url>         how to reach it (default: memory: for memory; of any other broker, one is started on
+                      127.0.0.1 for this run, and stopped at its end)
   --count <n>         messages to publish, 1 to 100000 (default 1000)
   --seed <n>          0 to 4294967295; the same seed gives the same messages and misbehaviour (default 1)
   --drain <duration>  how long handlers may go on after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"

@@ -3,6 +3,7 @@ import type { Books } from "./books.ts"
 import type { BrokerName } from "./brokers.ts"
 import type { Causes } from "./causes.ts"
 import type { Ended } from "./ledger.ts"
+import type { Place } from "./place.ts"
 import type { Punctuality } from "./punctuality.ts"
 import type { Signal } from "./signals.ts"
 
@@ -18,6 +19,7 @@ export interface Stop {
 
 export interface Report extends Books, Punctuality, Causes {
   readonly broker: BrokerName
+  readonly keeps: Place["keeps"]
   readonly seed: number
   /** The whole run in milliseconds. */
   readonly elapsedMs: number

@@ -5,12 +5,13 @@ import { legend } from "./weather.ts"
 import { number } from "./progress.ts"
 import { isSound, type Report } from "./report.ts"
 import type { Options } from "./options.ts"
+import type { Place } from "./place.ts"
 import type { Paint } from "./screen.ts"
 
 /** What is about to happen. */
-export const intro = ({ broker, count, seed, url }: Options, schedule: string, paint: Paint): string =>
+export const intro = ({ broker, count, seed }: Options, { name }: Place, schedule: string, paint: Paint): string =>
   [
-    `${paint("bold", "Requeue: a webhook dispatcher")} on the ${broker} broker (${new URL(url).protocol}), seed ${seed}`,
+    `${paint("bold", "Requeue: a webhook dispatcher")} on the ${broker} broker (${name}), seed ${seed}`,
     `${number(count)} GitHub webhooks for ${names.length} subscribers, most of them in trouble`,
     paint("dim", schedule),
     paint("dim", legend),
@@ -85,18 +86,24 @@ const punctuality = (
   row("duplicates", number(duplicates), "2xx answers for an id that had one already")
 ]
 
-const stop = ({ broker, queued, redrive, stopped }: Report, paint: Paint): ReadonlyArray<string> => {
+/** What becomes of messages that are still queued. */
+const fates: Readonly<Record<Place["keeps"], string>> = {
+  nothing: "are gone with this process: the memory broker keeps nothing",
+  "until the end":
+    "are kept by the broker, which was started for this run and ends with it; --url names one that stays",
+  "for good": "are kept by the broker: they wait there for a consumer"
+}
+
+const stop = ({ keeps, queued, redrive, stopped }: Report, paint: Paint): ReadonlyArray<string> => {
   if (stopped === null) return []
   const { by, complete, drainMs, interrupted } = stopped
   const left = redrive?.queued ?? queued
   const end = complete ? "every handler ended in time" : `${number(interrupted)} handlers were interrupted`
-  const fate =
-    broker === "memory" ? "are gone with this process: the memory broker keeps nothing" : "wait for the next run"
   return [
     "",
     paint("bold", by === "stall" ? "Given up: nothing moved any more" : `Stopped by ${by}`),
     `  drained in ${(drainMs / 1000).toFixed(1)} s; ${end}`,
-    ...(left > 0 ? [`  the ${number(left)} messages still queued ${fate}`] : [])
+    ...(left > 0 ? [`  the ${number(left)} messages still queued ${fates[keeps]}`] : [])
   ]
 }
 

@@ -1,6 +1,7 @@
 /** The built program as a child process. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
+import { connect } from "node:net"
 import { fileURLToPath } from "node:url"
 import { afterEach, describe, expect, test } from "vitest"
 import type { Report } from "../src/report.ts"
@@ -105,6 +106,20 @@ describe("the program", () => {
     expect(run.output.stderr).toContain(`the ${report.queued} messages still queued are gone with this process`)
   })
 
+  test("on RabbitMQ it starts one, drains on SIGTERM, and leaves none running", { timeout: 120_000 }, async () => {
+    const run = start("--json", "--broker", "rabbitmq", "--count", "400", "--seed", "7")
+    await run.says(/delivered [1-9]/)
+    run.child.kill("SIGTERM")
+    expect(await run.ended).toEqual({ code: 0, signal: null })
+    const report = run.report()
+    expect(report).toMatchObject({ broker: "rabbitmq", balanced: true, early: 0, stopped: { by: "SIGTERM" } })
+    expect(report.queued).toBeGreaterThan(0)
+    expect(run.output.stderr).toContain(`the ${report.queued} messages still queued are kept by the broker`)
+    if (report.keeps !== "until the end") return
+    const port = Number(/ on 127\.0\.0\.1:(\d+)/.exec(run.output.stderr)?.[1])
+    await expect(once(connect(port, "127.0.0.1"), "connect")).rejects.toThrow("ECONNREFUSED")
+  })
+
   test("a drain without time interrupts the handlers, and the books still balance", { timeout: 30_000 }, async () => {
     const run = start("--json", "--count", "1000", "--seed", "7", "--drain", "0s")
     await run.says(/delivered [1-9]/)
@@ -126,7 +141,7 @@ describe("the program", () => {
   })
 
   test.each<[ReadonlyArray<string>, RegExp]>([
-    [["--broker", "kafka"], /^--broker: no broker named "kafka"; there is: memory\n$/],
+    [["--broker", "kafka"], /^--broker: no broker named "kafka"; there is: memory, rabbitmq\n$/],
     [["--count", "none"], /^--count: must be a whole number/],
     [["--url", "memory:?maxMessages=none"], /^maxMessages .*must be a whole number/]
   ])("%j ends with one sentence and exit code 2", async (args, message) => {

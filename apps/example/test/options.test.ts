@@ -30,6 +30,12 @@ test("every option", () => {
   })
 })
 
+test("RabbitMQ is one that is started, or the one of a URL", () => {
+  expect(parsed("--broker", "rabbitmq")).toMatchObject({ broker: "rabbitmq", url: undefined })
+  const url = "amqps://rabbit.example"
+  expect(parsed("--url", url)).toMatchObject({ broker: "rabbitmq", url })
+})
+
 test.each([
   ["500ms", 500],
   ["10s", 10_000],
@@ -51,11 +57,11 @@ test("--help wins over other options, and names every option and exit code", () 
 
 describe("mistakes are named with what would be right", () => {
   test.each<[ReadonlyArray<string>, RegExp]>([
-    [["--broker", "kafka"], /--broker: no broker named "kafka"; there is: memory/],
-    [["--broker", "rabbitmq"], /needs @requeue\/adapter-rabbitmq.*there is: memory/],
+    [["--broker", "kafka"], /--broker: no broker named "kafka"; there is: memory, rabbitmq/],
+    [["--broker", "nsq"], /needs @requeue\/adapter-nsq.*there is: memory, rabbitmq/],
     [["--broker", "constructor"], /no broker named "constructor"/],
     [["--broker", ""], /no broker named ""/],
-    [["--url", "kafka://localhost"], /--url: no broker for kafka: URLs; there is: memory/],
+    [["--url", "kafka://localhost"], /--url: no broker for kafka: URLs; there is: memory, rabbitmq/],
     [["--broker", "memory", "--url", "amqp://localhost"], /memory is reached by memory: URLs, not by amqp: ones/],
     [["--url", "nowhere"], /--url: not a URL/],
     [["--count", "0"], /--count: must be a whole number from 1 to 100000, got "0"/],

@@ -15,6 +15,7 @@ const books = {
 
 const sound: Report = {
   broker: "memory",
+  keeps: "nothing",
   seed: 1,
   ...books,
   retried: 5,

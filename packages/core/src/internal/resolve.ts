@@ -10,7 +10,9 @@ import { ConfigurationError } from "../ConfigurationError.ts"
 
 /** The package that serves each scheme. */
 const packages: Readonly<Record<string, string>> = {
-  memory: "@requeue/adapter-memory"
+  memory: "@requeue/adapter-memory",
+  amqp: "@requeue/adapter-rabbitmq",
+  amqps: "@requeue/adapter-rabbitmq"
 }
 
 export const resolve = async (broker: unknown): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {

@@ -1,0 +1,32 @@
+/** Where a run's broker is: at the address that was given, or started for this run. */
+import type { Options } from "./options.ts"
+
+export interface Place extends AsyncDisposable {
+  readonly url: string
+  /** For people, without credentials. */
+  readonly name: string
+  /** What becomes of messages that are still queued at the end. */
+  readonly keeps: "nothing" | "until the end" | "for good"
+}
+
+const given = (url: string, keeps: Place["keeps"]): Place => {
+  const { host, protocol } = new URL(url)
+  return { url, name: host === "" ? protocol : `${protocol}//${host}`, keeps, [Symbol.asyncDispose]: async () => {} }
+}
+
+export const settle = async ({ broker, url }: Options, say: (line: string) => void): Promise<Place> => {
+  if (broker === "memory") return given(url ?? "memory:", "nothing")
+  if (url !== undefined) return given(url, "for good")
+  say(`Starting ${broker} on this machine ...`)
+  // Loaded only here: the memory broker starts without what real ones need.
+  const { start } = await import("@requeue/brokers")
+  const server = await start(broker, { say })
+  // One that the environment names is somebody else's, and outlives this run.
+  const isOurs = server.nodes.length > 0
+  return {
+    url: server.url,
+    name: `${server.version} on ${new URL(server.url).host}, from ${server.source}`,
+    keeps: isOurs ? "until the end" : "for good",
+    [Symbol.asyncDispose]: server.dispose
+  }
+}
