@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process"
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { assert, test, vi } from "vitest"
+import { afterAll, assert, test, vi } from "vitest"
 import { handshake } from "../src/amqp.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -17,6 +17,11 @@ const cli = (...args: ReadonlyArray<string>) =>
     encoding: "utf8",
     env: { ...process.env, XDG_CACHE_HOME: cache, REQUEUE_RABBITMQ_URL: "" }
   })
+
+afterAll(() => {
+  cli("down")
+  rmSync(cache, { recursive: true })
+})
 
 test("up, status and down", async () => {
   const up = cli("up", "rabbitmq")

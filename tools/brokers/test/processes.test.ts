@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, test } from "vitest"
@@ -40,7 +40,8 @@ test.runIf(process.platform === "linux")("helpers are found by the mark in their
 })
 
 test("a lock lets one in at a time, and a dead owner's is taken over", async () => {
-  const file = join(mkdtempSync(join(tmpdir(), "requeue-lock-")), "lock")
+  const folder = mkdtempSync(join(tmpdir(), "requeue-lock-"))
+  const file = join(folder, "lock")
   writeFileSync(file, JSON.stringify({ pid: process.pid, started: "another time" }))
   const seen: Array<string> = []
   const enter = (name: string) =>
@@ -51,4 +52,5 @@ test("a lock lets one in at a time, and a dead owner's is taken over", async () 
     })
   await Promise.all([enter("a"), enter("b")])
   assert.deepStrictEqual(seen, ["a in", "a out", "b in", "b out"])
+  rmSync(folder, { recursive: true })
 })
