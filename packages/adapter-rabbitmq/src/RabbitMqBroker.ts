@@ -127,9 +127,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
  * )
  * ```
  */
-export const make = (
-  options: Options = {}
-): Effect.Effect<Service, BrokerError | ConfigurationError, Scope.Scope> =>
+export const make = (options: Options = {}): Effect.Effect<Service, BrokerError | ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
 /** The broker as a Layer. */

@@ -84,7 +84,7 @@ export interface Tls {
   readonly cert?: string | Buffer | undefined
   readonly key?: string | Buffer | undefined
   readonly pfx?: Buffer | undefined
-  readonly passphrase?: Redacted.Redacted<string> | undefined
+  readonly passphrase?: Redacted.Redacted | undefined
   readonly servername?: string | undefined
   readonly rejectUnauthorized?: boolean | undefined
 }
@@ -92,9 +92,9 @@ export interface Tls {
 /** Times are in milliseconds; the README's table says what each option means and its default. */
 export interface Options extends Partial<Fields> {
   /** `amqp://user:password@host:port/vhost`, or `amqps:`. Default `amqp://guest:guest@127.0.0.1:5672/`. */
-  readonly url?: string | URL | Redacted.Redacted<string> | undefined
+  readonly url?: string | URL | Redacted.Redacted | undefined
   readonly username?: string | undefined
-  readonly password?: string | Redacted.Redacted<string> | undefined
+  readonly password?: string | Redacted.Redacted | undefined
   readonly tls?: Tls | undefined
 }
 
@@ -102,7 +102,7 @@ export interface Options extends Partial<Fields> {
 export interface Settings extends Omit<Fields, "management" | "consumerTimeout" | "maxBodySize"> {
   readonly address: Address.Address
   readonly tls: Tls
-  readonly management: Redacted.Redacted<string> | undefined
+  readonly management: Redacted.Redacted | undefined
   readonly consumerTimeout: number | undefined
   readonly maxBodySize: number | undefined
 }

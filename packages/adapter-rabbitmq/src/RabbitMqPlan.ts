@@ -110,7 +110,10 @@ export const format = ({ notes, objects, queue: name, topology }: Plan): string 
   const rows = [["object", "name", "details"], ...objects.map(Objects.describe)]
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)))
   const table = rows.map((row) =>
-    row.map((cell, column) => (column < 2 ? cell.padEnd(widths[column]!) : cell)).join("  ").trimEnd()
+    row
+      .map((cell, column) => (column < 2 ? cell.padEnd(widths[column]!) : cell))
+      .join("  ")
+      .trimEnd()
   )
   return [`queue ${name}, topology ${topology}`, ...table, ...notes.map((note) => `note: ${note}`)].join("\n")
 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Backoff from "@requeue/core/Backoff"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import * as Result from "effect/Result"
 import * as Ladder from "../src/internal/topologies/ladder.ts"
 import * as Levels from "../src/internal/topologies/levels.ts"
@@ -47,7 +47,12 @@ describe("the work queue", () => {
     }))
 
   it("is the same for every policy, so that a new policy never meets PRECONDITION_FAILED", () => {
-    const policies = ["none" as const, Backoff.constant(5), Backoff.exponential(10), Backoff.linear(7, { jitter: "full" })]
+    const policies = [
+      "none" as const,
+      Backoff.constant(5),
+      Backoff.exponential(10),
+      Backoff.linear(7, { jitter: "full" })
+    ]
     const all = policies.map((backoff) => argumentsOf(plan({}, backoff), "orders"))
     for (const each of all) assert.deepStrictEqual(each, all[0])
   })
@@ -142,9 +147,10 @@ describe("a route", () => {
 
 describe("rungs", () => {
   it("are the policy's own delays, each once", () =>
-    assert.deepStrictEqual(Ladder.rungs(RetryPolicy.make({ maxRetries: 6, backoff: Backoff.exponential(100, { max: 800 }) })), [
-      100, 200, 400, 800
-    ]))
+    assert.deepStrictEqual(
+      Ladder.rungs(RetryPolicy.make({ maxRetries: 6, backoff: Backoff.exponential(100, { max: 800 }) })),
+      [100, 200, 400, 800]
+    ))
 
   it("of spread delays are at most a twentieth apart", () =>
     fc.assert(

@@ -50,7 +50,9 @@ const change = (edit: (url: URL) => void): string => {
   return url.href
 }
 
-const raw = async (run: (channel: Awaited<ReturnType<Awaited<ReturnType<typeof connect>>["createChannel"]>>) => Promise<unknown>) => {
+const raw = async (
+  run: (channel: Awaited<ReturnType<Awaited<ReturnType<typeof connect>>["createChannel"]>>) => Promise<unknown>
+) => {
   const model = await connect(one.url)
   await run(await model.createChannel())
   await model.close()

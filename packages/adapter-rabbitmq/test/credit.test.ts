@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import * as Credit from "../src/internal/credit.ts"
 
 /** A channel that writes down what is asked, and answers one request at a time when told to. */

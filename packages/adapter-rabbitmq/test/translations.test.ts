@@ -192,10 +192,22 @@ describe("toBrokerError", () => {
 
   it.each([
     [login, "AccessRefused", /user name and password/],
-    [`Connection closed: 530 (NOT-ALLOWED) with message "NOT_ALLOWED - vhost x not found"`, "AccessRefused", /virtual host/],
-    [`Operation failed: QueueDeclare; 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - access to queue 'q' refused"`, "AccessRefused", /set_permissions/],
+    [
+      `Connection closed: 530 (NOT-ALLOWED) with message "NOT_ALLOWED - vhost x not found"`,
+      "AccessRefused",
+      /virtual host/
+    ],
+    [
+      `Operation failed: QueueDeclare; 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - access to queue 'q' refused"`,
+      "AccessRefused",
+      /set_permissions/
+    ],
     [inequivalent, "QueueMismatch", /assert: "never"/],
-    [`Operation failed: QueueDeclare; 404 (NOT-FOUND) with message "NOT_FOUND - no queue 'q'"`, "QueueMissing", /Create it/],
+    [
+      `Operation failed: QueueDeclare; 404 (NOT-FOUND) with message "NOT_FOUND - no queue 'q'"`,
+      "QueueMissing",
+      /Create it/
+    ],
     ["connect ECONNREFUSED 127.0.0.1:1", "ConnectionFailed", /host, port/],
     ["getaddrinfo ENOTFOUND nowhere.invalid", "ConnectionFailed", /host, port/],
     ["self-signed certificate", "ConnectionFailed", /certificate/],
@@ -211,5 +223,8 @@ describe("toBrokerError", () => {
   })
 
   it("shows the server's own words", () =>
-    assert.match(toBrokerError(new Error(inequivalent), { operation: "declare" }).detail, /^PRECONDITION_FAILED - ineq/))
+    assert.match(
+      toBrokerError(new Error(inequivalent), { operation: "declare" }).detail,
+      /^PRECONDITION_FAILED - ineq/
+    ))
 })

@@ -9,7 +9,7 @@ export interface Address {
   readonly port: number
   readonly vhost: string
   readonly username: string
-  readonly password: Redacted.Redacted<string>
+  readonly password: Redacted.Redacted
 }
 
 export interface Parsed {
@@ -42,7 +42,7 @@ const value = (text: string): unknown => {
   }
 }
 
-const textOf = (secret: string | Redacted.Redacted<string>): string =>
+const textOf = (secret: string | Redacted.Redacted): string =>
   typeof secret === "string" ? secret : Redacted.value(secret)
 
 /** A further node of a cluster: `host` or `host:port`. */
@@ -54,9 +54,9 @@ export const node = (text: string, address: Address): Address => {
 
 /** `username` and `password` beat those of the URL. */
 export const parse = (
-  input: string | URL | Redacted.Redacted<string> = "amqp://127.0.0.1:5672/",
+  input: string | URL | Redacted.Redacted = "amqp://127.0.0.1:5672/",
   username?: string,
-  password?: string | Redacted.Redacted<string>
+  password?: string | Redacted.Redacted
 ): Result.Result<Parsed, ConfigurationError> => {
   const url = input instanceof URL ? input : URL.parse(textOf(input))
   // The text itself is not shown: it may hold a password.

@@ -1,5 +1,5 @@
 /** The only file that imports the driver: opening connections, and the shapes that the other files use. */
-import { type Channel, type ConfirmChannel, connect as open, credentials, type ConsumeMessage, type SocketOptions } from "amqplib"
+import { type Channel, type ConfirmChannel, connect as open, credentials, type ConsumeMessage } from "amqplib"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
@@ -69,7 +69,7 @@ export const connect = async (
       keepAlive: true,
       timeout: settings.connectTimeout,
       clientProperties: { connection_name: `${settings.connectionName}:${role}` },
-      ...(address.secure ? (material as SocketOptions) : {}),
+      ...(address.secure ? material : {}),
       ...(passphrase === undefined ? {} : { passphrase: Redacted.value(passphrase) })
     }
   )

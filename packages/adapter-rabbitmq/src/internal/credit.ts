@@ -51,12 +51,12 @@ export const make = ({ cancel, consume, name }: Operations): Credit => {
   const run = (operation: Promise<unknown>): void => {
     isBusy = true
     // A refused operation closes the channel, and the channel's end is what the subscription acts on.
-    const next = () => {
+    const after = () => {
       isBusy = false
       isUnwritten = false
       pump()
     }
-    operation.then(next, next)
+    operation.then(after, after)
   }
 
   const release = (): void => {

@@ -62,8 +62,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Declarer> =>
         request({ operation, queue }, settings.requestTimeout, () => live.connection.channel()),
         // As many requests as there are objects may run, and a quorum queue that is new takes its time.
         (channel) => request({ operation, queue }, 3 * settings.requestTimeout, () => run(channel)),
-        (channel) =>
-          Effect.ignore(request({ operation, queue }, settings.requestTimeout, () => channel.close()))
+        (channel) => Effect.ignore(request({ operation, queue }, settings.requestTimeout, () => channel.close()))
       )
 
     return {

@@ -59,7 +59,7 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
         const response = await fetch(new URL(`api/${path}`, base), { headers: { authorization }, signal })
         if (response.status === 404) return undefined
         if (!response.ok) throw new Error(`HTTP status ${response.status}`)
-        return (await response.json()) as unknown
+        return await response.json()
       },
       catch: (cause) => failed(cause instanceof Error ? cause.message : String(cause))
     }).pipe(

@@ -79,10 +79,7 @@ export const delayQueue = (
  */
 export const safetyNet = (settings: Settings): ReadonlyArray<Object> => [
   exchange(Names.undelivered(settings), "fanout"),
-  queue(
-    Names.undeliveredQueue(settings),
-    settings.queueType === "quorum" ? { "x-queue-type": "quorum" } : {}
-  ),
+  queue(Names.undeliveredQueue(settings), settings.queueType === "quorum" ? { "x-queue-type": "quorum" } : {}),
   binding(Names.undelivered(settings), Names.undeliveredQueue(settings), ""),
   exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
   exchange(Names.dead(settings), "direct", Names.undelivered(settings))
@@ -112,7 +109,11 @@ export const describe = (object: Object): ReadonlyArray<string> => {
       return [
         "queue",
         object.name,
-        object.assert === "declare" ? show(object.arguments) : object.assert === "passive" ? "must exist" : "not touched"
+        object.assert === "declare"
+          ? show(object.arguments)
+          : object.assert === "passive"
+            ? "must exist"
+            : "not touched"
       ]
     case "Binding":
       return ["binding", `${object.source} -> ${object.queue}`, `key=${object.key} ${show(object.arguments)}`]

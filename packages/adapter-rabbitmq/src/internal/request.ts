@@ -14,11 +14,7 @@ export const timedOut = ({ operation, queue }: Context, millis: number): BrokerE
     detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`
   })
 
-export const request = <A>(
-  context: Context,
-  millis: number,
-  ask: () => Promise<A>
-): Effect.Effect<A, BrokerError> =>
+export const request = <A>(context: Context, millis: number, ask: () => Promise<A>): Effect.Effect<A, BrokerError> =>
   Effect.tryPromise({ try: ask, catch: (cause) => toBrokerError(cause, context) }).pipe(
     Effect.timeoutOrElse({
       duration: Duration.millis(millis),

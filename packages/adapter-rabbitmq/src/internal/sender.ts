@@ -79,7 +79,9 @@ export const make = (env: {
 
   const attempt = (items: ReadonlyArray<Item>, started: number) =>
     Effect.gen(function* () {
-      for (const [queue, first] of new Map(items.map((item) => [`${item.message.queue} ${item.message.delay}`, item]))) {
+      for (const [queue, first] of new Map(
+        items.map((item) => [`${item.message.queue} ${item.message.delay}`, item])
+      )) {
         yield* declarer.ensure(needs(first), queue.split(" ")[0]!)
       }
       return yield* publisher.send(items.map((item) => publication(item, started)))

@@ -70,13 +70,20 @@ export const make = (env: {
   return {
     settle: (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
       Effect.suspend(() => {
-        const barriers = requests.flatMap(({ delivery }) => (delivery.receipt as Receipt).session.credit.barrier() ?? [])
-        const all = Effect.map(
-          Effect.forEach(requests, one, { concurrency: "unbounded" }),
-          (errors) =>
-            errors.flatMap((error, index) => (error === undefined ? [] : [{ delivery: requests[index]!.delivery, error }]))
+        const barriers = requests.flatMap(
+          ({ delivery }) => (delivery.receipt as Receipt).session.credit.barrier() ?? []
         )
-        return barriers.length === 0 ? all : Effect.andThen(Effect.promise(() => Promise.all(barriers)), all)
+        const all = Effect.map(Effect.forEach(requests, one, { concurrency: "unbounded" }), (errors) =>
+          errors.flatMap((error, index) =>
+            error === undefined ? [] : [{ delivery: requests[index]!.delivery, error }]
+          )
+        )
+        return barriers.length === 0
+          ? all
+          : Effect.andThen(
+              Effect.promise(() => Promise.all(barriers)),
+              all
+            )
       }),
     answer
   }

@@ -57,10 +57,16 @@ const patterns: ReadonlyArray<readonly [RegExp, Answer]> = [
   [/inequivalent arg|PRECONDITION[_-]FAILED/i, { reason: "QueueMismatch", remedy: remedies.mismatch }],
   [/NOT[_-]FOUND/i, { reason: "QueueMissing", remedy: remedies.missing }],
   [/certificate|self.signed|SSL|TLS|altnames/i, { reason: "ConnectionFailed", remedy: remedies.tls }],
-  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|ECONNRESET/, { reason: "ConnectionFailed", remedy: remedies.reach }],
+  [
+    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|ECONNRESET/,
+    { reason: "ConnectionFailed", remedy: remedies.reach }
+  ],
   [/larger than configured max size/i, { reason: "BodyTooLarge" }],
   [/message nacked/, { reason: "QueueFull", remedy: "Make room in the queue, or raise its limit" }],
-  [/frame size|header.*(too large|exceeds)|up to 64 ?KiB|exceeds .*frame/i, { reason: "BodyTooLarge", remedy: "Send fewer or shorter headers" }],
+  [
+    /frame size|header.*(too large|exceeds)|up to 64 ?KiB|exceeds .*frame/i,
+    { reason: "BodyTooLarge", remedy: "Send fewer or shorter headers" }
+  ],
   [/Channel clos|channel closed|Channel ended|Connection clos|socket clos|Heartbeat/i, { reason: "ConnectionLost" }]
 ]
 
@@ -80,14 +86,17 @@ const textOf = (cause: unknown): string => {
  */
 const detailOf = (text: string): string => /"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text
 
-export const toBrokerError = (cause: unknown, { operation, queue, vhost }: Context, otherwise: Reason = "ConnectionLost"): BrokerError => {
+export const toBrokerError = (
+  cause: unknown,
+  { operation, queue, vhost }: Context,
+  otherwise: Reason = "ConnectionLost"
+): BrokerError => {
   if (cause instanceof BrokerError) return cause
   const text = unopened.test(textOf(cause))
     ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, or the user may not enter it`
     : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
-  const answer =
-    (code === undefined ? undefined : byCode(Number(code), text)) ??
+  const answer = (code === undefined ? undefined : byCode(Number(code), text)) ??
     patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise }
   return new BrokerError({
     broker: "rabbitmq",

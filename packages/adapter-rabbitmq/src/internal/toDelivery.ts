@@ -50,11 +50,7 @@ export const toDelivery = (message: Incoming, context: Context): Decoded => {
  * | quorum, from 4.3 | `x-delivery-count` | failed deliveries; `x-acquired-count` would count what was given back as well |
  * | classic | `redelivered` | whether there was any return |
  */
-const returnsOf = (
-  { fields }: Incoming,
-  native: Readonly<Record<string, unknown>>,
-  { queueType }: Context
-): number => {
+const returnsOf = ({ fields }: Incoming, native: Readonly<Record<string, unknown>>, { queueType }: Context): number => {
   if (queueType === "classic") return fields.redelivered ? 1 : 0
   const count = Number(native["x-delivery-count"] ?? 0)
   return Number.isSafeInteger(count) && count > 0 ? count : 0
@@ -74,7 +70,7 @@ const foreign = ({ content, properties }: Incoming, now: number): Metadata.Metad
   const id = typeof messageId === "string" && messageId !== "" ? messageId : derivedId(content, properties)
   // AMQP's timestamps are in seconds.
   const published = typeof timestamp === "number" && timestamp > 0 ? timestamp * 1000 : now
-  return Metadata.make([...id].slice(0, Metadata.idLimit).join(""), published)
+  return Metadata.make(id.slice(0, Metadata.idLimit), published)
 }
 
 /** The same at every delivery of the same message. */

@@ -29,10 +29,11 @@ export const rungs = (retry: RetryPolicy): ReadonlyArray<number> | undefined => 
   for (const { delay } of steps) {
     const [low, high] = delay
     if (low === high) found.add(high)
-    else for (let rung = round(Math.max(1, low)); ; rung = round(rung + 1)) {
-      found.add(rung)
-      if (rung >= high || found.size > limit) break
-    }
+    else
+      for (let rung = round(Math.max(1, low)); ; rung = round(rung + 1)) {
+        found.add(rung)
+        if (rung >= high || found.size > limit) break
+      }
   }
   found.delete(0)
   // An unlimited policy is known as far as its schedule goes; what comes later falls back to the levels.

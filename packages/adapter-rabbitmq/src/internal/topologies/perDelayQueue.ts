@@ -31,7 +31,9 @@ export const make = ({ queue, retry, settings }: Request): Topology => {
       ]
     }
   }
-  const delays = new Set((retry === undefined ? [] : Policy.schedule(retry)).flatMap(({ delay }) => delay.map(toSeconds)))
+  const delays = new Set(
+    (retry === undefined ? [] : Policy.schedule(retry)).flatMap(({ delay }) => delay.map(toSeconds))
+  )
   delays.delete(0)
   return {
     name: "perDelayQueue",

@@ -24,12 +24,7 @@ export const make = ({ queue, retry, settings }: Request): Topology => {
     Objects.exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
     Objects.delayQueue(waiting, settings, { exchange: Names.deliver(settings), key: queue }, settings.assert),
     Objects.binding(Names.deliver(settings), waiting, waiting),
-    Objects.delayQueue(
-      delayed,
-      settings,
-      { ttl, exchange: Names.deliver(settings), key: waiting },
-      settings.assert
-    )
+    Objects.delayQueue(delayed, settings, { ttl, exchange: Names.deliver(settings), key: waiting }, settings.assert)
   ]
   return {
     name: "waitLoop",
