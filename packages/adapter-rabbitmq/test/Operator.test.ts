@@ -1,0 +1,55 @@
+import * as Backoff from "@requeue/core/Backoff"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import { assert, describe, test } from "vitest"
+import { RabbitMqOperator } from "../src/index.ts"
+import { server } from "./server.ts"
+import { on, queueName } from "./world.ts"
+
+const one = await server()
+const options = { url: one.url, management: one.broker.managementUrl ?? "http://127.0.0.1:15672" }
+
+describe.runIf(one.broker.managementUrl !== undefined)("an operator", () => {
+  test("sees how a queue is set up, and takes away delays that nobody uses", async () => {
+    const queue = queueName("operated")
+    const retry = RetryPolicy.make({ backoff: Backoff.constant(123_456) })
+    const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
+    await on(options, (broker) => broker.subscribe({ queue, retry, deadLetterQueues: [`${queue}.dlq`], ...listener }))
+    const findings = await Effect.runPromise(RabbitMqOperator.verify(queue, options))
+    assert.deepStrictEqual(
+      findings.filter(({ isGood }) => !isGood),
+      []
+    )
+    const name = "requeue.v1.q.delay.123456"
+    let idle: ReadonlyArray<string> = []
+    // The server counts a new queue's messages some seconds later.
+    for (let round = 0; round < 50 && !idle.includes(name); round++) {
+      idle = await Effect.runPromise(RabbitMqOperator.idleDelays(options))
+      await Effect.runPromise(Effect.sleep(200))
+    }
+    assert.include(idle, name)
+    assert.deepStrictEqual(await Effect.runPromise(RabbitMqOperator.removeDelays([name], options)), [name])
+    assert.notInclude(await Effect.runPromise(RabbitMqOperator.idleDelays(options)), name)
+  }, 30_000)
+
+  test("needs the management interface", async () => {
+    const error = await Effect.runPromise(Effect.flip(RabbitMqOperator.verify("q", { url: one.url })))
+    assert.strictEqual("field" in error && error.field, "management")
+  })
+})
+
+describe("a queue", () => {
+  test.each([
+    [undefined, "4.3.0", ["queue"]],
+    [{}, "3.13.0", ["queue", "dead letters"]],
+    [{ "x-queue-type": "quorum" }, "4.1.0", ["delivery limit", "dead letters"]],
+    [{ "x-queue-type": "quorum", "x-delivery-limit": 9, "x-dead-letter-exchange": "x" }, "4.1.0", ["dead letters"]]
+  ] as const)("with arguments %j on %s is wrong about %j", (args, version, wrong) => {
+    const info = args && { name: "q", arguments: args, messages: 0, unacknowledged: 0 }
+    const bad = RabbitMqOperator.judge(info, version).filter(({ isGood }) => !isGood)
+    assert.deepStrictEqual(
+      bad.map(({ about }) => about),
+      [...wrong]
+    )
+  })
+})
