@@ -15,7 +15,7 @@ import { toBrokerError } from "./toBrokerError.ts"
 import type { Publication } from "./toPublication.ts"
 
 /** What became of each publication, in order; `undefined` is well. */
-export type Answers = ReadonlyArray<BrokerError | undefined>
+type Answers = ReadonlyArray<BrokerError | undefined>
 
 export interface Publisher {
   readonly send: (publications: ReadonlyArray<Publication>) => Effect.Effect<Answers, BrokerError>

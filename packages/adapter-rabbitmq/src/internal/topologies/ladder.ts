@@ -11,7 +11,7 @@ import * as Levels from "./levels.ts"
 import type { Request, Route, Topology } from "./topology.ts"
 
 /** More rungs than this, and levels are cheaper. */
-export const limit = 32
+const limit = 32
 
 /**
  * The next round delay, at most a twentieth longer: what jittered delays are rounded up to, so that they share rungs.

@@ -12,7 +12,7 @@ import * as Objects from "../objects.ts"
 import type { Request, Route, Topology } from "./topology.ts"
 
 /** Digits needed for 24 hours. */
-export const digits = (unit: number): number => Math.ceil(Math.log2(Math.ceil(Delay.max / unit) + 1))
+const digits = (unit: number): number => Math.ceil(Math.log2(Math.ceil(Delay.max / unit) + 1))
 
 const next = (settings: Settings, bit: number): string =>
   bit === 0 ? Names.deliver(settings) : Names.level(settings, settings.resolution, bit - 1)
