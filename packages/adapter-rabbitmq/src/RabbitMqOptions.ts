@@ -70,7 +70,6 @@ const fields = {
   prefix: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_.-]{1,40}$/)),
   assert: Assert,
   management: Schema.NonEmptyString,
-  consumerTimeout: millis(1000, 24 * 60 * 60_000),
   names: Names,
   hosts: Schema.Array(Schema.String.check(Schema.isPattern(/^(\[[0-9a-fA-F:]+\]|[^\s:/@]+)(:\d{1,5})?$/))),
   queues: Schema.Record(Schema.String, QueueOptions)
@@ -99,11 +98,10 @@ export interface Options extends Partial<Fields> {
 }
 
 /** Decoded options, every default filled in. */
-export interface Settings extends Omit<Fields, "management" | "consumerTimeout" | "maxBodySize"> {
+export interface Settings extends Omit<Fields, "management" | "maxBodySize"> {
   readonly address: Address.Address
   readonly tls: Tls
   readonly management: Redacted.Redacted | undefined
-  readonly consumerTimeout: number | undefined
   readonly maxBodySize: number | undefined
 }
 
@@ -156,14 +154,13 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     const field = String(issue?.path?.[0] ?? "options")
     return Result.fail(refuse(field, issue?.message ?? "invalid", "See the options table of @requeue/adapter-rabbitmq"))
   }
-  const { consumerTimeout, management, maxBodySize, ...values } = decoded.success
+  const { management, maxBodySize, ...values } = decoded.success
   const settings: Settings = {
     ...defaults,
     ...values,
     address: address.success.address,
     tls,
     management: management === undefined ? undefined : Redacted.make(management),
-    consumerTimeout,
     maxBodySize
   }
   const conflict = contradiction(settings)
