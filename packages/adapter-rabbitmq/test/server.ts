@@ -1,4 +1,4 @@
-/** The server that the tests of a file share, and a proxy in front of it. */
+/** The servers that tests run on, each with a proxy in front of it. */
 import { proxy, start, type Broker, type Proxy } from "@requeue/brokers"
 import { afterAll } from "vitest"
 
@@ -34,3 +34,11 @@ export const server = async (version?: string): Promise<Server> => {
   })
   return one
 }
+
+const everywhere = globalThis as { requeueServer?: Promise<Server> }
+
+/**
+ * A server for all files of a worker that neither kill nor restart it, which saves most of their time. It ends with the
+ * worker's process.
+ */
+export const shared = (): Promise<Server> => (everywhere.requeueServer ??= open())

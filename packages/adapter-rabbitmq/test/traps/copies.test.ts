@@ -1,0 +1,77 @@
+/** What a copy must leave behind, and where it must not go. */
+import * as Backoff from "@requeue/core/Backoff"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import { assert, test, vi } from "vitest"
+import { shared } from "../server.ts"
+import { drainIds, on, outgoing, queueName, until } from "../world.ts"
+import { consume, no, raw, type Run } from "./trap.ts"
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const { url } = await shared()
+
+// Servers up to 3.13 drop a message whose x-death says that it has been in a queue before.
+test("a copy leaves x-death behind: five retries through several levels are six deliveries", async () => {
+  const queue = queueName("death")
+  const runs: Array<Run> = []
+  await on({ url, topology: "levels" }, (broker) =>
+    Effect.gen(function* () {
+      yield* broker.publish([outgoing(queue, "a")])
+      yield* consume(queue, runs, { retry: RetryPolicy.make({ maxRetries: 5, backoff: Backoff.constant(150) }) }, no)
+      yield* until("six runs", () => runs.length === 6, 10_000)
+      yield* Effect.sleep(500)
+    })
+  )
+  assert.deepStrictEqual(
+    runs.map(({ attempts }) => attempts),
+    [1, 2, 3, 4, 5, 6]
+  )
+  const letter = await raw(url, (channel) => channel.get(`${queue}.dlq`, { noAck: true }))
+  assert.isObject(letter)
+  const headers = Object.keys((letter || undefined)?.properties.headers ?? {})
+  assert.deepStrictEqual(
+    headers.filter((name) => /^x-|^CC$|^BCC$/.test(name)),
+    []
+  )
+})
+
+// In a delay queue, the shorter of both TTLs counts; in a dead-letter queue, the letter is gone when it ends.
+test("a copy leaves a per-message expiration behind: it comes no earlier, and its dead letter stays", async () => {
+  const queue = queueName("expiration")
+  const runs: Array<Run> = []
+  await on({ url }, () =>
+    Effect.gen(function* () {
+      yield* consume(queue, runs, { retry: RetryPolicy.make({ maxRetries: 1 }), retryDelay: 1000 }, no)
+      yield* Effect.promise(() =>
+        raw(url, async (channel) =>
+          channel.sendToQueue(queue, Buffer.from('"x"'), { messageId: "x", expiration: "300", persistent: true })
+        )
+      )
+      yield* until("its retry", () => runs.length === 2, 10_000)
+      yield* Effect.sleep(600)
+    })
+  )
+  assert.isAtLeast(runs[1]!.at - runs[0]!.at, 1000)
+  assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), ["x"])
+})
+
+test("a copy goes to the queue that failed alone, not through the fan-out again", async () => {
+  const [exchange, failing, other] = [queueName("fanout"), queueName("failing"), queueName("other")]
+  const runs: Array<Run> = []
+  const bindings = [{ exchange, routingKey: "" }]
+  await raw(url, (channel) => channel.assertExchange(exchange, "fanout"))
+  await on({ url, queues: { [failing]: { bindings }, [other]: { bindings } } }, () =>
+    Effect.gen(function* () {
+      yield* consume(failing, runs, { retry: RetryPolicy.make({ backoff: Backoff.constant(100) }) }, (message) =>
+        message.attempts < 3 ? no() : undefined
+      )
+      const others: Array<Run> = []
+      yield* consume(other, others, {})
+      yield* Effect.promise(() => raw(url, async (channel) => channel.publish(exchange, "", Buffer.from("1"))))
+      yield* until("three runs", () => runs.length === 3)
+      yield* Effect.sleep(300)
+      assert.strictEqual(others.length, 1)
+    })
+  )
+})

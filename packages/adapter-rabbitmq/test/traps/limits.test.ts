@@ -1,0 +1,88 @@
+/** Limits of the server: deliveries, prefetch, and what its dead connections are charged with. */
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import * as Consumer from "@requeue/core/Consumer"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import { assert, test, vi } from "vitest"
+import { shared } from "../server.ts"
+import { drainIds, ids, on, outgoing, publishAll, queueName, until } from "../world.ts"
+import { consume, no, type Run } from "./trap.ts"
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const { proxied, proxy, url } = await shared()
+
+// Since 4.0, a quorum queue drops a message after 20 deliveries unless told otherwise.
+test("a policy of 25 retries has 26 runs, beyond the server's own limit of 20", async () => {
+  const queue = queueName("limit")
+  const runs: Array<Run> = []
+  await on({ url }, (broker) =>
+    Effect.gen(function* () {
+      yield* broker.publish([outgoing(queue, "a")])
+      yield* consume(queue, runs, { retry: RetryPolicy.make({ maxRetries: 25 }) }, no)
+      yield* until("26 runs", () => runs.length === 26, 20_000)
+      yield* Effect.sleep(300)
+    })
+  )
+  assert.strictEqual(runs.length, 26)
+  assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), ["a"])
+})
+
+test("unlimited retries at once go on beyond the queue's limit", async () => {
+  const queue = queueName("unlimited")
+  const runs: Array<Run> = []
+  await on({ url, deliveryLimit: 10 }, (broker) =>
+    Effect.gen(function* () {
+      yield* broker.publish([outgoing(queue, "a")])
+      const retry = RetryPolicy.make({ maxRetries: "unlimited" })
+      yield* consume(queue, runs, { retry }, (message) => (message.attempts < 40 ? no() : undefined))
+      yield* until("40 runs", () => runs.length === 40, 20_000)
+    })
+  )
+  assert.deepStrictEqual(
+    runs.map(({ attempts }) => attempts),
+    Array.from({ length: 40 }, (_, index) => index + 1)
+  )
+})
+
+// A prefetch smaller than the batch never fills it.
+test("a batch of 100 is filled: the prefetch follows the batch", async () => {
+  const queue = queueName("batch")
+  const sizes: Array<number> = []
+  await on({ url }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(200))
+      const batch = BatchPolicy.make({ maxBatchSize: 100, maxBatchTimeout: 5000 })
+      yield* Consumer.startBatch(queue, { batch }, ({ messages }) => void sizes.push(messages.length))
+      yield* until("two batches", () => sizes.length === 2, 4000)
+    })
+  )
+  assert.deepStrictEqual(sizes, [100, 100])
+})
+
+test("a connection that breaks again and again charges what waited in the consumer's hands, and loses none of it", async () => {
+  const queue = queueName("massacre")
+  await on({ url: proxied, deliveryLimit: 10 }, (broker) =>
+    Effect.gen(function* () {
+      yield* broker.publish(ids(5).map((id) => outgoing(queue, id)))
+      let delivered = 0
+      const subscription = yield* broker.subscribe({
+        queue,
+        retry: RetryPolicy.make(),
+        deadLetterQueues: [`${queue}.dlq`],
+        maxCredit: 5,
+        onDelivery: () => delivered++,
+        onReconnect: () => {}
+      })
+      subscription.credit(5)
+      yield* until("all five", () => delivered === 5)
+      for (let cut = 0; cut < 12; cut++) {
+        proxy.cut()
+        yield* Effect.sleep(400)
+      }
+      assert.isAtLeast(delivered, 40)
+    })
+  )
+  const left = [...(await drainIds(url, queue)), ...(await drainIds(url, `${queue}.dlq`))]
+  assert.deepStrictEqual(new Set(left).size, 5)
+})

@@ -1,0 +1,106 @@
+/** Queues that are not there, are full, or are other ones. */
+import type { Event } from "@requeue/core/Event"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import { assert, test, vi } from "vitest"
+import { shared } from "../server.ts"
+import { drainIds, ids, on, outgoing, queueName, reasonOf, until } from "../world.ts"
+import { consume, no, raw, type Run } from "./trap.ts"
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const { url } = await shared()
+
+// 32 dead letters whose target is gone hold up all others of their queue.
+test("a delayed message for a deleted queue is kept aside, and holds up no other", async () => {
+  const [gone, queue] = [queueName("gone"), queueName("here")]
+  const runs: Array<Run> = []
+  await on({ url, topology: "levels" }, (broker) =>
+    Effect.gen(function* () {
+      yield* consume(queue, runs, {})
+      const lost = Array.from({ length: 40 }, (_, index) => outgoing(gone, `lost${index}`, 800))
+      yield* broker.publish(lost)
+      yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(gone)))
+      yield* broker.publish([outgoing(queue, "b", 800)])
+      yield* until("the other one", () => runs.length === 1, 5000)
+      yield* Effect.sleep(300)
+    })
+  )
+  const kept = await drainIds(url, "requeue.v1.q.undelivered")
+  assert.strictEqual(kept.filter((id) => id.startsWith("lost")).length, 40)
+})
+
+test("a dead-letter queue that was deleted is made again", async () => {
+  const queue = queueName("undead")
+  const runs: Array<Run> = []
+  await on({ url }, (broker) =>
+    Effect.gen(function* () {
+      yield* consume(queue, runs, { retry: RetryPolicy.make({ maxRetries: 0 }) }, no)
+      yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(`${queue}.dlq`)))
+      yield* broker.publish([outgoing(queue, "a")])
+      yield* until("a run", () => runs.length === 1)
+      yield* Effect.sleep(500)
+    })
+  )
+  assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), ["a"])
+})
+
+test("where nothing may be declared, an unroutable dead letter leaves its message in the queue", async () => {
+  const queue = queueName("unroutable")
+  const events: Array<Event> = []
+  await raw(url, (channel) => channel.assertQueue(queue, { arguments: { "x-queue-type": "quorum" } }))
+  await on({ url, queues: { [queue]: { assert: "never" }, [`${queue}.dlq`]: { assert: "never" } } }, (broker) =>
+    Effect.gen(function* () {
+      yield* Effect.promise(() => raw(url, (channel) => channel.assertQueue(`${queue}.dlq`)))
+      const retry = RetryPolicy.make({ maxRetries: 0 })
+      yield* consume(queue, [], { retry, onEvent: (event) => events.push(event) }, no)
+      yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(`${queue}.dlq`)))
+      yield* broker.publish([outgoing(queue, "a")])
+      yield* until("a refusal", () => events.some(({ _tag }) => _tag === "SettleFailed"), 10_000)
+    })
+  )
+  assert.deepStrictEqual(await drainIds(url, queue), ["a"])
+})
+
+test("a dead-letter queue that is full refuses, and the letter waits in its own queue for room", async () => {
+  const queue = queueName("full")
+  const dlq = `${queue}.dlq`
+  const events: Array<Event> = []
+  await on({ url, queues: { [dlq]: { arguments: { "x-max-length": 1 } } } }, (broker) =>
+    Effect.gen(function* () {
+      yield* broker.publish(ids(5).map((id) => outgoing(queue, id)))
+      const retry = RetryPolicy.make({ maxRetries: 0 })
+      yield* consume(queue, [], { retry, onEvent: (event) => events.push(event) }, no)
+      const full = () => events.some((event) => event._tag === "SettleFailed" && reasonOf(event.error) === "QueueFull")
+      yield* until("a refusal", full, 10_000)
+      assert.isAbove((yield* broker.admin.counts(queue)).ready! + 1, 0)
+      const found = new Set<string>()
+      for (let round = 0; round < 60 && found.size < 5; round++) {
+        for (const id of yield* Effect.promise(() => drainIds(url, dlq))) found.add(id)
+        yield* Effect.sleep(250)
+      }
+      assert.strictEqual(found.size, 5)
+    })
+  )
+})
+
+// 406 closes the channel, and with it every consumer on it.
+test("a declaration that is refused takes no consumer along, and no later declaration", async () => {
+  const [queue, foreign, later] = [queueName("well"), queueName("foreign"), queueName("later")]
+  const runs: Array<Run> = []
+  await raw(url, (channel) => channel.assertQueue(foreign, { arguments: { "x-queue-type": "classic" } }))
+  await on({ url }, (broker) =>
+    Effect.gen(function* () {
+      yield* consume(queue, runs, {}, () => Effect.sleep(300))
+      yield* broker.publish([outgoing(queue, "a")])
+      yield* until("a run", () => runs.length === 1, 5000)
+      const error = yield* Effect.flip(consume(foreign, [], {}))
+      assert.strictEqual(reasonOf(error), "QueueMismatch")
+      yield* consume(later, runs, {})
+      yield* broker.publish([outgoing(queue, "b"), outgoing(later, "c")])
+      yield* until("all runs", () => runs.length === 3, 5000)
+      yield* Effect.sleep(300)
+    })
+  )
+  assert.deepStrictEqual(runs.map(({ attempts, id }) => `${id}${attempts}`).toSorted(), ["a1", "b1", "c1"])
+})

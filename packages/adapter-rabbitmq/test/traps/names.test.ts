@@ -1,0 +1,61 @@
+/** Names that meet in routing keys, and names that are long. */
+import * as Backoff from "@requeue/core/Backoff"
+import type { Event } from "@requeue/core/Event"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import { assert, test, vi } from "vitest"
+import { shared } from "../server.ts"
+import { drainIds, on, outgoing, queueName, reasonOf, until } from "../world.ts"
+import { consume, no, type Run } from "./trap.ts"
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const { url } = await shared()
+
+test.each(["levels", "ladder"] as const)(
+  "through %s, a queue v2 gets nothing of orders.v2, nor of what looks like a pattern",
+  async (topology) => {
+    const base = queueName("x")
+    const queues = [`v2.${base}`, `orders.v2.${base}`, `#.${base}`, `*.v2.${base}`]
+    const retry = RetryPolicy.make({ backoff: Backoff.constant(200) })
+    const failOnce = (message: { readonly attempts: number }) => (message.attempts === 1 ? no() : undefined)
+    const seen = new Map<string, Array<Run>>(queues.map((queue) => [queue, []]))
+    await on({ url, topology }, (broker) =>
+      Effect.gen(function* () {
+        for (const queue of queues) yield* consume(queue, seen.get(queue)!, { retry }, failOnce)
+        yield* broker.publish(queues.map((queue) => outgoing(queue, queue, 350)))
+        yield* until("two each", () => queues.every((queue) => seen.get(queue)!.length > 1), 10_000)
+        yield* Effect.sleep(300)
+      })
+    )
+    for (const [queue, runs] of seen) {
+      assert.deepStrictEqual(
+        runs.map(({ id }) => id),
+        [queue, queue]
+      )
+    }
+  }
+)
+
+// Delays that travel in the routing key leave less than its 255 bytes for the name: 28 levels leave 199.
+test.each([199, 200])("queues with names of %d characters wait, retry and die as others do", async (length) => {
+  const queue = queueName("n").padEnd(length, "n")
+  const runs: Array<Run> = []
+  const events: Array<Event> = []
+  await on({ url, topology: "levels" }, (broker) =>
+    Effect.gen(function* () {
+      const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(100) })
+      yield* consume(queue, runs, { retry, onEvent: (event) => events.push(event) }, no)
+      yield* broker.publish([outgoing(queue, "a", 86_400_000 - 1), outgoing(queue, "b", 50)])
+      yield* until("its death", () => events.some(({ _tag }) => _tag === "DeadLettered"), 10_000)
+    })
+  )
+  assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), ["b"])
+})
+
+test("a name that AMQP cannot carry is refused with the limit", async () => {
+  const queue = "n".repeat(256)
+  const error = await on({ url }, (broker) => Effect.flip(broker.publish([outgoing(queue, "a")])))
+  assert.strictEqual(reasonOf(error), "Unsupported")
+  assert.match(String(error), /256 bytes.*at most 255/)
+})

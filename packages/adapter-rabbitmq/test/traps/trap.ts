@@ -1,0 +1,43 @@
+/** What the tests of traps share: another client, and consumers that write down their runs. */
+import * as Consumer from "@requeue/core/Consumer"
+import type { MessageHandler } from "@requeue/core/Handler"
+import { connect, type ConfirmChannel } from "amqplib"
+import * as Effect from "effect/Effect"
+
+/** Asks the server as another client does, by the driver alone. */
+export const raw = async <A>(url: string, run: (channel: ConfirmChannel) => Promise<A>): Promise<A> => {
+  const model = await connect(url)
+  model.on("error", () => {})
+  const channel = await model.createConfirmChannel()
+  channel.on("error", () => {})
+  try {
+    const answer = await run(channel)
+    // What was written last would be lost with the connection.
+    await channel.waitForConfirms().catch(() => {})
+    return answer
+  } finally {
+    await model.close().catch(() => {})
+  }
+}
+
+export interface Run {
+  readonly id: string
+  readonly attempts: number
+  /** Monotonic milliseconds. */
+  readonly at: number
+}
+
+/** A consumer that writes down its runs. */
+export const consume = (
+  queue: string,
+  runs: Array<Run>,
+  options: Consumer.Options,
+  handler: (message: Parameters<MessageHandler<string>>[0]) => unknown = () => {}
+) =>
+  Consumer.start<string>(queue, options, (message) => {
+    runs.push({ id: message.id, attempts: message.attempts, at: performance.now() })
+    return handler(message) as void
+  })
+
+/** A handler's failure. */
+export const no = () => Effect.fail(new Error("no"))
