@@ -159,7 +159,10 @@ export const make = (options: Options): Engine => {
   const isWanted = (): boolean => !stopping && options.window(0) > 0
 
   const turnAway = (delivery: Delivery, settlement: Settlement.Settlement): void => {
-    outbox.settle(outbox.arrive(delivery, undefined), settlement)
+    const item = outbox.arrive(delivery, undefined)
+    // No handler sees it, but the broker is probed with its settlement: else one that fails would go round at once.
+    brokerGate.signal({ _tag: "Started", id: item.key })
+    outbox.settle(item, settlement)
     outbox.flush()
   }
 

@@ -63,6 +63,8 @@ export const make = (
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
     // Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost.
     if (settlement._tag === "Ack") acked.add(item.delivery.metadata.id)
+    // A probe that goes back unanswered must not be waited for.
+    if (settlement._tag === "Release") handlerGate.signal({ _tag: "Uncounted", id: item.key })
     if (judge.spend(settlement) === "Allowed") return settler.settle(item, settlement)
     settler.settle(item, Settlement.Release())
     env.onExhausted()
@@ -77,9 +79,11 @@ export const make = (
 
   const onFailed = (item: Item, settlement: Settlement.Settlement, error: BrokerError): void => {
     reporter.settleFailed(item.delivery, settlement, error)
-    const gate = error.reason === "LeaseLost" ? handlerGate : brokerGate
-    gate.signal({ _tag: "Failed", id: item.key })
-    if (error.reason === "LeaseLost" || error.reason === "ConnectionLost") return forget(item)
+    const isLeaseLost = error.reason === "LeaseLost"
+    if (isLeaseLost) handlerGate.signal({ _tag: "Failed", id: item.key })
+    // Of the broker's health, a lost lease tells nothing; were it the probe, it must not be waited for.
+    brokerGate.signal({ _tag: isLeaseLost ? "Uncounted" : "Failed", id: item.key })
+    if (isLeaseLost || error.reason === "ConnectionLost") return forget(item)
     // The broker still counts it as ours, so that only giving it back makes it come again.
     if (settlement._tag !== "Release") return release(item)
     if (error.isRetryable) timers.after(releaseAgainAfter, () => release(item))
