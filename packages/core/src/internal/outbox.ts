@@ -88,6 +88,8 @@ export const make = (
     if (settlement._tag !== "Release") return release(item)
     if (error.isRetryable) timers.after(releaseAgainAfter, () => release(item))
     else forget(item)
+    // After a timeout, nobody knows.
+    if (error.reason !== "Timeout") judge.refund(settlement)
   }
 
   const release = (item: Item): void => {
