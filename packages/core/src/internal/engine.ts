@@ -74,6 +74,7 @@ export const make = (options: Options): Engine => {
   let credit = 0
   let stopping = false
   let gathering = false
+  let reconnecting = false
   let decoding = 0
   let idleWaiters: Array<() => void> = []
 
@@ -82,7 +83,7 @@ export const make = (options: Options): Engine => {
   const updateCredit = (): void => {
     const allowance = Math.min(...gates.map((gate) => gate.allowance()))
     const wanted = stopping ? 0 : Math.min(options.window(inProgress()), allowance)
-    if (wanted === credit) return
+    if (wanted === credit || reconnecting) return
     credit = wanted
     subscription.credit(wanted)
   }
@@ -211,11 +212,14 @@ export const make = (options: Options): Engine => {
   return {
     onDelivery,
     onReconnect: () => {
+      reconnecting = true
       // What had arrived and was not begun belongs to the lost connection, and is delivered again by the new one.
       for (const item of batcher.clear()) outbox.forget(item)
-      // Said again, whatever it was.
-      credit = -1
       for (const each of gates) each.signal({ _tag: "Reconnected" })
+      reconnecting = false
+      // Said again, whatever it was, and only now: before every gate knew, it could be too much.
+      credit = -1
+      updateCredit()
     },
     refresh,
     giveBack,
