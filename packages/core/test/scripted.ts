@@ -33,7 +33,7 @@ export const make = (capabilities: Partial<Capabilities> = {}) => {
   let log: Array<string> = []
   let subscriber: SubscribeOptions | undefined
   /** Why a settlement fails; `undefined`: it does not. */
-  const faults = { settle: (_: SettleRequest): Reason | undefined => undefined }
+  const faults: { settle: (request: SettleRequest) => Reason | undefined } = { settle: () => undefined }
 
   const settle = (requests: ReadonlyArray<SettleRequest>) => {
     log.push(requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" "))

@@ -19,7 +19,7 @@ export interface Outbox {
   /** Decides on a verdict and settles. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => void
   readonly settle: (item: Item, settlement: Settlement.Settlement) => void
-  /** Hands over what has gathered. */
+  /** Hands over what has gathered, unless the broker would rather have more: then within `wait` milliseconds. */
   readonly flush: () => void
   /** Extends the leases of all that is not being settled. */
   readonly extendLeases: () => void
@@ -55,6 +55,7 @@ export const make = (
 ): Outbox => {
   const { brokerGate, handlerGate, judge, reporter, timers } = env
   const inHand = new Set<Item>()
+  const gathers = env.batch > 1 && env.wait > 0
   const acked = Remembered.make(rememberLimit)
   let arrivals = 0
 
@@ -87,12 +88,12 @@ export const make = (
     // Of the broker's health, a lost lease tells nothing; were it the probe, it must not be waited for.
     brokerGate.signal({ _tag: isLeaseLost ? "Uncounted" : "Failed", id: item.key })
     if (isLeaseLost || error.reason === "ConnectionLost") return forget(item)
+    // After a timeout, nobody knows.
+    if (error.reason !== "Timeout") judge.refund(settlement)
     // The broker still counts it as ours, so that only giving it back makes it come again.
     if (settlement._tag !== "Release") return release(item)
     if (error.isRetryable) timers.after(releaseAgainAfter, () => release(item))
     else forget(item)
-    // After a timeout, nobody knows.
-    if (error.reason !== "Timeout") judge.refund(settlement)
   }
 
   const release = (item: Item): void => {
@@ -120,7 +121,7 @@ export const make = (
       settle(item, settlement)
     },
     settle,
-    flush: settler.flush,
+    flush: gathers ? () => {} : settler.flush,
     extendLeases: () => settler.extend(inHand),
     forget,
     isAcked: (delivery) => acked.has(publishOf(delivery)),
