@@ -46,5 +46,5 @@ export type Event =
     }
   | { readonly _tag: "BackoffLeft"; readonly queue: string; readonly because: "handler" | "broker" }
 
-/** Called synchronously; what it throws is logged and ignored. */
+/** Called synchronously and not waited for; what it throws, or rejects with, is logged and ignored. */
 export type Hook = (event: Event) => void

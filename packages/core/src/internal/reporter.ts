@@ -43,10 +43,13 @@ export const make = (queue: string, hook: Hook | undefined, warn: Warn): Reporte
   let warnedOfIgnored = false
 
   const emit = (event: Event): void => {
+    const onError = (error: unknown) => warn("the audit hook threw", { queue, event: event._tag, error: String(error) })
     try {
-      hook?.(event)
+      // An async function is a hook as well, and its rejection would end the process.
+      const result: unknown = hook?.(event)
+      if (result instanceof Promise) result.catch(onError)
     } catch (error) {
-      warn("the audit hook threw", { queue, event: event._tag, error: String(error) })
+      onError(error)
     }
   }
   const subject = ({ attempts, metadata }: Delivery): Subject => ({ queue, id: metadata.id, attempts })
