@@ -119,11 +119,13 @@ export const make = <A>(
 
     const checkId = (id: string): string => {
       const problem =
-        id.length < 1 || id.length > Metadata.idLimit
-          ? `must have 1 to ${Metadata.idLimit} characters, got ${id.length}`
-          : unprintable.test(id) || !id.isWellFormed()
-            ? "must have no control characters and no broken surrogates"
-            : ""
+        typeof id !== "string"
+          ? `must be text, got ${typeof id}`
+          : id.length < 1 || id.length > Metadata.idLimit
+            ? `must have 1 to ${Metadata.idLimit} characters, got ${id.length}`
+            : unprintable.test(id) || !id.isWellFormed()
+              ? "must have no control characters and no broken surrogates"
+              : ""
       if (problem === "") return id
       throw new EncodeError({ queue: name, field: "id", detail: problem, remedy: "Leave it out for a random UUID" })
     }
