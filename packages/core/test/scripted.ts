@@ -53,7 +53,11 @@ export const make = (capabilities: Partial<Capabilities> = {}) => {
         return {
           credit: (limit) => void log.push(`credit ${limit}`),
           settle: (requests) => Effect.sync(() => settle(requests)),
-          extend: () => Effect.succeed([])
+          extend: (deliveries) =>
+            Effect.sync(() => {
+              log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
+              return []
+            })
         }
       }),
     admin: {

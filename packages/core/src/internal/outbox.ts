@@ -15,7 +15,7 @@ import type { Reporter } from "./reporter.ts"
 import * as Settler from "./settler.ts"
 
 export interface Outbox {
-  readonly arrive: (delivery: Delivery, body: unknown) => Item
+  readonly arrive: (delivery: Delivery) => Item
   /** Decides on a verdict and settles. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => void
   readonly settle: (item: Item, settlement: Settlement.Settlement) => void
@@ -109,8 +109,8 @@ export const make = (
   })
 
   return {
-    arrive: (delivery, body) => {
-      const item = { delivery, body, key: String(++arrivals), arrived: timers.now(), settling: false }
+    arrive: (delivery) => {
+      const item: Item = { delivery, body: undefined, key: String(++arrivals), arrived: timers.now(), settling: false }
       inHand.add(item)
       return item
     },
