@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
+import * as BatchPolicy from "../src/BatchPolicy.ts"
 import * as Consumer from "../src/Consumer.ts"
 import * as DeadLetterBudget from "../src/DeadLetterBudget.ts"
 import * as Metadata from "../src/Metadata.ts"
@@ -111,6 +112,23 @@ describe("a new connection", () => {
       assert.strictEqual(broker.take().at(-1), "credit 2")
       broker.reconnect()
       assert.deepStrictEqual(broker.take(), ["credit 1"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a drain", () => {
+  it.effect("that interrupts tells how many messages went back, and not those that were acked before", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.startBatch("q", { batch: BatchPolicy.make({ maxBatchSize: 3 }) }, (batch) => {
+        for (const message of batch.messages) if (message.id !== "c") message.ack()
+        return Effect.never
+      })
+      for (const id of ["a", "b", "c"]) broker.deliver(id)
+      const report = yield* consumer.drain(0)
+      assert.deepStrictEqual([report.complete, report.interrupted], [false, 1])
+      assert.deepStrictEqual(broker.take(), ["credit 6", "a:Ack", "b:Ack", "credit 0", "c:Release"])
+      assert.deepStrictEqual((yield* consumer.drain()).complete, false)
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })

@@ -49,7 +49,7 @@ export interface Stats {
 export interface DrainReport {
   /** True when every handler ended in time. */
   readonly complete: boolean
-  /** Messages whose handlers were interrupted; they are in the queue again. */
+  /** Messages that interrupted handlers had not decided on; they are in the queue again. */
   readonly interrupted: number
   /** Milliseconds. */
   readonly elapsed: number
@@ -96,6 +96,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     const stopped = Deferred.makeUnsafe<void, DeadLetterBudgetExhausted>()
     let state: Stats["state"] = "running"
     let fatal: DeadLetterBudgetExhausted | undefined
+    let complete = true
     let interrupted = 0
 
     const subscription = yield* broker
@@ -161,13 +162,14 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
         const begun = timers.now()
         if (state === "running") state = "draining"
         engine.stopIntake()
-        const complete = yield* waitIdle(deadline)
-        if (!complete) {
-          interrupted += engine.interrupt()
+        if (!(yield* waitIdle(deadline))) {
+          const { handlers, messages } = engine.interrupt()
+          complete &&= handlers === 0
+          interrupted += messages
           yield* waitIdle(settleGrace)
         }
         yield* close
-        return { complete: interrupted === 0, interrupted, elapsed: timers.now() - begun }
+        return { complete, interrupted, elapsed: timers.now() - begun }
       })
     yield* Effect.addFinalizer(() => drain())
 

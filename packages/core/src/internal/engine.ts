@@ -62,8 +62,8 @@ export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconne
   readonly giveBack: () => void
   /** Takes no more, and gives back what no handler has seen. */
   readonly stopIntake: () => void
-  /** Interrupts what is in progress and gives it back; answers how many messages. */
-  readonly interrupt: () => number
+  /** Interrupts what is in progress, and gives back what has no verdict. */
+  readonly interrupt: () => Workshop.Interrupted
   /** Calls back as soon as nothing is in progress and everything is settled. */
   readonly whenIdle: (callback: () => void) => void
   readonly stats: () => { readonly buffered: number; readonly inProgress: number; readonly level: number }
