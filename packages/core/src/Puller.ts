@@ -9,7 +9,9 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "./BatchPolicy.ts"
-import type { Broker } from "./Broker.ts"
+import { Broker } from "./Broker.ts"
+import type { Capabilities } from "./Capabilities.ts"
+import { ConfigurationError } from "./ConfigurationError.ts"
 import type { Options as ConsumerOptions } from "./ConsumerOptions.ts"
 import * as Delay from "./Delay.ts"
 import type { Batch } from "./Handler.ts"
@@ -83,6 +85,7 @@ export const make = <A = any>(
     }
     const batch = options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 })
     const lease = Delay.constrain("Puller.make: lease", options.lease ?? 30_000, 1, 12 * 60 * 60_000)
+    yield* verify(lease, (yield* Broker).capabilities, QueueDefinition.from(queue).name)
     const timers = yield* Timers.make
     const waiting: Array<(batch: PulledBatch<A> | undefined) => void> = []
     let open = 0
@@ -173,3 +176,21 @@ export const make = <A = any>(
         })
     }
   })
+
+/** What a consumer calls its `handlerTimeout`: said of the option that a puller has. */
+const verify = (
+  lease: number,
+  { broker, lease: native }: Capabilities,
+  queue: string
+): Effect.Effect<void, ConfigurationError> =>
+  native === undefined || lease <= native.duration || lease < native.max
+    ? Effect.void
+    : Effect.fail(
+        new ConfigurationError({
+          field: "lease",
+          queue,
+          broker,
+          detail: `a batch may stay out for ${Delay.format(lease)}, the broker's lease ends after ${Delay.format(native.max)}`,
+          remedy: `Set lease below ${Delay.format(native.max)}`
+        })
+      )
