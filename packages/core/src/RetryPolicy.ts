@@ -53,7 +53,7 @@ export type Limit =
 export type Options = Limit & {
   /** No retry becomes due later than this after the first publish. Default: no limit. */
   readonly maxAge?: Delay.Input | undefined
-  /** In-process retries per delivery, 0 to 10. Default 0. */
+  /** In-process retries per delivery, 0 to 10; none after a handler timeout. Default 0. */
   readonly immediate?: number | undefined
   /** Default: none, so the consumer's `retryDelay`, else the next delivery is at once. */
   readonly backoff?: Backoff.Backoff | undefined

@@ -60,7 +60,8 @@ export interface Consumer {
   readonly stats: () => Stats
   /**
    * Stops the intake, gives back what no handler has begun, waits for the handlers until the deadline, interrupts and
-   * gives back the rest, and closes. Later calls wait for the first one.
+   * gives back the rest, and closes. A later call has a deadline of its own; the
+   * earlier of the two counts.
    *
    * @param timeout default: the consumer's `drainTimeout`
    */
