@@ -1,6 +1,6 @@
 /** Mistakes that plain JavaScript lets through are told where they are made, and cost no message. */
 import { assert, describe, it, onTestFinished } from "@effect/vitest"
-import { type ConsumeOptions, type Event, PermanentError, type RedriveOptions } from "@requeue/core/promise"
+import { type ConsumeOptions, DropError, type Event, PermanentError, type RedriveOptions } from "@requeue/core/promise"
 import { open, turns } from "./virtualBroker.ts"
 
 const nothing: any = undefined
@@ -21,6 +21,19 @@ const unhandled = (): ReadonlyArray<unknown> => {
 }
 
 describe("start", () => {
+  it.each<readonly [string, any, string]>([
+    ["the retry policy", { retry: { retries: 9 } }, "RetryPolicy.make: options must be among maxRetries"],
+    ["the batch policy", { batch: { size: 9 } }, "BatchPolicy.make: options must be among maxBatchSize"],
+    ["the consumer backoff", { consumerBackoff: { max: 9 } }, "ConsumerBackoff.make: options must be among multiplier"],
+    ["the consumer", { maxRetries: 9 }, "Consumer.start: options must be among retry"]
+  ])("an option that %s does not know is refused", async (_, options, text) => {
+    await using broker = await open()
+    const error = await rejection(broker.requeue.consume("q", options, () => {}))
+    assert.instanceOf(error, RangeError)
+    assert.include(error.message, text)
+    assert.match(error.message, /, got (retries|size|max|maxRetries)$/)
+  })
+
   it("a consumer without a handler is refused, and the queue keeps its messages", async () => {
     await using broker = await open()
     const { requeue } = broker
@@ -128,5 +141,14 @@ describe("functions of a policy", () => {
       const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive(options))
       assert.deepStrictEqual([report.redriven, report.filtered], [0, 1])
     }
+  })
+})
+
+describe("errors of ours", () => {
+  it("take a text, or a text and its cause", async () => {
+    const cause = new Error("why")
+    assert.strictEqual(new PermanentError("gone").message, "gone")
+    assert.strictEqual(new DropError("stale").message, "stale")
+    assert.strictEqual(new PermanentError({ message: "gone", cause }).cause, cause)
   })
 })

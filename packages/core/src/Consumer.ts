@@ -8,11 +8,12 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import type { Broker } from "./Broker.ts"
-import type { Options } from "./ConsumerOptions.ts"
+import { names, type Options } from "./ConsumerOptions.ts"
 import type { Batch, BatchHandler, MessageHandler } from "./Handler.ts"
 import * as Assembly from "./internal/assembly.ts"
 import { dispatch } from "./internal/dispatch.ts"
 import type { Consumer, StartError } from "./internal/assembly.ts"
+import * as OptionNames from "./OptionNames.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
 
 export type { Options } from "./ConsumerOptions.ts"
@@ -74,6 +75,7 @@ const launch = <A, R>(
     if (typeof given !== "function") {
       throw new RangeError(`Consumer.start: handler must be a function, after the options, got ${typeof given}`)
     }
+    OptionNames.check("Consumer.start", options, names)
     const { concurrency = 1 } = options
     // One further batch is filled while the others are in progress.
     const window = mode.batch.maxBatchSize * (concurrency + 1)

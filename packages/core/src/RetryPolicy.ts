@@ -9,6 +9,7 @@ import * as DeadLetterRouting from "./DeadLetterRouting.ts"
 import * as Delay from "./Delay.ts"
 import type { Failure } from "./Failure.ts"
 import type { ErrorSummary, Reason } from "./Metadata.ts"
+import * as OptionNames from "./OptionNames.ts"
 import * as Settlement from "./Settlement.ts"
 
 /**
@@ -62,6 +63,16 @@ export type Options = Limit & {
   readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
 
+const names: OptionNames.Of<Options> = {
+  maxRetries: true,
+  maxAttempts: true,
+  maxAge: true,
+  immediate: true,
+  backoff: true,
+  classify: true,
+  deadLetter: true
+}
+
 /** Retries of a policy that names no limit. */
 export const defaultMaxRetries = 3
 
@@ -70,7 +81,7 @@ export const defaultMaxRetries = 3
  *
  * Defaults: `maxRetries` 3, no maximal age, no immediate retries, no backoff, dead letters to `<queue>.dlq`.
  *
- * @throws RangeError when both limits are given, or one is not a whole number (retries >= 0, attempts >= 1) or
+ * @throws RangeError when an option is unknown; when both limits are given, or one is not a whole number (retries >= 0, attempts >= 1) or
  * `"unlimited"`; when `maxAge` is negative, `immediate` is not 0 to 10, `backoff` is none, or a queue name is empty
  *
  * @example
@@ -82,6 +93,7 @@ export const defaultMaxRetries = 3
  * ```
  */
 export const make = (options: Options = {}): RetryPolicy => {
+  OptionNames.check("RetryPolicy.make", options, names)
   const { backoff, immediate = 0 } = options
   if (!(Number.isSafeInteger(immediate) && immediate >= 0 && immediate <= 10)) {
     throw new RangeError(`RetryPolicy.make: immediate must be a whole number from 0 to 10, got ${immediate}`)

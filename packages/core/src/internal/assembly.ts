@@ -14,6 +14,7 @@ import type { ConfigurationError } from "../ConfigurationError.ts"
 import * as ConsumerOptions from "../ConsumerOptions.ts"
 import * as ConsumerBackoff from "../ConsumerBackoff.ts"
 import type { DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
+import * as DeadLetterRouting from "../DeadLetterRouting.ts"
 import * as Delay from "../Delay.ts"
 import type { QueueDefinition } from "../QueueDefinition.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -134,9 +135,14 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       yieldThen: (resume) => fork(Effect.yieldNow).addObserver(resume),
       random: () => random.nextDoubleUnsafe(),
       wallClock: () => clock.currentTimeMillisUnsafe(),
-      reporter: Reporter.make(queue.name, options.onEvent, (message, annotations) => {
-        fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
-      }),
+      reporter: Reporter.make(
+        queue.name,
+        options.onEvent,
+        (message, annotations) => {
+          fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
+        },
+        (error) => DeadLetterRouting.redacted(wish.retry.deadLetter, error)
+      ),
       onFatal: (error) => {
         fatal = error
         fork(Effect.andThen(Effect.logError(error.message), drain()))
