@@ -52,7 +52,7 @@ describe("send", () => {
     ],
     ["an empty id", 1, { id: "" }, "id: must have 1 to 200 characters, got 0"],
     ["an endless id", 1, { id: "x".repeat(201) }, "id: must have 1 to 200 characters, got 201"],
-    ["a body without a JSON form", undefined, {}, "body: TypeError: Codec.json: a undefined has no JSON form"],
+    ["a body without a JSON form", undefined, {}, "body: TypeError: Codec.json: undefined has no JSON form"],
     ["a body that JSON refuses", 12n, {}, "body: TypeError: Do not know how to serialize a BigInt"]
   ])("%s", async (_, body, options, message) => {
     await using broker = await open()

@@ -76,7 +76,7 @@ describe("a body", () => {
   })
 
   it.each<readonly [unknown, string, RegExp]>([
-    [undefined, "json", /body: .*a undefined has no JSON form/],
+    [undefined, "json", /body: .*undefined has no JSON form/],
     [5, "text", /body: .*contentType "text" must be a string, got number/],
     ["abc", "bytes", /body: .*contentType "bytes" must be an ArrayBuffer or a view of one, got string/],
     [null, "bytes", /body: .*got null/],

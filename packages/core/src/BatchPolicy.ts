@@ -1,5 +1,6 @@
 /** Batch policies: how many messages a handler gets at once, and how long the first of them may wait for the others. */
 import * as Delay from "./Delay.ts"
+import * as OptionNames from "./OptionNames.ts"
 
 export interface BatchPolicy {
   readonly maxBatchSize: number
@@ -18,9 +19,11 @@ export interface Options {
  * Builds a policy: a batch is handed over when it is full or when its first message has waited long enough, whichever
  * is first.
  *
- * @throws RangeError when `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` not 0 to 60 seconds
+ * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` not 0 to 60 seconds
  */
-export const make = ({ maxBatchSize = 10, maxBatchTimeout = 5000 }: Options = {}): BatchPolicy => {
+export const make = (options: Options = {}): BatchPolicy => {
+  OptionNames.check("BatchPolicy.make", options, { maxBatchSize: true, maxBatchTimeout: true })
+  const { maxBatchSize = 10, maxBatchTimeout = 5000 } = options
   if (!(Number.isSafeInteger(maxBatchSize) && maxBatchSize >= 1 && maxBatchSize <= 100)) {
     throw new RangeError(`BatchPolicy.make: maxBatchSize must be a whole number from 1 to 100, got ${maxBatchSize}`)
   }

@@ -16,7 +16,8 @@
  *    given later. Deliveries that were already on their way may still arrive; the core buffers them.
  * 6. Connections recover by themselves, declare what they need again, and resume with the last credit; `onReconnect`
  *    tells the core.
- * 7. Nothing is delivered before its time, or it carries `metadata.notBefore` so that the core can give it back.
+ * 7. `publish`, `settle` and `extend` end in bounded time, with an error where the broker does not answer.
+ * 8. Nothing is delivered before its time, or it carries `metadata.notBefore` so that the core can give it back.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"

@@ -43,7 +43,10 @@ export interface Capabilities {
   readonly lease: Lease | undefined
   /** Whether undelayed messages come in the order in which they were published. */
   readonly ordered: boolean
-  /** Settlements that one call of the broker can carry; the core gathers up to so many for `settleWait` milliseconds. */
+  /**
+   * Settlements that one call of the broker can carry; the core gathers up to so many for `settleWait` milliseconds. The
+   * adapter still splits what is more: a large batch that ends is settled in one go.
+   */
   readonly settleBatch: number
   readonly settleWait: number
   /** Which of a queue's numbers the broker can tell. */

@@ -39,7 +39,7 @@ export const json: Codec<any> = {
   contentType: "application/json",
   encode: (value) => {
     const rendered = JSON.stringify(value)
-    if (rendered === undefined) throw new TypeError(`Codec.json: a ${typeof value} has no JSON form`)
+    if (rendered === undefined) throw new TypeError(`Codec.json: ${typeof value} has no JSON form`)
     return encoder.encode(rendered)
   },
   decode: (value) => JSON.parse(decoder.decode(value))

@@ -8,11 +8,12 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import type { Broker } from "./Broker.ts"
-import type { Options } from "./ConsumerOptions.ts"
+import { names, type Options } from "./ConsumerOptions.ts"
 import type { Batch, BatchHandler, MessageHandler } from "./Handler.ts"
 import * as Assembly from "./internal/assembly.ts"
 import { dispatch } from "./internal/dispatch.ts"
 import type { Consumer, StartError } from "./internal/assembly.ts"
+import * as OptionNames from "./OptionNames.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
 
 export type { Options } from "./ConsumerOptions.ts"
@@ -23,7 +24,7 @@ export type { Consumer, DrainReport, StartError, Stats } from "./internal/assemb
  *
  * With a batch policy, the messages of a batch run side by side, and each is answered for alone.
  *
- * @throws RangeError when an option is out of its range
+ * @throws RangeError when an option is out of its range, or the handler is no function
  *
  * @example
  * ```ts
@@ -47,29 +48,34 @@ export const start = <A = any, R = never>(
   options: Options,
   handler: MessageHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(queue, options, { batch: options.batch ?? BatchPolicy.single, single: true }, (batch, context) =>
+  launch(queue, options, { batch: options.batch ?? BatchPolicy.single, single: true, handler }, (batch, context) =>
     handler(batch.messages[0]!, context)
   )
 
 /**
  * Starts a consumer whose handler gets batches; it drains when the scope closes.
  *
- * @throws RangeError when an option is out of its range
+ * @throws RangeError when an option is out of its range, or the handler is no function
  */
 export const startBatch = <A = any, R = never>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(queue, options, { batch: options.batch ?? BatchPolicy.make(), single: false }, handler)
+  launch(queue, options, { batch: options.batch ?? BatchPolicy.make(), single: false, handler }, handler)
 
 const launch = <A, R>(
   queue: QueueDefinition.Input<A>,
   options: Options,
-  mode: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean },
+  { handler: given, ...mode }: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean; handler: unknown },
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
+    // Without one, every message would fail, and in the end be a dead letter.
+    if (typeof given !== "function") {
+      throw new RangeError(`Consumer.start: handler must be a function, after the options, got ${typeof given}`)
+    }
+    OptionNames.check("Consumer.start", options, names)
     const { concurrency = 1 } = options
     // One further batch is filled while the others are in progress.
     const window = mode.batch.maxBatchSize * (concurrency + 1)

@@ -18,6 +18,7 @@
  * | any | reconnected | level 0: full credit; paused: still paused; else probing, credit 1 |
  */
 import * as Delay from "./Delay.ts"
+import * as OptionNames from "./OptionNames.ts"
 
 export interface ConsumerBackoff {
   /** `multiplier x 2^level`, in milliseconds. */
@@ -39,22 +40,27 @@ export interface Options {
   readonly recovery?: "resume" | "stepwise" | undefined
 }
 
+const names: OptionNames.Of<Options> = { multiplier: true, maxBackoffDuration: true, strategy: true, recovery: true }
+
 /**
  * Builds the policy.
  *
- * @throws RangeError when a duration is out of its range
+ * @throws RangeError when an option is unknown or a duration is out of its range
  */
-export const make = (options: Options = {}): ConsumerBackoff => ({
-  multiplier: Delay.constrain("ConsumerBackoff.make: multiplier", options.multiplier ?? 1000, 1, Delay.max),
-  maxBackoffDuration: Delay.constrain(
-    "ConsumerBackoff.make: maxBackoffDuration",
-    options.maxBackoffDuration ?? 120_000,
-    0,
-    Delay.max
-  ),
-  strategy: options.strategy ?? "exponential",
-  recovery: options.recovery ?? "resume"
-})
+export const make = (options: Options = {}): ConsumerBackoff => {
+  OptionNames.check("ConsumerBackoff.make", options, names)
+  return {
+    multiplier: Delay.constrain("ConsumerBackoff.make: multiplier", options.multiplier ?? 1000, 1, Delay.max),
+    maxBackoffDuration: Delay.constrain(
+      "ConsumerBackoff.make: maxBackoffDuration",
+      options.maxBackoffDuration ?? 120_000,
+      0,
+      Delay.max
+    ),
+    strategy: options.strategy ?? "exponential",
+    recovery: options.recovery ?? "resume"
+  }
+}
 
 /** No consumer backoff: what a plain consumer does. */
 export const off: ConsumerBackoff = make({ maxBackoffDuration: 0 })

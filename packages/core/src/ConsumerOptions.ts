@@ -8,6 +8,7 @@ import type { DeadLetterBudget } from "./DeadLetterBudget.ts"
 import * as Delay from "./Delay.ts"
 import type { Hook } from "./Event.ts"
 import * as Feasibility from "./Feasibility.ts"
+import * as OptionNames from "./OptionNames.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 
 export interface Options {
@@ -38,6 +39,20 @@ export interface Options {
 
 /** Longest run of a handler unless told otherwise or the broker's leases end before, in milliseconds. */
 export const defaultHandlerTimeout = 10 * 60_000
+
+/** The names of the options, for checking. */
+export const names: OptionNames.Of<Options> = {
+  retry: true,
+  retryDelay: true,
+  batch: true,
+  concurrency: true,
+  handlerTimeout: true,
+  consumerBackoff: true,
+  deadLetterBudget: true,
+  drainTimeout: true,
+  onLimit: true,
+  onEvent: true
+}
 
 /**
  * The checked values, with their defaults.

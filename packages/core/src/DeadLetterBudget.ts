@@ -1,8 +1,8 @@
 /**
  * A budget of dead letters: an outage must stop the consumer rather than empty its queue into the dead letters.
  *
- * Every dead letter costs 1, every success earns a fraction of it back, and a consumer whose budget is used up gives the
- * message back and stops with {@link DeadLetterBudgetExhausted}.
+ * Every dead letter costs 1, also one that the policy discards; every success earns a fraction of it back, and a consumer
+ * whose budget is used up gives the message back and stops with {@link DeadLetterBudgetExhausted}.
  */
 import * as Data from "effect/Data"
 

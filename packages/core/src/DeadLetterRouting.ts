@@ -8,8 +8,8 @@ export interface DeadLetterRouting {
   /** Queues for single reasons, or `discard`. */
   readonly routes: Readonly<Partial<Record<Reason, string>>>
   /**
-   * Rewrites the error before it travels with a message, for example to take secrets out of it. When it throws, the
-   * error's message is withheld.
+   * Rewrites the error before it travels with a message, for example to take secrets out of it. When it throws or
+   * answers no error, the error's message is withheld.
    */
   readonly redact: ((error: ErrorSummary) => ErrorSummary) | undefined
 }
@@ -54,8 +54,9 @@ export const queues = (self: DeadLetterRouting, origin: string): ReadonlyArray<s
 export const redacted = ({ redact }: DeadLetterRouting, error: ErrorSummary): ErrorSummary => {
   if (redact === undefined) return error
   try {
-    return redact(error)
+    const { message, name } = redact(error)
+    return { name: String(name), message: String(message) }
   } catch {
-    return { name: error.name, message: "(withheld: redact threw)" }
+    return { name: error.name, message: "(withheld: redact failed)" }
   }
 }

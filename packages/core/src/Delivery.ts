@@ -11,7 +11,10 @@ export interface Delivery {
    * copy's deliveries.
    */
   readonly attempts: number
-  /** Of a foreign message: made by the adapter from what the broker knows (native id, timestamp). */
+  /**
+   * Of a foreign message: made by the adapter from what the broker knows (native id, timestamp), so that it is the same
+   * on every delivery: by `id` and `firstPublished` the core knows a message again whose ack was lost.
+   */
   readonly metadata: Metadata
   /** The adapter's own handle for settling. Opaque to the core. */
   readonly receipt: unknown

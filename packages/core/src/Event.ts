@@ -2,7 +2,8 @@
  * A message's life, as typed events: one hook for audit, metrics and tests.
  *
  * What happened to a delivery is told after the broker has taken the settlement, so that counting events balances the
- * books: received = succeeded + retried + dead-lettered + dropped + released + settle failures + still in progress.
+ * books: received = succeeded + retried + dead-lettered + dropped + released + still in progress. A delivery that was lost
+ * with its connection or its lease has no end here: its message is received again.
  */
 import type { Delay } from "./Delay.ts"
 import type { ErrorSummary, Reason } from "./Metadata.ts"
@@ -29,7 +30,7 @@ export type Event =
     })
   | (Subject & { readonly _tag: "Dropped"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary })
   | (Subject & { readonly _tag: "Released"; readonly delay: Delay })
-  /** The broker did not take a settlement; the message comes back. */
+  /** The broker did not take a settlement; the message comes back. Unless it was lost, a `Released` tells when. */
   | (Subject & { readonly _tag: "SettleFailed"; readonly settlement: Settlement["_tag"]; readonly error: Error })
   /** A lease could not be extended: the broker may hand the message to somebody else. */
   | (Subject & { readonly _tag: "LeaseLost"; readonly error: Error })
@@ -46,5 +47,5 @@ export type Event =
     }
   | { readonly _tag: "BackoffLeft"; readonly queue: string; readonly because: "handler" | "broker" }
 
-/** Called synchronously; what it throws is logged and ignored. */
+/** Called synchronously and not waited for; what it throws, or rejects with, is logged and ignored. */
 export type Hook = (event: Event) => void

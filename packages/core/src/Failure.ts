@@ -13,26 +13,42 @@ import * as Data from "effect/Data"
 import * as Delay from "./Delay.ts"
 import type { ErrorSummary } from "./Metadata.ts"
 
-/** Throw it (or fail with it) when no retry can help: the message is dead-lettered at once with reason `permanent`. */
-export class PermanentError extends Data.TaggedError("PermanentError")<{
+/** What an error of ours says: a text, or a text with its cause. */
+export interface Report {
   readonly message: string
   readonly cause?: unknown
-}> {
+}
+
+const toReport = (report: string | Report): Report => (typeof report === "string" ? { message: report } : report)
+
+/**
+ * Throw it (or fail with it) when no retry can help: the message is dead-lettered at once with reason `permanent`.
+ *
+ * @example
+ * ```ts
+ * import { PermanentError } from "@requeue/core/promise"
+ *
+ * new PermanentError("the customer is gone").message // => "the customer is gone"
+ * ```
+ */
+export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
   readonly permanent = true
+  constructor(report: string | Report) {
+    super(toReport(report))
+  }
 }
 
 /** Throw it when the time of the next attempt is known. `retryAfter` is in seconds, or an HTTP date. */
-export class RetryLaterError extends Data.TaggedError("RetryLaterError")<{
-  readonly message: string
-  readonly retryAfter: number | string | Date
-  readonly cause?: unknown
-}> {}
+export class RetryLaterError extends Data.TaggedError("RetryLaterError")<
+  Report & { readonly retryAfter: number | string | Date }
+> {}
 
 /** Throw it when the message is worthless: it is removed and leaves no dead letter, only an audit event. */
-export class DropError extends Data.TaggedError("DropError")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class DropError extends Data.TaggedError("DropError")<Report> {
+  constructor(report: string | Report) {
+    super(toReport(report))
+  }
+}
 
 /** The handler did not end within `handlerTimeout`; it was interrupted and the attempt counts as failed. */
 export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{ readonly timeout: number }> {

@@ -119,11 +119,13 @@ export const make = <A>(
 
     const checkId = (id: string): string => {
       const problem =
-        id.length < 1 || id.length > Metadata.idLimit
-          ? `must have 1 to ${Metadata.idLimit} characters, got ${id.length}`
-          : unprintable.test(id) || !id.isWellFormed()
-            ? "must have no control characters and no broken surrogates"
-            : ""
+        typeof id !== "string"
+          ? `must be text, got ${typeof id}`
+          : id.length < 1 || id.length > Metadata.idLimit
+            ? `must have 1 to ${Metadata.idLimit} characters, got ${id.length}`
+            : unprintable.test(id) || !id.isWellFormed()
+              ? "must have no control characters and no broken surrogates"
+              : ""
       if (problem === "") return id
       throw new EncodeError({ queue: name, field: "id", detail: problem, remedy: "Leave it out for a random UUID" })
     }
@@ -157,24 +159,39 @@ export const make = <A>(
       })
     }
 
-    const publish = (messages: ReadonlyArray<Outgoing.Outgoing>): Effect.Effect<void, BrokerError> =>
-      broker.publish(messages).pipe(
-        Effect.timeoutOrElse({
-          duration: Duration.millis(timeout),
-          orElse: () =>
-            Effect.fail(
-              new BrokerError({
-                broker: broker.capabilities.broker,
-                operation: "publish",
-                reason: "Timeout",
-                queue: name,
-                detail: `no confirmation within ${Delay.format(timeout)}; the message may or may not have been stored`,
-                remedy: "Send it again with the same id; consumers must bear duplicates"
-              })
-            )
-        }),
-        room.withPermits(Math.min(messages.length, maxPending))
-      )
+    const publish = (messages: ReadonlyArray<Outgoing.Outgoing>): Effect.Effect<void, BrokerError> => {
+      let handedOver = false
+      const handOver = Effect.suspend(() => {
+        handedOver = true
+        return broker.publish(messages)
+      })
+      return room
+        .withPermits(Math.min(messages.length, maxPending))(handOver)
+        .pipe(
+          Effect.timeoutOrElse({
+            duration: Duration.millis(timeout),
+            orElse: () => {
+              const waited = Delay.format(timeout)
+              return Effect.fail(
+                handedOver
+                  ? failure(
+                      "Timeout",
+                      `no confirmation within ${waited}; the message may or may not have been stored`,
+                      "Send it again with the same id; consumers must bear duplicates"
+                    )
+                  : failure(
+                      "Throttled",
+                      `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
+                      "Send it again later, or raise maxPending"
+                    )
+              )
+            }
+          })
+        )
+    }
+
+    const failure = (reason: "Timeout" | "Throttled", detail: string, remedy: string) =>
+      new BrokerError({ broker: broker.capabilities.broker, operation: "publish", queue: name, reason, detail, remedy })
 
     const sendBatch: Producer<A>["sendBatch"] = (entries, batchOptions) =>
       Effect.suspend(() => {

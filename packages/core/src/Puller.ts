@@ -9,18 +9,21 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "./BatchPolicy.ts"
-import type { Broker } from "./Broker.ts"
-import type { Options as ConsumerOptions } from "./ConsumerOptions.ts"
+import { Broker } from "./Broker.ts"
+import type { Capabilities } from "./Capabilities.ts"
+import { ConfigurationError } from "./ConfigurationError.ts"
+import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as Delay from "./Delay.ts"
 import type { Batch } from "./Handler.ts"
 import * as Assembly from "./internal/assembly.ts"
 import type { Outcome } from "./internal/dispatch.ts"
 import type { Runner } from "./internal/workshop.ts"
+import * as OptionNames from "./OptionNames.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as Timers from "./Timers.ts"
 
-export interface Options extends Omit<ConsumerOptions, "concurrency" | "handlerTimeout"> {
+export interface Options extends Omit<ConsumerOptions.Options, "concurrency" | "handlerTimeout"> {
   /** How long a pulled batch may stay unsettled, 1 ms to 12 hours. Default 30 seconds. */
   readonly lease?: Delay.Input | undefined
   /** Batches that may be pulled and unsettled at a time, 1 to 1,000; further pulls wait. Default 10. */
@@ -64,6 +67,9 @@ export interface Puller<A> extends Pick<Assembly.Consumer, "queue" | "stats" | "
   readonly pull: (options?: PullOptions) => Effect.Effect<PulledBatch<A> | undefined, PullerDrained>
 }
 
+const { concurrency: _concurrency, handlerTimeout: _handlerTimeout, ...shared } = ConsumerOptions.names
+const names: OptionNames.Of<Options> = { ...shared, lease: true, maxOpen: true }
+
 /**
  * Makes a puller; it drains when the scope closes.
  *
@@ -77,12 +83,14 @@ export const make = <A = any>(
   options: Options = {}
 ): Effect.Effect<Puller<A>, Assembly.StartError, Broker | Scope.Scope> =>
   Effect.gen(function* () {
+    OptionNames.check("Puller.make", options, names)
     const { maxOpen = 10 } = options
     if (!(Number.isSafeInteger(maxOpen) && maxOpen >= 1 && maxOpen <= 1000)) {
       throw new RangeError(`Puller.make: maxOpen must be a whole number from 1 to 1000, got ${maxOpen}`)
     }
     const batch = options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 })
     const lease = Delay.constrain("Puller.make: lease", options.lease ?? 30_000, 1, 12 * 60 * 60_000)
+    yield* verify(lease, (yield* Broker).capabilities, QueueDefinition.from(queue).name)
     const timers = yield* Timers.make
     const waiting: Array<(batch: PulledBatch<A> | undefined) => void> = []
     let open = 0
@@ -173,3 +181,21 @@ export const make = <A = any>(
         })
     }
   })
+
+/** What a consumer calls its `handlerTimeout`: said of the option that a puller has. */
+const verify = (
+  lease: number,
+  { broker, lease: native }: Capabilities,
+  queue: string
+): Effect.Effect<void, ConfigurationError> =>
+  native === undefined || lease <= native.duration || lease < native.max
+    ? Effect.void
+    : Effect.fail(
+        new ConfigurationError({
+          field: "lease",
+          queue,
+          broker,
+          detail: `a batch may stay out for ${Delay.format(lease)}, the broker's lease ends after ${Delay.format(native.max)}`,
+          remedy: `Set lease below ${Delay.format(native.max)}`
+        })
+      )

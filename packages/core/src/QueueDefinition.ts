@@ -47,4 +47,16 @@ export const make = <A = any>(name: string, options: Options<A> = {}): QueueDefi
 /** A definition, or the name of a queue whose bodies are unchecked JSON. */
 export type Input<A> = string | QueueDefinition<A>
 
-export const from = <A>(queue: Input<A>): QueueDefinition<A> => (typeof queue === "string" ? make<A>(queue) : queue)
+/**
+ * A definition as it is, or one of the name.
+ *
+ * @throws RangeError when it is neither, or the name is empty or longer than 200 characters
+ */
+export const from = <A>(queue: Input<A>): QueueDefinition<A> => {
+  if (typeof queue === "string") return make<A>(queue)
+  // From JavaScript, or an environment variable that is not set.
+  if (typeof queue === "object" && queue !== null && "codec" in queue) return queue
+  throw new RangeError(
+    `QueueDefinition.from: queue must be a name or a definition, got ${queue === null ? "null" : typeof queue}`
+  )
+}

@@ -175,7 +175,7 @@ const remember = <A>(make: (queue: QueueDefinition.Input<any>) => Promise<A>) =>
     return promise
   }
   return (queue: QueueDefinition.Input<any>): Promise<A> =>
-    typeof queue === "string" ? recall(byName, queue) : recall(byDefinition, queue)
+    typeof queue === "object" && queue !== null ? recall(byDefinition, queue) : recall(byName, queue)
 }
 
 const withPolicies = <O extends Policies>(options: O) => ({

@@ -9,6 +9,7 @@ import * as DeadLetterRouting from "./DeadLetterRouting.ts"
 import * as Delay from "./Delay.ts"
 import type { Failure } from "./Failure.ts"
 import type { ErrorSummary, Reason } from "./Metadata.ts"
+import * as OptionNames from "./OptionNames.ts"
 import * as Settlement from "./Settlement.ts"
 
 /**
@@ -53,13 +54,23 @@ export type Limit =
 export type Options = Limit & {
   /** No retry becomes due later than this after the first publish. Default: no limit. */
   readonly maxAge?: Delay.Input | undefined
-  /** In-process retries per delivery, 0 to 10. Default 0. */
+  /** In-process retries per delivery, 0 to 10; none after a handler timeout. Default 0. */
   readonly immediate?: number | undefined
   /** Default: none, so the consumer's `retryDelay`, else the next delivery is at once. */
   readonly backoff?: Backoff.Backoff | undefined
   readonly classify?: Partial<Classifier> | undefined
   /** A queue name, `"discard"`, or details. Default: `<queue>.dlq`. */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
+}
+
+const names: OptionNames.Of<Options> = {
+  maxRetries: true,
+  maxAttempts: true,
+  maxAge: true,
+  immediate: true,
+  backoff: true,
+  classify: true,
+  deadLetter: true
 }
 
 /** Retries of a policy that names no limit. */
@@ -70,8 +81,8 @@ export const defaultMaxRetries = 3
  *
  * Defaults: `maxRetries` 3, no maximal age, no immediate retries, no backoff, dead letters to `<queue>.dlq`.
  *
- * @throws RangeError when both limits are given, or one is not a whole number (retries >= 0, attempts >= 1) or
- * `"unlimited"`; when `maxAge` is negative, `immediate` is not 0 to 10, or a queue name is empty
+ * @throws RangeError when an option is unknown; when both limits are given, or one is not a whole number (retries >= 0, attempts >= 1) or
+ * `"unlimited"`; when `maxAge` is negative, `immediate` is not 0 to 10, `backoff` is none, or a queue name is empty
  *
  * @example
  * ```ts
@@ -82,9 +93,14 @@ export const defaultMaxRetries = 3
  * ```
  */
 export const make = (options: Options = {}): RetryPolicy => {
-  const { immediate = 0 } = options
+  OptionNames.check("RetryPolicy.make", options, names)
+  const { backoff, immediate = 0 } = options
   if (!(Number.isSafeInteger(immediate) && immediate >= 0 && immediate <= 10)) {
     throw new RangeError(`RetryPolicy.make: immediate must be a whole number from 0 to 10, got ${immediate}`)
+  }
+  if (backoff !== undefined && !Object.hasOwn(Object(backoff) as object, "curve")) {
+    const got = typeof backoff === "string" ? backoff : JSON.stringify(backoff)
+    throw new RangeError(`RetryPolicy.make: backoff must be built, for example by exponential("1 second"), got ${got}`)
   }
   return {
     maxAttempts: attemptsOf(options),
@@ -93,7 +109,7 @@ export const make = (options: Options = {}): RetryPolicy => {
         ? Number.POSITIVE_INFINITY
         : Delay.constrain("RetryPolicy.make: maxAge", options.maxAge, 0, Number.POSITIVE_INFINITY),
     immediate,
-    backoff: options.backoff,
+    backoff,
     classify: { permanent: [], drop: [], uncounted: [], with: undefined, ...options.classify },
     deadLetter: DeadLetterRouting.make(options.deadLetter)
   }
@@ -140,10 +156,13 @@ export const classify = (policy: RetryPolicy, failure: Failure): Classification 
   return has(uncounted) ? "retry-uncounted" : "retry"
 }
 
-/** A policy's own function must not take the consumer down: one that throws has given no answer. */
+const classifications: ReadonlyArray<unknown> = ["retry", "retry-uncounted", "dead-letter", "drop"]
+
+/** A policy's own function must not take the consumer down: one that throws, or says anything else, gives no answer. */
 const answerOf = (ask: () => Classification | undefined): Classification | undefined => {
   try {
-    return ask()
+    const answer = ask()
+    return classifications.includes(answer) ? answer : undefined
   } catch {
     return undefined
   }

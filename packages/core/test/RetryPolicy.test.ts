@@ -181,7 +181,7 @@ table("a policy's own function that throws", [
     "withholds what it should have redacted",
     { maxRetries: 0, deadLetter: { redact: throws } },
     {},
-    Settlement.DeadLetter("retries-exhausted", "work.dlq", { name: "Error", message: "(withheld: redact threw)" })
+    Settlement.DeadLetter("retries-exhausted", "work.dlq", { name: "Error", message: "(withheld: redact failed)" })
   ]
 ])
 

@@ -114,4 +114,21 @@ describe("spend", () => {
     for (let i = 0; i < 50; i++) for (const each of free) assert.strictEqual(judge.spend(each), "Allowed")
     assert.deepStrictEqual([judge.spend(dead), judge.spend(dead)], ["Allowed", "Exhausted"])
   })
+
+  it("counts what the policy discards as well: that is lost for good", () => {
+    const judge = make({}, { budget: DeadLetterBudget.make(1) })
+    const discarded = Settlement.Drop("retries-exhausted", error)
+    assert.deepStrictEqual([judge.spend(discarded), judge.spend(discarded)], ["Allowed", "Exhausted"])
+  })
+
+  it("has back what was not stored, and never more than there was", () => {
+    const judge = make({}, { budget: DeadLetterBudget.make(1) })
+    judge.refund(dead)
+    for (let i = 0; i < 5; i++) {
+      assert.strictEqual(judge.spend(dead), "Allowed")
+      judge.refund(Settlement.Ack)
+      judge.refund(dead)
+    }
+    assert.deepStrictEqual([judge.spend(dead), judge.spend(dead)], ["Allowed", "Exhausted"])
+  })
 })

@@ -61,13 +61,13 @@ describe("unit", () => {
     const { messages, unit } = start("a", "b", "c")
     messages[0]!.ack()
     messages[2]!.retry()
-    assert.isTrue(unit.hasUndecided())
+    assert.strictEqual(unit.undecided(), 1)
     assert.deepStrictEqual(
       unit.view().messages.map(({ id }) => id),
       ["b"]
     )
     unit.view().ackAll()
-    assert.isFalse(unit.hasUndecided())
+    assert.strictEqual(unit.undecided(), 0)
     assert.deepStrictEqual(unit.view().messages, [])
   })
 

@@ -175,5 +175,16 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.publish("a", { notBefore: lab.now() + 2 * lab.unit })
     yield* lab.start()
     yield* lab.untilEvents("Succeeded", 1, 15_000)
+  }),
+  test("a message that no handler sees waits for its dead letter's storage, and does not go round", function* (lab) {
+    fails(lab, "DeadLetter", "Throttled", 2)
+    yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("{"), {})
+    yield* lab.start()
+    yield* lab.untilEvents("DeadLettered", 1, 20_000)
+    const [first, second, third] = lab.entriesOf("Delivered")
+    lab.checkDelay("the first pause", 2000, first!.at, second!.at)
+    lab.checkDelay("the second pause", 4000, second!.at, third!.at)
+    Check.equal("dead letters", (yield* lab.untilDeadLetters(1)).length, 1)
+    yield* lab.untilEmpty
   })
 ]

@@ -142,6 +142,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     broker: (broker) => decorate(broker, { credit: (limit, subscription) => limit > 0 && subscription.credit(limit) })
   },
   {
+    name: "always delivers one more",
+    kills: "a message that no handler sees waits for its dead letter's storage, and does not go round",
+    broker: (broker) => decorate(broker, { credit: (limit, subscription) => subscription.credit(Math.max(1, limit)) })
+  },
+  {
     name: "ignores the limit of the credit",
     kills: "what a consumer holds is bounded, and what it does not hold waits in the broker",
     broker: (broker) => decorate(broker, { credit: (limit, subscription) => subscription.credit(limit > 0 ? 1000 : 0) })

@@ -14,6 +14,7 @@ import type { ConfigurationError } from "../ConfigurationError.ts"
 import * as ConsumerOptions from "../ConsumerOptions.ts"
 import * as ConsumerBackoff from "../ConsumerBackoff.ts"
 import type { DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
+import * as DeadLetterRouting from "../DeadLetterRouting.ts"
 import * as Delay from "../Delay.ts"
 import type { QueueDefinition } from "../QueueDefinition.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -49,7 +50,7 @@ export interface Stats {
 export interface DrainReport {
   /** True when every handler ended in time. */
   readonly complete: boolean
-  /** Messages whose handlers were interrupted; they are in the queue again. */
+  /** Messages that interrupted handlers had not decided on; they are in the queue again. */
   readonly interrupted: number
   /** Milliseconds. */
   readonly elapsed: number
@@ -60,7 +61,8 @@ export interface Consumer {
   readonly stats: () => Stats
   /**
    * Stops the intake, gives back what no handler has begun, waits for the handlers until the deadline, interrupts and
-   * gives back the rest, and closes. Later calls wait for the first one.
+   * gives back the rest, and closes. A later call has a deadline of its own; the
+   * earlier of the two counts.
    *
    * @param timeout default: the consumer's `drainTimeout`
    */
@@ -96,6 +98,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     const stopped = Deferred.makeUnsafe<void, DeadLetterBudgetExhausted>()
     let state: Stats["state"] = "running"
     let fatal: DeadLetterBudgetExhausted | undefined
+    let complete = true
     let interrupted = 0
 
     const subscription = yield* broker
@@ -132,9 +135,14 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       yieldThen: (resume) => fork(Effect.yieldNow).addObserver(resume),
       random: () => random.nextDoubleUnsafe(),
       wallClock: () => clock.currentTimeMillisUnsafe(),
-      reporter: Reporter.make(queue.name, options.onEvent, (message, annotations) => {
-        fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
-      }),
+      reporter: Reporter.make(
+        queue.name,
+        options.onEvent,
+        (message, annotations) => {
+          fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
+        },
+        (error) => DeadLetterRouting.redacted(wish.retry.deadLetter, error)
+      ),
       onFatal: (error) => {
         fatal = error
         fork(Effect.andThen(Effect.logError(error.message), drain()))
@@ -161,13 +169,14 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
         const begun = timers.now()
         if (state === "running") state = "draining"
         engine.stopIntake()
-        const complete = yield* waitIdle(deadline)
-        if (!complete) {
-          interrupted += engine.interrupt()
+        if (!(yield* waitIdle(deadline))) {
+          const { handlers, messages } = engine.interrupt()
+          complete &&= handlers === 0
+          interrupted += messages
           yield* waitIdle(settleGrace)
         }
         yield* close
-        return { complete: interrupted === 0, interrupted, elapsed: timers.now() - begun }
+        return { complete, interrupted, elapsed: timers.now() - begun }
       })
     yield* Effect.addFinalizer(() => drain())
 

@@ -20,6 +20,7 @@ import type { Timers } from "../Timers.ts"
 import * as Batcher from "./batcher.ts"
 import * as Gate from "./gate.ts"
 import * as Intake from "./intake.ts"
+import type { Item } from "./item.ts"
 import * as Judge from "./judge.ts"
 import * as Outbox from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
@@ -61,8 +62,8 @@ export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconne
   readonly giveBack: () => void
   /** Takes no more, and gives back what no handler has seen. */
   readonly stopIntake: () => void
-  /** Interrupts what is in progress and gives it back; answers how many messages. */
-  readonly interrupt: () => number
+  /** Interrupts what is in progress, and gives back what has no verdict. */
+  readonly interrupt: () => Workshop.Interrupted
   /** Calls back as soon as nothing is in progress and everything is settled. */
   readonly whenIdle: (callback: () => void) => void
   readonly stats: () => { readonly buffered: number; readonly inProgress: number; readonly level: number }
@@ -74,15 +75,17 @@ export const make = (options: Options): Engine => {
   let credit = 0
   let stopping = false
   let gathering = false
+  let reconnecting = false
   let decoding = 0
+  let connection = 0
   let idleWaiters: Array<() => void> = []
 
-  const inProgress = (): number => outbox.size() - batcher.size()
+  const inProgress = (): number => outbox.size() - batcher.size() - decoding
 
   const updateCredit = (): void => {
     const allowance = Math.min(...gates.map((gate) => gate.allowance()))
     const wanted = stopping ? 0 : Math.min(options.window(inProgress()), allowance)
-    if (wanted === credit) return
+    if (wanted === credit || reconnecting) return
     credit = wanted
     subscription.credit(wanted)
   }
@@ -104,7 +107,7 @@ export const make = (options: Options): Engine => {
   const gates = [handlerGate, brokerGate]
 
   const checkIdle = (): void => {
-    if (idleWaiters.length === 0 || workshop.size() > 0 || outbox.size() > 0 || decoding > 0) return
+    if (idleWaiters.length === 0 || workshop.size() > 0 || outbox.size() > 0) return
     const waiters = idleWaiters
     idleWaiters = []
     for (const resume of waiters) resume()
@@ -158,8 +161,10 @@ export const make = (options: Options): Engine => {
   /** A delivery may have been on its way when the credit was taken away. */
   const isWanted = (): boolean => !stopping && options.window(0) > 0
 
-  const turnAway = (delivery: Delivery, settlement: Settlement.Settlement): void => {
-    outbox.settle(outbox.arrive(delivery, undefined), settlement)
+  const turnAway = (item: Item, settlement: Settlement.Settlement): void => {
+    // No handler sees it, but the broker is probed with its settlement: else one that fails would go round at once.
+    brokerGate.signal({ _tag: "Started", id: item.key })
+    outbox.settle(item, settlement)
     outbox.flush()
   }
 
@@ -168,18 +173,27 @@ export const make = (options: Options): Engine => {
     const refused = !isWanted()
       ? Settlement.Release()
       : Intake.turnAway(delivery, { policy: retry, queue, acked: outbox.isAcked(delivery), now: options.wallClock() })
-    if (refused !== undefined) return turnAway(delivery, refused)
+    // Ours from now on: while a codec takes its time, its lease is extended.
+    const item = outbox.arrive(delivery)
+    if (refused !== undefined) return turnAway(item, refused)
     decoding++
+    const from = connection
+    /** What a lost connection delivered is delivered again. */
+    const isOurs = (): boolean => {
+      decoding--
+      if (from !== connection) outbox.forget(item)
+      return from === connection
+    }
     Intake.decode(options.codec, delivery, {
       decoded: (body) => {
-        decoding--
-        if (!isWanted()) return turnAway(delivery, Settlement.Release())
-        batcher.push(outbox.arrive(delivery, body))
+        if (!isOurs()) return
+        if (!isWanted()) return turnAway(item, Settlement.Release())
+        item.body = body
+        batcher.push(item)
         onArrival()
       },
       undecodable: (error) => {
-        decoding--
-        turnAway(delivery, Intake.undecodable(retry, queue, error))
+        if (isOurs()) turnAway(item, Intake.undecodable(retry, queue, error))
       }
     })
   }
@@ -208,11 +222,15 @@ export const make = (options: Options): Engine => {
   return {
     onDelivery,
     onReconnect: () => {
+      reconnecting = true
+      connection++
       // What had arrived and was not begun belongs to the lost connection, and is delivered again by the new one.
       for (const item of batcher.clear()) outbox.forget(item)
-      // Said again, whatever it was.
-      credit = -1
       for (const each of gates) each.signal({ _tag: "Reconnected" })
+      reconnecting = false
+      // Said again, whatever it was, and only now: before every gate knew, it could be too much.
+      credit = -1
+      updateCredit()
     },
     refresh,
     giveBack,

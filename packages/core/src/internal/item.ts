@@ -7,7 +7,8 @@ import type { Headers } from "../Message.ts"
 
 export interface Item {
   readonly delivery: Delivery
-  readonly body: unknown
+  /** `undefined` until it is decoded. */
+  body: unknown
   /** Names the delivery, not the message. */
   readonly key: string
   /** Monotonic milliseconds. */

@@ -13,6 +13,8 @@ export interface Judge {
   readonly signal: (verdict: Verdict, failure: Failure | undefined) => "Succeeded" | "Failed" | "Uncounted"
   /** Takes the settlement from the budget; `Exhausted` when it is a dead letter too many. */
   readonly spend: (settlement: Settlement.Settlement) => "Allowed" | "Exhausted"
+  /** Puts back what was spent on a settlement that the broker did not take. */
+  readonly refund: (settlement: Settlement.Settlement) => void
 }
 
 export const make = (options: {
@@ -60,10 +62,17 @@ export const make = (options: {
     spend: (settlement) => {
       if (budget === undefined) return "Allowed"
       if (settlement._tag === "Ack") left = DeadLetterBudget.credited(budget, left)
-      if (settlement._tag !== "DeadLetter") return "Allowed"
+      if (!isGivenUp(settlement)) return "Allowed"
       const after = DeadLetterBudget.debited(left)
       left = after ?? left
       return after === undefined ? "Exhausted" : "Allowed"
+    },
+    refund: (settlement) => {
+      if (budget !== undefined && isGivenUp(settlement)) left = Math.min(budget.max, left + 1)
     }
   }
 }
+
+/** A dead letter, or what would be one if the policy did not discard it; a `DropError` is neither. */
+const isGivenUp = (settlement: Settlement.Settlement): boolean =>
+  settlement._tag === "DeadLetter" || (settlement._tag === "Drop" && settlement.reason !== "dropped")

@@ -15,11 +15,11 @@ import type { Reporter } from "./reporter.ts"
 import * as Settler from "./settler.ts"
 
 export interface Outbox {
-  readonly arrive: (delivery: Delivery, body: unknown) => Item
+  readonly arrive: (delivery: Delivery) => Item
   /** Decides on a verdict and settles. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => void
   readonly settle: (item: Item, settlement: Settlement.Settlement) => void
-  /** Hands over what has gathered. */
+  /** Hands over what has gathered, unless the broker would rather have more: then within `wait` milliseconds. */
   readonly flush: () => void
   /** Extends the leases of all that is not being settled. */
   readonly extendLeases: () => void
@@ -33,6 +33,9 @@ export interface Outbox {
 
 /** Milliseconds after which a release is tried again that the broker did not take. */
 const releaseAgainAfter = 1000
+
+/** The same for every delivery of one publish; a producer that uses an id again publishes another message. */
+const publishOf = ({ metadata: { firstPublished, id } }: Delivery): string => `${firstPublished} ${id}`
 
 /** Message ids whose lost ack is remembered. */
 const rememberLimit = 10_000
@@ -52,6 +55,7 @@ export const make = (
 ): Outbox => {
   const { brokerGate, handlerGate, judge, reporter, timers } = env
   const inHand = new Set<Item>()
+  const gathers = env.batch > 1 && env.wait > 0
   const acked = Remembered.make(rememberLimit)
   let arrivals = 0
 
@@ -62,14 +66,16 @@ export const make = (
 
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
     // Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost.
-    if (settlement._tag === "Ack") acked.add(item.delivery.metadata.id)
+    if (settlement._tag === "Ack") acked.add(publishOf(item.delivery))
+    // A probe that goes back unanswered must not be waited for.
+    if (settlement._tag === "Release") handlerGate.signal({ _tag: "Uncounted", id: item.key })
     if (judge.spend(settlement) === "Allowed") return settler.settle(item, settlement)
     settler.settle(item, Settlement.Release())
     env.onExhausted()
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    if (settlement._tag === "Ack") acked.delete(item.delivery.metadata.id)
+    if (settlement._tag === "Ack") acked.delete(publishOf(item.delivery))
     brokerGate.signal({ _tag: "Succeeded", id: item.key })
     reporter.settled(item.delivery, settlement)
     forget(item)
@@ -77,9 +83,13 @@ export const make = (
 
   const onFailed = (item: Item, settlement: Settlement.Settlement, error: BrokerError): void => {
     reporter.settleFailed(item.delivery, settlement, error)
-    const gate = error.reason === "LeaseLost" ? handlerGate : brokerGate
-    gate.signal({ _tag: "Failed", id: item.key })
-    if (error.reason === "LeaseLost" || error.reason === "ConnectionLost") return forget(item)
+    const isLeaseLost = error.reason === "LeaseLost"
+    if (isLeaseLost) handlerGate.signal({ _tag: "Failed", id: item.key })
+    // Of the broker's health, a lost lease tells nothing; were it the probe, it must not be waited for.
+    brokerGate.signal({ _tag: isLeaseLost ? "Uncounted" : "Failed", id: item.key })
+    if (isLeaseLost || error.reason === "ConnectionLost") return forget(item)
+    // After a timeout, nobody knows.
+    if (error.reason !== "Timeout") judge.refund(settlement)
     // The broker still counts it as ours, so that only giving it back makes it come again.
     if (settlement._tag !== "Release") return release(item)
     if (error.isRetryable) timers.after(releaseAgainAfter, () => release(item))
@@ -99,8 +109,8 @@ export const make = (
   })
 
   return {
-    arrive: (delivery, body) => {
-      const item = { delivery, body, key: String(++arrivals), arrived: timers.now(), settling: false }
+    arrive: (delivery) => {
+      const item: Item = { delivery, body: undefined, key: String(++arrivals), arrived: timers.now(), settling: false }
       inHand.add(item)
       return item
     },
@@ -111,10 +121,10 @@ export const make = (
       settle(item, settlement)
     },
     settle,
-    flush: settler.flush,
+    flush: gathers ? () => {} : settler.flush,
     extendLeases: () => settler.extend(inHand),
     forget,
-    isAcked: (delivery) => acked.has(delivery.metadata.id),
+    isAcked: (delivery) => acked.has(publishOf(delivery)),
     size: () => inHand.size
   }
 }

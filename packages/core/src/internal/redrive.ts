@@ -49,7 +49,9 @@ const idle = 1000
 type Answer = keyof Report
 
 const judge = (letter: Delivery, options: Options): Answer => {
-  if (options.filter?.(letter) === false) return "filtered"
+  // Of a filter that forgets to answer, or is async, nothing may follow.
+  const isWanted: unknown = options.filter === undefined || options.filter(letter)
+  if (isWanted !== true) return "filtered"
   if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
   return target(letter, options) === undefined ? "homeless" : "redriven"
 }

@@ -6,11 +6,15 @@ import * as Delay from "../Delay.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Event, Hook, Subject } from "../Event.ts"
 import type { Failure } from "../Failure.ts"
+import type { ErrorSummary } from "../Metadata.ts"
 import type { Settlement } from "../Settlement.ts"
 import type { Item } from "./item.ts"
 
 /** Writes a structured warning. */
 export type Warn = (message: string, annotations: Readonly<Record<string, unknown>>) => void
+
+/** Names of errors whose first failure is logged. */
+const loggedNames = 100
 
 export interface Reporter {
   readonly received: (delivery: Delivery) => void
@@ -39,14 +43,34 @@ const settledEvent = (subject: Subject, settlement: Settlement): Event => {
   }
 }
 
-export const make = (queue: string, hook: Hook | undefined, warn: Warn): Reporter => {
+export const make = (
+  queue: string,
+  hook: Hook | undefined,
+  warn: Warn,
+  redact: (error: ErrorSummary) => ErrorSummary
+): Reporter => {
   let warnedOfIgnored = false
+  const failures = new Set<string>()
+
+  /** A handler that fails from the start must not look like one that is not called. */
+  const warnOfFailure = (delivery: Delivery, { summary }: Failure): void => {
+    if (failures.has(summary.name) || failures.size >= loggedNames) return
+    failures.add(summary.name)
+    const { message, name } = redact(summary)
+    warn("a handler failed; further errors of this name are not logged", {
+      ...subject(delivery),
+      error: `${name}: ${message}`
+    })
+  }
 
   const emit = (event: Event): void => {
+    const onError = (error: unknown) => warn("the audit hook threw", { queue, event: event._tag, error: String(error) })
     try {
-      hook?.(event)
+      // An async function is a hook as well, and its rejection would end the process.
+      const result: unknown = hook?.(event)
+      if (result instanceof Promise) result.catch(onError)
     } catch (error) {
-      warn("the audit hook threw", { queue, event: event._tag, error: String(error) })
+      onError(error)
     }
   }
   const subject = ({ attempts, metadata }: Delivery): Subject => ({ queue, id: metadata.id, attempts })
@@ -56,6 +80,7 @@ export const make = (queue: string, hook: Hook | undefined, warn: Warn): Reporte
       if (hook !== undefined) emit({ _tag: "Received", ...subject(delivery) })
     },
     failed: (delivery, failure, willRerun) => {
+      warnOfFailure(delivery, failure)
       if (hook !== undefined) emit({ _tag: "AttemptFailed", ...subject(delivery), error: failure.summary, willRerun })
     },
     settled: (delivery, settlement) => {

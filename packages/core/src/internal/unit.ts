@@ -11,7 +11,8 @@ export interface Unit {
   readonly items: ReadonlyArray<Item>
   /** The messages without a verdict, for the next handler run. */
   readonly view: () => Batch<unknown>
-  readonly hasUndecided: () => boolean
+  /** Messages without a verdict. */
+  readonly undecided: () => number
   /** No call is heard any more; answers the verdict of every message that was not let go of before. */
   readonly close: (outcome: Acknowledgement.Outcome) => ReadonlyArray<readonly [Item, Acknowledgement.Verdict]>
   /** No call is heard any more; answers what was still undecided, and the verdicts of what was decided. */
@@ -71,7 +72,7 @@ export const make = (
         hear,
         longest
       ),
-    hasUndecided: () => record.verdicts.includes(undefined),
+    undecided: () => record.verdicts.filter((verdict) => verdict === undefined).length,
     close,
     abandon: () => {
       const without = new Set(items.filter((_, index) => record.verdicts[index] === undefined))

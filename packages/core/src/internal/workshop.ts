@@ -13,11 +13,16 @@ import * as Unit from "./unit.ts"
 /** Runs a unit and says how it ended, exactly once. */
 export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void) => Run
 
+export interface Interrupted {
+  readonly handlers: number
+  readonly messages: number
+}
+
 export interface Workshop {
   /** Starts what can be started. */
   readonly pump: () => void
-  /** Interrupts what is in progress; answers how many messages. */
-  readonly interrupt: () => number
+  /** Interrupts what is in progress; answers how many handlers, and how many messages without a verdict they had. */
+  readonly interrupt: () => Interrupted
   /** Batches in progress. */
   readonly size: () => number
 }
@@ -128,7 +133,7 @@ export const make = (env: {
   const mayRerun = (unit: Unit.Unit, failure: Failure.Failure, reruns: number): boolean =>
     reruns < retry.immediate &&
     !env.isStopping() &&
-    unit.hasUndecided() &&
+    unit.undecided() > 0 &&
     !(failure.error instanceof Failure.HandlerTimeout) &&
     RetryPolicy.classify(retry, failure).startsWith("retry")
 
@@ -150,8 +155,9 @@ export const make = (env: {
     pump,
     interrupt: () => {
       const units = [...running]
+      const messages = units.reduce((sum, [unit]) => sum + unit.undecided(), 0)
       for (const [, run] of units) run.interrupt()
-      return units.reduce((sum, [unit]) => sum + unit.items.length, 0)
+      return { handlers: units.length, messages }
     },
     size: () => batches
   }

@@ -1,0 +1,35 @@
+/** What bounds a send. */
+import { assert, it } from "@effect/vitest"
+import { Broker } from "@requeue/core/Broker"
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as Producer from "@requeue/core/Producer"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { TestClock } from "effect/testing"
+import { MemoryBroker } from "../src/index.ts"
+
+it.effect("a send that finds no room in time is told apart from one without a confirmation", () =>
+  Effect.gen(function* () {
+    const broker = yield* MemoryBroker.make()
+    let published = 0
+    // A driver that cannot be interrupted holds its room for longer than the send waits.
+    const publish = () =>
+      Effect.uninterruptible(
+        Effect.andThen(
+          Effect.sync(() => published++),
+          Effect.sleep("1 minute")
+        )
+      )
+    const stalled = Effect.provideService(Broker, { ...broker, publish })
+    const producer = yield* stalled(Producer.make("q", { maxPending: 1, publishTimeout: "1 second" }))
+    const fork = (body: number) => Effect.forkChild(Effect.flip(producer.send(body)), { startImmediately: true })
+    const [first, second] = [yield* fork(1), yield* fork(2)]
+    yield* TestClock.adjust("2 minutes")
+    const [unconfirmed, crowded] = [yield* Fiber.join(first), yield* Fiber.join(second)]
+    assert.instanceOf(unconfirmed, BrokerError)
+    assert.instanceOf(crowded, BrokerError)
+    assert.deepStrictEqual([unconfirmed.reason, crowded.reason], ["Timeout", "Throttled"])
+    assert.include(crowded.message, "nothing was sent")
+    assert.strictEqual(published, 1)
+  })
+)

@@ -1,0 +1,154 @@
+/** Mistakes that plain JavaScript lets through are told where they are made, and cost no message. */
+import { assert, describe, it, onTestFinished } from "@effect/vitest"
+import { type ConsumeOptions, DropError, type Event, PermanentError, type RedriveOptions } from "@requeue/core/promise"
+import { open, turns } from "./virtualBroker.ts"
+
+const nothing: any = undefined
+
+const rejection = (promise: Promise<unknown>): Promise<Error> =>
+  promise.then(
+    () => assert.fail("it was accepted"),
+    (error: unknown) => error as Error
+  )
+
+/** Rejections that nobody handles, which would end a process. */
+const unhandled = (): ReadonlyArray<unknown> => {
+  const seen: Array<unknown> = []
+  const listen = (error: unknown) => void seen.push(error)
+  process.on("unhandledRejection", listen)
+  onTestFinished(() => void process.off("unhandledRejection", listen))
+  return seen
+}
+
+describe("start", () => {
+  it.each<readonly [string, any, string]>([
+    ["the retry policy", { retry: { retries: 9 } }, "RetryPolicy.make: options must be among maxRetries"],
+    ["the batch policy", { batch: { size: 9 } }, "BatchPolicy.make: options must be among maxBatchSize"],
+    ["the consumer backoff", { consumerBackoff: { max: 9 } }, "ConsumerBackoff.make: options must be among multiplier"],
+    ["the consumer", { maxRetries: 9 }, "Consumer.start: options must be among retry"]
+  ])("an option that %s does not know is refused", async (_, options, text) => {
+    await using broker = await open()
+    const error = await rejection(broker.requeue.consume("q", options, () => {}))
+    assert.instanceOf(error, RangeError)
+    assert.include(error.message, text)
+    assert.match(error.message, /, got (retries|size|max|maxRetries)$/)
+  })
+
+  it("a consumer without a handler is refused, and the queue keeps its messages", async () => {
+    await using broker = await open()
+    const { requeue } = broker
+    await requeue.send("q", 1)
+    const handler: any = () => {}
+    for (const start of [requeue.consume, requeue.consumeBatch]) {
+      const error = await rejection(start("q", handler, nothing))
+      assert.instanceOf(error, RangeError)
+      assert.include(error.message, "handler must be a function, after the options, got undefined")
+    }
+    assert.deepStrictEqual(await broker.waiting("q"), ["1"])
+  })
+
+  it("a queue that is none is refused, wherever it is named", async () => {
+    const rejections = unhandled()
+    await using broker = await open()
+    const { requeue } = broker
+    const wrong: ReadonlyArray<readonly [any, string]> = [
+      [undefined, "undefined"],
+      [null, "null"],
+      [5, "number"],
+      [{ name: "q" }, "object"]
+    ]
+    for (const [queue, got] of wrong) {
+      const calls = [requeue.send(queue, 1), requeue.consume(queue, {}, () => {}), requeue.puller(queue)]
+      for (const error of await Promise.all(calls.map(rejection))) {
+        assert.instanceOf(error, RangeError)
+        assert.include(error.message, `queue must be a name or a definition, got ${got}`)
+      }
+    }
+    await turns()
+    assert.deepStrictEqual(rejections, [])
+  })
+
+  it.each<readonly [any, string]>([
+    ["exponential", "got exponential"],
+    [{ type: "exponential", base: 1000 }, 'got {"type":"exponential","base":1000}']
+  ])("a backoff that was not built is refused: %o", async (backoff, got) => {
+    await using broker = await open()
+    const error = await rejection(broker.requeue.consume("q", { retry: { backoff } }, () => {}))
+    assert.instanceOf(error, RangeError)
+    assert.include(error.message, 'backoff must be built, for example by exponential("1 second")')
+    assert.include(error.message, got)
+  })
+
+  it("an id that is no text is refused", async () => {
+    await using broker = await open()
+    const id: any = 5
+    assert.include((await rejection(broker.requeue.send("q", 1, { id }))).message, "id: must be text, got number")
+  })
+})
+
+describe("functions of a policy", () => {
+  it("an audit hook may be async: what it rejects with ends no process", async () => {
+    const rejections = unhandled()
+    await using broker = await open()
+    const seen: Array<Event["_tag"]> = []
+    const onEvent: any = async (event: Event) => {
+      seen.push(event._tag)
+      throw new Error("the audit log is down")
+    }
+    await broker.requeue.consume("q", { onEvent }, () => {})
+    await broker.requeue.send("q", 1)
+    await turns()
+    assert.deepStrictEqual(seen, ["Received", "Succeeded"])
+    assert.deepStrictEqual(rejections, [])
+  })
+
+  const failing = async (retry: ConsumeOptions["retry"]) => {
+    await using broker = await open()
+    await broker.requeue.consume("q", { retry }, () => {
+      throw new Error("secret")
+    })
+    await broker.requeue.send("q", 1)
+    await turns()
+    return broker.requeue.deadLetters("q.dlq").list()
+  }
+
+  it("redact that answers nothing withholds the message, and its dead letter is kept", async () => {
+    const [letter] = await failing({ maxRetries: 0, deadLetter: { redact: () => nothing } })
+    assert.deepStrictEqual(letter?.origin?.error, { name: "Error", message: "(withheld: redact failed)" })
+  })
+
+  it("classify.with that answers what is no classification leaves it to the policy", async () => {
+    const answers: ReadonlyArray<any> = [Promise.resolve("drop"), true, "deadletter"]
+    for (const answer of answers) {
+      const letters = await failing({ maxRetries: 1, immediate: 1, classify: { with: () => answer } })
+      assert.deepStrictEqual(
+        letters.map(({ origin }) => [origin?.reason, origin?.attempts]),
+        [["retries-exhausted", 2]]
+      )
+    }
+  })
+
+  it("a redrive takes only letters for which its filter answers true", async () => {
+    await using broker = await open()
+    await broker.requeue.consume("q", {}, () => {
+      throw new PermanentError({ message: "no" })
+    })
+    await broker.requeue.send("q", 1)
+    await turns()
+    const answers: ReadonlyArray<any> = [undefined, Promise.resolve(false), 0]
+    for (const answer of answers) {
+      const options: RedriveOptions = { filter: () => answer, dryRun: true }
+      const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive(options))
+      assert.deepStrictEqual([report.redriven, report.filtered], [0, 1])
+    }
+  })
+})
+
+describe("errors of ours", () => {
+  it("take a text, or a text and its cause", async () => {
+    const cause = new Error("why")
+    assert.strictEqual(new PermanentError("gone").message, "gone")
+    assert.strictEqual(new DropError("stale").message, "stale")
+    assert.strictEqual(new PermanentError({ message: "gone", cause }).cause, cause)
+  })
+})

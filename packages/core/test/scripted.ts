@@ -1,0 +1,81 @@
+/** A broker that does nothing by itself: a test delivers, decides how settlements end, and reads what was asked. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as References from "effect/References"
+import { Broker, type Service, type SettleRequest, type SubscribeOptions } from "../src/Broker.ts"
+import { BrokerError, type Reason } from "../src/BrokerError.ts"
+import type { Capabilities } from "../src/Capabilities.ts"
+import * as Delay from "../src/Delay.ts"
+import type { Delivery } from "../src/Delivery.ts"
+import { delivery } from "./items.ts"
+
+const plain: Capabilities = {
+  broker: "scripted",
+  retryDelay: { native: Delay.max, beyond: undefined },
+  sendDelay: { native: Delay.max, beyond: undefined },
+  delayResolution: 1,
+  durableDelays: false,
+  durableMessages: false,
+  uncountedRelease: true,
+  headers: true,
+  historyOnRetry: true,
+  maxBodySize: Number.POSITIVE_INFINITY,
+  lease: undefined,
+  ordered: true,
+  settleBatch: 1,
+  settleWait: 0,
+  counts: { ready: true, inFlight: true, delayed: true },
+  exactCounts: true,
+  peek: true
+}
+
+export const make = (capabilities: Partial<Capabilities> = {}) => {
+  let log: Array<string> = []
+  let subscriber: SubscribeOptions | undefined
+  /** Why a settlement fails; `undefined`: it does not. */
+  const faults: { settle: (request: SettleRequest) => Reason | undefined } = { settle: () => undefined }
+
+  const settle = (requests: ReadonlyArray<SettleRequest>) => {
+    log.push(requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" "))
+    return requests.flatMap((request) => {
+      const reason = faults.settle(request)
+      if (reason === undefined) return []
+      const error = new BrokerError({ broker: "scripted", operation: "settle", reason, detail: "as the test asks" })
+      return [{ delivery: request.delivery, error }]
+    })
+  }
+  const broker: Service = {
+    capabilities: { ...plain, ...capabilities },
+    publish: () => Effect.void,
+    subscribe: (options) =>
+      Effect.sync(() => {
+        subscriber = options
+        return {
+          credit: (limit) => void log.push(`credit ${limit}`),
+          settle: (requests) => Effect.sync(() => settle(requests)),
+          extend: (deliveries) =>
+            Effect.sync(() => {
+              log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
+              return []
+            })
+        }
+      }),
+    admin: {
+      counts: () => Effect.succeed({ ready: 0, inFlight: 0, delayed: 0 }),
+      peek: () => Effect.succeed([]),
+      purge: () => Effect.succeed(0)
+    }
+  }
+  return {
+    layer: Layer.merge(Layer.succeed(Broker, broker), Layer.succeed(References.MinimumLogLevel, "None")),
+    faults,
+    deliver: (id: string, more: Partial<Delivery> = {}) => subscriber!.onDelivery(delivery(id, more)),
+    reconnect: () => subscriber!.onReconnect(),
+    /** What was asked of the broker since the last call. */
+    take: () => {
+      const taken = log
+      log = []
+      return taken
+    }
+  }
+}
