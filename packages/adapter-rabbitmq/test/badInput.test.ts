@@ -1,23 +1,52 @@
-/** What is wrong is said at start, with what to do about it. */
+/** What is wrong is said at start, with what to do about it, and without the secrets that were part of it. */
 import { BrokerError } from "@requeue/core/BrokerError"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { connect } from "amqplib"
+import { createServer, type AddressInfo } from "node:net"
 import { inspect } from "node:util"
-import { assert, describe, test } from "vitest"
+import { afterEach, assert, describe, test, vi } from "vitest"
+import { isAtLeast } from "../src/internal/version.ts"
 import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
-import { server } from "./server.ts"
-import { queueName } from "./world.ts"
+import { shared } from "./server.ts"
+import { raw } from "./traps/trap.ts"
+import { queueName, until } from "./world.ts"
 
-const one = await server()
+vi.setConfig({ testTimeout: 30_000 })
 
-/** What both kinds of errors may have. */
+const { broker, proxied, proxy, url, version } = await shared()
+const [node] = broker.nodes
+const secrets = ["hunter2", "s3cret", new URL(url).password]
+
+const logged: Array<string> = []
+const logs = Logger.layer([Logger.make((line) => void logged.push(inspect(line, { depth: 6 })))])
+
+const insistOnSecrecy = (what: unknown) => {
+  for (const secret of secrets) assert.notInclude(inspect(what, { depth: 9, showHidden: true }), secret)
+}
+
+afterEach(() => insistOnSecrecy(logged.splice(0)))
+
+/** A start, as a consumer has it: the broker and one subscription. */
+const start = (options: RabbitMqOptions.Options, queue: string) =>
+  Effect.flatMap(RabbitMqBroker.make(options), (service) =>
+    service.subscribe({
+      queue,
+      retry: RetryPolicy.make(),
+      deadLetterQueues: [`${queue}.dlq`],
+      maxCredit: 1,
+      onDelivery: () => {},
+      onReconnect: () => {}
+    })
+  )
+
+/** What an error of either kind may say. */
 interface Refused {
+  readonly message: string
   readonly reason: string
   readonly operation: string
   readonly queue: string
@@ -26,45 +55,42 @@ interface Refused {
 }
 
 const fail = async (options: RabbitMqOptions.Options, queue = queueName("bad")) => {
-  const exit = await Effect.runPromiseExit(
-    Effect.flatMap(RabbitMqBroker.make(options), (broker) =>
-      broker.subscribe({
-        queue,
-        retry: RetryPolicy.make(),
-        deadLetterQueues: [`${queue}.dlq`],
-        maxCredit: 1,
-        onDelivery: () => {},
-        onReconnect: () => {}
-      })
-    ).pipe(Effect.scoped)
-  )
-  assert.isTrue(Exit.isFailure(exit), "it should have failed")
-  const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+  const error = await Effect.runPromise(Effect.flip(Effect.scoped(start(options, queue))).pipe(Effect.provide(logs)))
   assert.isTrue(error instanceof BrokerError || error instanceof ConfigurationError, inspect(error))
+  insistOnSecrecy([error, error.message, error.stack, JSON.stringify(error)])
   return error as unknown as Refused
 }
 
 const change = (edit: (url: URL) => void): string => {
-  const url = new URL(one.url)
-  edit(url)
-  return url.href
+  const changed = new URL(url)
+  edit(changed)
+  return changed.href
 }
 
-const raw = async (
-  run: (channel: Awaited<ReturnType<Awaited<ReturnType<typeof connect>>["createChannel"]>>) => Promise<unknown>
-) => {
-  const model = await connect(one.url)
-  await run(await model.createChannel())
-  await model.close()
+const allow = async (user: string, password: string, what: string) => {
+  await node!.ctl("add_user", user, password)
+  await node!.ctl("set_permissions", user, what, what, what)
 }
 
 describe("a start with", () => {
+  test.each<[string, string, RegExp]>([
+    ["no URL", "rabbit hunter2", /^url .*it is no URL.*amqp:\/\/user/],
+    ["another scheme", "http://me:hunter2@host", /scheme http: is not amqp: or amqps:/],
+    ["no host", "amqp://", /it has no host/],
+    ["a slash in the virtual host", "amqp://me:hunter2@host/a/b", /write it as %2F/],
+    ["a bad encoding", "amqp://me:hunter2%@host", /badly %-encoded/],
+    ["an unknown parameter", "amqp://me:hunter2@host?prefetch=5", /prefetch.*unknown option.*Use one of/],
+    ["a parameter out of its range", "amqp://me:hunter2@host?heartbeat=5", /heartbeat/]
+  ])("%s in its URL", async (_, wrong, message) => {
+    const error = await fail({ url: wrong })
+    assert.instanceOf(error, ConfigurationError)
+    assert.match(error.message, message)
+  })
+
   test("a wrong password", async () => {
-    const url = change((it) => (it.password = "hunter2"))
-    const error = await fail({ url })
+    const error = await fail({ url: change((it) => (it.password = "hunter2")) })
     assert.deepStrictEqual([error.reason, error.operation], ["AccessRefused", "connect"])
     assert.match(error.remedy, /password/)
-    assert.notInclude(inspect(error), "hunter2")
   })
 
   test("a missing virtual host", async () => {
@@ -74,60 +100,73 @@ describe("a start with", () => {
   })
 
   test("nobody listening", async () => {
-    const error = await fail({ url: "amqp://guest:guest@127.0.0.1:1" })
+    const error = await fail({ url: "amqp://me:hunter2@127.0.0.1:1" })
     assert.strictEqual(error.reason, "ConnectionFailed")
     assert.match(error.remedy, /host, port/)
   })
 
+  test("a host that does not exist", async () => {
+    const error = await fail({ url: "amqp://me:hunter2@nowhere.invalid" })
+    assert.strictEqual(error.reason, "ConnectionFailed")
+    assert.match(error.message, /nowhere\.invalid/)
+  })
+
   test("something that does not speak AMQP", async () => {
-    const { createServer } = await import("node:net")
     const mute = createServer(() => {})
     await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve))
-    const { port } = mute.address() as { port: number }
-    const error = await fail({ url: `amqp://127.0.0.1:${port}`, connectTimeout: 300 })
+    const { port } = mute.address() as AddressInfo
+    const error = await fail({ url: `amqp://me:hunter2@127.0.0.1:${port}`, connectTimeout: 300 })
     assert.strictEqual(error.reason, "ConnectionFailed")
     mute.close()
   })
 
-  test.runIf(one.broker.nodes.length > 0)("no permission", async () => {
-    const node = one.broker.nodes[0]!
-    await node.ctl("add_user", "limited", "s3cret")
-    await node.ctl("set_permissions", "limited", "^nothing$", "^nothing$", "^nothing$")
-    const error = await fail({ url: one.url, username: "limited", password: Redacted.make("s3cret") })
+  test.runIf(node)("no permission", async () => {
+    await allow("limited", "s3cret", "^nothing$")
+    const error = await fail({ url, username: "limited", password: Redacted.make("s3cret") })
     assert.strictEqual(error.reason, "AccessRefused")
     assert.match(error.remedy, /set_permissions/)
-    assert.notInclude(inspect(error), "s3cret")
   })
 
   test("a queue that has other arguments; it can still be used as it is", async () => {
     const queue = queueName("other")
-    await raw((channel) => channel.assertQueue(queue, { durable: true, arguments: { "x-queue-type": "classic" } }))
-    const error = await fail({ url: one.url }, queue)
+    await raw(url, (channel) => channel.assertQueue(queue, { arguments: { "x-queue-type": "classic" } }))
+    const error = await fail({ url }, queue)
     assert.deepStrictEqual([error.reason, error.queue], ["QueueMismatch", queue])
     assert.match(error.remedy, /assert: "never"/)
-    const exit = await Effect.runPromiseExit(
-      Effect.flatMap(RabbitMqBroker.make({ url: one.url, queues: { [queue]: { assert: "never" } } }), (broker) =>
-        broker.subscribe({
-          queue,
-          retry: RetryPolicy.make(),
-          deadLetterQueues: [],
-          maxCredit: 1,
-          onDelivery: () => {},
-          onReconnect: () => {}
-        })
-      ).pipe(Effect.scoped)
-    )
-    assert.isTrue(Exit.isSuccess(exit), inspect(exit))
+    const adopted = start({ url, queues: { [queue]: { assert: "never" } } }, queue)
+    assert.isTrue(Exit.isSuccess(await Effect.runPromiseExit(Effect.scoped(adopted))))
   })
 
   test("a queue that must exist and does not", async () => {
-    const error = await fail({ url: one.url, assert: "passive" }, queueName("missing"))
+    const error = await fail({ url, assert: "passive" }, queueName("missing"))
     assert.strictEqual(error.reason, "QueueMissing")
+    assert.match(error.remedy, /assert: "declare"/)
   })
 
-  test("native delays on a server that has none", async () => {
-    const settings = Result.getOrThrow(RabbitMqOptions.decode({ topology: "native" }))
-    const plan = RabbitMqPlan.make({ queue: "q" }, settings, "4.2.1")
-    assert.instanceOf(plan, ConfigurationError)
+  // Older servers take the arguments of native delays and do not delay: every retry would come at once.
+  test.runIf(!isAtLeast(version, "4.3"))("native delays on a server that has none", async () => {
+    const error = await fail({ url, topology: "native" })
+    assert.instanceOf(error, ConfigurationError)
+    assert.match(error.message, new RegExp(`topology.*4\\.3.*${version}.*topology: "auto"`))
   })
+
+  test("a plan for a server that is too old", () => {
+    const settings = (options: RabbitMqOptions.Options) => Result.getOrThrow(RabbitMqOptions.decode(options))
+    const native = RabbitMqPlan.make({ queue: "q" }, settings({ topology: "native" }), "4.2.1")
+    const old = RabbitMqPlan.make({ queue: "q" }, settings({}), "3.9.29")
+    for (const error of [native, old]) assert.instanceOf(error, ConfigurationError)
+    assert.match((old as ConfigurationError).message, /3\.9\.29.*Upgrade to RabbitMQ 3\.10/)
+  })
+})
+
+test.runIf(node)("a password that is changed while we run is told of, and not told", async () => {
+  await allow("changing", "s3cret", ".*")
+  const options = { url: proxied, username: "changing", password: "s3cret" }
+  const outage = Effect.gen(function* () {
+    yield* start(options, queueName("changing"))
+    yield* Effect.promise(() => node!.ctl("change_password", "changing", "another"))
+    proxy.cut()
+    yield* until("a warning", () => logged.some((line) => line.includes("AccessRefused")), 10_000)
+  })
+  await Effect.runPromise(Effect.scoped(outage).pipe(Effect.provide(logs)))
 })
