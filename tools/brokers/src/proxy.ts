@@ -45,8 +45,8 @@ export const proxy = async (target: number): Promise<Proxy> => {
         // Timers fire up to a millisecond early.
         while (performance.now() < piece.due) await sleep(Math.ceil(piece.due - performance.now()))
         while (opened !== undefined) await opened.promise
-        // A receiver that is gone never drains; the piece after says so.
-        if (!piece.pass() && !to.destroyed) await Promise.race([once(to, "drain"), once(to, "close")])
+        // A receiver that is gone never drains, or fails meanwhile; the piece after says so.
+        if (!piece.pass() && !to.destroyed) await Promise.race([once(to, "drain"), once(to, "close")]).catch(() => {})
         underway -= piece.size
         if (underway < window) from.resume()
       }
