@@ -25,7 +25,9 @@ const client = (url: string) => {
     return fresh
   }
   return {
-    use: async <A>(run: (channel: Awaited<ReturnType<ChannelModel["createConfirmChannel"]>>) => Promise<A>): Promise<A> => {
+    use: async <A>(
+      run: (channel: Awaited<ReturnType<ChannelModel["createConfirmChannel"]>>) => Promise<A>
+    ): Promise<A> => {
       const channel = await (await open()).createConfirmChannel()
       channel.on("error", () => {})
       try {

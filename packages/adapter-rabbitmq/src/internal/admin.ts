@@ -42,7 +42,11 @@ export const make = (env: {
     while (seen.length < limit) {
       const message = await channel.get(queue)
       if (message === false) break
-      const { copy: _, returns: __, ...delivery } = toDelivery(message, {
+      const {
+        copy: _,
+        returns: __,
+        ...delivery
+      } = toDelivery(message, {
         queueType: settings.queueType,
         serverVersion: env.serverVersion(),
         keepsNotBefore: false,
@@ -74,10 +78,11 @@ export const make = (env: {
         const inFlight = management === undefined ? undefined : yield* management.unacknowledged(queue)
         return { ready: messageCount, inFlight, delayed: undefined }
       }),
-    peek: (queue, limit) => empty(
-      declarer.onChannel("peek", queue, (channel) => look(channel, queue, limit)),
-      []
-    ),
+    peek: (queue, limit) =>
+      empty(
+        declarer.onChannel("peek", queue, (channel) => look(channel, queue, limit)),
+        []
+      ),
     purge: (queue) =>
       empty(
         Effect.map(
