@@ -2,8 +2,8 @@
 import { BrokerError } from "@requeue/core/BrokerError"
 import type { Admin } from "@requeue/core/Broker"
 import type { Delivery } from "@requeue/core/Delivery"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { setTimeout as sleep } from "node:timers/promises"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Channel } from "./client.ts"
 import type { Declarer } from "./declarer.ts"
@@ -13,18 +13,6 @@ import { toDelivery } from "./toDelivery.ts"
 /** Longest wait for what was looked at to be counted again, and between two looks, in milliseconds. */
 const patience = 1000
 const pause = 10
-
-/**
- * A quorum queue takes messages back in its own time, and until then it counts too few: a redrive that begins right
- * after a look would end early. Where others consume, the number may never be reached.
- */
-const returned = async (channel: Channel, queue: string, count: number): Promise<void> => {
-  for (let waited = 0; waited < patience; waited += pause) {
-    const { messageCount } = await channel.checkQueue(queue)
-    if (messageCount >= count) return
-    await sleep(pause)
-  }
-}
 
 export const make = (env: {
   readonly settings: Settings
@@ -54,12 +42,22 @@ export const make = (env: {
       })
       seen.push({ ...delivery, receipt: undefined })
     }
-    if (seen.length > 0) {
-      channel.nackAll(true)
-      await returned(channel, queue, seen.length)
-    }
+    if (seen.length > 0) channel.nackAll(true)
     return seen
   }
+
+  /**
+   * A quorum queue takes messages back in its own time, and until then it counts too few: a redrive that begins right
+   * after a look would end early. Where others consume, the number may never be reached.
+   */
+  const returned = (queue: string, count: number): Effect.Effect<void, BrokerError> =>
+    Effect.gen(function* () {
+      for (let waited = 0; waited < patience; waited += pause) {
+        const { messageCount } = yield* declarer.onChannel("peek", queue, (channel) => channel.checkQueue(queue))
+        if (messageCount >= count) return
+        yield* Effect.sleep(Duration.millis(pause))
+      }
+    })
 
   const empty = <A>(effect: Effect.Effect<A, BrokerError>, otherwise: A): Effect.Effect<A, BrokerError> =>
     Effect.catchIf(
@@ -80,7 +78,10 @@ export const make = (env: {
       }),
     peek: (queue, limit) =>
       empty(
-        declarer.onChannel("peek", queue, (channel) => look(channel, queue, limit)),
+        Effect.tap(
+          declarer.onChannel("peek", queue, (channel) => look(channel, queue, limit)),
+          (seen) => (seen.length === 0 ? Effect.void : returned(queue, seen.length))
+        ),
         []
       ),
     purge: (queue) =>
