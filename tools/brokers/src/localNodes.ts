@@ -48,6 +48,10 @@ const configuration = (instance: Instance, index: number, options: Options): str
     ""
   ].join("\n")
 
+// What a node that starts cannot hand on yet, because a queue has no leader, it hands on again after this time, and not
+// after the three minutes that are its default.
+const advanced = "[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}]}].\n"
+
 const tail = (folder: string): string => {
   const files = readdirSync(folder).filter((name) => name.endsWith(".log"))
   const lines = files.flatMap((name) => readFileSync(join(folder, name), "utf8").trimEnd().split("\n").slice(-15))
@@ -106,6 +110,7 @@ export const make = (instance: Instance, installation: Installation, options: Op
     const own = `${home}/${name}`
     mkdirSync(folder)
     writeFileSync(join(folder, "rabbitmq.conf"), configuration(instance, index, options))
+    writeFileSync(join(folder, "advanced.config"), advanced)
     writeFileSync(join(folder, "enabled_plugins"), "[rabbitmq_management].\n")
     const env = {
       ...common,
