@@ -144,6 +144,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     function* (lab) {
       yield* failing(lab, 1)
       yield* lab.untilEvents("BackoffEntered", 1)
+      // A retry whose copy is still under way would be cut off as well, and slow the consumer for a second reason.
+      yield* lab.untilEvents("RetryScheduled", 1)
       yield* lab.harness.cutConnections!
       yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0)
       yield* lab.until("the probe", () => lab.runs.length > 1)
