@@ -36,15 +36,16 @@ const test = (release) => {
   const chosen = environment.REQUEUE_SLOW_TESTS === "1" ? [] : files
   // One file at a time: what is measured is measured on a machine that does nothing else.
   const vitest = ["vitest", "run", "--no-file-parallelism", "--reporter=default", "--reporter=json"]
-  run([...vitest, `--outputFile.json=${file}`, ...chosen], {
+  const { status } = run([...vitest, `--outputFile.json=${file}`, ...chosen], {
     cwd: folder,
     stdio: "inherit",
     env: { ...environment, REQUEUE_RABBITMQ_VERSION: release }
   })
   if (!existsSync(file)) return `FAILED  ${release}: no results`
-  const { numFailedTests, numPassedTests, numPendingTests, success } = JSON.parse(readFileSync(file, "utf8"))
+  const { numFailedTests, numPassedTests, numPendingTests } = JSON.parse(readFileSync(file, "utf8"))
   const counts = `${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests} skipped`
-  return `${success ? "ok    " : "FAILED"}  RabbitMQ ${release}: ${counts}`
+  // The status also knows of errors outside of tests.
+  return `${status === 0 ? "ok    " : "FAILED"}  RabbitMQ ${release}: ${counts}`
 }
 
 const lines = (asked.length > 0 ? asked : releases).map(test)

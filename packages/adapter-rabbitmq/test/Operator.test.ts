@@ -3,10 +3,10 @@ import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { RabbitMqOperator } from "../src/index.ts"
-import { server } from "./server.ts"
+import { shared } from "./server.ts"
 import { on, queueName } from "./world.ts"
 
-const one = await server()
+const one = await shared()
 const options = { url: one.url, management: one.broker.managementUrl ?? "http://127.0.0.1:15672" }
 
 describe.runIf(one.broker.managementUrl !== undefined)("an operator", () => {

@@ -6,12 +6,12 @@ import * as Effect from "effect/Effect"
 import { assert, describe, test, vi } from "vitest"
 import type { RabbitMqOptions } from "../src/index.ts"
 import { isAtLeast } from "../src/internal/version.ts"
-import { server } from "./server.ts"
+import { shared } from "./server.ts"
 import { drainIds, on, outgoing, queueName, until } from "./world.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const one = await server()
+const one = await shared()
 
 /** Fails twice by the policy, once with a delay of the handler's own, and then for good. */
 const life = async (options: RabbitMqOptions.Options, slack: number) => {
