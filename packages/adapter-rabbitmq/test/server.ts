@@ -15,7 +15,7 @@ export interface Server {
 /** Which server: `newest`, `system`, or a release; `npm run test:matrix` goes through the releases. */
 const wanted = process.env["REQUEUE_RABBITMQ_VERSION"] ?? "newest"
 
-export const open = async (version: string = wanted): Promise<Server> => {
+const open = async (version: string = wanted): Promise<Server> => {
   const broker = await start("rabbitmq", { version })
   const url = new URL(broker.url)
   const link = await proxy(Number(url.port || 5672))
