@@ -9,7 +9,7 @@ import { posix as path } from "node:path"
 /** Lowest first: a module imports modules of its own level and of the levels before it. `x/**` is a folder. */
 const levels = {
   facts:
-    "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure OptionNames Codec SchemaCodec " +
+    "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure OptionNames Remembered Codec SchemaCodec " +
     "Handler BrokerError ConfigurationError EncodeError",
   policies:
     "RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",

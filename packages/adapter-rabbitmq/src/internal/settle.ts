@@ -5,7 +5,7 @@ import type { Delivery } from "@requeue/core/Delivery"
 import type { Outgoing } from "@requeue/core/Outgoing"
 import * as Effect from "effect/Effect"
 import type { Properties } from "./client.ts"
-import type { Remembered } from "./remembered.ts"
+import type { Remembered } from "@requeue/core/Remembered"
 import type { Answer, Receipt } from "./session.ts"
 import type { Command } from "./toCommand.ts"
 

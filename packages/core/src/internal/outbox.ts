@@ -10,7 +10,7 @@ import * as Settlement from "../Settlement.ts"
 import type { Gate } from "./gate.ts"
 import type { Item } from "./item.ts"
 import type { Judge } from "./judge.ts"
-import * as Remembered from "./remembered.ts"
+import * as Remembered from "../Remembered.ts"
 import type { Reporter } from "./reporter.ts"
 import * as Settler from "./settler.ts"
 
