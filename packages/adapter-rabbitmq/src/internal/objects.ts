@@ -79,7 +79,11 @@ export const delayQueue = (
  */
 export const safetyNet = (settings: Settings): ReadonlyArray<Object> => [
   exchange(Names.undelivered(settings), "fanout"),
-  queue(Names.undeliveredQueue(settings), settings.queueType === "quorum" ? { "x-queue-type": "quorum" } : {}),
+  // Nothing is behind it, and the default limit of 4.0 and later would drop what has been looked at twenty times.
+  queue(
+    Names.undeliveredQueue(settings),
+    settings.queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {}
+  ),
   binding(Names.undelivered(settings), Names.undeliveredQueue(settings), ""),
   exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
   exchange(Names.dead(settings), "direct", Names.undelivered(settings))
