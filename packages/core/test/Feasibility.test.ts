@@ -5,27 +5,15 @@ import { ConfigurationError } from "../src/ConfigurationError.ts"
 import * as Delay from "../src/Delay.ts"
 import * as Feasibility from "../src/Feasibility.ts"
 import * as RetryPolicy from "../src/RetryPolicy.ts"
+import { plain } from "./scripted.ts"
 
 const [minute, hour] = [60_000, 3_600_000]
 
 const able: Capabilities.Capabilities = {
+  ...plain,
   broker: "test",
   retryDelay: { native: hour, beyond: undefined },
-  sendDelay: { native: 0, beyond: undefined },
-  delayResolution: 1,
-  durableDelays: true,
-  durableMessages: true,
-  uncountedRelease: true,
-  headers: true,
-  historyOnRetry: true,
-  maxBodySize: 1,
-  lease: undefined,
-  ordered: true,
-  settleBatch: 1,
-  settleWait: 0,
-  counts: { ready: true, inFlight: true, delayed: true },
-  exactCounts: true,
-  peek: true
+  sendDelay: { native: 0, beyond: undefined }
 }
 const hopping = { ...able, retryDelay: { native: hour, beyond: "in hops of an hour" } }
 const leased = (max: number) => ({ ...able, lease: { duration: minute, max } })

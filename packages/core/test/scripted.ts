@@ -9,7 +9,8 @@ import * as Delay from "../src/Delay.ts"
 import type { Delivery } from "../src/Delivery.ts"
 import { delivery } from "./items.ts"
 
-const plain: Capabilities = {
+/** A broker that honours everything and keeps nothing. */
+export const plain: Capabilities = {
   broker: "scripted",
   retryDelay: { native: Delay.max, beyond: undefined },
   sendDelay: { native: Delay.max, beyond: undefined },

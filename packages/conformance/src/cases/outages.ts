@@ -26,9 +26,10 @@ export const cases: ReadonlyArray<Case.Case> = [
       const acked = () => new Set(lab.eventsOf("Succeeded").map(({ id }) => id))
       yield* lab.until("all are acked", () => acked().size === 4, recovery)
       yield* lab.untilEmpty
+      const begun = new Set(lab.runs.slice(0, 2).map(({ id }) => id))
       Check.isTrue(
         "attempts are not under-counted",
-        lab.runs.every(({ attempts }, index) => index < 2 || attempts >= 1)
+        lab.runs.slice(2).every(({ attempts, id }) => !begun.has(id) || attempts >= 2)
       )
     },
     Needs.cutConnections
@@ -44,6 +45,29 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.send("b", "c")
       yield* lab.untilEvents("Succeeded", 3, recovery)
       Check.equal("last credit", lab.entriesOf("Credit").at(-1)!.limit, lab.entriesOf("Credit")[1]!.limit)
+    },
+    Needs.cutConnections
+  ),
+  test(
+    "what handlers still have of a lost connection takes room: no more is held than before",
+    function* (lab) {
+      const gate = yield* Deferred.make<void>()
+      yield* lab.start({ concurrency: 2 }, () => Deferred.await(gate))
+      const window = lab.entriesOf("Credit").at(-1)!.limit
+      yield* lab.send(...Array.from({ length: 10 }, (_, index) => String(index)))
+      yield* lab.untilRuns(2)
+      yield* lab.harness.cutConnections!
+      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      const delivered = () => {
+        const from = lab.log.findIndex(({ _tag }) => _tag === "Reconnected")
+        return lab.log.slice(from).filter(({ _tag }) => _tag === "Delivered").length
+      }
+      yield* lab.until("what there is room for", () => delivered() >= window - 2, recovery)
+      yield* Effect.sleep(lab.harness.settleTime + lab.unit)
+      Check.equal("held beside the two of before", delivered(), window - 2)
+      yield* Deferred.succeed(gate, undefined)
+      yield* lab.untilEmpty
+      Check.equal("the credit in the end", lab.entriesOf("Credit").at(-1)!.limit, window)
     },
     Needs.cutConnections
   ),

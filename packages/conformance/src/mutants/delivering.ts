@@ -147,6 +147,15 @@ export const mutants: ReadonlyArray<Mutant> = [
     broker: (broker) => decorate(broker, { credit: (limit, subscription) => subscription.credit(Math.max(1, limit)) })
   },
   {
+    name: "gives all the credit again after a reconnect",
+    kills: "what handlers still have of a lost connection takes room: no more is held than before",
+    broker: (broker) => {
+      let most = 0
+      const raise = (limit: number) => (most = Math.max(most, limit))
+      return decorate(broker, { credit: (limit, subscription) => subscription.credit(limit > 0 ? raise(limit) : 0) })
+    }
+  },
+  {
     name: "ignores the limit of the credit",
     kills: "what a consumer holds is bounded, and what it does not hold waits in the broker",
     broker: (broker) => decorate(broker, { credit: (limit, subscription) => subscription.credit(limit > 0 ? 1000 : 0) })

@@ -13,14 +13,12 @@ import type { Codec } from "../Codec.ts"
 import * as ConsumerBackoff from "../ConsumerBackoff.ts"
 import { type DeadLetterBudget, DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
 import type { Delay } from "../Delay.ts"
-import type { Delivery } from "../Delivery.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
 import type { Timers } from "../Timers.ts"
+import * as Arrivals from "./arrivals.ts"
 import * as Batcher from "./batcher.ts"
 import * as Gate from "./gate.ts"
-import * as Intake from "./intake.ts"
-import type { Item } from "./item.ts"
 import * as Judge from "./judge.ts"
 import * as Outbox from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
@@ -70,21 +68,21 @@ export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconne
 }
 
 export const make = (options: Options): Engine => {
-  const { batch, capabilities, queue, reporter, retry, subscription, timers, yieldThen } = options
+  const { batch, capabilities, queue, reporter, subscription, timers, yieldThen } = options
   const longest = Capabilities.longestRetry(capabilities)
   let credit = 0
   let stopping = false
   let gathering = false
   let reconnecting = false
-  let decoding = 0
-  let connection = 0
   let idleWaiters: Array<() => void> = []
 
-  const inProgress = (): number => outbox.size() - batcher.size() - decoding
+  const inProgress = (): number => outbox.size() - batcher.size() - arrivals.decoding()
 
   const updateCredit = (): void => {
     const allowance = Math.min(...gates.map((gate) => gate.allowance()))
-    const wanted = stopping ? 0 : Math.min(options.window(inProgress()), allowance)
+    // What handlers still have of a lost connection takes its room, though the broker does not know it.
+    const room = Math.max(0, options.window(inProgress()) - outbox.stale())
+    const wanted = stopping ? 0 : Math.min(room, allowance)
     if (wanted === credit || reconnecting) return
     credit = wanted
     subscription.credit(wanted)
@@ -158,45 +156,16 @@ export const make = (options: Options): Engine => {
   }
   const onArrival = batch.maxBatchTimeout === 0 && batch.maxBatchSize > 1 ? gather : workshop.pump
 
-  /** A delivery may have been on its way when the credit was taken away. */
-  const isWanted = (): boolean => !stopping && options.window(0) > 0
-
-  const turnAway = (item: Item, settlement: Settlement.Settlement): void => {
-    // No handler sees it, but the broker is probed with its settlement: else one that fails would go round at once.
-    brokerGate.signal({ _tag: "Started", id: item.key })
-    outbox.settle(item, settlement)
-    outbox.flush()
-  }
-
-  const onDelivery = (delivery: Delivery): void => {
-    reporter.received(delivery)
-    const refused = !isWanted()
-      ? Settlement.Release()
-      : Intake.turnAway(delivery, { policy: retry, queue, acked: outbox.isAcked(delivery), now: options.wallClock() })
-    // Ours from now on: while a codec takes its time, its lease is extended.
-    const item = outbox.arrive(delivery)
-    if (refused !== undefined) return turnAway(item, refused)
-    decoding++
-    const from = connection
-    /** What a lost connection delivered is delivered again. */
-    const isOurs = (): boolean => {
-      decoding--
-      if (from !== connection) outbox.forget(item)
-      return from === connection
+  const arrivals = Arrivals.make({
+    ...options,
+    outbox,
+    brokerGate,
+    isWanted: () => !stopping && options.window(0) > 0,
+    onDecoded: (item) => {
+      batcher.push(item)
+      onArrival()
     }
-    Intake.decode(options.codec, delivery, {
-      decoded: (body) => {
-        if (!isOurs()) return
-        if (!isWanted()) return turnAway(item, Settlement.Release())
-        item.body = body
-        batcher.push(item)
-        onArrival()
-      },
-      undecodable: (error) => {
-        if (isOurs()) turnAway(item, Intake.undecodable(retry, queue, error))
-      }
-    })
-  }
+  })
 
   const keepLeases = (duration: number): void => {
     timers.after(duration / 3, () => {
@@ -220,12 +189,13 @@ export const make = (options: Options): Engine => {
   }
 
   return {
-    onDelivery,
+    onDelivery: arrivals.onDelivery,
     onReconnect: () => {
       reconnecting = true
-      connection++
+      arrivals.onReconnect()
       // What had arrived and was not begun belongs to the lost connection, and is delivered again by the new one.
       for (const item of batcher.clear()) outbox.forget(item)
+      outbox.onReconnect()
       for (const each of gates) each.signal({ _tag: "Reconnected" })
       reconnecting = false
       // Said again, whatever it was, and only now: before every gate knew, it could be too much.

@@ -29,6 +29,10 @@ export interface Outbox {
   readonly isAcked: (delivery: Delivery) => boolean
   /** Deliveries in our hands. */
   readonly size: () => number
+  /** Those of them that a lost connection delivered. */
+  readonly stale: () => number
+  /** The connection is another one. */
+  readonly onReconnect: () => void
 }
 
 /** Milliseconds after which a release is tried again that the broker did not take. */
@@ -55,12 +59,14 @@ export const make = (
 ): Outbox => {
   const { brokerGate, handlerGate, judge, reporter, timers } = env
   const inHand = new Set<Item>()
+  const stale = new Set<Item>()
   const gathers = env.batch > 1 && env.wait > 0
   const acked = Remembered.make(rememberLimit)
   let arrivals = 0
 
   const forget = (item: Item): void => {
     inHand.delete(item)
+    stale.delete(item)
     env.onGone()
   }
 
@@ -125,6 +131,10 @@ export const make = (
     extendLeases: () => settler.extend(inHand),
     forget,
     isAcked: (delivery) => acked.has(publishOf(delivery)),
-    size: () => inHand.size
+    size: () => inHand.size,
+    stale: () => stale.size,
+    onReconnect: () => {
+      for (const item of inHand) stale.add(item)
+    }
   }
 }

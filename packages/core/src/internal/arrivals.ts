@@ -1,0 +1,86 @@
+/** What arrives: turned away before any handler sees it, or decoded and handed on to its batch. */
+import type { SubscribeOptions } from "../Broker.ts"
+import type { Codec } from "../Codec.ts"
+import type { Delivery } from "../Delivery.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
+import * as Settlement from "../Settlement.ts"
+import type { Gate } from "./gate.ts"
+import * as Intake from "./intake.ts"
+import type { Item } from "./item.ts"
+import type { Outbox } from "./outbox.ts"
+import type { Reporter } from "./reporter.ts"
+
+export interface Arrivals {
+  readonly onDelivery: SubscribeOptions["onDelivery"]
+  /** The connection is another one: what is still being decoded is delivered again. */
+  readonly onReconnect: () => void
+  /** Messages whose codec takes its time. */
+  readonly decoding: () => number
+}
+
+export const make = (env: {
+  readonly queue: string
+  readonly codec: Codec<any>
+  readonly retry: RetryPolicy
+  readonly outbox: Outbox
+  readonly brokerGate: Gate
+  readonly reporter: Reporter
+  /** A delivery may have been on its way when the credit was taken away. */
+  readonly isWanted: () => boolean
+  /** Milliseconds since the epoch. */
+  readonly wallClock: () => number
+  readonly onDecoded: (item: Item) => void
+}): Arrivals => {
+  const { brokerGate, codec, isWanted, outbox, queue, retry } = env
+  let decoding = 0
+  let connection = 0
+
+  const turnAway = (item: Item, settlement: Settlement.Settlement): void => {
+    // No handler sees it, but the broker is probed with its settlement: else one that fails would go round at once.
+    brokerGate.signal({ _tag: "Started", id: item.key })
+    outbox.settle(item, settlement)
+    outbox.flush()
+  }
+
+  const refusal = (delivery: Delivery): Settlement.Settlement | undefined =>
+    isWanted()
+      ? Intake.turnAway(delivery, { policy: retry, queue, acked: outbox.isAcked(delivery), now: env.wallClock() })
+      : Settlement.Release()
+
+  const decode = (item: Item): void => {
+    const from = connection
+    decoding++
+    /** What a lost connection delivered is delivered again. */
+    const isOurs = (): boolean => {
+      decoding--
+      if (from !== connection) outbox.forget(item)
+      return from === connection
+    }
+    Intake.decode(codec, item.delivery, {
+      decoded: (body) => {
+        if (!isOurs()) return
+        if (!isWanted()) return turnAway(item, Settlement.Release())
+        item.body = body
+        env.onDecoded(item)
+      },
+      undecodable: (error) => {
+        if (isOurs()) turnAway(item, Intake.undecodable(retry, queue, error))
+      }
+    })
+  }
+
+  return {
+    onDelivery: (delivery) => {
+      env.reporter.received(delivery)
+      const refused = refusal(delivery)
+      // Ours from now on: while a codec takes its time, its lease is extended.
+      const item = outbox.arrive(delivery)
+      if (refused === undefined) decode(item)
+      else turnAway(item, refused)
+    },
+    onReconnect: () => {
+      connection++
+    },
+    decoding: () => decoding
+  }
+}
