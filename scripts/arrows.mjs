@@ -12,7 +12,7 @@ const levels = {
     "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure OptionNames Remembered Codec SchemaCodec " +
     "Handler BrokerError ConfigurationError EncodeError",
   policies:
-    "RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",
+    "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",
   port: "Broker Adapter",
   composition: "Consumer ConsumerOptions Producer Puller DeadLetters Event Timers internal/**",
   faces: "Requeue promise Cloudflare PolicyConfig index"

@@ -8,9 +8,8 @@ const streamOf = (tty: object) => {
   const stream = new PassThrough().on("data", (chunk: Buffer) => written.push(chunk.toString()))
   return { stream: Object.assign(stream, tty) as unknown as NodeJS.WriteStream, text: () => written.join("") }
 }
-// The stream that gets it is its `this`.
-// oxlint-disable-next-line typescript/unbound-method
-const terminal = { isTTY: true, columns: 100, rows: 40, getColorDepth: WriteStream.prototype.getColorDepth }
+const getColorDepth = WriteStream.prototype.getColorDepth.bind(WriteStream.prototype)
+const terminal = { isTTY: true, columns: 100, rows: 40, getColorDepth }
 const escape = "\u001b"
 
 afterEach(() => {

@@ -216,8 +216,7 @@ export const make = <A>(
   })
 
 /** They would take six bytes each in the metadata, and some brokers refuse them. */
-// oxlint-disable-next-line no-control-regex
-const unprintable = /[\u0000-\u001f\u007f]/
+const unprintable = /\p{Cc}/u
 
 /** Runs a check whose typed errors are failures, and anything else a defect. */
 const attempt = <A>(check: () => A): Effect.Effect<A, SendError> =>

@@ -5,33 +5,13 @@
  * the one pure function that turns what happened to a delivery into its settlement.
  */
 import * as Backoff from "./Backoff.ts"
+import * as Classifier from "./Classifier.ts"
 import * as DeadLetterRouting from "./DeadLetterRouting.ts"
 import * as Delay from "./Delay.ts"
 import type { Failure } from "./Failure.ts"
 import type { ErrorSummary, Reason } from "./Metadata.ts"
 import * as OptionNames from "./OptionNames.ts"
 import * as Settlement from "./Settlement.ts"
-
-/**
- * What a failure means for its message:
- *
- * - `retry`: as the policy says, and it counts towards consumer backoff.
- * - `retry-uncounted`: the same, but consumer backoff does not count it.
- * - `dead-letter`: give up at once, reason `permanent`.
- * - `drop`: remove the message; no dead letter is kept.
- */
-export type Classification = "retry" | "retry-uncounted" | "dead-letter" | "drop"
-
-/**
- * Which failures are not simply retried, by the error's name or `_tag` anywhere in its cause chain; `with` is asked
- * first and may answer `undefined`, or throw, to leave it to the tags.
- */
-export interface Classifier {
-  readonly permanent: ReadonlyArray<string>
-  readonly drop: ReadonlyArray<string>
-  readonly uncounted: ReadonlyArray<string>
-  readonly with: ((failure: Failure) => Classification | undefined) | undefined
-}
 
 export interface RetryPolicy {
   /** Deliveries allowed, the first included; `Infinity` when unlimited. */
@@ -42,7 +22,7 @@ export interface RetryPolicy {
   readonly immediate: number
   /** `undefined`: the consumer's `retryDelay`, else at once. */
   readonly backoff: Backoff.Backoff | undefined
-  readonly classify: Classifier
+  readonly classify: Classifier.Classifier
   readonly deadLetter: DeadLetterRouting.DeadLetterRouting
 }
 
@@ -58,7 +38,7 @@ export type Options = Limit & {
   readonly immediate?: number | undefined
   /** Default: none, so the consumer's `retryDelay`, else the next delivery is at once. */
   readonly backoff?: Backoff.Backoff | undefined
-  readonly classify?: Partial<Classifier> | undefined
+  readonly classify?: Partial<Classifier.Classifier> | undefined
   /** A queue name, `"discard"`, or details. Default: `<queue>.dlq`. */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
@@ -110,7 +90,7 @@ export const make = (options: Options = {}): RetryPolicy => {
         : Delay.constrain("RetryPolicy.make: maxAge", options.maxAge, 0, Number.POSITIVE_INFINITY),
     immediate,
     backoff,
-    classify: { permanent: [], drop: [], uncounted: [], with: undefined, ...options.classify },
+    classify: Classifier.make(options.classify),
     deadLetter: DeadLetterRouting.make(options.deadLetter)
   }
 }
@@ -144,29 +124,6 @@ export const deadLetterQueue = (policy: RetryPolicy, queue: string, reason: Reas
 /** Every queue that a dead letter of this consumer can go to. */
 export const deadLetterQueues = (policy: RetryPolicy, queue: string): ReadonlyArray<string> =>
   DeadLetterRouting.queues(policy.deadLetter, queue)
-
-/** What a failure means under this policy. */
-export const classify = (policy: RetryPolicy, failure: Failure): Classification => {
-  const { drop, permanent, uncounted, with: custom } = policy.classify
-  const answer = answerOf(() => custom?.(failure))
-  if (answer !== undefined) return answer
-  const has = (tags: ReadonlyArray<string>) => failure.tags.some((tag) => tags.includes(tag))
-  if (has(drop) || failure.tags.includes("DropError")) return "drop"
-  if (has(permanent) || failure.permanent) return "dead-letter"
-  return has(uncounted) ? "retry-uncounted" : "retry"
-}
-
-const classifications: ReadonlyArray<unknown> = ["retry", "retry-uncounted", "dead-letter", "drop"]
-
-/** A policy's own function must not take the consumer down: one that throws, or says anything else, gives no answer. */
-const answerOf = (ask: () => Classification | undefined): Classification | undefined => {
-  try {
-    const answer = ask()
-    return classifications.includes(answer) ? answer : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** What is known of a delivery when its settlement is decided. */
 export interface Facts {
@@ -209,7 +166,7 @@ const explicit: ErrorSummary = { name: "Retry", message: "the handler asked for 
 export const decide = (policy: RetryPolicy, facts: Facts): Settlement.Settlement => {
   const { asked, attempts, failure, queue } = facts
   const error = failure?.summary ?? explicit
-  const classification = asked || failure === undefined ? "retry" : classify(policy, failure)
+  const classification = asked || failure === undefined ? "retry" : Classifier.classify(policy.classify, failure)
   if (classification === "drop") return Settlement.Drop("dropped", DeadLetterRouting.redacted(policy.deadLetter, error))
   if (classification === "dead-letter") return giveUp(policy, queue, "permanent", error)
   if (attempts >= policy.maxAttempts) return giveUp(policy, queue, "retries-exhausted", error)

@@ -119,8 +119,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       () => Promise.reject(new Error("rejected")),
       () => Effect.fail({ _tag: "Failed" }),
       () => Effect.die(new Error("defect")),
-      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-      () => Promise.reject(undefined),
+      () => Effect.runPromise(Effect.fail(undefined)),
       () => Effect.fail("text")
     ]
     yield* lab.send(...ways.map((_, index) => String(index)))

@@ -1,5 +1,6 @@
 /** From a verdict to a settlement: the policy's decision, the broker's limit, the budget of dead letters. */
 import type { Verdict } from "../Acknowledgement.ts"
+import * as Classifier from "../Classifier.ts"
 import * as DeadLetterBudget from "../DeadLetterBudget.ts"
 import type { Delay } from "../Delay.ts"
 import type { Delivery } from "../Delivery.ts"
@@ -55,7 +56,7 @@ export const make = (options: {
       // A message that is wrong in itself says nothing about the others.
       const counts =
         verdict.by === "outcome" && failure !== undefined
-          ? RetryPolicy.classify(retry, failure) === "retry"
+          ? Classifier.classify(retry.classify, failure) === "retry"
           : verdict.backoff
       return counts ? "Failed" : "Uncounted"
     },

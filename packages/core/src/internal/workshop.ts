@@ -1,6 +1,7 @@
 /** The batches in progress: starts them as far as concurrency and gates allow, and sees each to its end. */
+import * as Classifier from "../Classifier.ts"
 import * as Failure from "../Failure.ts"
-import * as RetryPolicy from "../RetryPolicy.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Outcome, Run } from "./dispatch.ts"
@@ -32,7 +33,7 @@ const burstLimit = 512
 
 export const make = (env: {
   readonly queue: string
-  readonly retry: RetryPolicy.RetryPolicy
+  readonly retry: RetryPolicy
   /** The longest delay that the broker can honour. */
   readonly longest: number
   /** Whether the messages of a batch are answered for one by one. */
@@ -135,7 +136,7 @@ export const make = (env: {
     !env.isStopping() &&
     unit.undecided() > 0 &&
     !(failure.error instanceof Failure.HandlerTimeout) &&
-    RetryPolicy.classify(retry, failure).startsWith("retry")
+    Classifier.classify(retry.classify, failure).startsWith("retry")
 
   const conclude = (unit: Unit.Unit, outcome: Outcome, failure: Failure.Failure | undefined): void => {
     if (outcome._tag === "Interrupted") {
