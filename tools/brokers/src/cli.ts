@@ -3,9 +3,7 @@ import { parseArgs } from "node:util"
 import type { StartOptions } from "./Broker.ts"
 import * as Instance from "./Instance.ts"
 import { isAlive } from "./processes.ts"
-import { kinds, start } from "./start.ts"
-
-const names = Object.keys(kinds)
+import { isName, kinds, names, start, type BrokerName } from "./start.ts"
 
 const help = `npm run brokers -- <command> [name] [options]
 
@@ -27,17 +25,17 @@ class Misuse extends Error {}
 const upNow = () =>
   Instance.list().flatMap(({ folder, record }) => {
     const { broker, url, version, nodes, source } = record.notes
-    if (typeof broker !== "string" || typeof url !== "string") return []
+    if (!isName(broker) || typeof url !== "string") return []
     return [
       { folder, record, name: broker, url, version: String(version), nodes: Number(nodes), source: String(source) }
     ]
   })
 
-const stayingUp = (name: string) => upNow().filter((one) => one.name === name && one.record.owner === undefined)
+const stayingUp = (name: BrokerName) => upNow().filter((one) => one.name === name && one.record.owner === undefined)
 
-const up = async (name: string, options: StartOptions): Promise<void> => {
+const up = async (name: BrokerName, options: StartOptions): Promise<void> => {
   for (const one of stayingUp(name)) {
-    if (!(await kinds[name]?.answers(one.url))) {
+    if (!(await kinds[name].answers(one.url))) {
       console.error(`${name}: removing one that does not answer`)
       await Instance.remove(one.folder, one.record)
       continue
@@ -49,27 +47,27 @@ const up = async (name: string, options: StartOptions): Promise<void> => {
     console.log(one.url)
     return
   }
-  const broker = await start(name as "rabbitmq", { ...options, detached: true })
+  const broker = await start(name, { ...options, detached: true })
   console.error(`${name} ${broker.version}, from ${broker.source}`)
   if (broker.managementUrl !== undefined) console.error(`management: ${broker.managementUrl}`)
   for (const node of broker.nodes) console.log(node.url)
   if (broker.nodes.length === 0) console.log(broker.url)
 }
 
-const down = async (name: string): Promise<void> => {
+const down = async (name: BrokerName): Promise<void> => {
   const found = stayingUp(name)
   for (const one of found) await Instance.remove(one.folder, one.record)
   console.error(found.length === 0 ? `${name} is not up` : `${name} is down`)
 }
 
-const status = async (asked: ReadonlyArray<string>, one: boolean): Promise<void> => {
+const status = async (asked: ReadonlyArray<BrokerName>, one: boolean): Promise<void> => {
   const found = upNow().filter(({ name }) => asked.includes(name))
   const rows = await Promise.all(
     found.map(async ({ name, version, nodes, url, source, record }) => [
       name,
       version,
       String(nodes),
-      (await kinds[name]?.answers(url)) ? "up" : "does not answer",
+      (await kinds[name].answers(url)) ? "up" : "does not answer",
       record.owner === undefined ? "until down" : `of process ${record.owner.pid}`,
       record.processes
         .filter(isAlive)
@@ -100,7 +98,7 @@ const main = async (args: Array<string>): Promise<void> => {
   if (values.help === true) return console.log(help)
   const [command, name, ...rest] = positionals
   if (command === undefined || !["up", "down", "status"].includes(command)) throw new Misuse("Say up, down or status")
-  if (rest.length > 0 || (name !== undefined && !names.includes(name))) {
+  if (rest.length > 0 || (name !== undefined && !isName(name))) {
     throw new Misuse(`The name is one of ${names.join(", ")}`)
   }
   if (![undefined, "1", "3"].includes(values.nodes)) throw new Misuse("--nodes is 1 or 3")

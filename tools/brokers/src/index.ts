@@ -1,3 +1,3 @@
 export { Unavailable, type Broker, type Node, type StartOptions } from "./Broker.ts"
 export { proxy, type Proxy } from "./proxy.ts"
-export { start } from "./start.ts"
+export { start, type BrokerName } from "./start.ts"

@@ -11,11 +11,17 @@ export interface Kind {
   readonly answers: (url: string) => Promise<boolean>
 }
 
-export const kinds: { readonly [name: string]: Kind } = { rabbitmq }
+export type BrokerName = "rabbitmq"
+
+export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq }
+
+export const names = Object.keys(kinds) as ReadonlyArray<BrokerName>
+
+export const isName = (text: unknown): text is BrokerName => names.some((name) => name === text)
 
 /** Starts a broker, or finds a running one. It is disposed of when this process ends, unless that was done before. */
-export const start = async (name: "rabbitmq", options: StartOptions = {}): Promise<Broker> => {
-  const kind = kinds[name]
-  if (kind === undefined) throw new RangeError(`start: broker must be ${Object.keys(kinds).join(" or ")}, got ${name}`)
-  return firstOf(kind.sources, options, kind.remedy(options.version))
+export const start = async (name: BrokerName, options: StartOptions = {}): Promise<Broker> => {
+  if (!isName(name)) throw new RangeError(`start: broker must be ${names.join(" or ")}, got ${String(name)}`)
+  const { remedy, sources } = kinds[name]
+  return firstOf(sources, options, remedy(options.version))
 }
