@@ -2,7 +2,6 @@
 import type { BrokerError } from "@requeue/core/BrokerError"
 import type { Delivery } from "@requeue/core/Delivery"
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../RabbitMqOptions.ts"
@@ -10,6 +9,7 @@ import type { Incoming } from "./client.ts"
 import type { Declarer } from "./declarer.ts"
 import type { Link } from "./link.ts"
 import type { Object } from "./objects.ts"
+import { persist } from "./persist.ts"
 import { request } from "./request.ts"
 import * as Session from "./session.ts"
 import { toDelivery } from "./toDelivery.ts"
@@ -23,9 +23,6 @@ export interface Environment {
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
-
-/** How long a server that is not ready is left alone, in milliseconds. */
-const pause = 50
 
 export const attend = (
   wish: {
@@ -63,15 +60,12 @@ export const attend = (
       return Session.make(channel, { queue, name: env.uniqueName, toDelivery: decode, onDelivery: wish.onDelivery })
     })
 
-    const reopen: Effect.Effect<Session.Session> = Effect.suspend(() =>
-      Effect.andThen(link.live, open).pipe(
-        Effect.tapError((error) =>
-          Effect.annotateLogs(Effect.logWarning("not consuming"), { queue, error: error.message })
-        ),
-        // A server that starts takes connections before all of its queues have a leader.
-        Effect.catch(() => Effect.andThen(Effect.sleep(Duration.millis(pause)), reopen))
-      )
-    )
+    // A server that starts takes connections before all of its queues have a leader.
+    const reopen = persist(Effect.andThen(link.live, open), {
+      settings,
+      complaint: "not consuming",
+      about: { queue }
+    })
 
     const keep = Effect.gen(function* () {
       while (true) {

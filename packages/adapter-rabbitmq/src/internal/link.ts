@@ -8,12 +8,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
-import * as Random from "effect/Random"
 import * as Clock from "effect/Clock"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../RabbitMqOptions.ts"
 import * as Address from "./address.ts"
 import * as Client from "./client.ts"
+import { persist } from "./persist.ts"
 import { timedOut } from "./request.ts"
 import { type Context, toBrokerError } from "./toBrokerError.ts"
 
@@ -82,15 +82,6 @@ const close = ({ connection, isGone }: Live): Effect.Effect<void> =>
         )
   )
 
-/** Waits before the nth attempt in a row: none before the first, then growing, each spread by half. */
-const pause = (attempt: number, { reconnectFirst, reconnectMax }: Settings): Effect.Effect<void> =>
-  attempt === 0
-    ? Effect.void
-    : Effect.flatMap(Random.next, (random) => {
-        const full = Math.min(reconnectFirst * 1.5 ** (attempt - 1), reconnectMax)
-        return Effect.sleep(Duration.millis(full * (0.5 + random / 2)))
-      })
-
 /** Fails when the first connection cannot be made; from then on it never fails. */
 export const make = (settings: Settings, role: string): Effect.Effect<Link, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
@@ -104,17 +95,6 @@ export const make = (settings: Settings, role: string): Effect.Effect<Link, Brok
     let current: Live | undefined = first
     let next = Deferred.makeUnsafe<Live>()
 
-    const reconnect = (attempt: number): Effect.Effect<Live> =>
-      Effect.andThen(pause(attempt, settings), connect).pipe(
-        Effect.tapError((error) =>
-          // The first failures of an outage are told, then every twentieth.
-          attempt < 2 || attempt % 20 === 0
-            ? Effect.annotateLogs(Effect.logWarning("not connected"), { role, attempt, error: error.message })
-            : Effect.void
-        ),
-        Effect.catch(() => reconnect(attempt + 1))
-      )
-
     const keep = Effect.gen(function* () {
       let attempt = 0
       while (true) {
@@ -122,7 +102,7 @@ export const make = (settings: Settings, role: string): Effect.Effect<Link, Brok
         yield* Deferred.await(current!.gone)
         current = undefined
         attempt = (yield* Clock.currentTimeMillis) - born < healthy ? attempt + 1 : 0
-        current = yield* reconnect(attempt)
+        current = yield* persist(connect, { attempt, settings, complaint: "not connected", about: { role } })
         yield* Effect.annotateLogs(Effect.logInfo("connected again"), { role })
         Deferred.doneUnsafe(next, Exit.succeed(current))
         next = Deferred.makeUnsafe<Live>()
