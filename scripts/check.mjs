@@ -21,6 +21,8 @@ const checks = {
   arrows: [{ command: ["node", "scripts/arrows.mjs"] }],
   // Every example of the documentation, compiled and run.
   examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
+  // Made, so that what a docstring links to is there.
+  reference: [{ command: turbo("build") }, { command: ["npm", "run", "--silent", "reference"] }],
   scripts: [{ command: ["node", "--test", "scripts/*.test.mjs"] }],
   publint: [{ command: turbo("build") }, ...perPublished("publint", "--strict")],
   attw: [{ command: turbo("build") }, ...perPublished("attw", "--pack", ".", "--profile", "esm-only")],

@@ -1,6 +1,6 @@
 /** What a producer wrote, as a handler sees it. */
 
-/** Text headers. Names are case-sensitive; `requeue` is reserved for {@link "./Metadata.ts"}. */
+/** Text headers. Names are case-sensitive; `requeue` is reserved for `Metadata`. */
 export type Headers = Readonly<Record<string, string>>
 
 /** A message with a decoded body. */
