@@ -27,9 +27,17 @@ interface Piece {
   readonly pass: () => boolean
 }
 
+export interface ProxyOptions {
+  /** Where it listens. Default: any free port. */
+  readonly port?: number | undefined
+  /** Sees the bytes of each direction as they arrive. Connections are counted from 1. */
+  readonly tap?: ((connection: number, from: "client" | "server", bytes: Buffer) => void) | undefined
+}
+
 /** Forwards connections to a port of 127.0.0.1. */
-export const proxy = async (target: number): Promise<Proxy> => {
+export const proxy = async (target: number, { port = 0, tap }: ProxyOptions = {}): Promise<Proxy> => {
   const sockets = new Set<Socket>()
+  let accepted = 0
   let refusing = false
   let lag = 0
   let opened: PromiseWithResolvers<void> | undefined
@@ -80,10 +88,13 @@ export const proxy = async (target: number): Promise<Proxy> => {
       return
     }
     const upstream = connect({ port: target, host: "127.0.0.1", allowHalfOpen: true, noDelay: true })
+    const connection = ++accepted
+    client.on("data", (bytes) => tap?.(connection, "client", bytes))
+    upstream.on("data", (bytes) => tap?.(connection, "server", bytes))
     forward(client, upstream)
     forward(upstream, client)
   })
-  server.listen(0, "127.0.0.1")
+  server.listen(port, "127.0.0.1")
   await once(server, "listening")
 
   const cut = () => {
