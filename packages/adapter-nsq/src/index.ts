@@ -1,0 +1,1 @@
+export * as NsqOptions from "./NsqOptions.ts"
