@@ -91,17 +91,16 @@ export interface Trace extends Proxy {
 }
 
 /** A proxy in front of the nsqd at this port of 127.0.0.1 that keeps what passes. */
-export const trace = async (target: number, port?: number): Promise<Trace> => {
+export const trace = async (target: number): Promise<Trace> => {
   const entries: Array<Entry> = []
   const decoders = new Map<string, Decoder<Command | Frame>>()
-  const tap = (connection: number, from: "client" | "server", bytes: Buffer) => {
+  const between = await proxy(target, (connection, from, bytes) => {
     const key = `${from} ${connection}`
     const decode = decoders.get(key) ?? (from === "client" ? commands() : frames())
     decoders.set(key, decode)
     const at = performance.now()
     for (const part of decode(bytes)) entries.push({ ...part, connection, at })
-  }
-  const between = await proxy(target, { port, tap })
+  })
   const isOf =
     (names: ReadonlyArray<string>) =>
     (entry: Entry): entry is Command & Entry =>

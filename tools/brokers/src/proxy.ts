@@ -27,15 +27,11 @@ interface Piece {
   readonly pass: () => boolean
 }
 
-export interface ProxyOptions {
-  /** Where it listens. Default: any free port. */
-  readonly port?: number | undefined
-  /** Sees the bytes of each direction as they arrive. Connections are counted from 1. */
-  readonly tap?: ((connection: number, from: "client" | "server", bytes: Buffer) => void) | undefined
-}
+/** Sees the bytes of each direction as they arrive. Connections are counted from 1. */
+export type Tap = (connection: number, from: "client" | "server", bytes: Buffer) => void
 
 /** Forwards connections to a port of 127.0.0.1. */
-export const proxy = async (target: number, { port = 0, tap }: ProxyOptions = {}): Promise<Proxy> => {
+export const proxy = async (target: number, tap?: Tap): Promise<Proxy> => {
   const sockets = new Set<Socket>()
   let accepted = 0
   let refusing = false
@@ -94,7 +90,7 @@ export const proxy = async (target: number, { port = 0, tap }: ProxyOptions = {}
     forward(client, upstream)
     forward(upstream, client)
   })
-  server.listen(port, "127.0.0.1")
+  server.listen(0, "127.0.0.1")
   await once(server, "listening")
 
   const cut = () => {
