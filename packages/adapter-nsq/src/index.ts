@@ -1,1 +1,4 @@
+export * as NsqBroker from "./NsqBroker.ts"
 export * as NsqOptions from "./NsqOptions.ts"
+export * as NsqPlan from "./NsqPlan.ts"
+export { adapter } from "./NsqBroker.ts"
