@@ -20,8 +20,8 @@ import { fits } from "./toPublication.ts"
 /** Requeued messages whose time is remembered. */
 const requeuedLimit = 100_000
 
-/** Messages that are done with and whose twin, published to another nsqd, may still come. */
-const twinLimit = 20_000
+/** Messages that are done with and may come once more: nsqd has not heard of it, or another nsqd has their twin. */
+const doneLimit = 20_000
 
 export interface Environment extends Attend.Environment {
   readonly pool: Pool
@@ -46,14 +46,15 @@ export const subscribe = (
     const { queue } = options
     const credit = Credit.make()
     const due = Due.make(requeuedLimit)
-    const done = Remembered.make(settings.publishTo === 2 ? twinLimit : 0)
+    const done = Remembered.make(doneLimit)
+    const ended = Remembered.make(settings.publishTo === 2 ? doneLimit : 0)
     const keyOf = ({ id, session }: Receipt): string => `${session.node.name} ${id}`
 
     const { extend, settle } = Settle.make({
       queue,
       timeout: settings.requestTimeout,
       command: (delivery, settlement) => {
-        if (isFinal.has(settlement._tag)) done.add(publishOf(delivery))
+        if (isFinal.has(settlement._tag)) ended.add(publishOf(delivery))
         const limits = nodes.limits()
         return toCommand(delivery, settlement, {
           queue,
@@ -69,11 +70,13 @@ export const subscribe = (
           const to = into === "retry" ? plan.retry : yield* target(outgoing.queue, "settle", settings)
           yield* sender.send([{ message: outgoing, target: to, isCopy: true }], { count: 1, prefer })
         }),
+      finished: (receipt) => done.add(keyOf(receipt)),
       requeued: (receipt, at) => due.remember(keyOf(receipt), at)
     })
 
     const onDelivery = (delivery: Delivery): void => {
-      if (!done.has(publishOf(delivery))) return options.onDelivery(delivery)
+      const isDone = done.has(keyOf(delivery.receipt as Receipt)) || ended.has(publishOf(delivery))
+      if (!isDone) return options.onDelivery(delivery)
       env.fork(settle([{ delivery, settlement: { _tag: "Ack" } }]))
     }
 

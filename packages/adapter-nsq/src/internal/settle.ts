@@ -40,6 +40,8 @@ export const make = (env: {
   readonly timeout: number
   readonly command: (delivery: Delivery, settlement: SettleRequest["settlement"]) => Command
   readonly publish: (copy: Copy, prefer: Node) => Effect.Effect<void, BrokerError>
+  /** A message is done with, even if nsqd does not hear of it. */
+  readonly finished: (receipt: Receipt) => void
   /** A message is to come again, not before this time in milliseconds since the epoch. */
   readonly requeued: (receipt: Receipt, due: number) => void
 }) => {
@@ -48,7 +50,8 @@ export const make = (env: {
   const answer = (receipt: Receipt, command: Answer): Effect.Effect<BrokerError | undefined> =>
     Effect.callback<BrokerError | undefined>((resume) => {
       const { id, session } = receipt
-      if (command._tag === "Req" && command.delay > 0) env.requeued(receipt, command.due)
+      if (command._tag === "Fin") env.finished(receipt)
+      else if (command.delay > 0) env.requeued(receipt, command.due)
       const text = command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`
       session.answer(text, (error) => resume(Effect.succeed(error == null ? undefined : lost(queue))))
     }).pipe(

@@ -16,6 +16,8 @@ type FlagName =
   | "max-req-timeout"
   | "mem-queue-size"
   | "msg-timeout"
+  | "queue-scan-selection-count"
+  | "queue-scan-selection-count"
   | "sync-every"
   | "tls-cert"
   | "tls-client-auth-policy"
