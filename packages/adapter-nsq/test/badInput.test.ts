@@ -13,7 +13,6 @@ import { server } from "./server.ts"
 import { bytes, consume, ids, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
-vi.stubEnv("REQUEUE_NSQ_URL", "")
 
 const secret = "hunter2"
 

@@ -3,7 +3,7 @@ import * as Backoff from "@requeue/core/Backoff"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
 import { assert, describe, test, vi } from "vitest"
-import { server, shared } from "./server.ts"
+import { server } from "./server.ts"
 import { channels } from "./raw.ts"
 import { consume, ids, no, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
 
@@ -16,9 +16,10 @@ const count = 1000
 /** On a machine that does nothing else, with REQUEUE_STRICT_DELAYS=1. */
 const bound = process.env["REQUEUE_STRICT_DELAYS"] === "1" ? 500 : 1500
 
+const { direct } = await server()
+
 describe(`${count} delays of 500 ms to 20 s on a channel that is warm`, () => {
   test(`none early, p99 late by under ${bound} ms`, async () => {
-    const { direct } = await shared()
     const queue = queueName("mixed")
     const due = new Map<string, number>()
     const late: Array<number> = []

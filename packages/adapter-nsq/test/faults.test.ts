@@ -12,12 +12,11 @@ import { allEnded, books, consume, ids, isDoomed, on, publishAll, queueName, unt
 import type { Books, Run } from "./world.ts"
 
 vi.setConfig({ testTimeout: 120_000 })
-// Servers that are killed and restarted have to be those of this test.
-vi.stubEnv("REQUEUE_NSQ_URL", "")
 
 const slow = process.env["REQUEUE_SLOW_TESTS"] === "1"
 const pair = await server({ nodes: 2 })
-const [first, second] = pair.broker.nodes as [(typeof pair.broker.nodes)[0], (typeof pair.broker.nodes)[0]]
+const first = pair.broker.nodes[0]!
+const second = pair.broker.nodes[1]!
 const found = { ...pair.found, lookupdInterval: 500 }
 
 /** Everything that was published is acked or a dead letter, seen in the broker, and nothing else is left. */

@@ -12,7 +12,6 @@ import { channels, held } from "./raw.ts"
 import { bytes, consume, ids, no, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
-vi.stubEnv("REQUEUE_NSQ_URL", "")
 
 const one = await server()
 const [wire] = one.wires

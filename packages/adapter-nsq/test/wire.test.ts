@@ -1,9 +1,9 @@
-import { start } from "@requeue/brokers"
 import * as fc from "fast-check"
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
-import { afterAll, assert, test, vi } from "vitest"
-import { commands, frames, line, trace } from "./wire.ts"
+import { assert, test, vi } from "vitest"
+import { server } from "./server.ts"
+import { commands, frames, line } from "./wire.ts"
 
 const uint32 = (value: number) => {
   const bytes = Buffer.alloc(4)
@@ -57,12 +57,9 @@ test("commands and frames are the same however their bytes arrive", () => {
   )
 })
 
-const broker = await start("nsq")
-const between = await trace(Number(new URL(broker.url).port))
-afterAll(async () => {
-  await between.close()
-  await broker.dispose()
-})
+const {
+  wires: [between]
+} = await server()
 
 const dial = async (): Promise<Socket> => {
   const socket = connect(between.port, "127.0.0.1")
