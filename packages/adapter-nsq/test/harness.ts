@@ -35,7 +35,7 @@ const warmUp = 6000
  */
 const stock = async (https: ReadonlyArray<string>, size: number): Promise<() => string> => {
   const all = Array.from({ length: size }, () => queueName("case"))
-  const topics = all.flatMap((queue) => [names(queue), Names.retry(names(queue)), names(`${queue}.dlq`)])
+  const topics = all.flatMap((queue) => [names(queue), Names.retry(names(queue))])
   const make = async ({ channel, topic }: Names.Queue, http: string) => {
     await post(`http://${http}/topic/create?topic=${topic}`)
     await post(`http://${http}/channel/create?topic=${topic}&channel=${channel}`)
@@ -56,13 +56,13 @@ interface Depths {
 }
 
 interface Stats {
-  readonly topics: ReadonlyArray<{ readonly depth: number; readonly channels: ReadonlyArray<Depths> }>
+  readonly topics: ReadonlyArray<{ readonly depth: number; readonly channels: ReadonlyArray<Depths> | null }> | null
 }
 
 /** What one nsqd holds of a channel. */
 const depths = async (http: string, { channel, topic }: Names.Queue) => {
   const response = await fetch(`http://${http}/stats?format=json&topic=${topic}&channel=${channel}&include_mem=false`)
-  const [found] = ((await response.json()) as Stats).topics
+  const [found] = ((await response.json()) as Stats).topics ?? []
   const [mine] = found?.channels ?? []
   return {
     ready: (found?.depth ?? 0) + (mine?.depth ?? 0),
@@ -149,7 +149,7 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {} }: Way) =>
       )
       const next = yield* Effect.promise(() => stock(https, 220))
       const adapter = yield* Adapter.make({
-        messageTimeout: 2000,
+        messageTimeout: 1000,
         ...options,
         ...(by === "nsqlookupd"
           ? { lookupd: [`127.0.0.1:${between.port}`], lookupdInterval: 1000 }
@@ -187,7 +187,7 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {} }: Way) =>
         }),
         restart: broker.nodes.length === 0 ? undefined : Effect.promise(broker.restart),
         lateness,
-        settleTime: 100
+        settleTime: 50
       })
       return Context.make(Broker, adapter).pipe(Context.add(Harness.Harness, harness))
     })

@@ -73,16 +73,19 @@ export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, 
     const { lookup, nodes, settings } = env
     const scope = yield* Effect.scope
     const posts = new Map<Queue, Map<Node, Post>>(wish.topics.map((topic) => [topic, new Map()]))
-    let isClosing = false
-
     const refused = (session: Session.Session, text: string): void => {
       const note = session.refuse(text) ? "a lease was lost" : "nsqd took a message back before its settlement"
       env.fork(Effect.annotateLogs(Effect.logWarning(note), { queue, nsqd: session.node.name, error: text }))
     }
 
-    const connect = (node: Node, { channel, topic }: Queue): Effect.Effect<Session.Session, BrokerError> =>
+    const connect = (
+      node: Node,
+      { channel, topic }: Queue,
+      isAgain: boolean
+    ): Effect.Effect<Session.Session, BrokerError> =>
       Effect.gen(function* () {
         const gone = Deferred.makeUnsafe<void>()
+        let session: Session.Session | undefined
         const context = { operation: "subscribe", queue, node: node.name }
         const connection = yield* Link.opening(context, () =>
           Client.subscribe(
@@ -90,18 +93,21 @@ export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, 
             node.address,
             { topic, channel, messageTimeout: env.messageTimeout },
             {
-              message: (payload) => session.receive(payload),
-              refused: (text) => refused(session, text),
+              message: (payload) => session?.receive(payload),
+              refused: (text) => session && refused(session, text),
               closed: () => {
-                session.end()
+                session?.end()
                 Deferred.doneUnsafe(gone, Exit.void)
               }
             }
           )
         )
         // Nothing is delivered before the session has joined the credit.
-        const session = Session.make({ ...wish, node, connection, gone })
-        yield* Effect.onError(nodes.learn(node, connection.identity), () => Effect.sync(connection.destroy))
+        session = Session.make({ ...wish, node, connection, gone })
+        if (Deferred.isDoneUnsafe(gone)) session.end()
+        // An nsqd that was gone may come back with other limits.
+        const learn = isAgain || !nodes.isKnown(node) ? nodes.learn(node, connection.identity) : Effect.void
+        yield* Effect.onError(learn, () => Effect.sync(connection.destroy))
         return session
       })
 
@@ -109,7 +115,8 @@ export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, 
       Effect.gen(function* () {
         const own = yield* Scope.fork(scope)
         let last: Session.Session | undefined
-        const opening = Effect.suspend(() => (isClosing ? Effect.never : connect(node, topic))).pipe(
+        let isEnding = false
+        const opening = Effect.suspend(() => (isEnding ? Effect.never : connect(node, topic, last !== undefined))).pipe(
           Effect.tap((session) =>
             Effect.sync(() => {
               const before = last
@@ -123,6 +130,7 @@ export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, 
         const name = { nsqd: node.name, topic: topic.topic, queue }
         const link = yield* Scope.provide(Link.make(name, opening, settings), own)
         const close = Effect.suspend(() => {
+          isEnding = true
           const session = link.current()
           if (session?.isOpen() !== true) return Effect.void
           return Effect.tryPromise(session.close).pipe(
@@ -182,7 +190,6 @@ export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, 
 
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
-        isClosing = true
         const all = [...posts.values()].flatMap((mine) => [...mine.values()])
         return Effect.forEach(all, ({ close }) => close, { discard: true, concurrency: "unbounded" })
       })

@@ -31,6 +31,7 @@ export interface Listener {
 
 export interface Connection {
   readonly identity: Identity
+  readonly isOpen: () => boolean
   /** Milliseconds since the epoch at which something was heard last; nsqd says something every heartbeat. */
   readonly heard: () => number
   /** Writes commands, and calls back when they have left us. */
@@ -164,6 +165,7 @@ const open = <A extends Connection>(
             msgTimeout: native.msgTimeout,
             maxMsgTimeout: native.maxMsgTimeout
           },
+          isOpen: () => !isClosed,
           heard: () => heard,
           write: (commands, done) => {
             if (isClosed) done(failure ?? new Error("the connection is closed"))

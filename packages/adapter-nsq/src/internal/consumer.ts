@@ -83,7 +83,10 @@ export const subscribe = (
     // Made before the first delivery, where they will be published to: a dead letter must find its queue.
     const [first] = yield* pool.pick(1)
     const { node } = first!
-    for (const each of [plan.source, plan.retry, ...plan.deadLetters]) yield* nodes.ensure(node, each)
+    yield* Effect.forEach([plan.source, plan.retry, ...plan.deadLetters], (each) => nodes.ensure(node, each), {
+      discard: true,
+      concurrency: "unbounded"
+    })
 
     const attendance = yield* Attend.attend(
       {

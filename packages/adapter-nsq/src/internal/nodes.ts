@@ -22,6 +22,7 @@ export interface Nodes {
   readonly given: ReadonlyArray<Node>
   /** Learns what a node allows that has just been connected to. */
   readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError>
+  readonly isKnown: (node: Node) => boolean
   /** What all of them allow that have been connected to. */
   readonly limits: () => Limits.Limits
   /** Makes the queue's topic and channel on the node, unless that was done before. */
@@ -55,6 +56,7 @@ export const make = (settings: Settings): Effect.Effect<Nodes> =>
       given: settings.nsqd.map(at),
       learn: (node, identity) =>
         Effect.map(configured(node), (found) => void limits.set(node.name, Limits.of(identity, found, settings))),
+      isKnown: ({ name }) => limits.has(name),
       limits: () => {
         const [first, ...others] = limits.values()
         if (first === undefined) throw new Error("Nodes.limits: asked before the first connection")

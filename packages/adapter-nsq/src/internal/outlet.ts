@@ -60,6 +60,7 @@ const make = (
 
   const send: Outlet["send"] = (publications) =>
     Effect.suspend(() => {
+      if (!connection.isOpen()) return Effect.succeed(publications.map((): Answer => "Unread"))
       const answers: Array<Answer> = []
       let open = publications.length
       const answered = Effect.callback<ReadonlyArray<Answer>>((resume) => {

@@ -29,6 +29,9 @@ export interface Sender {
 /** Publications, and their bytes, that are written before the first answer is awaited. */
 const chunk = { messages: 256, bytes: 1024 * 1024 }
 
+/** How often what got no answer is written. */
+const rounds = 3
+
 /** The queue that a name means. */
 export const target = (
   queue: string,
@@ -62,18 +65,29 @@ export const make = (env: {
         return publications
       })
 
-    /** What nsqd has not read is written once more, on another connection. */
+    /**
+     * What nsqd has not read is written once more, on another connection; and so is a copy of which nobody knows whether
+     * it was stored, because its original would come again as well.
+     */
     const store = (
       outlet: Outlet,
       items: ReadonlyArray<Item>,
-      again: Effect.Effect<Outlet, BrokerError>
+      again: Effect.Effect<Outlet, BrokerError>,
+      round = 1
     ): Effect.Effect<void, BrokerError> =>
       Effect.gen(function* () {
         for (const target of new Set(items.map((item) => item.target))) yield* nodes.ensure(outlet.node, target)
         const answers = yield* outlet.send(yield* translate(items, nodes.limits()))
-        const failed = answers.find((answer): answer is BrokerError => answer instanceof BrokerError)
-        const unread = items.filter((_, index) => isUnread(answers[index]))
-        if (unread.length > 0) yield* store(yield* again, unread, again)
+        const isOpen = (item: Item, answer: Answer | undefined): boolean =>
+          answer === "Unread" || (item.isCopy && answer instanceof BrokerError && answer.reason === "ConnectionLost")
+        const open = items.filter((item, index) => isOpen(item, answers[index]))
+        const failed = answers.find(
+          (answer, index): answer is BrokerError => answer instanceof BrokerError && !isOpen(items[index]!, answer)
+        )
+        if (open.length > 0) {
+          if (round === rounds) return yield* unstored(open[0]!, outlet)
+          yield* store(yield* again, open, again, round + 1)
+        }
         if (failed !== undefined) return yield* failed
       })
 
@@ -99,7 +113,15 @@ export const make = (env: {
     }
   })
 
-const isUnread = (answer: Answer | undefined): boolean => answer === "Unread"
+const unstored = ({ message }: Item, { node }: Outlet): BrokerError =>
+  new BrokerError({
+    broker: "nsq",
+    operation: "publish",
+    queue: message.queue,
+    reason: "ConnectionLost",
+    detail: `nsqd ${node.name}: the connection was lost ${rounds} times before an answer`,
+    remedy: "Look at nsqd's log, and at the network"
+  })
 
 const chunks = (items: ReadonlyArray<Item>, most: number): ReadonlyArray<ReadonlyArray<Item>> => {
   const parts: Array<Array<Item>> = []

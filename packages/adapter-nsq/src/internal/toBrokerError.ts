@@ -19,7 +19,7 @@ const remedies = {
   permission:
     "Let the authentication server grant this secret publish and subscribe on the queue's topics and channels",
   name: "Use letters, digits, dots, underscores and dashes, at most 64",
-  reach: "Check host, port and TLS; is nsqd running?",
+  reach: "Check host, port and TLS; is nsqd running there?",
   tls: "Check the certificate authority, servername and the client certificate in tls",
   tlsRequired: "This nsqd takes TLS connections only: set tls",
   identify: "Keep heartbeat, messageTimeout and outputBufferTimeout within the limits of nsqd's configuration"
@@ -70,7 +70,7 @@ export const toBrokerError = (
     queue,
     reason: answer.reason,
     detail: node === undefined ? text : `nsqd ${node}: ${text}`,
-    remedy: answer.remedy
+    remedy: answer.remedy ?? (answer.reason === "ConnectionFailed" ? remedies.reach : undefined)
   })
 }
 
