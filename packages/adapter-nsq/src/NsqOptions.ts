@@ -123,7 +123,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   const parsed = url === undefined ? nowhere : Address.parse(url)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const { parameters, secret } = parsed.success
-  const { tls: inQuery, ...all } = given({ ...parameters, ...rest }) as Record<string, unknown>
+  const { tls: inQuery, ...all } = given({ ...parameters, ...rest })
   const unknown = Object.keys(all).find((name) => !(name in fields))
   if (unknown !== undefined) {
     return Result.fail(refuse(unknown, "unknown option", `Use one of ${Object.keys(fields).join(", ")}`))

@@ -85,25 +85,27 @@ export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, 
     ): Effect.Effect<Session.Session, BrokerError> =>
       Effect.gen(function* () {
         const gone = Deferred.makeUnsafe<void>()
-        let session: Session.Session | undefined
+        /** Nothing is delivered before there is one. */
+        const made: { session?: Session.Session } = {}
         const context = { operation: "subscribe", queue, node: node.name }
-        const connection = yield* Link.opening(context, () =>
+        const connection = yield* Link.opening(context, settings, (signal) =>
           Client.subscribe(
             settings,
             node.address,
             { topic, channel, messageTimeout: env.messageTimeout },
             {
-              message: (payload) => session?.receive(payload),
-              refused: (text) => session && refused(session, text),
+              message: (payload) => made.session?.receive(payload),
+              refused: (text) => made.session && refused(made.session, text),
               closed: () => {
-                session?.end()
+                made.session?.end()
                 Deferred.doneUnsafe(gone, Exit.void)
               }
-            }
+            },
+            signal
           )
         )
-        // Nothing is delivered before the session has joined the credit.
-        session = Session.make({ ...wish, node, connection, gone })
+        const session = Session.make({ ...wish, node, connection, gone })
+        made.session = session
         if (Deferred.isDoneUnsafe(gone)) session.end()
         // An nsqd that was gone may come back with other limits.
         const learn = isAgain || !nodes.isKnown(node) ? nodes.learn(node, connection.identity) : Effect.void

@@ -32,7 +32,7 @@ export interface Listener {
 export interface Connection {
   readonly identity: Identity
   readonly isOpen: () => boolean
-  /** Milliseconds since the epoch at which something was heard last; nsqd says something every heartbeat. */
+  /** How often something was heard; nsqd says something every heartbeat. */
   readonly heard: () => number
   /** Writes commands, and calls back when they have left us. */
   readonly write: (commands: string, done: (error: Error | null | undefined) => void) => void
@@ -110,11 +110,12 @@ const open = <A extends Connection>(
   native: NSQDConnection,
   settings: Settings,
   on: Listener,
+  signal: AbortSignal,
   ready: (connection: Connection) => A
 ): Promise<A> =>
   new Promise((resolve, reject) => {
     let failure: Error | undefined
-    let heard = Date.now()
+    let heard = 0
     let isReady = false
     let isClosed = false
     let stopped: (() => void) | undefined
@@ -128,21 +129,19 @@ const open = <A extends Connection>(
     const closed = (): void => {
       if (isClosed) return
       isClosed = true
-      clearTimeout(timer)
       stopped?.()
       const error = failure ?? new Error("nsqd closed the connection")
       if (isReady) on.closed(error)
       else reject(error)
     }
-    const timer = setTimeout(
-      () => destroy(new Error(`no answer within ${settings.connectTimeout} ms`)),
-      settings.connectTimeout
-    )
+    signal.addEventListener("abort", () => {
+      if (!isReady) destroy(new Error("nobody waits for the connection any more"))
+    })
     adopt(native, settings, destroy)
     // Every state of the driver hears what nsqd says through this one function.
     const raise = native.statemachine.raise.bind(native.statemachine)
     native.statemachine.raise = (event, data) => {
-      heard = Date.now()
+      heard++
       if (event === "response" && String(data) === "CLOSE_WAIT") stopped?.()
       return raise(event, data)
     }
@@ -156,7 +155,6 @@ const open = <A extends Connection>(
     native.on("ready", () => {
       if (isReady) return
       isReady = true
-      clearTimeout(timer)
       resolve(
         ready({
           identity: {
@@ -190,21 +188,23 @@ export const subscribe = (
   settings: Settings,
   { host, port }: Address,
   wish: { readonly topic: string; readonly channel: string; readonly messageTimeout: number | undefined },
-  on: Listener
+  on: Listener,
+  signal: AbortSignal
 ): Promise<Connection> => {
   const options = toOptions(settings, wish.messageTimeout)
-  return open(new NSQDConnection(host, port, wish.topic, wish.channel, options), settings, on, (made) => made)
+  return open(new NSQDConnection(host, port, wish.topic, wish.channel, options), settings, on, signal, (made) => made)
 }
 
 /** A connection that publishes. */
 export const publisher = (
   settings: Settings,
   { host, port }: Address,
-  closed: Listener["closed"]
+  closed: Listener["closed"],
+  signal: AbortSignal
 ): Promise<Publisher> => {
   const native = new WriterNSQDConnection(host, port, toOptions(settings, settings.messageTimeout))
   const on: Listener = { message: () => {}, refused: () => {}, closed }
-  return open(native, settings, on, (made) => ({
+  return open(native, settings, on, signal, (made) => ({
     ...made,
     publish: (topic, messages, defer, done) =>
       native.produceMessages(topic, messages, defer === 0 ? undefined : defer, done)

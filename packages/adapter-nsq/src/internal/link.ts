@@ -3,6 +3,7 @@
  * used on another.
  */
 import type { BrokerError } from "@requeue/core/BrokerError"
+import * as Delay from "@requeue/core/Delay"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -45,31 +46,39 @@ const pause = (attempt: number, { reconnectFirst, reconnectMax }: Settings): Eff
         return Effect.sleep(Duration.millis(full * (0.5 + random / 2)))
       })
 
-/** Runs what opens a connection. Whoever does not wait for it any longer does not leave it open. */
+/** Runs what opens a connection, with a time limit. Whoever does not wait any longer does not leave it open. */
 export const opening = <C extends Connection>(
   context: Context,
-  open: () => Promise<C>
+  { connectTimeout }: Settings,
+  open: (signal: AbortSignal) => Promise<C>
 ): Effect.Effect<C, BrokerError> =>
   Effect.tryPromise({
     try: async (signal) => {
-      const connection = await open()
+      const connection = await open(signal)
       if (signal.aborted) connection.destroy()
       return connection
     },
     catch: (cause) => toBrokerError(cause, context, "ConnectionFailed")
-  })
-
-/** Ends a connection on which nothing was heard: nsqd sends heartbeats, and the network loses connections silently. */
-const watch = ({ connection }: Live, { heartbeat }: Settings): Effect.Effect<never> =>
-  Effect.forever(
-    Effect.andThen(
-      Effect.sleep(Duration.millis(heartbeat)),
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        const silence = now - connection.heard()
-        if (silence > patience * heartbeat) connection.destroy(new Error(`nothing was heard for ${silence} ms`))
-      })
-    )
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.millis(connectTimeout),
+      orElse: () => {
+        const late = new Error(`no answer within ${Delay.format(connectTimeout)}`)
+        return Effect.fail(toBrokerError(late, context, "ConnectionFailed"))
+      }
+    })
   )
+
+/** Ends a connection on which nothing is heard: nsqd sends heartbeats, and the network loses connections silently. */
+const watch = ({ connection }: Live, { heartbeat }: Settings): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    while (true) {
+      const before = connection.heard()
+      yield* Effect.sleep(Duration.millis(patience * heartbeat))
+      if (connection.heard() !== before) continue
+      connection.destroy(new Error(`nothing was heard for ${Delay.format(patience * heartbeat)}`))
+    }
+  })
 
 /** Lives as long as the scope. What it opens is closed by whoever opens it. */
 export const make = <A extends Live>(

@@ -45,10 +45,10 @@ export const make = (settings: Settings): Effect.Effect<Nodes> =>
 
     const configured = ({ address: { http }, name }: Node): Effect.Effect<Limits.Configured, BrokerError> => {
       if (http === undefined) return Effect.succeed({})
-      return Effect.catch(Nsqd.configured(http, requestTimeout), (error) => {
-        const before = limits.get(name)
-        return before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
-      })
+      const before = limits.get(name)
+      const failed = (error: BrokerError) =>
+        before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
+      return Nsqd.configured(http, requestTimeout).pipe(Effect.catch(failed))
     }
 
     return {

@@ -40,6 +40,12 @@ export const configured = (base: string, millis: number): Effect.Effect<Configur
   )
 }
 
+/** Messages that are kept in memory, for each topic and channel. */
+export const memQueueSize = (base: string, millis: number): Effect.Effect<number | undefined, BrokerError> =>
+  Effect.map(Http.request({ operation: "verify" }, millis, { base, path: "config/mem_queue_size" }), (value) =>
+    typeof value === "number" ? value : undefined
+  )
+
 /** Makes topic and channel, unless they are there. */
 export const create = (base: string, { channel, topic }: Queue, millis: number): Effect.Effect<void, BrokerError> => {
   const post = (path: string) =>
@@ -61,6 +67,12 @@ const pause = 20
 /** What waits in the topic for any channel. */
 const topicDepth = (base: string, topic: string, millis: number): Effect.Effect<number, BrokerError> =>
   Effect.map(stats(base, topic, millis), (json) => number(topicOf(json)?.["depth"]))
+
+/** Whether topic and channel are there. */
+export const has = (base: string, { channel, topic }: Queue, millis: number): Effect.Effect<boolean, BrokerError> =>
+  Effect.map(stats(base, topic, millis), (json) =>
+    records(topicOf(json)?.["channels"]).some((one) => one["channel_name"] === channel)
+  )
 
 /** What the channel holds. https://nsq.io/components/nsqd.html#get-stats */
 export const depths = (base: string, { channel, topic }: Queue, millis: number): Effect.Effect<Depths, BrokerError> =>

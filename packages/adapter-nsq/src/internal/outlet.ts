@@ -34,8 +34,8 @@ export const open = (node: Node, nodes: Nodes, settings: Settings): Effect.Effec
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const context = { operation: "connect", node: node.name }
-    const connection = yield* opening(context, () =>
-      Client.publisher(settings, node.address, () => Deferred.doneUnsafe(gone, Exit.void))
+    const connection = yield* opening(context, settings, (signal) =>
+      Client.publisher(settings, node.address, () => Deferred.doneUnsafe(gone, Exit.void), signal)
     )
     yield* Effect.onError(nodes.learn(node, connection.identity), () => Effect.sync(connection.destroy))
     return make(node, connection, gone, nodes, settings)

@@ -53,7 +53,7 @@ export const make = (env: {
       if (command._tag === "Fin") env.finished(receipt)
       else if (command.delay > 0) env.requeued(receipt, command.due)
       const text = command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`
-      session.answer(text, (error) => resume(Effect.succeed(error == null ? undefined : lost(queue))))
+      session.answer(text, (error) => resume(Effect.succeed(error instanceof Error ? lost(queue) : undefined)))
     }).pipe(
       Effect.timeoutOrElse({
         duration: Duration.millis(env.timeout),
