@@ -122,6 +122,8 @@ const open = <A extends Connection>(
 
     const destroy = (because?: Error): void => {
       failure ??= because
+      // The driver makes its socket a turn later, and fails without one.
+      if (native.conn === null) return process.nextTick(destroy)
       native.statemachine.raise("close")
       native.conn?.destroy()
       closed()

@@ -80,7 +80,7 @@ const watch = ({ connection }: Live, { heartbeat }: Settings): Effect.Effect<nev
     }
   })
 
-/** Lives as long as the scope. What it opens is closed by whoever opens it. */
+/** Lives as long as the scope. */
 export const make = <A extends Live>(
   name: Readonly<Record<string, string>>,
   open: Effect.Effect<A, BrokerError>,
@@ -119,6 +119,8 @@ export const make = <A extends Live>(
         attempt = (yield* Clock.currentTimeMillis) - born < healthy ? attempt + 1 : 0
       }
     })
+    // Runs when nobody connects again any more.
+    yield* Effect.addFinalizer(() => Effect.sync(() => current?.connection.destroy()))
     yield* Effect.forkScoped(keep)
     return {
       current: () => current,

@@ -27,7 +27,7 @@ export interface Refused {
 export const isRefused = (parsed: Queue | Refused): parsed is Refused => "detail" in parsed
 
 /** The longest name of a topic or a channel. https://github.com/nsqio/nsq/blob/master/internal/protocol/names.go */
-export const limit = 64
+const limit = 64
 
 /** The channel of topics that are Requeue's own. */
 const ownChannel = "requeue"
@@ -68,8 +68,7 @@ export const retry = (queue: Queue): Queue => ({
 })
 
 /** An ephemeral queue ends with its last consumer, and what it holds with it. */
-export const isEphemeral = ({ channel, topic }: Queue): boolean =>
-  topic.endsWith(ephemeral) || channel.endsWith(ephemeral)
+const isEphemeral = ({ channel, topic }: Queue): boolean => topic.endsWith(ephemeral) || channel.endsWith(ephemeral)
 
 /** The channel and the topic that a queue's name means, or why it means none. */
 export const parse = (name: string, defaultChannel: string): Queue | Refused => {

@@ -12,7 +12,7 @@ export interface Depths {
   readonly delayed: number
 }
 
-export const none: Depths = { ready: 0, inFlight: 0, delayed: 0 }
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0 }
 
 export const sum = (all: ReadonlyArray<Depths>): Depths =>
   all.reduce(

@@ -102,11 +102,6 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
 
     const first = yield* gather(1, candidates)
     if (first.well.length === 0) return yield* first.errors[0] ?? nobody(settings)
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        for (const link of links.values()) link.current()?.connection.destroy()
-      })
-    )
     return { pick, candidates: () => candidates }
   })
 

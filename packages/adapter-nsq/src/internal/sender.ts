@@ -12,7 +12,7 @@ import type { Pool } from "./pool.ts"
 import { toPublication } from "./toPublication.ts"
 
 /** A message, where it goes, and whether it is a copy of a delivery. */
-export interface Item {
+interface Item {
   readonly message: Outgoing
   readonly target: Names.Queue
   readonly isCopy: boolean

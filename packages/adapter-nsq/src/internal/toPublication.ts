@@ -21,7 +21,7 @@ const refusal = (
 ): BrokerError => new BrokerError({ broker: "nsq", operation: "publish", queue, reason, detail, remedy })
 
 /** The largest body of a first publish. */
-export const bodyLimit = ({ limits: { maxMsgSize }, envelope }: Context): number =>
+const bodyLimit = ({ limits: { maxMsgSize }, envelope }: Context): number =>
   envelope === "never" ? maxMsgSize : maxMsgSize - Envelope.reserve
 
 export const toPublication = (
