@@ -21,7 +21,7 @@ export const allot = (credit: number, members: ReadonlyArray<Member>): ReadonlyA
   if (members.length === 0 || held >= credit) return shrink(credit, members)
   const shares = members.map(({ inFlight }) => inFlight)
   let free = credit - held
-  const byNeed = [...members.keys()].toSorted((a, b) => members[b]!.waited - members[a]!.waited)
+  const byNeed = [...members.keys()].toSorted((a, b) => need(members[b]!, members[a]!))
   for (const index of byNeed.slice(0, free)) {
     shares[index]!++
     free--
@@ -31,14 +31,23 @@ export const allot = (credit: number, members: ReadonlyArray<Member>): ReadonlyA
   return shares.map((share, index) => Math.min(share, members[index]!.max))
 }
 
-/** Too much is in flight: nobody may push, and as it is settled no more than the credit comes back. */
+/** Who has waited longer comes first, and who is busy before who is not. */
+const need = (a: Member, b: Member): number =>
+  a.waited === b.waited ? Number(a.isBusy) - Number(b.isBusy) : a.waited - b.waited
+
+/**
+ * Too much is in flight: nobody may push, and as it is settled no more than the credit comes back. Who has the most gives
+ * the most.
+ */
 const shrink = (credit: number, members: ReadonlyArray<Member>): ReadonlyArray<number> => {
+  const shares = members.map(() => 0)
   let left = credit
-  return members.map(({ inFlight, max }) => {
-    const share = Math.min(inFlight, left, max)
-    left -= share
-    return share
-  })
+  for (const index of [...members.keys()].toSorted((a, b) => members[a]!.inFlight - members[b]!.inFlight)) {
+    const { inFlight, max } = members[index]!
+    shares[index] = Math.min(inFlight, left, max)
+    left -= shares[index]
+  }
+  return shares
 }
 
 /** Raises the lowest shares first, until nothing is left. */

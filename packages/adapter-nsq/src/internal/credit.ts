@@ -31,26 +31,31 @@ interface Member {
   share: number
   /** Since the last tick. */
   arrivals: number
-  /** Ticks in a row without room for a message. */
+  /** Ticks in a row without a message, and without room for one. */
   waited: number
   /** Ticks in a row for which it kept its turn though others waited. */
   kept: number
 }
 
-/** Ticks for which a connection that delivers keeps its turn. */
+/** Ticks for which a connection that delivers keeps its turn, while others hold nothing and wait. */
 const quantum = 4
+
+/** Holds nothing, and has waited for its turn for too long. */
+const isStarved = ({ inFlight, share, waited }: Member): boolean => inFlight === 0 && share === 0 && waited >= quantum
 
 const hasRoom = ({ inFlight, share }: Member): boolean => share > inFlight
 
 export const make = (): Credit => {
   const members = new Set<Member>()
   let limit = 0
+  /** What is taken back of the credit as soon as something is settled, for a connection that holds nothing. */
+  let owed = 0
 
   const apply = (): void => {
     const living = [...members].filter(({ isLost }) => !isLost)
     const lost = [...members].reduce((sum, { inFlight, isLost }) => sum + (isLost ? inFlight : 0), 0)
     const shares = allot(
-      Math.max(0, limit - lost),
+      Math.max(0, limit - lost - owed),
       living.map((member) => ({ ...member, isBusy: member.arrivals > 0 || member.inFlight > 0 }))
     )
     const changes = living.map((member, index) => ({
@@ -68,7 +73,7 @@ export const make = (): Credit => {
 
   const turn = (member: Member, isContended: boolean): void => {
     if (!hasRoom(member)) {
-      member.waited++
+      member.waited = member.arrivals > 0 ? 0 : member.waited + 1
       member.kept = 0
       return
     }
@@ -80,6 +85,7 @@ export const make = (): Credit => {
   return {
     set: (wanted) => {
       limit = wanted
+      owed = 0
       apply()
     },
     join: (rdy, max) => {
@@ -93,8 +99,9 @@ export const make = (): Credit => {
         },
         settled: () => {
           member.inFlight--
-          if (!member.isLost) return
-          if (member.inFlight === 0) members.delete(member)
+          if (member.isLost && member.inFlight === 0) members.delete(member)
+          if (!member.isLost && owed === 0) return
+          owed = 0
           apply()
         },
         lost: () => {
@@ -113,6 +120,8 @@ export const make = (): Credit => {
       if (limit === 0 || living.length < 2) return
       const isContended = living.some((member) => !hasRoom(member))
       for (const member of living) turn(member, isContended)
+      const isFull = [...members].reduce((sum, { inFlight }) => sum + inFlight, 0) >= limit
+      owed = isFull && living.some(isStarved) ? 1 : 0
       apply()
       for (const member of living) member.arrivals = 0
     }
