@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import { spawn } from "node:child_process"
 import { assert, describe, test, vi } from "vitest"
 import { server } from "./server.ts"
-import { channels, drainIds, held } from "./raw.ts"
+import { channels, drainIds, held, register } from "./raw.ts"
 import { allEnded, books, consume, ids, isDoomed, on, publishAll, queueName, until, work } from "./world.ts"
 import type { Books, Run } from "./world.ts"
 
@@ -20,9 +20,9 @@ const second = pair.broker.nodes[1]!
 const found = { ...pair.found, lookupdInterval: 500 }
 
 /** Everything that was published is acked or a dead letter, seen in the broker, and nothing else is left. */
-const balance = async (queue: string, all: ReadonlyArray<string>, ledger: Books) => {
-  const letters = await drainIds(pair.http, queue, "dead letters")
-  const left = await drainIds(pair.http, queue, "work")
+const balance = async (queue: string, all: ReadonlyArray<string>, ledger: Books, http = pair.http) => {
+  const letters = await drainIds(http, queue, "dead letters")
+  const left = await drainIds(http, queue, "work")
   assert.deepStrictEqual(left, [])
   assert.strictEqual(new Set([...ledger.acked, ...letters]).size, all.length)
   assert.deepStrictEqual([...new Set(letters)].toSorted(), all.filter(isDoomed).toSorted())
@@ -105,25 +105,30 @@ describe("a connection", () => {
 })
 
 describe("nsqlookupd", () => {
-  test("gone for a while: what was found goes on; what comes meanwhile is found when it is back", async () => {
+  test("gone for a while: what was found goes on, and what comes meanwhile is found afterwards", async () => {
+    const three = await server({ nodes: 3 })
     const queue = queueName("lookupd")
     const all = ids(1200)
     const ledger = books()
-    await on(found, (broker) =>
+    await on({ ...three.found, lookupdInterval: 500 }, (broker) =>
       Effect.gen(function* () {
         yield* publishAll(broker, queue, all.slice(0, 500))
         yield* work(queue, ledger)
         yield* until("progress", () => ledger.ended() >= 100)
-        yield* Effect.promise(() => pair.broker.lookupd!.kill())
+        yield* Effect.promise(() => three.broker.lookupd!.kill())
         yield* publishAll(broker, queue, all.slice(500, 1000))
         yield* allEnded(ledger, all.slice(0, 1000))
-        yield* Effect.promise(() => pair.broker.lookupd!.start())
-        yield* publishAll(broker, queue, all.slice(1000))
+        const known = yield* Effect.promise(() => channels(three.http, queue))
+        const other = three.http.findIndex((http) => known.every((channel) => channel.http !== http))
+        const newcomer = { nsqd: [three.direct.nsqd![other]!] }
+        yield* Effect.promise(() => on(newcomer, (publisher) => publishAll(publisher, queue, all.slice(1000))))
+        yield* Effect.promise(() => three.broker.lookupd!.start())
+        yield* Effect.promise(() => register(three.http, three.found.lookupd![0]!))
         yield* allEnded(ledger, all)
         yield* Effect.sleep(300)
       })
     )
-    await balance(queue, all, ledger)
+    await balance(queue, all, ledger, three.http)
   })
 })
 

@@ -35,9 +35,18 @@ const ask = async (http: string, path: string, init: RequestInit = {}) => {
   return response.text()
 }
 
-/** Publishes as a foreign producer does. */
-export const put = (http: string, topic: string, body: string): Promise<string> =>
-  ask(http, `pub?topic=${topic}`, { method: "POST", body })
+/**
+ * Makes these nsqd known to an nsqlookupd that has forgotten them, as after its restart: an nsqd tells it of every new
+ * topic, and else looks after its connection every 15 s only.
+ */
+export const register = async (http: ReadonlyArray<string>, lookupd: string): Promise<void> => {
+  for (let count = 0; ; count++) {
+    const { producers } = JSON.parse(await ask(lookupd, "nodes")) as { readonly producers: ReadonlyArray<unknown> }
+    if (producers.length === http.length) return
+    for (const base of http) await ask(base, `topic/create?topic=here-${count}`, { method: "POST" })
+    await sleep(20)
+  }
+}
 
 /** The channels, on all these nsqd, of topics whose name begins so. */
 export const channels = async (http: ReadonlyArray<string>, topic: string): Promise<ReadonlyArray<Channel>> => {
