@@ -23,7 +23,8 @@ describe("allot", () => {
     ["evenly among the busy", 11, [{ isBusy: true, inFlight: 4 }, { isBusy: true }, {}], [5, 5, 1]],
     ["no more than nsqd takes", 10, [{ max: 3 }, {}], [3, 5]],
     ["what is in flight counts", 2, [{ inFlight: 2, isBusy: true, waited: 5 }, {}], [2, 0]],
-    ["too much in flight", 3, [{ inFlight: 2 }, { inFlight: 4 }], [2, 1]]
+    ["too much in flight", 3, [{ inFlight: 2 }, { inFlight: 2 }], [0, 0]],
+    ["all in flight", 4, [{ inFlight: 1 }, { inFlight: 3 }], [1, 3]]
   ] as const)("%s", (_, credit, members, expected) =>
     assert.deepStrictEqual(
       allot(

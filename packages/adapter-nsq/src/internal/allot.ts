@@ -18,7 +18,8 @@ export interface Member {
 
 export const allot = (credit: number, members: ReadonlyArray<Member>): ReadonlyArray<number> => {
   const held = members.reduce((sum, { inFlight }) => sum + inFlight, 0)
-  if (members.length === 0 || held >= credit) return shrink(credit, members)
+  // Whoever settles next must not push again: one has to come below the credit first.
+  if (members.length === 0 || held > credit) return members.map(() => 0)
   const shares = members.map(({ inFlight }) => inFlight)
   let free = credit - held
   const byNeed = [...members.keys()].toSorted((a, b) => need(members[b]!, members[a]!))
@@ -34,21 +35,6 @@ export const allot = (credit: number, members: ReadonlyArray<Member>): ReadonlyA
 /** Who has waited longer comes first, and who is busy before who is not. */
 const need = (a: Member, b: Member): number =>
   a.waited === b.waited ? Number(a.isBusy) - Number(b.isBusy) : a.waited - b.waited
-
-/**
- * Too much is in flight: nobody may push, and as it is settled no more than the credit comes back. Who has the most gives
- * the most.
- */
-const shrink = (credit: number, members: ReadonlyArray<Member>): ReadonlyArray<number> => {
-  const shares = members.map(() => 0)
-  let left = credit
-  for (const index of [...members.keys()].toSorted((a, b) => members[a]!.inFlight - members[b]!.inFlight)) {
-    const { inFlight, max } = members[index]!
-    shares[index] = Math.min(inFlight, left, max)
-    left -= shares[index]
-  }
-  return shares
-}
 
 /** Raises the lowest shares first, until nothing is left. */
 const fill = (shares: Array<number>, among: ReadonlyArray<number>, amount: number): void => {

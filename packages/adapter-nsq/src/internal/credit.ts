@@ -50,14 +50,18 @@ export const make = (): Credit => {
   let limit = 0
   /** What is taken back of the credit as soon as something is settled, for a connection that holds nothing. */
   let owed = 0
+  /** Something is to be given out as soon as something is settled. */
+  let isShort = false
 
   const apply = (): void => {
     const living = [...members].filter(({ isLost }) => !isLost)
     const lost = [...members].reduce((sum, { inFlight, isLost }) => sum + (isLost ? inFlight : 0), 0)
+    const free = Math.max(0, limit - lost)
     const shares = allot(
-      Math.max(0, limit - lost - owed),
+      Math.max(0, free - owed),
       living.map((member) => ({ ...member, isBusy: member.arrivals > 0 || member.inFlight > 0 }))
     )
+    isShort = shares.reduce((sum, share) => sum + share, 0) < free
     const changes = living.map((member, index) => ({
       member,
       share: shares[index]!,
@@ -100,7 +104,7 @@ export const make = (): Credit => {
         settled: () => {
           member.inFlight--
           if (member.isLost && member.inFlight === 0) members.delete(member)
-          if (!member.isLost && owed === 0) return
+          if (!member.isLost && !isShort) return
           owed = 0
           apply()
         },
