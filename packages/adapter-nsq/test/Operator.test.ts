@@ -2,12 +2,13 @@ import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { NsqOperator } from "../src/index.ts"
 import { channels } from "./raw.ts"
-import { shared } from "./server.ts"
+import { server } from "./server.ts"
 import { consume, on, queueName } from "./world.ts"
 
-describe("an operator", () => {
+describe("an operator", async () => {
+  const { broker, direct, http } = await server()
+
   test("sees how a queue is set up", async () => {
-    const { direct, version } = await shared()
     const queue = queueName("operated")
     await on(direct, () => consume(queue, []))
     const findings = await Effect.runPromise(NsqOperator.verify(queue, direct, { handlerTimeout: 60_000 }))
@@ -15,11 +16,10 @@ describe("an operator", () => {
       findings.filter(({ isGood }) => !isGood).map(({ about }) => about),
       ["loss"]
     )
-    assert.strictEqual(findings.find(({ about }) => about === "nsqd")?.detail, version)
+    assert.strictEqual(findings.find(({ about }) => about === "nsqd")?.detail, broker.version)
   })
 
   test("sees what is missing, and makes nothing", async () => {
-    const { direct, http } = await shared()
     const queue = queueName("missing")
     const findings = await Effect.runPromise(NsqOperator.verify(queue, { nsqd: [...direct.nsqd!, "127.0.0.1:1"] }))
     const wrong = findings.filter(({ isGood }) => !isGood)
