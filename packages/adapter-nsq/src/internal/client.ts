@@ -111,12 +111,13 @@ const open = <A extends Connection>(
   settings: Settings,
   on: Listener,
   signal: AbortSignal,
-  ready: (connection: Connection) => A
+  ready: (connection: Connection, spoil: () => void) => A
 ): Promise<A> =>
   new Promise((resolve, reject) => {
     let failure: Error | undefined
     let heard = 0
     let isReady = false
+    let isSpoilt = false
     let isClosed = false
     let stopped: (() => void) | undefined
 
@@ -143,7 +144,7 @@ const open = <A extends Connection>(
     // Every state of the driver hears what nsqd says through this one function.
     const raise = native.statemachine.raise.bind(native.statemachine)
     native.statemachine.raise = (event, data) => {
-      heard++
+      if (event === "response" || event === "consumeMessage") heard++
       if (event === "response" && String(data) === "CLOSE_WAIT") stopped?.()
       return raise(event, data)
     }
@@ -157,30 +158,29 @@ const open = <A extends Connection>(
     native.on("ready", () => {
       if (isReady) return
       isReady = true
-      resolve(
-        ready({
-          identity: {
-            version: native.nsqdVersion ?? "0.0",
-            maxRdyCount: native.maxRdyCount,
-            msgTimeout: native.msgTimeout,
-            maxMsgTimeout: native.maxMsgTimeout
-          },
-          isOpen: () => !isClosed,
-          heard: () => heard,
-          write: (commands, done) => {
-            if (isClosed) done(failure ?? new Error("the connection is closed"))
-            else native.outWriter.write(commands, "latin1", done)
-          },
-          stop: () =>
-            new Promise((resume) => {
-              stopped = resume
-              if (isClosed) resume()
-              else native.outWriter.write("CLS\n")
-            }),
-          end: () => void native.outWriter.end(),
-          destroy
-        })
-      )
+      const connection: Connection = {
+        identity: {
+          version: native.nsqdVersion ?? "0.0",
+          maxRdyCount: native.maxRdyCount,
+          msgTimeout: native.msgTimeout,
+          maxMsgTimeout: native.maxMsgTimeout
+        },
+        isOpen: () => !isClosed && !isSpoilt,
+        heard: () => heard,
+        write: (commands, done) => {
+          if (isClosed) done(failure ?? new Error("the connection is closed"))
+          else native.outWriter.write(commands, "latin1", done)
+        },
+        stop: () =>
+          new Promise((resume) => {
+            stopped = resume
+            if (isClosed) resume()
+            else native.outWriter.write("CLS\n")
+          }),
+        end: () => void native.outWriter.end(),
+        destroy
+      }
+      resolve(ready(connection, () => (isSpoilt = true)))
     })
     native.connect()
   })
@@ -206,9 +206,13 @@ export const publisher = (
 ): Promise<Publisher> => {
   const native = new WriterNSQDConnection(host, port, toOptions(settings, settings.messageTimeout))
   const on: Listener = { message: () => {}, refused: () => {}, closed }
-  return open(native, settings, on, signal, (made) => ({
+  return open(native, settings, on, signal, (made, spoil) => ({
     ...made,
     publish: (topic, messages, defer, done) =>
-      native.produceMessages(topic, messages, defer === 0 ? undefined : defer, done)
+      native.produceMessages(topic, messages, defer === 0 ? undefined : defer, (error) => {
+        // The driver tells of the error before it closes, and would swallow what is published in between.
+        if (error !== null) spoil()
+        done(error)
+      })
   }))
 }

@@ -83,7 +83,7 @@ const watch = ({ connection }: Live, { heartbeat }: Settings): Effect.Effect<nev
 /** Lives as long as the scope. */
 export const make = <A extends Live>(
   name: Readonly<Record<string, string>>,
-  open: Effect.Effect<A, BrokerError>,
+  connect: Effect.Effect<A, BrokerError>,
   settings: Settings
 ): Effect.Effect<Link<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -101,7 +101,7 @@ export const make = <A extends Live>(
       let attempt = 0
       while (true) {
         yield* pause(attempt, settings)
-        const opened = yield* Effect.result(open)
+        const opened = yield* Effect.result(connect)
         if (Result.isFailure(opened)) {
           Deferred.doneUnsafe(tried, Exit.succeed(opened.failure))
           yield* tell(opened.failure, attempt++)
@@ -122,9 +122,14 @@ export const make = <A extends Live>(
     // Runs when nobody connects again any more.
     yield* Effect.addFinalizer(() => Effect.sync(() => current?.connection.destroy()))
     yield* Effect.forkScoped(keep)
+    /** What has closed is none, though its end is still to be acted on. */
+    const open = (): A | undefined => (current?.connection.isOpen() === true ? current : undefined)
     return {
-      current: () => current,
-      live: Effect.suspend(() => (current === undefined ? Deferred.await(next) : Effect.succeed(current))),
+      current: open,
+      live: Effect.suspend(() => {
+        const live = open()
+        return live === undefined ? Deferred.await(next) : Effect.succeed(live)
+      }),
       tried: Deferred.await(tried)
     }
   })

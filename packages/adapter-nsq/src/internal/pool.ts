@@ -3,6 +3,7 @@ import { BrokerError } from "@requeue/core/BrokerError"
 import * as Delay from "@requeue/core/Delay"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
@@ -34,21 +35,36 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const one = yield* Semaphore.make(1)
-    const links = new Map<Node, Link.Link<Outlet.Outlet>>()
+    const links = new Map<Node, { readonly link: Link.Link<Outlet.Outlet>; readonly scope: Scope.Closeable }>()
     let candidates = nodes.given
 
     const linkTo = (node: Node): Effect.Effect<Link.Link<Outlet.Outlet>> =>
       one.withPermits(1)(
         Effect.suspend(() => {
           const found = links.get(node)
-          if (found !== undefined) return Effect.succeed(found)
-          const open = Outlet.open(node, nodes, settings)
-          return Effect.tap(
-            Scope.provide(Link.make({ nsqd: node.name, role: "publish" }, open, settings), scope),
-            (made) => Effect.sync(() => links.set(node, made))
-          )
+          if (found !== undefined) return Effect.succeed(found.link)
+          return Effect.gen(function* () {
+            const own = yield* Scope.fork(scope)
+            const name = { nsqd: node.name, role: "publish" }
+            const link = yield* Scope.provide(Link.make(name, Outlet.open(node, nodes, settings), settings), own)
+            links.set(node, { link, scope: own })
+            return link
+          })
         })
       )
+
+    /** Nobody connects again to an nsqd that is down and that nobody knows. */
+    const forget = Effect.suspend(() => {
+      const gone = [...links].filter(([node, { link }]) => !candidates.includes(node) && link.current() === undefined)
+      return Effect.forEach(
+        gone,
+        ([node, { scope: own }]) => {
+          links.delete(node)
+          return Scope.close(own, Exit.void)
+        },
+        { discard: true }
+      )
+    })
 
     /** Those found now, the known ones in the order in which they were: nobody changes nsqd without need. */
     const discover = Effect.gen(function* () {
@@ -57,6 +73,7 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
       const mixed = yield* Random.shuffle(found.map(nodes.at))
       const known = candidates.filter((node) => mixed.includes(node))
       candidates = [...known, ...mixed.filter((node) => !known.includes(node))]
+      yield* forget
     })
     if (nodes.given.length === 0) {
       yield* discover
@@ -88,7 +105,7 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
         return Effect.flatMap(gather(count, prefer === undefined ? others : [prefer, ...others]), (result) => {
           seen = result
           if (result.well.length >= count) return Effect.succeed(result.well)
-          const missing = [...links.values()].filter((link) => link.current() === undefined)
+          const missing = [...links.values()].map(({ link }) => link).filter((link) => link.current() === undefined)
           // Whichever comes first; found ones may come without any of these.
           const next = Effect.raceAllFirst([...missing.map(({ live }) => Effect.asVoid(live)), Effect.sleep(1000)])
           return Effect.andThen(next, attempt)

@@ -66,8 +66,8 @@ export const make = (env: {
       })
 
     /**
-     * What nsqd has not read is written once more, on another connection; and so is a copy of which nobody knows whether
-     * it was stored, because its original would come again as well.
+     * What nsqd has not read is written once more, on another connection; and so is what nobody knows the fate of,
+     * because its connection broke. There may be two of it then, of the same id.
      */
     const store = (
       outlet: Outlet,
@@ -78,12 +78,8 @@ export const make = (env: {
       Effect.gen(function* () {
         for (const target of new Set(items.map((item) => item.target))) yield* nodes.ensure(outlet.node, target)
         const answers = yield* outlet.send(yield* translate(items, nodes.limits()))
-        const isOpen = (item: Item, answer: Answer | undefined): boolean =>
-          answer === "Unread" || (item.isCopy && answer instanceof BrokerError && answer.reason === "ConnectionLost")
-        const open = items.filter((item, index) => isOpen(item, answers[index]))
-        const failed = answers.find(
-          (answer, index): answer is BrokerError => answer instanceof BrokerError && !isOpen(items[index]!, answer)
-        )
+        const open = items.filter((_, index) => isOpen(answers[index]!))
+        const failed = answers.find((answer): answer is BrokerError => answer instanceof BrokerError && !isOpen(answer))
         if (open.length > 0) {
           if (round === rounds) return yield* unstored(open[0]!, outlet)
           yield* store(yield* again, open, again, round + 1)
@@ -112,6 +108,9 @@ export const make = (env: {
         )
     }
   })
+
+const isOpen = (answer: Answer): boolean =>
+  answer === "Unread" || (answer instanceof BrokerError && answer.reason === "ConnectionLost")
 
 const unstored = ({ message }: Item, { node }: Outlet): BrokerError =>
   new BrokerError({
