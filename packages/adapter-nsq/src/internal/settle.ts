@@ -50,10 +50,14 @@ export const make = (env: {
   const answer = (receipt: Receipt, command: Answer): Effect.Effect<BrokerError | undefined> =>
     Effect.callback<BrokerError | undefined>((resume) => {
       const { id, session } = receipt
-      if (command._tag === "Fin") env.finished(receipt)
-      else if (command.delay > 0) env.requeued(receipt, command.due)
+      if (command._tag === "Req" && command.delay > 0) env.requeued(receipt, command.due)
       const text = command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`
-      session.answer(text, (error) => resume(Effect.succeed(error instanceof Error ? lost(queue) : undefined)))
+      session.answer(text, (error) => {
+        if (error instanceof Error) return resume(Effect.succeed(lost(queue)))
+        // Only now: of what could not be written the core hears, and it settles the redelivery itself.
+        if (command._tag === "Fin") env.finished(receipt)
+        return resume(Effect.succeed(undefined))
+      })
     }).pipe(
       Effect.timeoutOrElse({
         duration: Duration.millis(env.timeout),
@@ -70,7 +74,11 @@ export const make = (env: {
   const copy = (receipt: Receipt, command: Copy): Effect.Effect<BrokerError | undefined> =>
     Effect.matchEffect(env.publish(command, receipt.session.node), {
       // Done, even if it cannot be finished any more: the copy is stored.
-      onSuccess: () => Effect.as(answer(receipt, { _tag: "Fin" }), undefined),
+      onSuccess: () =>
+        Effect.suspend(() => {
+          env.finished(receipt)
+          return Effect.as(answer(receipt, { _tag: "Fin" }), undefined)
+        }),
       onFailure: (error) =>
         Effect.sync(() => {
           receipt.session.untake(receipt)
