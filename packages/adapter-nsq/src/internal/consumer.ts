@@ -34,8 +34,6 @@ export interface Environment extends Attend.Environment {
 const publishOf = ({ metadata: { firstPublished, id, redrives } }: Delivery): string =>
   `${firstPublished} ${redrives} ${id}`
 
-const isFinal: ReadonlySet<string> = new Set(["Ack", "Drop", "DeadLetter"])
-
 export const subscribe = (
   options: SubscribeOptions,
   plan: Plan,
@@ -54,7 +52,6 @@ export const subscribe = (
       queue,
       timeout: settings.requestTimeout,
       command: (delivery, settlement) => {
-        if (isFinal.has(settlement._tag)) ended.add(publishOf(delivery))
         const limits = nodes.limits()
         return toCommand(delivery, settlement, {
           queue,
@@ -70,7 +67,11 @@ export const subscribe = (
           const to = into === "retry" ? plan.retry : yield* target(outgoing.queue, "settle", settings)
           yield* sender.send([{ message: outgoing, target: to, isCopy: true }], { count: 1, prefer })
         }),
-      finished: (receipt) => done.add(keyOf(receipt)),
+      finished: ({ delivery, settlement }) => {
+        done.add(keyOf(delivery.receipt as Receipt))
+        // A retry's copy is of the same publish, and must come.
+        if (settlement._tag !== "Retry" && settlement._tag !== "Release") ended.add(publishOf(delivery))
+      },
       requeued: (receipt, at) => due.remember(keyOf(receipt), at)
     })
 

@@ -40,14 +40,14 @@ export const make = (env: {
   readonly timeout: number
   readonly command: (delivery: Delivery, settlement: SettleRequest["settlement"]) => Command
   readonly publish: (copy: Copy, prefer: Node) => Effect.Effect<void, BrokerError>
-  /** A message is done with, even if nsqd does not hear of it. */
-  readonly finished: (receipt: Receipt) => void
+  /** A delivery is done with, even if nsqd does not hear of it. */
+  readonly finished: (request: SettleRequest) => void
   /** A message is to come again, not before this time in milliseconds since the epoch. */
   readonly requeued: (receipt: Receipt, due: number) => void
 }) => {
   const { queue } = env
 
-  const answer = (receipt: Receipt, command: Answer): Effect.Effect<BrokerError | undefined> =>
+  const answer = (receipt: Receipt, command: Answer, finished: () => void): Effect.Effect<BrokerError | undefined> =>
     Effect.callback<BrokerError | undefined>((resume) => {
       const { id, session } = receipt
       if (command._tag === "Req" && command.delay > 0) env.requeued(receipt, command.due)
@@ -55,7 +55,7 @@ export const make = (env: {
       session.answer(text, (error) => {
         if (error instanceof Error) return resume(Effect.succeed(lost(queue)))
         // Only now: of what could not be written the core hears, and it settles the redelivery itself.
-        if (command._tag === "Fin") env.finished(receipt)
+        if (command._tag === "Fin") finished()
         return resume(Effect.succeed(undefined))
       })
     }).pipe(
@@ -71,13 +71,13 @@ export const make = (env: {
       })
     )
 
-  const copy = (receipt: Receipt, command: Copy): Effect.Effect<BrokerError | undefined> =>
+  const copy = (receipt: Receipt, command: Copy, finished: () => void): Effect.Effect<BrokerError | undefined> =>
     Effect.matchEffect(env.publish(command, receipt.session.node), {
       // Done, even if it cannot be finished any more: the copy is stored.
       onSuccess: () =>
         Effect.suspend(() => {
-          env.finished(receipt)
-          return Effect.as(answer(receipt, { _tag: "Fin" }), undefined)
+          finished()
+          return Effect.as(answer(receipt, { _tag: "Fin" }, finished), undefined)
         }),
       onFailure: (error) =>
         Effect.sync(() => {
@@ -88,8 +88,9 @@ export const make = (env: {
         })
     })
 
-  const one = ({ delivery, settlement }: SettleRequest): Effect.Effect<BrokerError | undefined> =>
+  const one = (request: SettleRequest): Effect.Effect<BrokerError | undefined> =>
     Effect.suspend(() => {
+      const { delivery, settlement } = request
       const receipt = delivery.receipt as Receipt
       const { session } = receipt
       if (!session.isOpen()) {
@@ -98,7 +99,8 @@ export const make = (env: {
       }
       if (!session.take(receipt)) return Effect.succeed(notOurs(queue))
       const command = env.command(delivery, settlement)
-      return command._tag === "Copy" ? copy(receipt, command) : answer(receipt, command)
+      const finished = () => env.finished(request)
+      return command._tag === "Copy" ? copy(receipt, command, finished) : answer(receipt, command, finished)
     })
 
   const settle = (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
