@@ -12,6 +12,9 @@ import type { Settings } from "./NsqOptions.ts"
 
 export type Queue = Names.Queue
 
+/** The options that a plan depends on. */
+type Choices = Pick<Settings, "channel" | "retry" | "envelope" | "create" | "http">
+
 export interface Wish {
   readonly queue: string
   readonly retry?: RetryPolicy | undefined
@@ -24,16 +27,26 @@ export interface Plan {
   /** Where copies wait for their retry. */
   readonly retry: Queue
   readonly deadLetters: ReadonlyArray<Queue>
-  /** What the delays of the policy become, for people. */
+  /** What the delays of the policy become, and what the options cost, for people. */
   readonly notes: ReadonlyArray<string>
 }
 
-const notesOf = ({ retry }: Wish, settings: Pick<Settings, "retry">, cap: number): ReadonlyArray<string> => {
+const retriesOf = ({ retry }: Wish, settings: Pick<Settings, "retry">, cap: number): string => {
   const longest = retry?.backoff === undefined ? 0 : Backoff.longest(retry.backoff)
-  if (settings.retry === "exact") return ["retries are copies, so that their delays survive a restart of nsqd"]
+  if (settings.retry === "exact") return "retries are copies, so that their delays survive a restart of nsqd"
   const native = `retries are requeued by nsqd, up to ${Delay.format(cap)}`
-  return [longest <= cap ? native : `${native}; longer delays are deferred copies, one after the other`]
+  return longest <= cap ? native : `${native}; longer delays are deferred copies, one after the other`
 }
+
+const notesOf = (wish: Wish, settings: Choices, cap: number): ReadonlyArray<string> => [
+  retriesOf(wish, settings, cap),
+  ...(settings.envelope === "never"
+    ? ["what is sent is a bare body: id and headers are lost, and so is the count of a redriven message"]
+    : []),
+  ...(settings.http && settings.create
+    ? []
+    : ["topics and channels come into being when they are first used: until then, what is deferred waits longer"])
+]
 
 /**
  * The plan of a queue, or why there cannot be one.
@@ -50,11 +63,7 @@ const notesOf = ({ retry }: Wish, settings: Pick<Settings, "retry">, cap: number
  * "retry" in plan ? plan.retry.topic : plan.detail // => "orders.billing.retry"
  * ```
  */
-export const make = (
-  wish: Wish,
-  settings: Pick<Settings, "channel" | "retry">,
-  cap: number
-): Plan | ConfigurationError => {
+export const make = (wish: Wish, settings: Choices, cap: number): Plan | ConfigurationError => {
   const source = Names.parse(wish.queue, settings.channel)
   if (Names.isRefused(source)) {
     return new ConfigurationError({ field: "queue", broker: "nsq", queue: wish.queue, ...source })

@@ -110,8 +110,11 @@ describe("names of any kind", () => {
 })
 
 describe("a plan", () => {
-  const settings = { channel: "requeue", retry: "native" } as const
-  const make = (options: { readonly retry?: "native" | "exact" } = {}, backoff = Backoff.constant("10 minutes")) => {
+  const settings = { channel: "requeue", retry: "native", envelope: "always", create: true, http: true } as const
+  const make = (
+    options: Partial<Parameters<typeof NsqPlan.make>[1]> = {},
+    backoff = Backoff.constant("10 minutes")
+  ) => {
     const wish = { queue: "orders/billing", retry: RetryPolicy.make({ backoff }), deadLetterQueues: ["poison"] }
     const made = NsqPlan.make(wish, { ...settings, ...options }, 3_600_000)
     if (made instanceof ConfigurationError) throw made
@@ -132,6 +135,11 @@ describe("a plan", () => {
   it("says when a delay is over the cap, and when all retries are copies", () => {
     assert.match(make({}, Backoff.constant("2 hours")).notes.join(), /longer delays are deferred copies/)
     assert.match(make({ retry: "exact" }).notes.join(), /retries are copies/)
+  })
+
+  it("says what the options cost", () => {
+    assert.match(make({ envelope: "never" }).notes.join(), /id and headers are lost/)
+    for (const option of ["create", "http"]) assert.match(make({ [option]: false }).notes.join(), /first used/)
   })
 
   it.each([
