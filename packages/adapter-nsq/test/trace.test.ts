@@ -100,7 +100,7 @@ describe("consumer backoff on two nsqd", () => {
         const told = yield* slowing(queue, 4, () => {
           if (failed) return Effect.sleep(5)
           failed = true
-          return no()
+          return Effect.andThen(Effect.sleep(100), no())
         })
         yield* publishAll(broker, queue, ids(40))
         yield* until("an end of all", () => told.succeeded.size === 40)
