@@ -98,9 +98,10 @@ describe("consumer backoff on two nsqd", () => {
       Effect.gen(function* () {
         let failed = false
         const told = yield* slowing(queue, 4, () => {
-          if (failed) return Effect.sleep(5)
+          const isFirst = !failed
           failed = true
-          return Effect.andThen(Effect.sleep(100), no())
+          // Longer than what is sent at once takes to arrive.
+          return Effect.andThen(Effect.sleep(4 * burst), isFirst ? no() : Effect.void)
         })
         yield* publishAll(broker, queue, ids(40))
         yield* until("an end of all", () => told.succeeded.size === 40)
@@ -128,7 +129,7 @@ describe("consumer backoff on two nsqd", () => {
     assert.isAtLeast(all[probing]!.at - all[req]!.at, wait - 20)
     const probed = all.findIndex(({ name }, index) => index > probing && name === "FIN")
     // Its success and the RDY that this allows are written together.
-    const probes = all.slice(req, probed).filter(({ at }) => at < all[probed]!.at - burst)
+    const probes = all.slice(req, probed).filter(({ at }) => at < all[probed]!.at - 2 * burst)
     for (const { ready } of probes) assert.isAtMost(ready, 1)
     assert.strictEqual(Math.max(...all.slice(probed).map(({ ready }) => ready)), full)
   })
