@@ -1,7 +1,10 @@
 import { start } from "@requeue/brokers"
 import { Suite } from "@requeue/conformance"
-import { afterAll, describe, test } from "vitest"
+import { afterAll, describe, test, vi } from "vitest"
 import { layer } from "./harness.ts"
+
+// The harness cuts connections and restarts nsqd.
+vi.stubEnv("REQUEUE_NSQ_URL", "")
 
 const one = await start("nsq", { flags: { "queue-scan-selection-count": 1000 } })
 afterAll(() => one.dispose())
