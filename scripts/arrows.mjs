@@ -27,7 +27,8 @@ const rooms = [
   {
     files: /^packages\/adapter-[^/]+\/src\//,
     may: /^(effect|@requeue\/core)(\/|$)/,
-    driver: /\/src\/internal\/client\.ts$/
+    // And the types of a driver that has none.
+    driver: /\/src\/internal\/(client|\w+\.d)\.ts$/
   },
   { files: /^packages\/adapter-[^/]+\/test\//, may: /^(?!@requeue\/adapter-)/ },
   { files: /^packages\/(core|conformance)\/test\//, may: /^(?!@requeue\/(adapter-|cli))/ },

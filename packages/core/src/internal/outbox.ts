@@ -31,8 +31,8 @@ export interface Outbox {
   readonly size: () => number
   /** Those of them that a lost connection delivered. */
   readonly stale: () => number
-  /** The connection is another one. */
-  readonly onReconnect: () => void
+  /** The connection that delivered these is another one now. */
+  readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
 }
 
 /** Milliseconds after which a release is tried again that the broker did not take. */
@@ -133,8 +133,8 @@ export const make = (
     isAcked: (delivery) => acked.has(publishOf(delivery)),
     size: () => inHand.size,
     stale: () => stale.size,
-    onReconnect: () => {
-      for (const item of inHand) stale.add(item)
+    onReconnect: (isGone) => {
+      for (const item of inHand) if (isGone(item.delivery)) stale.add(item)
     }
   }
 }

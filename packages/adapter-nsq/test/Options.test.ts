@@ -1,0 +1,105 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { inspect } from "node:util"
+import { NsqOptions } from "../src/index.ts"
+
+const decode = NsqOptions.decode
+const ok = (options: NsqOptions.Options) => Result.getOrThrow(decode(options))
+
+describe("addresses", () => {
+  it.each([
+    ["nsq://h", ["h:4150"], ["http://h:4151"], []],
+    ["nsq://h:1", ["h:1"], ["http://h:2"], []],
+    ["nsq://[::1]:1", ["::1:1"], ["http://[::1]:2"], []],
+    ["nsq://h:1?nsqd=i,j:5", ["h:1", "i:4150", "j:5"], ["http://h:2", "http://i:4151", "http://j:6"], []],
+    ["nsq://h:1?nsqdHttp=x:9", ["h:1"], ["http://x:9"], []],
+    ["nsq://h:1?nsqdHttp=https://x/nsqd/", ["h:1"], ["https://x/nsqd"], []],
+    ["nsq://h:1?http=false", ["h:1"], [undefined], []],
+    ["nsq://?lookupd=a,b:7", [], [], ["http://a:4161", "http://b:7"]],
+    ["nsq:?lookupd=a", [], [], ["http://a:4161"]],
+    ["nsq://h?lookupd=a", ["h:4150"], ["http://h:4151"], ["http://a:4161"]]
+  ] as const)("%s", (url, nsqd, http, lookupd) => {
+    const settings = ok({ url })
+    assert.deepStrictEqual(
+      settings.nsqd.map(({ host, port }) => `${host}:${port}`),
+      [...nsqd]
+    )
+    assert.deepStrictEqual(
+      settings.nsqd.map((address) => address.http),
+      [...http]
+    )
+    assert.deepStrictEqual(settings.lookupd, [...lookupd])
+  })
+
+  it("are that of this machine when there is none", () =>
+    assert.deepStrictEqual(ok({}).nsqd, [{ host: "127.0.0.1", port: 4150, http: "http://127.0.0.1:4151" }]))
+
+  it("come from lists in code, too", () =>
+    assert.deepInclude(ok({ nsqd: ["a:1"], lookupd: ["b"] }).nsqd, { host: "a", port: 1, http: "http://a:2" }))
+})
+
+describe("options", () => {
+  it("come from the query as well, and code beats the query", () => {
+    const url = "nsq://h?retry=exact&publishTimeout=500&channel=billing&create=false&tls=true"
+    const settings = ok({ url, publishTimeout: 700 })
+    assert.deepInclude(settings, { retry: "exact", publishTimeout: 700, channel: "billing", create: false })
+    assert.deepStrictEqual(settings.tls, {})
+  })
+
+  it("have defaults", () =>
+    assert.deepInclude(ok({}), {
+      retry: "native",
+      envelope: "always",
+      channel: "requeue",
+      create: true,
+      http: true,
+      publishTo: 1,
+      tls: undefined
+    }))
+
+  it("take the secret from the URL or from elsewhere", () => {
+    assert.strictEqual(Redacted.value(ok({ url: "nsq://:s%2Fx@h" }).secret!), "s/x")
+    assert.strictEqual(Redacted.value(ok({ url: "nsq://:s@h", authSecret: Redacted.make("t") }).secret!), "t")
+    assert.isUndefined(ok({ url: "nsq://h" }).secret)
+  })
+
+  it.each([
+    ["nonsense", "url"],
+    ["http://h", "url"],
+    ["nsq://h/orders", "url"],
+    ["nsq://user:secret@h", "url"],
+    ["nsq://:%zz@h", "url"],
+    ["nsq://a:1,b:2", "url"],
+    ["nsq://h?retry=a&retry=b", "url"],
+    ["nsq://h?nonsense=1", "nonsense"],
+    ["nsq://h?retry=often", "retry"],
+    ["nsq://h?heartbeat=0", "heartbeat"],
+    ["nsq://h?heartbeat=abc", "heartbeat"],
+    ["nsq://h?messageTimeout=999", "messageTimeout"],
+    ["nsq://h?channel=a.b", "channel"],
+    ["nsq://h?channel=", "channel"],
+    ["nsq://h?nsqd=a:b:c", "nsqd"],
+    ["nsq://h?lookupd=", "lookupd"],
+    ["nsq://h?tls=maybe", "tls"],
+    ["nsq://h?publishTo=3", "publishTo"],
+    ["nsq://h?publishTo=2", "publishTo"],
+    ["nsq://h?nsqdHttp=a,b", "nsqdHttp"],
+    ["nsq://h?reconnectFirst=600&reconnectMax=500", "reconnectMax"]
+  ])("refuse %s", (url, field) => {
+    const refused = decode({ url })
+    assert.isTrue(Result.isFailure(refused))
+    if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
+  })
+
+  it("never show a secret", () => {
+    const secret = "hunter2"
+    const settings = ok({ url: `nsq://:${secret}@h` })
+    assert.notInclude(inspect(settings, { depth: 9 }), secret)
+    assert.notInclude(JSON.stringify(settings), secret)
+    for (const url of [`nsq://:${secret}@h?retry=x`, `nsq://:${secret}@h/a/b`, `nsg://:${secret}@h`]) {
+      const refused = decode({ url })
+      if (Result.isFailure(refused)) assert.notInclude(inspect(refused.failure), secret)
+    }
+  })
+})

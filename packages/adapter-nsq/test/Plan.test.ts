@@ -1,0 +1,153 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Backoff from "@requeue/core/Backoff"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as fc from "fast-check"
+import * as Names from "../src/internal/names.ts"
+import { NsqPlan } from "../src/index.ts"
+
+const parse = (name: string, channel = "requeue") => {
+  const parsed = Names.parse(name, channel)
+  if (Names.isRefused(parsed)) throw new Error(parsed.detail)
+  return parsed
+}
+
+const at = ({ channel, topic }: Names.Queue) => `${topic} ${channel}`
+
+describe("a name", () => {
+  it.each([
+    ["orders", "orders requeue"],
+    ["orders/billing", "orders billing"],
+    ["orders.eu", "orders.eu requeue"],
+    ["orders.dlq", "orders.requeue.dlq requeue"],
+    ["orders/billing.dlq", "orders.billing.dlq requeue"],
+    ["orders/billing.poison", "orders.billing.poison requeue"],
+    ["orders.dlq.dlq", "orders.requeue.dlq.requeue.dlq requeue"],
+    ["orders#ephemeral", "orders#ephemeral requeue"],
+    ["orders/tmp#ephemeral", "orders tmp#ephemeral"]
+  ])("%s means %s", (name, meaning) => assert.strictEqual(at(parse(name)), meaning))
+
+  it("of a topic alone takes the default channel, its dead letters too", () => {
+    assert.strictEqual(at(parse("orders", "billing")), "orders billing")
+    assert.strictEqual(at(parse("orders.dlq", "billing")), "orders.billing.dlq requeue")
+    assert.strictEqual(at(parse("orders.dlq", "billing")), at(parse("orders/billing.dlq")))
+  })
+
+  it("that is long, or ephemeral, has a digest in what is derived from it", () => {
+    const long = "x".repeat(64)
+    assert.match(parse(`${long}.dlq`).topic, /^x{46}\.[0-9a-z]{13}\.dlq$/)
+    assert.match(Names.retry(parse(long)).topic, /^x{44}\.[0-9a-z]{13}\.retry$/)
+    assert.match(Names.retry(parse("orders/tmp#ephemeral")).topic, /^orders\.tmp\.[0-9a-z]{13}\.retry#ephemeral$/)
+    // A dead letter outlives its queue.
+    assert.match(parse("orders/tmp#ephemeral.dlq").topic, /^orders\.tmp\.[0-9a-z]{13}\.dlq$/)
+  })
+
+  it.each([
+    "",
+    " ",
+    "a b",
+    "a/b/c",
+    "a/",
+    "/a",
+    "a/.dlq",
+    ".dlq",
+    "a#b",
+    "a#ephemeral.x",
+    "ü",
+    "a/ü",
+    "x".repeat(65),
+    `a/${"x".repeat(65)}`,
+    `a/b.${"x".repeat(25)}`
+  ])("%o is refused", (name) => {
+    const refused = Names.parse(name, "requeue")
+    assert.isTrue(Names.isRefused(refused))
+    if (Names.isRefused(refused)) assert.include(refused.remedy, "64")
+  })
+})
+
+describe("names of any kind", () => {
+  const part = fc.stringMatching(/^[a-zA-Z0-9_-]{1,64}$/)
+  const ephemeral = fc.constantFrom("", "", "", "#ephemeral")
+  const topic = fc
+    .tuple(fc.stringMatching(/^[.a-zA-Z0-9_-]{1,54}$/), ephemeral)
+    .map(([name, mark]) => `${name}${mark}`)
+    .filter((name) => !name.endsWith(".dlq"))
+  const channel = fc
+    .tuple(
+      part.map((name) => name.slice(0, 54)),
+      ephemeral
+    )
+    .map(([name, mark]) => `${name}${mark}`)
+  const queue = fc.oneof(
+    topic,
+    fc.tuple(topic, channel).map(([left, right]) => `${left}/${right}`),
+    // What is most likely to be taken for another.
+    fc.constantFrom("a", "a.b", "a/b", "a.b/c", "a.b.c", "a/b#ephemeral", "a.b#ephemeral", "a/requeue", "a.requeue")
+  )
+
+  it("are within what nsqd takes, whatever is derived from them", () =>
+    fc.assert(
+      fc.property(queue, (name) => {
+        const source = parse(name)
+        for (const each of [source, Names.retry(source), parse(`${name}.dlq`), parse(`${name}.dlq.dlq`)]) {
+          assert.match(each.topic, /^[.a-zA-Z0-9_-]+(#ephemeral)?$/)
+          assert.match(each.channel, /^[.a-zA-Z0-9_-]+(#ephemeral)?$/)
+          assert.isAtMost(each.topic.length, 64)
+          assert.isAtMost(each.channel.length, 64)
+        }
+      })
+    ))
+
+  it("never share a retry or dead-letter topic", () =>
+    fc.assert(
+      fc.property(queue, queue, (one, other) => {
+        const [a, b] = [parse(one), parse(other)]
+        const derived = (name: string) => [Names.retry(parse(name)).topic, parse(`${name}.dlq`).topic]
+        const shared = derived(one).filter((name) => derived(other).includes(name))
+        assert.lengthOf(shared, at(a) === at(b) ? 2 : 0, JSON.stringify([one, other, shared]))
+      })
+    ))
+})
+
+describe("a plan", () => {
+  const settings = { channel: "requeue", retry: "native", envelope: "always", create: true, http: true } as const
+  const make = (
+    options: Partial<Parameters<typeof NsqPlan.make>[1]> = {},
+    backoff = Backoff.constant("10 minutes")
+  ) => {
+    const wish = { queue: "orders/billing", retry: RetryPolicy.make({ backoff }), deadLetterQueues: ["poison"] }
+    const made = NsqPlan.make(wish, { ...settings, ...options }, 3_600_000)
+    if (made instanceof ConfigurationError) throw made
+    return made
+  }
+
+  it("names what a queue becomes, and prints it", () =>
+    assert.strictEqual(
+      NsqPlan.format(make()),
+      [
+        "messages: topic orders, channel billing",
+        "retries: topic orders.billing.retry, channel billing",
+        "dead letters: topic poison, channel requeue",
+        "retries are requeued by nsqd, up to 1h"
+      ].join("\n")
+    ))
+
+  it("says when a delay is over the cap, and when all retries are copies", () => {
+    assert.match(make({}, Backoff.constant("2 hours")).notes.join(), /longer delays are deferred copies/)
+    assert.match(make({ retry: "exact" }).notes.join(), /retries are copies/)
+  })
+
+  it("says what the options cost", () => {
+    assert.match(make({ envelope: "never" }).notes.join(), /id and headers are lost/)
+    for (const option of ["create", "http"]) assert.match(make({ [option]: false }).notes.join(), /first used/)
+  })
+
+  it.each([
+    [{ queue: "a b" }, "queue"],
+    [{ queue: "a", deadLetterQueues: ["b c"] }, "retry.deadLetter"]
+  ])("%j is refused at %s", (wish, field) => {
+    const refused = NsqPlan.make(wish, settings, 1000)
+    assert.instanceOf(refused, ConfigurationError)
+    if (refused instanceof ConfigurationError) assert.strictEqual(refused.field, field)
+  })
+})

@@ -1,0 +1,206 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { allot, type Member } from "../src/internal/allot.ts"
+import * as Credit from "../src/internal/credit.ts"
+
+const member = (change: Partial<Member> = {}): Member => ({
+  inFlight: 0,
+  isBusy: false,
+  waited: 0,
+  max: 2500,
+  ...change
+})
+
+describe("allot", () => {
+  it.each([
+    ["nothing to give", 0, [{}, {}], [0, 0]],
+    ["one connection", 7, [{}], [7]],
+    ["an even split, the rest to the first", 7, [{}, {}], [4, 3]],
+    ["a probe: one on one connection", 1, [{}, {}, {}], [1, 0, 0]],
+    ["a probe goes to who waited longest", 1, [{}, { waited: 3 }, { waited: 1 }], [0, 1, 0]],
+    ["less than there are connections", 2, [{ waited: 1 }, {}, { waited: 2 }], [1, 0, 1]],
+    ["most to who is busy", 10, [{ isBusy: true }, {}], [9, 1]],
+    ["evenly among the busy", 11, [{ isBusy: true, inFlight: 4 }, { isBusy: true }, {}], [5, 5, 1]],
+    ["no more than nsqd takes", 10, [{ max: 3 }, {}], [3, 5]],
+    ["what is in flight counts", 2, [{ inFlight: 2, isBusy: true, waited: 5 }, {}], [2, 0]],
+    ["too much in flight", 3, [{ inFlight: 2 }, { inFlight: 2 }], [0, 0]],
+    ["all in flight", 4, [{ inFlight: 1 }, { inFlight: 3 }], [1, 3]]
+  ] as const)("%s", (_, credit, members, expected) =>
+    assert.deepStrictEqual(
+      allot(
+        credit,
+        members.map((each) => member(each))
+      ),
+      [...expected]
+    )
+  )
+
+  const members = fc.array(
+    fc.record({
+      inFlight: fc.nat(20),
+      isBusy: fc.boolean(),
+      waited: fc.nat(5),
+      max: fc.integer({ min: 1, max: 30 })
+    }),
+    { minLength: 1, maxLength: 8 }
+  )
+
+  it("never lets more be in flight than the credit", () =>
+    fc.assert(
+      fc.property(fc.nat(100), members, (credit, all) => {
+        const shares = allot(credit, all)
+        const held = all.reduce((sum, { inFlight }) => sum + inFlight, 0)
+        const reach = shares.reduce((sum, share, index) => sum + Math.max(share, all[index]!.inFlight), 0)
+        assert.isAtMost(reach, Math.max(credit, held))
+        assert.isAtMost(
+          shares.reduce((sum, share) => sum + share, 0),
+          credit
+        )
+        assert.isTrue(shares.every((share, index) => Number.isInteger(share) && share >= 0 && share <= all[index]!.max))
+      })
+    ))
+
+  it("lets nobody go unheard while there is enough, and wastes nothing", () =>
+    fc.assert(
+      fc.property(fc.nat(100), members, (credit, some) => {
+        const all = some.map((each) => ({ ...each, max: 2500 }))
+        const held = all.reduce((sum, { inFlight }) => sum + inFlight, 0)
+        const shares = allot(credit, all)
+        if (credit - held >= all.length) {
+          assert.isTrue(shares.every((share, index) => share > all[index]!.inFlight))
+        }
+        if (credit >= held) {
+          assert.strictEqual(
+            shares.reduce((sum, share) => sum + share, 0),
+            credit
+          )
+        }
+      })
+    ))
+})
+
+/** An nsqd as far as RDY goes: it pushes while it has messages and less is in flight than it may. */
+const nsqd = (credit: Credit.Credit, onPush: () => void) => {
+  let rdy = 0
+  let backlog = 0
+  let inFlight = 0
+  const push = (): void => {
+    while (backlog > 0 && inFlight < rdy) {
+      backlog--
+      inFlight++
+      handle.arrived()
+      onPush()
+    }
+  }
+  const handle = credit.join((share) => {
+    rdy = share
+    push()
+  }, 2500)
+  push()
+  return {
+    put: (count: number) => {
+      backlog += count
+      push()
+    },
+    finish: () => {
+      if (inFlight === 0) return false
+      inFlight--
+      handle.settled()
+      push()
+      return true
+    },
+    rdy: () => rdy,
+    inFlight: () => inFlight,
+    backlog: () => backlog,
+    lose: () => {
+      rdy = 0
+      handle.lost()
+    }
+  }
+}
+
+describe("a credit over connections", () => {
+  const step = fc.oneof(
+    fc.record({ what: fc.constant("put"), on: fc.nat(3), count: fc.integer({ min: 1, max: 20 }) }),
+    fc.record({ what: fc.constant("finish"), on: fc.nat(3), count: fc.integer({ min: 1, max: 20 }) }),
+    fc.record({ what: fc.constant("credit"), on: fc.constant(0), count: fc.nat(12) }),
+    fc.record({ what: fc.constant("tick"), on: fc.constant(0), count: fc.constant(1) })
+  )
+
+  it("is never exceeded by what nsqd may push, whatever happens", () =>
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (count, steps) => {
+        const credit = Credit.make()
+        let limit = 0
+        let pushed = false
+        const all = Array.from({ length: count }, () => nsqd(credit, () => (pushed = true)))
+        const held = () => all.reduce((sum, each) => sum + each.inFlight(), 0)
+        for (const { count: amount, on, what } of steps) {
+          const before = held()
+          pushed = false
+          const one = all[on % all.length]!
+          if (what === "put") one.put(amount)
+          if (what === "tick") credit.tick()
+          if (what === "finish") for (let left = amount; left > 0 && one.finish(); left--);
+          if (what === "credit") {
+            limit = amount
+            credit.set(amount)
+          }
+          // What was in flight when the credit was lowered stays so; nothing is added to it.
+          assert.isAtMost(held(), Math.max(limit, before))
+          if (pushed) assert.isAtMost(held(), limit)
+          assert.isAtMost(
+            all.reduce((sum, each) => sum + Math.max(each.rdy(), each.inFlight()), 0),
+            Math.max(limit, held())
+          )
+          if (limit === 0) assert.isTrue(all.every((each) => each.rdy() === 0))
+        }
+      })
+    ))
+
+  it("hears every connection in turn, however small it is", () =>
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 2, max: 6 }), fc.nat(5), (limit, count, last) => {
+        const credit = Credit.make()
+        const all = Array.from({ length: count }, () => nsqd(credit, () => {}))
+        credit.set(limit)
+        const busy = all[0]!
+        const rare = all[1 + (last % (count - 1))]!
+        busy.put(100_000)
+        rare.put(1)
+        // A busy connection keeps its turn for some ticks, the others have one each.
+        for (let tick = 0; tick < 5 * count; tick++) {
+          for (let done = 0; done < 10; done++) busy.finish()
+          credit.tick()
+        }
+        assert.strictEqual(rare.backlog(), 0)
+      })
+    ))
+
+  it("leaves most of a small credit to the one connection that delivers", () => {
+    const credit = Credit.make()
+    const all = [nsqd(credit, () => {}), nsqd(credit, () => {})]
+    credit.set(1)
+    all[0]!.put(100_000)
+    let ticks = 0
+    for (let tick = 0; tick < 100; tick++) {
+      if (all[0]!.finish()) ticks++
+      credit.tick()
+    }
+    assert.isAtLeast(ticks, 75)
+  })
+
+  it("counts what handlers still have of a lost connection, until they are done", () => {
+    const credit = Credit.make()
+    const [one, other] = [nsqd(credit, () => {}), nsqd(credit, () => {})]
+    credit.set(4)
+    one.put(2)
+    one.lose()
+    other.put(10)
+    assert.strictEqual(other.inFlight(), 2)
+    one.finish()
+    assert.strictEqual(other.inFlight(), 3)
+    one.finish()
+    assert.strictEqual(other.inFlight(), 4)
+  })
+})

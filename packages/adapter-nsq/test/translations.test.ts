@@ -1,0 +1,303 @@
+import { assert, describe, it } from "@effect/vitest"
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as Metadata from "@requeue/core/Metadata"
+import * as Outgoing from "@requeue/core/Outgoing"
+import * as Settlement from "@requeue/core/Settlement"
+import * as fc from "fast-check"
+import * as Due from "../src/internal/due.ts"
+import * as Envelope from "../src/internal/envelope.ts"
+import * as Limits from "../src/internal/limits.ts"
+import { refusedId, toBrokerError } from "../src/internal/toBrokerError.ts"
+import { type Facts, toCommand } from "../src/internal/toCommand.ts"
+import { type Frame, toDelivery, toFrame } from "../src/internal/toDelivery.ts"
+import { type Context, fits, toPublication } from "../src/internal/toPublication.ts"
+import { bytes } from "./world.ts"
+
+const now = Date.UTC(2030, 0, 1)
+
+const metadata = { ...Metadata.make("m1", now - 1000), attempts: 2, notBefore: now + 500 }
+
+const frame = (body: Uint8Array, change: Partial<Frame> = {}): Frame => ({
+  timestamp: BigInt(now - 100) * 1_000_000n + 42n,
+  attempts: 1,
+  id: "0a1b2c3d4e5f6071",
+  body: Buffer.from(body),
+  ...change
+})
+
+const wrapped = (change: Partial<Envelope.Envelope> = {}) =>
+  Envelope.encode({ metadata, headers: { "x-tenant": "ü" }, deferred: undefined, body: bytes("{}"), ...change })
+
+describe("the envelope", () => {
+  it("is what the README says, byte by byte", () => {
+    const made = Envelope.encode({
+      metadata: Metadata.make("m", 1),
+      headers: { a: "b" },
+      deferred: 5,
+      body: Uint8Array.of(0, 255)
+    })
+    const json = `{"m":{"v":1,"id":"m","a":0,"t0":1},"h":{"a":"b"},"d":5}`
+    assert.strictEqual(made.toString("latin1"), `\x00RK\x01${String.fromCharCode(0, json.length)}${json}\x00\xff`)
+  })
+
+  it("gives back what went in", () =>
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 300 }),
+        fc.dictionary(fc.string(), fc.string(), { maxKeys: 5 }),
+        fc.option(fc.nat(), { nil: undefined }),
+        (body, headers, deferred) => {
+          const read = Envelope.decode(Envelope.encode({ metadata, headers, deferred, body }))!
+          assert.deepStrictEqual({ ...read, body: [...read.body] }, { metadata, headers, deferred, body: [...body] })
+        }
+      )
+    ))
+
+  it.each([
+    ["nothing", Buffer.alloc(0)],
+    ["text", Buffer.from("{}")],
+    ["the beginning alone", Buffer.from("\x00RK\x01", "latin1")],
+    ["another version", Buffer.from("\x00RK\x02\x00\x02{}", "latin1")],
+    ["less than it says", Buffer.from("\x00RK\x01\x00\xff{}", "latin1")],
+    ["no JSON", Buffer.from("\x00RK\x01\x00\x01{", "latin1")],
+    ["no metadata", Buffer.from("\x00RK\x01\x00\x02{}", "latin1")],
+    ["JSON that is no object", Buffer.from("\x00RK\x01\x00\x04null", "latin1")]
+  ])("is not seen in %s", (_, input) => assert.isUndefined(Envelope.decode(input)))
+
+  it("never fails on foreign bytes", () =>
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 50 }), (tail) => {
+        Envelope.decode(Buffer.concat([Buffer.from("\x00RK\x01", "latin1"), tail]))
+      })
+    ))
+
+  it("has a limit for headers", () => {
+    const headers = { big: "x".repeat(Envelope.jsonLimit) }
+    assert.throws(() => wrapped({ headers }), RangeError)
+  })
+})
+
+describe("toFrame", () => {
+  it("reads attempts as an unsigned number", () =>
+    fc.assert(
+      fc.property(fc.nat(65_535), (attempts) => {
+        const payload = Buffer.alloc(28)
+        payload.writeBigInt64BE(5n, 0)
+        payload.writeUInt16BE(attempts, 8)
+        payload.write("0a1b2c3d4e5f6071", 10)
+        assert.deepInclude(toFrame(payload), { timestamp: 5n, attempts, id: "0a1b2c3d4e5f6071" })
+      })
+    ))
+})
+
+describe("toDelivery", () => {
+  const context = { now, due: undefined }
+
+  it("adds nsqd's count to what the message knows", () => {
+    const read = toDelivery(frame(wrapped(), { attempts: 40_000 }), context)
+    assert.strictEqual(read.attempts, 40_002)
+    assert.deepStrictEqual(read.headers, { "x-tenant": "ü" })
+    assert.strictEqual(read.metadata.id, "m1")
+  })
+
+  it("takes a foreign message as it is, under an id that stays the same", () => {
+    const one = toDelivery(frame(bytes("raw"), { attempts: 3 }), context)
+    assert.deepStrictEqual([Buffer.from(one.body).toString(), one.headers, one.attempts], ["raw", {}, 3])
+    assert.match(one.metadata.id, /^nsq-0a1b2c3d4e5f6071-[0-9a-z]+$/)
+    assert.strictEqual(one.metadata.firstPublished, now - 100)
+    assert.strictEqual(toDelivery(frame(bytes("raw")), context).metadata.id, one.metadata.id)
+    const other = toDelivery(frame(bytes("raw"), { timestamp: 1n }), context)
+    assert.notStrictEqual(other.metadata.id, one.metadata.id)
+  })
+
+  it.each([
+    ["before its time", {}, undefined, now + 500],
+    ["before its time, by nsqd's clock as well", { deferred: 200 }, undefined, now + 500],
+    ["when nsqd's clock says that its time has come", { deferred: 100 }, undefined, 0],
+    ["earlier than this process asked for it", { deferred: 100 }, now + 700, now + 700]
+  ] as const)("%s", (_, change, due, notBefore) =>
+    assert.strictEqual(toDelivery(frame(wrapped(change)), { now, due }).metadata.notBefore, notBefore)
+  )
+
+  it("remembers for a foreign message when it is to come, too", () =>
+    assert.strictEqual(toDelivery(frame(bytes("raw")), { now, due: now + 7 }).metadata.notBefore, now + 7))
+})
+
+const delivery = { ...toDelivery(frame(wrapped()), { now, due: undefined }), receipt: undefined }
+
+const facts: Facts = { queue: "orders", retry: "native", cap: 1000, deliveries: 1, fits: () => true, now }
+
+const failed = { name: "Error", message: "no" }
+
+describe("toCommand", () => {
+  it.each([
+    ["ack", Settlement.Ack, {}, "Fin"],
+    ["drop", Settlement.Drop("dropped", failed), {}, "Fin"],
+    ["retry at once", Settlement.Retry(0), {}, "Req 0"],
+    ["retry later", Settlement.Retry(999), {}, "Req 999"],
+    ["retry at the cap", Settlement.Retry(1000), {}, "Req 1000"],
+    ["retry after a fraction", Settlement.Retry(0.1), {}, "Req 1"],
+    ["retry beyond the cap", Settlement.Retry(1000.5), {}, "Copy retry"],
+    ["retry where nsqd's count may end", Settlement.Retry(0), { deliveries: 0x8000 }, "Copy retry"],
+    ["retry exactly", Settlement.Retry(0), { retry: "exact" }, "Copy retry"],
+    ["retry beyond the cap without room for a copy", Settlement.Retry(5000), { fits: () => false }, "Req 1000"],
+    ["dead letter", Settlement.DeadLetter("permanent", "orders.dlq", failed), {}, "Copy queue"],
+    ["release", Settlement.Release(), {}, "Req 0"],
+    ["release exactly", Settlement.Release(), { retry: "exact" }, "Req 0"],
+    ["release until later", Settlement.Release(5), {}, "Copy retry"]
+  ] as const)("%s", (_, settlement, change, expected) => {
+    const command = toCommand(delivery, settlement, { ...facts, ...change })
+    const shown = { Fin: "", Req: "delay" in command && command.delay, Copy: "into" in command && command.into }
+    assert.strictEqual(`${command._tag} ${shown[command._tag]}`.trim(), expected)
+  })
+
+  it("writes whole milliseconds within the cap, whatever is asked", () =>
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 86_400_000, noNaN: true }), (delay) => {
+        const command = toCommand(delivery, Settlement.Retry(delay), { ...facts, fits: () => false })
+        if (command._tag !== "Req") return assert.fail(command._tag)
+        assert.isTrue(Number.isInteger(command.delay) && command.delay <= facts.cap)
+        assert.isTrue(command.delay >= Math.min(delay, facts.cap))
+        assert.strictEqual(command.due, now + delay)
+      })
+    ))
+
+  it("counts the attempt of a retry, and none of a hop", () => {
+    const retried = toCommand(delivery, Settlement.Retry(5000), facts)
+    const hopped = toCommand(delivery, Settlement.Release(5000), facts)
+    assert.deepStrictEqual(
+      [retried, hopped].map((command) => "outgoing" in command && command.outgoing.metadata.attempts),
+      [3, 2]
+    )
+  })
+})
+
+describe("toPublication", () => {
+  const own = { topic: "orders.requeue.retry", channel: "requeue", isOwn: true }
+  const source = { topic: "orders", channel: "requeue", isOwn: false }
+  const context: Context = { limits: { maxReqTimeout: 1000, maxMsgSize: 10_000 }, envelope: "always", now }
+  const message = (change: Partial<Outgoing.Outgoing> = {}): Outgoing.Outgoing => ({
+    ...Outgoing.make({ queue: "orders", id: "m", body: bytes("x"), headers: {}, delay: 0 }, now),
+    ...change
+  })
+  const publication = (item: Parameters<typeof toPublication>[0], change: Partial<Context> = {}) => {
+    const made = toPublication(item, { ...context, ...change })
+    if (made instanceof BrokerError) throw made
+    return made
+  }
+  const delayed = (delay: number, at = now) =>
+    Outgoing.make({ queue: "orders", id: "m", body: bytes("x"), headers: {}, delay }, at)
+
+  it.each([
+    ["no delay", message(), 0, undefined],
+    ["a delay", delayed(500), 500, 500],
+    ["a fraction", delayed(499.2), 500, 500],
+    ["the cap", delayed(1000), 1000, 1000],
+    ["more than the cap", delayed(5000), 1000, undefined],
+    ["what is left after waiting for a connection", delayed(500, now - 200), 300, 300],
+    ["what is over already", delayed(500, now - 900), 1, 1]
+  ] as const)("defers for %s", (_, outgoing, defer, told) => {
+    const made = publication({ message: outgoing, target: source, isCopy: false })
+    assert.strictEqual(made.defer, defer)
+    assert.strictEqual(Envelope.decode(made.payload)!.deferred, told)
+  })
+
+  it("leaves the body raw in a topic of others when asked to, and never in its own", () => {
+    const item = { message: message(), target: source, isCopy: false }
+    const never = { envelope: "never" } as const
+    assert.strictEqual(publication(item, never).payload.toString(), "x")
+    assert.isDefined(Envelope.decode(publication({ ...item, target: own, isCopy: true }, never).payload))
+    const empty = toPublication({ ...item, message: message({ body: new Uint8Array() }) }, { ...context, ...never })
+    assert.instanceOf(empty, BrokerError)
+  })
+
+  it.each([
+    ["a body at the limit", 10_000 - Envelope.reserve, {}, undefined],
+    ["a body over the limit", 10_000 - Envelope.reserve + 1, {}, "BodyTooLarge"],
+    ["headers over the limit", 1, { h: "x".repeat(10_000) }, "BodyTooLarge"],
+    ["headers over the envelope's limit", 1, { h: "x".repeat(70_000) }, "BodyTooLarge"]
+  ] as const)("of %s", (_, size, headers, reason) => {
+    const outgoing = message({ body: new Uint8Array(size), headers })
+    const made = toPublication({ message: outgoing, target: source, isCopy: false }, context)
+    assert.strictEqual(made instanceof BrokerError ? made.reason : undefined, reason)
+  })
+
+  it("keeps a foreign message of the largest size as a dead letter, without its story", () => {
+    const outgoing = message({ body: new Uint8Array(10_000) })
+    assert.isFalse(fits(outgoing, context.limits))
+    assert.strictEqual(publication({ message: outgoing, target: own, isCopy: true }).payload.length, 10_000)
+  })
+})
+
+describe("toBrokerError", () => {
+  it.each([
+    ["E_AUTH_FAILED AUTH failed", "AccessRefused"],
+    ['E_UNAUTHORIZED AUTH failed for SUB on "a" "b"', "AccessRefused"],
+    ['E_BAD_TOPIC PUB topic name "a b" is not valid', "Unsupported"],
+    ["E_BAD_MESSAGE PUB message too big 2 > 1", "BodyTooLarge"],
+    ["E_BAD_BODY IDENTIFY msg timeout (1) is invalid", "Unsupported"],
+    ["E_INVALID cannot SUB in current state (TLS required)", "AccessRefused"],
+    ["E_PUB_FAILED PUB failed exiting", "Throttled"],
+    ["E_FIN_FAILED FIN 0a1b2c3d4e5f6071 failed ID not in flight", "LeaseLost"],
+    ["connect ECONNREFUSED 127.0.0.1:1", "ConnectionFailed"],
+    ["self-signed certificate", "ConnectionFailed"],
+    ["socket hang up", "ConnectionLost"]
+  ] as const)("%s is %s", (text, reason) => {
+    const error = toBrokerError(new Error(text), { operation: "publish", node: "h:1" })
+    assert.strictEqual(error.reason, reason)
+    assert.include(error.detail, "h:1")
+  })
+
+  it("reads which message a refusal was about", () => {
+    const id = "0a1b2c3d4e5f6071"
+    for (const command of ["FIN", "REQ", "TOUCH"]) {
+      assert.strictEqual(refusedId(`E_${command}_FAILED ${command} ${id} failed ID not in flight`), id)
+    }
+    assert.isUndefined(refusedId("E_INVALID invalid command"))
+  })
+})
+
+describe("limits", () => {
+  const identity = { version: "1.3.0", maxRdyCount: 2500, msgTimeout: 60_000, maxMsgTimeout: 900_000 }
+  const none = { maxReqTimeout: undefined, maxMsgSize: undefined, maxBodySize: undefined }
+
+  it("come from the options, from nsqd, else from its defaults; the smaller one counts", () => {
+    const of = (configured: Limits.Configured, settings: object) =>
+      Limits.of(identity, configured, { ...none, ...settings } as Parameters<typeof Limits.of>[2]).maxReqTimeout
+    assert.deepStrictEqual(
+      [
+        of({}, {}),
+        of({ maxReqTimeout: 5 }, {}),
+        of({}, { maxReqTimeout: 7 }),
+        of({ maxReqTimeout: 5 }, { maxReqTimeout: 7 })
+      ],
+      [3_600_000, 5, 7, 5]
+    )
+  })
+
+  it("of several nsqd are the smallest of each", () => {
+    const one = { maxReqTimeout: 1, maxMsgSize: 20, maxBodySize: 3, msgTimeout: 40, maxMsgTimeout: 5 }
+    const other = { maxReqTimeout: 10, maxMsgSize: 2, maxBodySize: 30, msgTimeout: 4, maxMsgTimeout: 50 }
+    assert.deepStrictEqual(Limits.least(one, other), {
+      maxReqTimeout: 1,
+      maxMsgSize: 2,
+      maxBodySize: 3,
+      msgTimeout: 4,
+      maxMsgTimeout: 5
+    })
+  })
+})
+
+describe("what is to come again", () => {
+  it("is remembered once, and the oldest are forgotten", () => {
+    const due = Due.make(2)
+    due.remember("a", 1)
+    due.remember("b", 2)
+    due.remember("a", 3)
+    due.remember("c", 4)
+    assert.deepStrictEqual(
+      ["a", "b", "c", "c"].map((name) => due.take(name)),
+      [3, undefined, 4, undefined]
+    )
+  })
+})
