@@ -12,7 +12,8 @@ import { ConfigurationError } from "../ConfigurationError.ts"
 const packages: Readonly<Record<string, string>> = {
   memory: "@requeue/adapter-memory",
   amqp: "@requeue/adapter-rabbitmq",
-  amqps: "@requeue/adapter-rabbitmq"
+  amqps: "@requeue/adapter-rabbitmq",
+  sqs: "@requeue/adapter-sqs"
 }
 
 export const resolve = async (broker: unknown): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {

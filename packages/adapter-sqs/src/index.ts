@@ -1,0 +1,2 @@
+/** Requeue on Amazon SQS. */
+export * as SqsOptions from "./SqsOptions.ts"
