@@ -41,7 +41,9 @@ export interface Broker extends AsyncDisposable {
 }
 
 export interface StartOptions {
-  /** `newest` at hand without a download, `system` for the machine's own, or a release. Default: newest. */
+  /**
+   * `newest` at hand without a download, `system` for the machine's own, a release, or a server by name. Default: newest.
+   */
   readonly version?: string | undefined
   readonly nodes?: 1 | 3 | undefined
   /** Milliseconds until a start that is not done has failed. Default: 60,000. */

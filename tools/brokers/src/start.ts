@@ -1,5 +1,6 @@
 import { firstOf, type Broker, type Source, type StartOptions } from "./Broker.ts"
 import * as rabbitmq from "./rabbitmq.ts"
+import * as sqs from "./sqs.ts"
 
 /** What this package must know about a broker. */
 export interface Kind {
@@ -9,11 +10,13 @@ export interface Kind {
   readonly remedy: (version?: string) => string
   /** Whether the server at this address accepts connections. */
   readonly answers: (url: string) => Promise<boolean>
+  /** What `version` may name, where more than one server speaks the same protocol. */
+  readonly servers?: ReadonlyArray<string>
 }
 
-export type BrokerName = "rabbitmq"
+export type BrokerName = "rabbitmq" | "sqs"
 
-export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq }
+export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, sqs }
 
 export const names = Object.keys(kinds) as ReadonlyArray<BrokerName>
 

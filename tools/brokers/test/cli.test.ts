@@ -15,7 +15,7 @@ const cache = mkdtempSync(join(tmpdir(), "requeue-cli-"))
 const cli = (...args: ReadonlyArray<string>) =>
   spawnSync(process.execPath, [program, ...args], {
     encoding: "utf8",
-    env: { ...process.env, XDG_CACHE_HOME: cache, REQUEUE_RABBITMQ_URL: "" }
+    env: { ...process.env, XDG_CACHE_HOME: cache, REQUEUE_RABBITMQ_URL: "", REQUEUE_SQS_URL: "" }
   })
 
 afterAll(() => {
@@ -34,10 +34,10 @@ test("up, status and down", async () => {
   assert.strictEqual(status.status, 0)
   assert.match(status.stdout, new RegExp(`rabbitmq +${version} +1 +up +until down .*${url}`))
 
-  const again = cli("up")
+  const again = cli("up", "rabbitmq")
   assert.strictEqual(again.stdout.trim(), url)
   assert.include(again.stderr, "is up already")
-  assert.strictEqual(cli("up", "--nodes", "3").status, 1)
+  assert.strictEqual(cli("up", "rabbitmq", "--nodes", "3").status, 1)
 
   const down = cli("down")
   assert.strictEqual(down.status, 0)
@@ -45,6 +45,16 @@ test("up, status and down", async () => {
   assert.strictEqual(cli("status", "rabbitmq").status, 1)
   assert.strictEqual(cli("status").status, 0)
   assert.include(cli("down", "rabbitmq").stderr, "rabbitmq is not up")
+})
+
+test("a server by name", () => {
+  const up = cli("up", "sqs")
+  assert.strictEqual(up.status, 0, up.stderr)
+  assert.match(up.stdout.trim(), /^sqs:\/\/requeue:\w+@127\.0\.0\.1:\d+\?region=eu-west-1$/)
+  assert.match(cli("status", "sqs").stdout, /sqs +fauxqs \d+\.\d+\.\d+ +1 +up +until down/)
+  assert.strictEqual(cli("up", "sqs", "--version", "fauxqs").stdout, up.stdout)
+  assert.match(cli("up", "sqs", "--version", "moto").stderr, /fauxqs \S+ with 1 node\(s\) is up: take it down first/)
+  assert.include(cli("down", "sqs").stderr, "sqs is down")
 })
 
 test("misuse is explained", () => {
@@ -56,6 +66,7 @@ test("misuse is explained", () => {
     ["up", "kafka"],
     ["up", "--nodes", "2"],
     ["up", "--version", "x"],
+    ["up", "rabbitmq", "--version", "moto"],
     ["--what"]
   ]) {
     const { status, stderr } = cli(...args)
