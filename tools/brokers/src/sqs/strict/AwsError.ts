@@ -31,7 +31,7 @@ export const missingParameter = (name: string): AwsError => ({
 })
 
 /** Those that a test may ask for by name, and those of the rules that have no detail. */
-export const errors = {
+const errors = {
   RequestThrottled: { message: "The request was denied due to request throttling.", status: 403 },
   ThrottlingException: { message: "Rate exceeded", status: 400, type: coral("ThrottlingException") },
   KmsThrottled: { message: "The request was denied by AWS KMS due to request throttling.", status: 400 },
