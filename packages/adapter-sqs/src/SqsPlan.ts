@@ -182,16 +182,9 @@ const notes = (
   return lines
 }
 
-/** The attributes that a queue is created with; `arnOf` answers a queue's ARN. */
-export const attributes = ({ attributes: plain, redrive }: Queue, arnOf: (name: Names.Name) => string): Attributes => ({
-  ...plain,
-  ...(redrive === undefined ? {} : { RedrivePolicy: redrivePolicy(redrive, arnOf) })
-})
-
-const redrivePolicy = (
-  { maxReceiveCount, to }: NonNullable<Queue["redrive"]>,
-  arnOf: (name: Names.Name) => string
-): string => JSON.stringify({ deadLetterTargetArn: arnOf(to), maxReceiveCount })
+/** By which SQS moves what kills every consumer. */
+export const redrivePolicy = ({ redrive }: Queue, targetArn: string): string =>
+  JSON.stringify({ deadLetterTargetArn: targetArn, maxReceiveCount: redrive?.maxReceiveCount })
 
 /** Queues that one dead-letter queue can name. */
 export const allowedSources = 10

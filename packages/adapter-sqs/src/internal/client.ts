@@ -1,15 +1,17 @@
 /** The only file that imports the driver: the calls of SQS that are used, and the shapes that the other files read. */
-import { SQS, type Message, type MessageAttributeValue } from "@aws-sdk/client-sqs"
+import { SQS, type Message, type MessageAttributeValue, type SendMessageBatchRequestEntry } from "@aws-sdk/client-sqs"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../SqsOptions.ts"
 
 export type { Message, MessageAttributeValue }
+export type SendEntry = SendMessageBatchRequestEntry
 
 /** Each method is one API call; it rejects with the SDK's error. */
 export type Client = Pick<
   SQS,
   | "getQueueUrl"
   | "createQueue"
+  | "setQueueAttributes"
   | "getQueueAttributes"
   | "purgeQueue"
   | "receiveMessage"
