@@ -32,15 +32,17 @@ const arnOf = ({ name }: { readonly name: string }) => `arn:aws:sqs:eu-west-1:12
 /** What would be found if the plan had been carried out. */
 const carriedOut = (plan: SqsPlan.Plan): Map<string, SqsPlan.Attributes> =>
   new Map(
-    plan.queues.map((queue) => [
-      queue.name.name,
-      {
-        ...SqsPlan.attributes(queue, arnOf),
-        ...(queue.redriveFrom === undefined
-          ? {}
-          : { RedriveAllowPolicy: SqsPlan.redriveAllowPolicy([arnOf(queue.redriveFrom)]) })
-      }
-    ])
+    plan.queues.map((queue) => {
+      const { attributes, name, redrive, redriveFrom } = queue
+      return [
+        name.name,
+        {
+          ...attributes,
+          ...(redrive && { RedrivePolicy: SqsPlan.redrivePolicy(queue, arnOf(redrive.to)) }),
+          ...(redriveFrom && { RedriveAllowPolicy: SqsPlan.redriveAllowPolicy([arnOf(redriveFrom)]) })
+        }
+      ]
+    })
   )
 
 const bad = (findings: ReadonlyArray<SqsPlan.Finding>) =>
