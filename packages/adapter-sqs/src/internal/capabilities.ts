@@ -15,6 +15,7 @@ export const make = ({ visibilityTimeout }: Settings): Capabilities => ({
   headers: true,
   historyOnRetry: false,
   maxBodySize: Wire.maxBodySize,
+  connectionBound: false,
   lease: { duration: visibilityTimeout, max: longestHide },
   ordered: false,
   settleBatch: Wire.batchLimit,

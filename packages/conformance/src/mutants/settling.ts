@@ -122,6 +122,35 @@ export const mutants: ReadonlyArray<Mutant> = [
     })
   },
   {
+    name: "hands out again what is still ours",
+    kills: "where deliveries outlive connections, one that breaks in the middle of a batch changes nothing",
+    broker: (broker, fork) =>
+      decorate(broker, {
+        onDelivery: (delivery, { onDelivery }) => {
+          onDelivery(delivery)
+          const again = { ...delivery, attempts: delivery.attempts + 1 }
+          if (delivery.attempts === 1)
+            fork(
+              Effect.delay(
+                Effect.sync(() => onDelivery(again)),
+                100
+              )
+            )
+        }
+      })
+  },
+  {
+    name: "forgets what was not settled",
+    kills:
+      "where deliveries outlive connections, a message whose ack was lost comes again when its lease ends, and is not run",
+    broker: (broker) =>
+      decorate(broker, {
+        onDelivery: (delivery, { onDelivery }) => {
+          if (delivery.attempts === 1) onDelivery(delivery)
+        }
+      })
+  },
+  {
     name: "lets a second settlement undo the first",
     kills: "a delivery is settled once: what comes after does not reach the broker",
     broker: (broker) => {
