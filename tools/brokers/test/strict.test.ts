@@ -268,6 +268,19 @@ test("a poll that is aborted goes on, and its message is in flight", async () =>
   assert.strictEqual((await receive())[0]?.Attributes?.ApproximateReceiveCount, "2")
 })
 
+test("a long poll goes on when another one got the message", async () => {
+  const polls = [receive(QueueUrl, 2), receive(QueueUrl, 2)]
+  const began = performance.now()
+  await vi.waitUntil(() => (strict.calls()["ReceiveMessage"] ?? 0) > 1)
+  await sleep(200)
+  await sqs.sendMessage({ QueueUrl, MessageBody: "first" })
+  assert.deepStrictEqual(bodies(await Promise.race(polls)), ["first"])
+  await sleep(200)
+  await sqs.sendMessage({ QueueUrl, MessageBody: "second" })
+  assert.deepStrictEqual((await Promise.all(polls)).map(bodies).flat().length, 2)
+  assert.isBelow(performance.now() - began, 1900)
+})
+
 test("a duplicate: the same message again, with a handle that deletes it", async () => {
   await sqs.sendMessage({ QueueUrl, MessageBody: "x" })
   strict.duplicate(1)

@@ -33,6 +33,21 @@ const atQuota = async (call: Call.Call): Promise<Answer | AwsError> => {
   return answer([])
 }
 
+const messagesOf = ({ body }: Answer) => (body["Messages"] ?? []) as ReadonlyArray<Message>
+
+/**
+ * fauxqs ends all polls when one message comes. A long poll of AWS ends empty when its time is over.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html
+ */
+const poll = async (body: Call.Body, ask: Ask): Promise<Answer> => {
+  const end = performance.now() + (body.WaitTimeSeconds ?? 0) * 1000
+  for (let WaitTimeSeconds = body.WaitTimeSeconds; ; ) {
+    const got = await ask("ReceiveMessage", WaitTimeSeconds === undefined ? body : { ...body, WaitTimeSeconds })
+    WaitTimeSeconds = Math.round((end - performance.now()) / 1000)
+    if (WaitTimeSeconds < 1 || got.status !== 200 || messagesOf(got).length > 0) return got
+  }
+}
+
 export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<Answer | AwsError> => {
   const { body, queue } = call
   const { duplicates, inFlight, leases, queues } = state
@@ -44,8 +59,8 @@ export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<
   for (const { behind, message } of copies) leases.give(message.ReceiptHandle ?? "", queue, VisibilityTimeout, behind)
   if (copies.length > 0) return answer(copies.map(({ message }) => message))
 
-  const got = await ask("ReceiveMessage", { ...body, MaxNumberOfMessages: Math.min(MaxNumberOfMessages, room) })
-  const messages = (got.body["Messages"] ?? []) as ReadonlyArray<Message>
+  const got = await poll({ ...body, MaxNumberOfMessages: Math.min(MaxNumberOfMessages, room) }, ask)
+  const messages = messagesOf(got)
   for (const { ReceiptHandle = "" } of messages) leases.give(ReceiptHandle, queue, VisibilityTimeout)
   duplicates.seen(queue, messages)
   return got
