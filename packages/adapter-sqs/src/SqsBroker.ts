@@ -40,13 +40,14 @@ const undelayed = (queue: string): BrokerError =>
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
+  const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
   const client = yield* Effect.acquireRelease(
     Effect.sync(() => connect(settings)),
     (open) => Effect.sync(() => open.destroy())
   )
   const queues = Queues.make(client, settings)
-  const sender = Sender.make({ client, queues, fork: (effect) => void run(effect) })
-  const admin = Admin.make({ client, queues, now: () => clock.currentTimeMillisUnsafe() })
+  const sender = Sender.make({ client, queues, fork })
+  const admin = Admin.make({ client, queues, fork, now: () => clock.currentTimeMillisUnsafe() })
 
   /** A FIFO queue keeps no delay, and the message would come at once. */
   const refusal = Effect.fnUntraced(function* (messages: ReadonlyArray<Outgoing>) {

@@ -8,8 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
+import * as Body from "../src/internal/body.ts"
 import * as Names from "../src/internal/names.ts"
 import { toDelivery } from "../src/internal/toDelivery.ts"
+import * as Wire from "../src/internal/wire.ts"
 import { SqsBroker, SqsOptions } from "../src/index.ts"
 
 export interface Target {
@@ -18,7 +20,7 @@ export interface Target {
   readonly url: string
   /** What the adapter connects to. */
   readonly proxied: string
-  readonly cutConnections: (() => void) | undefined
+  readonly cutConnections?: (() => void) | undefined
 }
 
 /** Seconds that messages which are looked at are hidden. */
@@ -97,10 +99,11 @@ export const layer = (target: Target) =>
           }),
         publishRaw: (queue, body, headers) =>
           Effect.promise(async () => {
+            const { encoding, text: MessageBody } = Body.encode(body)
+            const marked = encoding === undefined ? headers : { ...headers, [Wire.encodingAttribute]: encoding }
             const MessageAttributes = Object.fromEntries(
-              Object.entries(headers).map(([name, value]) => [name, text(value)])
+              Object.entries(marked).map(([name, value]) => [name, text(value)])
             )
-            const MessageBody = new TextDecoder().decode(body)
             await sqs.sendMessage({ QueueUrl: await urlOf(queue), MessageBody, MessageAttributes })
           }),
         deadLetters: (queue) => Effect.promise(() => read(queue)),

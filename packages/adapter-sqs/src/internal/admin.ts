@@ -3,6 +3,7 @@ import type { Admin } from "@requeue/core/Broker"
 import type { BrokerError } from "@requeue/core/BrokerError"
 import type { Delivery } from "@requeue/core/Delivery"
 import * as Effect from "effect/Effect"
+import * as Calls from "./calls.ts"
 import type { Client, Message } from "./client.ts"
 import type { Queues } from "./queues.ts"
 import { toBrokerError } from "./toBrokerError.ts"
@@ -18,6 +19,7 @@ const waitFor = 1
 export const make = (env: {
   readonly client: Client
   readonly queues: Queues
+  readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }): Admin => {
@@ -47,45 +49,56 @@ export const make = (env: {
       })
     )
 
-  const receive = (queue: string, count: number) =>
-    Effect.map(
-      ask("peek", queue, (url) =>
-        client.receiveMessage({
-          QueueUrl: url,
-          MaxNumberOfMessages: Math.min(Wire.batchLimit, count),
-          VisibilityTimeout: lookFor,
-          WaitTimeSeconds: waitFor,
-          MessageSystemAttributeNames: ["All"],
-          MessageAttributeNames: ["All"]
-        })
-      ),
-      ({ Messages = [] }) => Messages
-    )
-
-  const giveBack = (queue: string, messages: ReadonlyArray<Message>) =>
-    ask("peek", queue, (url) =>
-      client.changeMessageVisibilityBatch({
-        QueueUrl: url,
-        Entries: messages.map(({ ReceiptHandle }, index) => ({
-          Id: String(index),
-          ReceiptHandle,
-          VisibilityTimeout: 0
-        }))
-      })
-    )
+  const open = (operation: string, queue: string) =>
+    Effect.map(queues.find(queue), ({ url }) => ({
+      calls: Calls.make({ client, queue, url: () => url, fork: env.fork }),
+      receive: (count: number) =>
+        Effect.map(
+          ask(operation, queue, () =>
+            client.receiveMessage({
+              QueueUrl: url,
+              MaxNumberOfMessages: Math.min(Wire.batchLimit, count),
+              VisibilityTimeout: lookFor,
+              WaitTimeSeconds: waitFor,
+              MessageSystemAttributeNames: ["All"],
+              MessageAttributeNames: ["All"]
+            })
+          ),
+          ({ Messages = [] }) => Messages
+        )
+    }))
 
   /** Receives until nothing more comes; all of it goes back, which SQS counts. */
   const look = Effect.fnUntraced(function* (queue: string, limit: number) {
-    const batches: Array<ReadonlyArray<Message>> = []
-    let left = limit
-    while (left > 0) {
-      const messages = yield* receive(queue, left)
+    const { calls, receive } = yield* open("peek", queue)
+    const seen: Array<Message> = []
+    while (seen.length < limit) {
+      const messages = yield* receive(limit - seen.length)
       if (messages.length === 0) break
-      batches.push(messages)
-      left -= messages.length
+      seen.push(...messages)
     }
-    yield* Effect.forEach(batches, (messages) => giveBack(queue, messages), { concurrency: 4, discard: true })
-    return batches.flat()
+    yield* calls.hide(seen.map(({ ReceiptHandle = "" }) => ({ handle: ReceiptHandle, seconds: 0 })))
+    return seen
+  })
+
+  /**
+   * Receives and deletes until nothing more comes. `PurgeQueue` would also delete what consumers have in their hands, and
+   * may be called once in a minute.
+   */
+  const purge = Effect.fnUntraced(function* (queue: string) {
+    const { calls, receive } = yield* open("purge", queue)
+    let count = 0
+    const some = Effect.gen(function* () {
+      const messages = yield* receive(Wire.batchLimit)
+      const answers = yield* calls.remove(messages.map(({ ReceiptHandle = "" }) => ReceiptHandle))
+      const failed = answers.find((error) => error !== undefined)
+      if (failed !== undefined) return yield* failed
+      count += messages.length
+      return messages.length > 0
+    })
+    const all = Effect.repeat(some, { while: (goOn) => goOn })
+    yield* Effect.all([all, all, all, all], { concurrency: "unbounded" })
+    return count
   })
 
   return {
@@ -101,13 +114,6 @@ export const make = (env: {
           )
           .toSorted((a, b) => a.metadata.firstPublished - b.metadata.firstPublished)
       ),
-    /** As many as SQS had counted about a minute ago. */
-    purge: (queue) =>
-      Effect.flatMap(counts(queue), ({ delayed, ready }) =>
-        Effect.as(
-          ask("purge", queue, (url) => client.purgeQueue({ QueueUrl: url })),
-          ready + delayed
-        )
-      )
+    purge
   }
 }

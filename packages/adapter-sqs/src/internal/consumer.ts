@@ -3,6 +3,7 @@ import type { BrokerError } from "@requeue/core/BrokerError"
 import type { SettleRequest, SubscribeOptions, Subscription } from "@requeue/core/Broker"
 import type { Delivery } from "@requeue/core/Delivery"
 import * as Remembered from "@requeue/core/Remembered"
+import * as Settlement from "@requeue/core/Settlement"
 import * as Timers from "@requeue/core/Timers"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -13,7 +14,7 @@ import * as Calls from "./calls.ts"
 import type { Client, Message } from "./client.ts"
 import * as Crowd from "./crowd.ts"
 import * as Groups from "./groups.ts"
-import { type Receipt, receiptOf } from "./hand.ts"
+import { isExpired, type Receipt, receiptOf } from "./hand.ts"
 import * as Leases from "./leases.ts"
 import * as Pool from "./pool.ts"
 import type { Queues } from "./queues.ts"
@@ -59,23 +60,19 @@ export const subscribe = (
     const copied = Remembered.make(rememberLimit)
     const tally = Tally.make()
     const cut = new AbortController()
+    const late: Array<Delivery> = []
     let isClosed = false
 
-    /** Back into the queue, untouched but for SQS's count of receives. */
-    const giveBack = (deliveries: ReadonlyArray<Delivery>): Effect.Effect<unknown> => {
-      const items = deliveries.map((delivery) => {
-        const receipt = receiptOf(delivery)
-        receipt.isTaken = true
-        hand.delete(delivery)
-        tally.add(receipt.messageId)
-        return { handle: receipt.handle, seconds: 0 }
-      })
-      return calls.hide(items)
+    const release = (deliveries: ReadonlyArray<Delivery>): Effect.Effect<unknown> =>
+      settle(deliveries.map((delivery) => ({ delivery, settlement: Settlement.Release() })))
+
+    /** What no handler has seen, and SQS counts all the same. */
+    const giveBack = (deliveries: ReadonlyArray<Delivery>): void => {
+      for (const delivery of deliveries) tally.add(receiptOf(delivery).messageId)
+      fork(release(deliveries))
     }
 
-    const groups = fifo
-      ? Groups.make({ hand: options.onDelivery, giveBack: (deliveries) => fork(giveBack(deliveries)) })
-      : Groups.none(options.onDelivery)
+    const groups = fifo ? Groups.make({ hand: options.onDelivery, giveBack }) : Groups.none(options.onDelivery)
 
     const onEnd = (delivery: Delivery, how: "gone" | "returned"): void => {
       hand.delete(delivery)
@@ -84,9 +81,13 @@ export const subscribe = (
       pool.refresh()
     }
 
-    const receive = (message: Message): void => {
+    /** A delivery of ours from now on; none for a message whose copy is stored. */
+    const take = (message: Message): ReadonlyArray<Delivery> => {
       const { Attributes: system, MessageAttributes: attributes = {}, MessageId = "", ReceiptHandle = "" } = message
-      if (copied.has(MessageId)) return fork(calls.remove([ReceiptHandle]))
+      if (copied.has(MessageId)) {
+        fork(calls.remove([ReceiptHandle]))
+        return []
+      }
       const receivedAt = timers.now()
       const receipt: Receipt = {
         handle: ReceiptHandle,
@@ -102,7 +103,7 @@ export const subscribe = (
       const context = { uncounted: tally.of(MessageId), now: clock.currentTimeMillisUnsafe() }
       const delivery = { ...toDelivery(message, context), receipt }
       hand.add(delivery)
-      groups.arrived(delivery)
+      return [delivery]
     }
 
     const crowd = Crowd.make({
@@ -118,8 +119,9 @@ export const subscribe = (
       held: () => hand.size,
       receive: Receiver.make({ client, queue, url, settings, signal: cut.signal }),
       onMessages: (messages) => {
-        if (!isClosed) return messages.forEach(receive)
-        fork(calls.hide(messages.map(({ ReceiptHandle = "" }) => ({ handle: ReceiptHandle, seconds: 0 }))))
+        const deliveries = messages.flatMap(take)
+        if (isClosed) late.push(...deliveries)
+        else deliveries.forEach(groups.arrived)
       },
       onFailure: (error, isFirst) => {
         if (error.reason === "QueueFull") crowd.overLimit()
@@ -146,19 +148,33 @@ export const subscribe = (
         fifoRetry: settings.fifoRetry,
         elapsed: timers.now() - receipt.receivedAt,
         receives: receipt.receives,
+        maxAttempts: retry.maxAttempts,
         isCrowded: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && crowd.isCrowded(),
         isUnsure: receipt.isUnsure,
         now: clock.currentTimeMillisUnsafe()
       })
     }
 
+    /** Room for what the core no longer has, and never said so: a delivery takes it as long as its lease lasts. */
+    const sweep = (): void => {
+      timers.after(settings.visibilityTimeout / 3, () => {
+        const now = timers.now()
+        for (const delivery of hand) if (isExpired(receiptOf(delivery), now)) onEnd(delivery, "returned")
+        sweep()
+      })
+    }
+    sweep()
+
+    const settle = Settle.make({ queue, calls, sender, command, copied, onEnd, fork, now: timers.now })
+
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         isClosed = true
         const ended = Effect.callback<void>((resume) => pool.close(() => resume(Effect.void)))
-        yield* giveBack([...hand].filter((delivery) => !receiptOf(delivery).isTaken))
+        yield* release([...hand].filter((delivery) => !receiptOf(delivery).isTaken))
         yield* Effect.timeoutOption(ended, Duration.millis(settings.waitTime + grace))
         cut.abort()
+        yield* release(late)
         yield* calls.idle
       })
     )
@@ -169,7 +185,7 @@ export const subscribe = (
         if (limit === 0) groups.clear()
         pool.credit(limit)
       },
-      settle: Settle.make({ queue, calls, sender, command, copied, onEnd, fork, now: timers.now }),
+      settle,
       extend: (deliveries) =>
         Effect.map(extend([...deliveries, ...groups.waiting()]), (failures) =>
           failures.filter(({ delivery }) => deliveries.includes(delivery))

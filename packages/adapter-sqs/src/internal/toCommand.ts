@@ -28,6 +28,8 @@ export interface Facts {
   readonly elapsed: number
   /** How often SQS has handed out this copy. */
   readonly receives: number
+  /** Deliveries that the policy allows. */
+  readonly maxAttempts: number
   /** Whether hidden messages would take too much of the queue's quota of messages in flight. */
   readonly isCrowded: boolean
   /** Whether an extension of the lease may still come to pass, and shorten or lengthen what is asked now. */
@@ -73,12 +75,14 @@ const retry = (delivery: Delivery, settlement: Extract<Settlement, { _tag: "Retr
 }
 
 /**
- * A message that came before its time waits in a copy, because being received once more would count. A FIFO queue has
- * no delayed copies.
+ * SQS counts every receive. So a message that came before its time waits in a copy, which does not count; and where the
+ * next delivery would be one too many, the message is given back as a copy as well: it must not be given up for what no
+ * handler has seen. A FIFO queue has no delayed copies, and a copy would lose its place.
  */
-const release = (delivery: Delivery, delay: number, { elapsed, fifo, now, queue }: Facts): Command => {
-  if (delay === 0) return { _tag: "Hide", seconds: 0 }
-  if (!fifo) return { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, delay, now) }
+const release = (delivery: Delivery, delay: number, facts: Facts): Command => {
+  const { elapsed, fifo, maxAttempts, now, queue } = facts
+  const isLast = delivery.attempts >= maxAttempts
+  if (!fifo && (delay > 0 || isLast)) return { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, delay, now) }
   const most = Math.max(0, Math.floor((longestHide - elapsed) / 1000))
   return { _tag: "Hide", seconds: Math.min(Math.ceil(delay / 1000), most) }
 }
