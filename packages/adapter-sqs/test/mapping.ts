@@ -52,6 +52,7 @@ export const mapping = (sqs: SQS, url: string): Mapping => {
       sqs.receiveMessage({
         QueueUrl: url,
         MaxNumberOfMessages: count,
+        WaitTimeSeconds: 0,
         MessageSystemAttributeNames: ["All"],
         MessageAttributeNames: ["All"]
       })
