@@ -26,7 +26,7 @@ const steady = (broker: Service, queue: string) =>
 const handle = Effect.sleep(5)
 
 describe(`${count} messages at a steady 400 a second: at most 0.25 calls each to receive and delete them`, () => {
-  test.each<[name: string, consume: (queue: string, seen: () => void) => ReturnType<typeof Consumer.start>]>([
+  test.each<[name: string, consume: (queue: string, seen: () => void) => ReturnType<typeof Consumer.start<unknown>>]>([
     [
       "in batches of 10",
       (queue, seen) =>

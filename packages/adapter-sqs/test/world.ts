@@ -17,21 +17,23 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
 import * as Names from "../src/internal/names.ts"
+import type { Moved } from "./clock.ts"
 import { SqsBroker, type SqsOptions } from "../src/index.ts"
 
 export const queueName = (base: string): string => `${base}-${randomUUID().slice(0, 8)}`
 
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-/** Runs a program on a broker, without logs. Polls are short, so that its end is. */
+/** Runs a program on a broker, without logs; `by` runs all of it by another clock. Polls are short, so that its end is. */
 export const on = <A>(
   options: SqsOptions.Options,
-  program: (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>
+  program: (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>,
+  by: Moved["run"] = (all) => all
 ): Promise<A> =>
   Effect.runPromise(
     Effect.flatMap(SqsBroker.make({ waitTime: 1000, ...options }), (broker) =>
       Effect.provideService(program(broker), Broker, broker)
-    ).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
+    ).pipe(Effect.scoped, by, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
 export const outgoing = (
@@ -52,10 +54,14 @@ export const publishAll = (broker: Service, queue: string, names: ReadonlyArray<
   })
 
 /** Waits for a condition of this process. */
-export const until = (what: string | (() => string), condition: () => boolean, within = 60_000): Effect.Effect<void> =>
+export const until = (
+  what: string | (() => string),
+  condition: () => boolean | Promise<boolean>,
+  within = 60_000
+): Effect.Effect<void> =>
   Effect.promise(async () => {
     const end = Date.now() + within
-    while (!condition()) {
+    while (!(await condition())) {
       if (Date.now() > end) throw new Error(`${typeof what === "string" ? what : what()}: not within ${within} ms`)
       await sleep(20)
     }
@@ -73,7 +79,7 @@ export const consume = (
   queue: string,
   runs: Array<Run>,
   options: Consumer.Options = {},
-  handler: MessageHandler<string, never> = () => Effect.void
+  handler: MessageHandler<string> = () => Effect.void
 ) =>
   Consumer.start<string>(queue, options, (message, context) => {
     runs.push({ id: message.id, attempts: message.attempts, at: Date.now() })
@@ -148,23 +154,26 @@ export const drain = async (sqs: SQS, queue: string): Promise<ReadonlyArray<Mess
   }
 }
 
-/** What is still in a queue by the server's own count: waiting, in flight, delayed. */
-export const left = async (sqs: SQS, queue: string): Promise<number> => {
+/** What is still in a queue by the server's own count, which is exact on a server of ours. */
+export const counts = async (sqs: SQS, queue: string) => {
   const QueueUrl = await urlOf(sqs, queue)
   const { Attributes = {} } = await sqs.getQueueAttributes({ QueueUrl, AttributeNames: ["All"] })
-  const { ApproximateNumberOfMessages: ready, ApproximateNumberOfMessagesNotVisible: inFlight } = Attributes
-  return Number(ready) + Number(inFlight) + Number(Attributes.ApproximateNumberOfMessagesDelayed)
+  return {
+    ready: Number(Attributes.ApproximateNumberOfMessages),
+    inFlight: Number(Attributes.ApproximateNumberOfMessagesNotVisible),
+    delayed: Number(Attributes.ApproximateNumberOfMessagesDelayed)
+  }
+}
+
+/** All of it. */
+export const left = async (sqs: SQS, queue: string): Promise<number> => {
+  const { delayed, inFlight, ready } = await counts(sqs, queue)
+  return ready + inFlight + delayed
 }
 
 /** Waits until nothing is left in a queue: duplicates, too, have their turn. */
 export const untilEmpty = (sqs: SQS, queue: string, within = 20_000): Effect.Effect<void> =>
-  Effect.promise(async () => {
-    const end = Date.now() + within
-    for (let count = await left(sqs, queue); count > 0; count = await left(sqs, queue)) {
-      if (Date.now() > end) throw new Error(`${queue} has ${count} messages after ${within} ms`)
-      await sleep(100)
-    }
-  })
+  until(`nothing left in ${queue}`, async () => (await left(sqs, queue)) === 0, within)
 
 /** Published = acked + dead-lettered + still queued, where nothing is left to do; those that must fail are dead. */
 export const balance = async (sqs: SQS, queue: string, all: ReadonlyArray<string>, { acked }: Books): Promise<void> => {
