@@ -57,6 +57,8 @@ const mismatch = ({ attribute, detail, found, queue, remedy }: Plan.Finding): Br
 
 const isMissing = ({ reason }: BrokerError): boolean => reason === "QueueMissing"
 
+const isUnsupported = ({ reason }: BrokerError): boolean => reason === "Unsupported"
+
 /** A queue that was made just now may not be known everywhere for a second. */
 const settled = <A>(effect: Effect.Effect<A, BrokerError>): Effect.Effect<A, BrokerError> =>
   Effect.retry(effect, { while: isMissing, schedule: Schedule.spaced(500), times: 6 })
@@ -130,7 +132,9 @@ export const make = (
     const arn = source["QueueArn"]!
     const isFull = sources.length >= Plan.allowedSources
     if ((isNew || permission === "byQueue") && !sources.includes(arn) && !isFull) {
-      yield* change(letters, { RedriveAllowPolicy: Plan.redriveAllowPolicy([...sources, arn]) })
+      const policy = { RedriveAllowPolicy: Plan.redriveAllowPolicy([...sources, arn]) }
+      // It only keeps others out, and servers for development do not know it.
+      yield* Effect.catchIf(change(letters, policy), isUnsupported, ({ detail }) => Effect.logInfo(detail))
     }
     yield* change(work, { RedrivePolicy: Plan.redrivePolicy(work, target["QueueArn"]!) })
   })

@@ -126,7 +126,7 @@ export interface Refusal {
   readonly status: number | undefined
 }
 
-const bare = (code: string): string => code.slice(code.lastIndexOf(".") + 1)
+const bare = (code: string): string => code.slice(Math.max(code.lastIndexOf("."), code.lastIndexOf("#")) + 1)
 
 const answerTo = ({ code, status, text }: Refusal): Answer =>
   byCode[bare(code)] ??
