@@ -110,6 +110,19 @@ export const mutants: ReadonlyArray<Mutant> = [
       })
   },
   {
+    name: "does not see that a dead letter was moved back",
+    kills: "a dead letter that somebody else's tool moved back to its queue is redriven, and counted as such",
+    broker: (broker) =>
+      decorate(broker, {
+        settle: ({ delivery, settlement }, { queue }) => {
+          if (settlement._tag !== "DeadLetter") return undefined
+          const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
+          const published = Effect.orDie(broker.publish([{ ...copy, metadata: { ...copy.metadata, redrives: 0 } }]))
+          return Effect.as(published, [])
+        }
+      })
+  },
+  {
     name: "swallows failures of settlements",
     kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
     broker: (broker) => ({
