@@ -35,7 +35,7 @@ export const register = async (version: string): Promise<void> => {
   const [many, one] = [await open(version), await open(version)]
   const { cutConnections: _, ...uncut } = many
   Suite.register(
-    { describe, test: test.concurrent, afterAll },
+    { describe: describe.concurrent, test: test.concurrent, afterAll },
     { name: many.name, layer: layer(uncut), cases: Cases.cases.filter((each) => !cuts(each)) }
   )
   Suite.register(
