@@ -16,7 +16,7 @@ export interface Strict {
   /** The same through the proxy. */
   readonly client: SQS
   /** A further proxy in front of the same server, with faults and counters of its own. */
-  readonly another: () => Promise<StrictSqs>
+  readonly another: (options?: Parameters<typeof strictSqs>[1]) => Promise<StrictSqs>
 }
 
 const connect = (url: string): SQS => {
@@ -33,12 +33,9 @@ const connect = (url: string): SQS => {
 }
 
 /** A server for one test file; it ends with the file. */
-export const strict = async (
-  version = "fauxqs",
-  options: NonNullable<Parameters<typeof strictSqs>[1]> = {}
-): Promise<Strict> => {
+export const strict = async (version = "fauxqs"): Promise<Strict> => {
   const broker = await start("sqs", { version })
-  const proxy = await strictSqs(broker, options)
+  const proxy = await strictSqs(broker)
   const [behind, client] = [connect(broker.url), connect(proxy.url)]
   afterAll(async () => {
     behind.destroy()
@@ -46,7 +43,14 @@ export const strict = async (
     await proxy.close()
     await broker.dispose()
   })
-  return { name: broker.version, url: proxy.url, proxy, behind, client, another: () => strictSqs(broker, options) }
+  return {
+    name: broker.version,
+    url: proxy.url,
+    proxy,
+    behind,
+    client,
+    another: (options) => strictSqs(broker, options)
+  }
 }
 
 /** The first of these servers that can be had here. */

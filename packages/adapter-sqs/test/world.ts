@@ -155,7 +155,7 @@ export const drain = async (sqs: SQS, queue: string): Promise<ReadonlyArray<Mess
 }
 
 /** What is still in a queue by the server's own count, which is exact on a server of ours. */
-export const counts = async (sqs: SQS, queue: string) => {
+const counts = async (sqs: SQS, queue: string) => {
   const QueueUrl = await urlOf(sqs, queue)
   const { Attributes = {} } = await sqs.getQueueAttributes({ QueueUrl, AttributeNames: ["All"] })
   return {
@@ -163,6 +163,12 @@ export const counts = async (sqs: SQS, queue: string) => {
     inFlight: Number(Attributes.ApproximateNumberOfMessagesNotVisible),
     delayed: Number(Attributes.ApproximateNumberOfMessagesDelayed)
   }
+}
+
+/** Whether the numbers of a queue are these: ready, in flight, delayed. */
+export const has = async (sqs: SQS, queue: string, ...numbers: readonly [number, number, number]): Promise<boolean> => {
+  const { delayed, inFlight, ready } = await counts(sqs, queue)
+  return [ready, inFlight, delayed].every((number, index) => number === numbers[index])
 }
 
 /** All of it. */
