@@ -14,6 +14,8 @@ export type Client = Pick<
   | "setQueueAttributes"
   | "getQueueAttributes"
   | "purgeQueue"
+  | "startMessageMoveTask"
+  | "listMessageMoveTasks"
   | "receiveMessage"
   | "sendMessageBatch"
   | "deleteMessageBatch"
