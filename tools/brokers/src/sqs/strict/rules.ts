@@ -2,6 +2,7 @@
  * What AWS refuses by looking at the call alone, and servers for tests let pass.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
  */
+import { isValidText } from "../text.ts"
 import { invalidParameter, missingParameter, named, type AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 import { attributesRefused, nameRefused } from "./queueRules.ts"
@@ -16,9 +17,6 @@ const outside = (name: string, value: number | undefined, min: number, max: numb
   if (value >= min && value <= max) return undefined
   return invalidParameter(`Value ${value} for parameter ${name} is invalid. Reason: Must be between ${min} and ${max}.`)
 }
-
-/** #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF. */
-const valid = /^[\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]*$/u
 
 const bytes = (text = ""): number => Buffer.byteLength(text)
 
@@ -38,7 +36,7 @@ const attributeRefused = (name: string, { BinaryValue, DataType = "", StringValu
   if (!/^(String|Number|Binary)(\.|$)/.test(DataType)) return invalidParameter(`${about} has an unknown type.`)
   const value = DataType.startsWith("Binary") ? BinaryValue : StringValue
   if (value === undefined || value === "") return invalidParameter(`${about} must contain a non-empty value.`)
-  return valid.test(StringValue ?? "") ? undefined : invalidParameter(`${about} contains invalid characters.`)
+  return isValidText(StringValue ?? "") ? undefined : invalidParameter(`${about} contains invalid characters.`)
 }
 
 const groupOrId = (name: string, value: string | undefined): AwsError | undefined =>
@@ -50,7 +48,7 @@ const sendRefused = (entry: Call.Entry, fifo: boolean): AwsError | undefined => 
   const { DelaySeconds, MessageAttributes = {}, MessageBody = "", MessageDeduplicationId, MessageGroupId } = entry
   const count = Object.keys(MessageAttributes).length
   if (MessageBody === "") return missingParameter("MessageBody")
-  if (!valid.test(MessageBody)) return named("InvalidMessageContents")
+  if (!isValidText(MessageBody)) return named("InvalidMessageContents")
   if (sizeOf(entry) > mebibyte) {
     return invalidParameter(
       `One or more parameters are invalid. Reason: Message must be shorter than ${mebibyte} bytes.`
