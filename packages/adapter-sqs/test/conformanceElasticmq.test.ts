@@ -6,5 +6,5 @@ try {
   await register("elasticmq")
 } catch (cause) {
   if (!(cause instanceof Unavailable)) throw cause
-  test.skip(`conformance on ElasticMQ: ${cause.message}`)
+  test("conformance on ElasticMQ", ({ skip }) => skip(cause.message))
 }

@@ -7,13 +7,12 @@ import * as Pool from "../src/internal/pool.ts"
 
 const down = new BrokerError({ broker: "sqs", operation: "receive", reason: "ConnectionFailed", detail: "down" })
 
+type Receive = Parameters<typeof Pool.make<string>>[0]["receive"]
+
 /** A pool whose polls are answered by hand. */
 const open = Effect.gen(function* () {
   const timers = yield* Timers.make
-  const polls: Array<{
-    readonly count: number
-    readonly on: Parameters<Parameters<typeof Pool.make>[0]["receive"]>[1]
-  }> = []
+  const polls: Array<{ readonly count: number; readonly on: Parameters<Receive>[1] }> = []
   const told: Array<string> = []
   let held = 0
   const pool = Pool.make<string>({

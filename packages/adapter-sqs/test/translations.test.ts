@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Reason } from "@requeue/core/BrokerError"
 import * as Metadata from "@requeue/core/Metadata"
 import * as Outgoing from "@requeue/core/Outgoing"
 import * as Settlement from "@requeue/core/Settlement"
@@ -398,7 +399,7 @@ describe("toBrokerError", () => {
   const sdk = (name: string, httpStatusCode: number, fields = {}) =>
     Object.assign(new Error("said"), { name, $metadata: { httpStatusCode }, ...fields })
 
-  it.each<[string, unknown, string]>([
+  it.each<[string, unknown, Reason]>([
     ["the SDK's error", sdk("QueueDoesNotExist", 400), "QueueMissing"],
     ["an error that has only a code", sdk("SQSServiceException", 400, { Code: "ThrottlingException" }), "Throttled"],
     ["a status alone", sdk("UnknownError", 502), "Throttled"],

@@ -18,10 +18,17 @@ const lost = (queue: string, detail: string): BrokerError =>
  * The core takes a lost connection for lost deliveries. Here a call was lost, and the delivery is ours as long as its
  * lease lasts.
  */
-const stillOurs = (error: BrokerError): BrokerError =>
-  error.reason !== "ConnectionLost"
-    ? error
-    : new BrokerError({ ...error, reason: "Timeout", detail: `it may have happened or not: ${error.detail}` })
+const stillOurs = (error: BrokerError): BrokerError => {
+  const { broker, detail, operation, queue, reason } = error
+  if (reason !== "ConnectionLost") return error
+  return new BrokerError({
+    broker,
+    operation,
+    queue,
+    reason: "Timeout",
+    detail: `it may have happened or not: ${detail}`
+  })
+}
 
 interface Settling extends SettleRequest {
   readonly command: Command
