@@ -4,6 +4,8 @@ interface Entry {
   readonly schemes: ReadonlyArray<string>
   /** Where it is, unless told otherwise; of a broker without it, one is started. */
   readonly url?: string
+  /** Options for one that is started, as its URL has them. */
+  readonly options?: Readonly<Record<string, string>>
 }
 
 const brokers = {
@@ -13,18 +15,26 @@ const brokers = {
   },
   rabbitmq: {
     schemes: ["amqp", "amqps"]
+  },
+  sqs: {
+    schemes: ["sqs"],
+    // A poll is never cut off, and a run would end as much later.
+    options: { waitTime: "1000" }
   }
 } as const satisfies Record<string, Entry>
 
 /** Brokers of Requeue's design whose adapters do not exist yet. */
-const planned = [
-  { name: "nsq", schemes: ["nsq"], adapter: "@requeue/adapter-nsq" },
-  { name: "sqs", schemes: ["sqs"], adapter: "@requeue/adapter-sqs" }
-]
+const planned = [{ name: "nsq", schemes: ["nsq"], adapter: "@requeue/adapter-nsq" }]
 
 export type BrokerName = keyof typeof brokers
 
 export const available = Object.keys(brokers) as ReadonlyArray<BrokerName>
+
+/** What a broker that is started is told by its URL. */
+export const optionsOf = (name: BrokerName): Readonly<Record<string, string>> => {
+  const entry: Entry = brokers[name]
+  return entry.options ?? {}
+}
 
 /** The broker of this name, or of this URL scheme; else what is wrong, in words. */
 export const find = (by: "name" | "scheme", text: string): (Entry & { readonly name: BrokerName }) | string => {
