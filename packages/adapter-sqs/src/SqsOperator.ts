@@ -61,10 +61,11 @@ const leaseOf = ({ functionTimeout = 0 }: Wish): number => Delay.toMillis(functi
  * import { SqsOperator } from "@requeue/adapter-sqs"
  * import * as Effect from "effect/Effect"
  *
- * const wish = { queue: "orders", retry: { maxRetries: 5 }, functionTimeout: "1 minute" }
- * const findings = Effect.map(SqsOperator.verify(wish, { url: "sqs://eu-west-1" }), (all) =>
- *   all.filter(({ isGood }) => !isGood)
+ * const findings = SqsOperator.verify(
+ *   { queue: "orders", retry: { maxRetries: 5 }, functionTimeout: "1 minute" },
+ *   { url: "sqs://eu-west-1" }
  * )
+ * const wrong = Effect.map(findings, (all) => all.filter(({ isGood }) => !isGood))
  * ```
  */
 export const verify = (

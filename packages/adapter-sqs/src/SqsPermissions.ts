@@ -40,18 +40,18 @@ export interface Policy {
 export const arn = ({ name }: Queue, { account, partition = "aws", region }: Place): string =>
   `arn:${partition}:sqs:${name.region ?? region}:${name.account ?? account}:${name.name}`
 
-const looking = ["ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "SendMessage", "PurgeQueue"]
+const all = ["ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "SendMessage"]
 
 const work: { readonly [R in Role]: ReadonlyArray<string> } = {
-  consumer: ["ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "SendMessage"],
+  consumer: all,
   producer: ["SendMessage"],
-  operator: looking
+  operator: all
 }
 
 const letters: { readonly [R in Role]: ReadonlyArray<string> } = {
   consumer: ["SendMessage"],
   producer: [],
-  operator: [...looking, "StartMessageMoveTask", "ListMessageMoveTasks"]
+  operator: [...all, "StartMessageMoveTask", "ListMessageMoveTasks"]
 }
 
 const setUp = ({ mode, tags }: Plan): ReadonlyArray<string> => [
