@@ -18,7 +18,6 @@
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */
 import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import type { BrokerError } from "@requeue/core/BrokerError"
 import type { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Consumer from "@requeue/core/Consumer"
 import type { BatchHandler, MessageHandler, Result } from "@requeue/core/Handler"
@@ -59,7 +58,7 @@ export const make = <A = any, R = never>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: MessageHandler<A, R>
-): Effect.Effect<Lambda, BrokerError | ConfigurationError, Scope.Scope | R> =>
+): Effect.Effect<Lambda, ConfigurationError, Scope.Scope | R> =>
   Effect.gen(function* () {
     OptionNames.check("SqsLambda.make", options, names)
     check("SqsLambda.make", handler)
@@ -82,7 +81,7 @@ export const makeBatch = <A = any, R = never>(
   queue: QueueDefinition.Input<A>,
   { maxBatchSize = 100, ...options }: BatchOptions,
   handler: BatchHandler<A, R>
-): Effect.Effect<Lambda, BrokerError | ConfigurationError, Scope.Scope | R> =>
+): Effect.Effect<Lambda, ConfigurationError, Scope.Scope | R> =>
   Effect.gen(function* () {
     OptionNames.check("SqsLambda.makeBatch", options, names)
     check("SqsLambda.makeBatch", handler)
@@ -100,7 +99,7 @@ export const makeBatch = <A = any, R = never>(
 export type Handler = (event: SqsEvent, context: LambdaContext) => Promise<SqsBatchResponse>
 
 /** Lives as long as the process, as everything of a function's module does. */
-const promised = (making: Effect.Effect<Lambda, BrokerError | ConfigurationError, Scope.Scope>): Handler => {
+const promised = (making: Effect.Effect<Lambda, ConfigurationError, Scope.Scope>): Handler => {
   const lambda = Effect.runSync(Scope.provide(making, Scope.makeUnsafe()))
   return (event, context) =>
     Effect.runPromise(Effect.provideService(lambda(event, context), References.MinimumLogLevel, "Warn"))

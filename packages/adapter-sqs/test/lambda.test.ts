@@ -450,6 +450,7 @@ test("an Effect handler has the services of its program, and the function lives 
 })
 
 describe("is refused", () => {
+  const long = { maxRetries: 10, backoff: constant("1 day") }
   test.each([
     ["an unknown option", () => SqsLambda.handler("q", { sqs, retries: 3 } as SqsLambda.Options, () => {}), /retries/],
     ["no handler", () => SqsLambda.handler("q", { sqs }, undefined as never), /handler must be a function/],
@@ -458,7 +459,12 @@ describe("is refused", () => {
     ["no region", () => SqsLambda.handler("q", {}, () => {}), /sqs.url.*AWS_REGION/],
     ["a wrong option of SQS", () => SqsLambda.handler("q", { sqs: { url, pollers: 0 } }, () => {}), /pollers/],
     ["its own dead letters", () => SqsLambda.handler("q", { sqs, retry: { deadLetter: "q" } }, () => {}), /deadLetter/],
-    ["a wrong name", () => SqsLambda.handler("q!", { sqs }, () => {}), /characters/]
+    ["a wrong name", () => SqsLambda.handler("q!", { sqs }, () => {}), /characters/],
+    [
+      "a policy that outlasts the queue",
+      () => SqsLambda.handler("q", { sqs, retry: long }, () => {}),
+      /^retention.*10d/
+    ]
   ])("%s, when the function is loaded", (_, load, message) => {
     expect(load).toThrow(message)
   })

@@ -1,10 +1,8 @@
 /** A function on Lambda, from its loading to its end: what its invocations share, and the course of each. */
 import { Broker } from "@requeue/core/Broker"
-import type { BrokerError } from "@requeue/core/BrokerError"
 import type { ConfigurationError } from "@requeue/core/ConfigurationError"
 import type { Consumer, Options as ConsumerOptions, StartError } from "@requeue/core/Consumer"
 import * as Remembered from "@requeue/core/Remembered"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,7 +11,6 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Calls from "../calls.ts"
 import { connect, type Message } from "../client.ts"
-import * as Names from "../names.ts"
 import * as Queues from "../queues.ts"
 import * as Sender from "../sender.ts"
 import * as Tally from "../tally.ts"
@@ -59,16 +56,10 @@ export const make = (
   options: Options.Options,
   /** `begin` is told of every message that a handler gets. */
   start: (options: ConsumerOptions, begin: Begin) => Effect.Effect<Consumer, StartError, Broker | Scope.Scope>
-): Effect.Effect<Lambda, BrokerError | ConfigurationError, Scope.Scope> =>
+): Effect.Effect<Lambda, ConfigurationError, Scope.Scope> =>
   Effect.gen(function* () {
-    const {
-      consumer: consumerOptions,
-      reportBatchItemFailures,
-      reserve,
-      retry,
-      settings
-    } = yield* Options.decode(queue, options)
-    const { fifo, name } = yield* Effect.fromResult(Names.parse(queue))
+    const decoded = yield* Options.decode(queue, options)
+    const { name, planned, reportBatchItemFailures, reserve, settings } = decoded
     const run = Effect.runForkWith(yield* Effect.context())
     const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
     const client = yield* Effect.acquireRelease(
@@ -86,8 +77,7 @@ export const make = (
     const ensure = (lease: number) =>
       Effect.suspend(() => {
         if (found !== undefined) return Effect.void
-        const wish = { queue, retry, deadLetterQueues: RetryPolicy.deadLetterQueues(retry, queue) }
-        return Effect.map(queues.ensure(wish, lease), (one) => {
+        return Effect.map(queues.ensure(planned, lease), (one) => {
           found = one
         })
       })
@@ -96,7 +86,7 @@ export const make = (
     const work = (invocation: Invocation.Invocation, begin: Begin, left: (spare: number) => Duration.Duration) =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
-        const consumer = yield* start(consumerOptions, begin).pipe(
+        const consumer = yield* start(decoded.consumer, begin).pipe(
           Effect.provideService(Broker, invocation.broker),
           Scope.provide(scope),
           Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
@@ -122,9 +112,10 @@ export const make = (
     return (event, context) =>
       Effect.gen(function* () {
         const left = (spare: number) => Duration.millis(Math.max(0, context.getRemainingTimeInMillis() - spare))
-        const messages = yield* Effect.fromResult(toMessages(event, name))
+        const messages = yield* Effect.fromResult(toMessages(event, name.name))
         yield* ensure(Duration.toMillis(left(0)))
         const begun = new Set<string>()
+        const { fifo } = name
         const invocation = Invocation.make(messages, { queue, fifo, settings, calls, sender, finished, tally, begun })
         if (messages.length > 0) yield* work(invocation, ({ id }) => begun.add(id), left)
         return yield* answer(messages, invocation)

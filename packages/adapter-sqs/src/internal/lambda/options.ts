@@ -7,6 +7,7 @@ import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as SqsOptions from "../../SqsOptions.ts"
+import * as SqsPlan from "../../SqsPlan.ts"
 import { capabilities } from "./invocation.ts"
 
 /**
@@ -82,10 +83,15 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
   }
   const wish = ConsumerOptions.toWish(consumer)
   yield* ConsumerOptions.verify(wish, capabilities(settings), queue)
+  const planned = { queue, retry: wish.retry, deadLetterQueues: RetryPolicy.deadLetterQueues(wish.retry, queue) }
+  const plan = SqsPlan.make(planned, settings)
+  if (plan instanceof ConfigurationError) return yield* plan
   return {
     settings,
     consumer,
-    retry: wish.retry,
+    planned,
+    /** As SQS knows the queue. */
+    name: plan.queues.at(-1)!.name,
     reserve: Delay.constrain("SqsLambda: reserve", reserve, 0, 60_000),
     reportBatchItemFailures
   }
