@@ -18,6 +18,7 @@ const open = Effect.gen(function* () {
   const pool = Pool.make<string>({
     timers,
     most: 4,
+    size: 10,
     held: () => held,
     receive: (count, on) => polls.push({ count, on }),
     onMessages: (messages) => (held += messages.length),

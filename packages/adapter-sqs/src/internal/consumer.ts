@@ -24,6 +24,7 @@ import * as Settle from "./settle.ts"
 import * as Tally from "./tally.ts"
 import { toCommand } from "./toCommand.ts"
 import { receives, toDelivery } from "./toDelivery.ts"
+import * as Wire from "./wire.ts"
 
 /** Copies that are stored while their originals may be delivered once more, because the delete was lost. */
 const rememberLimit = 20_000
@@ -116,6 +117,8 @@ export const subscribe = (
     const pool = Pool.make<Message>({
       timers,
       most: settings.pollers,
+      // Of a group that waits for a retry, those behind would be received and given back each time, and SQS counts that.
+      size: fifo && settings.fifoRetry === "block" ? 1 : Wire.batchLimit,
       held: () => hand.size,
       receive: Receiver.make({ client, queue, url, settings, signal: cut.signal }),
       onMessages: (messages) => {

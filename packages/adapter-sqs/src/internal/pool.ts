@@ -6,7 +6,6 @@
  */
 import type { BrokerError } from "@requeue/core/BrokerError"
 import type { Timer, Timers } from "@requeue/core/Timers"
-import * as Wire from "./wire.ts"
 
 export interface Pool {
   readonly credit: (limit: number) => void
@@ -24,8 +23,9 @@ const [firstPause, longestPause] = [250, 10_000]
 
 export const make = <M>(env: {
   readonly timers: Timers
-  /** Polls at a time. */
+  /** Polls at a time, and messages of one poll. */
   readonly most: number
+  readonly size: number
   /** Deliveries in our hands. */
   readonly held: () => number
   /** Calls back once, with messages or with what went wrong. */
@@ -52,7 +52,7 @@ export const make = <M>(env: {
   const free = (): number => limit - env.held() - asked
 
   const poll = (): void => {
-    const count = Math.min(Wire.batchLimit, free())
+    const count = Math.min(env.size, free())
     polls++
     asked += count
     const end = (): void => {
@@ -88,7 +88,7 @@ export const make = <M>(env: {
       return
     }
     if (pause !== undefined) return
-    const enough = Math.min(Wire.batchLimit, limit)
+    const enough = Math.min(env.size, limit)
     while (limit > 0 && polls < allowed && free() >= enough) poll()
     if (polls === 0 && free() > 0) {
       waiting ??= timers.after(patience, () => {
