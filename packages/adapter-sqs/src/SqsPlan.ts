@@ -15,6 +15,7 @@ import * as Result from "effect/Result"
 import * as Names from "./internal/names.ts"
 import * as Backstop from "./internal/plan/backstop.ts"
 import type { Attributes, Plan, Queue } from "./internal/plan/objects.ts"
+import * as Stay from "./internal/plan/stay.ts"
 import { type Finding, type Found, verify } from "./internal/plan/verify.ts"
 import type { Settings } from "./SqsOptions.ts"
 
@@ -83,9 +84,10 @@ export const make = ({ deadLetterQueues = [], queue, retry }: Wish, settings: Se
   const maxAttempts = retry?.maxAttempts ?? 1
   const receives = Backstop.needed(maxAttempts, renews(name, settings))
   const maxReceiveCount = settings.maxReceiveCount ?? Backstop.planned(maxAttempts)
-  const lasts = retry === undefined ? 0 : duration(retry)
+  const lasts = retry === undefined ? 0 : Stay.longest(retry)
   const conflict =
     mismatch(queue, name, deadLetterQueues, letters) ??
+    (retry && !renews(name, settings) ? tooLate(queue, retry) : undefined) ??
     tooLong(queue, lasts, settings) ??
     (backstop && tooFew(queue, settings.maxReceiveCount, receives))
   if (conflict !== undefined) return conflict
@@ -139,21 +141,28 @@ const mismatch = (
   return refuse(queue, "retry.deadLetter", detail, "Give it another name")
 }
 
-/** 0 for a policy without an end. */
-const duration = (retry: RetryPolicy.RetryPolicy): number => {
-  const { worstCase } = RetryPolicy.describe(retry)
-  return worstCase === Number.POSITIVE_INFINITY ? 0 : worstCase
-}
-
 const tooLong = (queue: string, lasts: number, { retention }: Settings): ConfigurationError | undefined =>
   lasts < retention
     ? undefined
     : refuse(
         queue,
         "retention",
-        `retries go on for ${Delay.format(lasts)}, SQS deletes a message after ${Delay.format(retention)}`,
+        `a message is retried for ${Delay.format(lasts)}, SQS deletes it after ${Delay.format(retention)}`,
         "Raise retention (14 days at most), or set retry.maxAge below it"
       )
+
+/** A message can only stay in its place while it is hidden. */
+const tooLate = (queue: string, retry: RetryPolicy.RetryPolicy): ConfigurationError | undefined => {
+  const delay = Stay.longestDelay(retry)
+  if (delay <= Stay.longestHide) return undefined
+  const limit = Delay.format(Stay.longestHide)
+  return refuse(
+    queue,
+    "retry.backoff",
+    `a retry waits for ${Delay.format(delay)}, a message can hold its place in a FIFO queue for ${limit}`,
+    `Use shorter delays, or fifoRetry: "resend"`
+  )
+}
 
 const tooFew = (queue: string, given: number | undefined, receives: number): ConfigurationError | undefined =>
   given === undefined || given > receives

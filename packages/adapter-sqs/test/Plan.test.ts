@@ -142,10 +142,24 @@ describe("what is refused", () => {
     ["orders.fifo", { maxRetries: "unlimited" }, { maxReceiveCount: 1000 }, "maxReceiveCount", "policy is unlimited"],
     [
       "orders",
-      { maxRetries: 5, backoff: sequence(["24 hours"]) },
+      { maxRetries: 12, backoff: constant("10 hours") },
       {},
       "retention",
-      "retries go on for 5d, SQS deletes a message after 4d"
+      "a message is retried for 5d, SQS deletes it after 4d"
+    ],
+    [
+      "orders.fifo",
+      { maxRetries: 2, backoff: sequence(["1 hour", "13 hours"]) },
+      {},
+      "retry.backoff",
+      "a retry waits for 13h, a message can hold its place in a FIFO queue for 11h 59m"
+    ],
+    [
+      "orders.fifo",
+      { maxRetries: "unlimited", maxAge: "1 day", backoff: constant("13 hours") },
+      {},
+      "retry.backoff",
+      "a retry waits for 13h"
     ]
   ] as ReadonlyArray<[string, RetryPolicy.Options, Partial<SqsOptions.Options>, string, string]>)(
     "%s %o %o",
@@ -159,8 +173,14 @@ describe("what is refused", () => {
 
   test("not what just fits", () => {
     expect(planOf("orders", { maxRetries: 5 }, { maxReceiveCount: 7 })).not.toBeInstanceOf(ConfigurationError)
-    const long = { maxRetries: 5, backoff: sequence(["24 hours"]) }
-    expect(planOf("orders", long, { retention: 6 * 86_400_000 })).not.toBeInstanceOf(ConfigurationError)
+    const slow = { maxRetries: 12, backoff: constant("10 hours") }
+    expect(planOf("orders", slow, { retention: 6 * 86_400_000 })).not.toBeInstanceOf(ConfigurationError)
+    expect(planOf("orders", { ...slow, maxAge: "3 days" })).not.toBeInstanceOf(ConfigurationError)
+    // What waits longer than visibility lasts is copied, and a copy starts its age anew.
+    const long = { maxRetries: 5, backoff: constant("24 hours") }
+    expect(planOf("orders", long)).not.toBeInstanceOf(ConfigurationError)
+    const place = { maxRetries: 2, backoff: constant("13 hours") }
+    expect(planOf("orders.fifo", place, { fifoRetry: "resend" })).not.toBeInstanceOf(ConfigurationError)
   })
 })
 

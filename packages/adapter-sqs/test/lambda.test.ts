@@ -450,7 +450,7 @@ test("an Effect handler has the services of its program, and the function lives 
 })
 
 describe("is refused", () => {
-  const long = { maxRetries: 10, backoff: constant("1 day") }
+  const long = { maxRetries: 24, backoff: constant("10 hours") }
   test.each([
     ["an unknown option", () => SqsLambda.handler("q", { sqs, retries: 3 } as SqsLambda.Options, () => {}), /retries/],
     ["no handler", () => SqsLambda.handler("q", { sqs }, undefined as never), /handler must be a function/],

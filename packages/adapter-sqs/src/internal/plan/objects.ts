@@ -28,7 +28,7 @@ export interface Plan {
   readonly tags: Attributes
   /** Receives of one copy that the policy needs; the queue's `maxReceiveCount` must be above it. */
   readonly receives: number
-  /** Milliseconds from first to last delivery at worst; 0 where that is not known or unlimited. */
+  /** Milliseconds that the policy's retries may keep one copy in the queue; 0 where that is unlimited or not known. */
   readonly lasts: number
   /** What a user should know. */
   readonly notes: ReadonlyArray<string>

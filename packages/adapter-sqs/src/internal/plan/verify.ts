@@ -96,7 +96,7 @@ const retention = (queue: Queue, found: Attributes, plan: Plan, all: Found): Jud
   }
   if (queue.role === "work" && numberOf(found["MessageRetentionPeriod"]) * 1000 <= plan.lasts) {
     return bad(
-      `retries go on for ${Delay.format(plan.lasts)}, SQS deletes a message after ${kept}`,
+      `a message is retried for ${Delay.format(plan.lasts)}, SQS deletes it after ${kept}`,
       "Raise MessageRetentionPeriod, or set retry.maxAge below it"
     )
   }
