@@ -34,9 +34,20 @@ const fails = (id: string, attempts: number): boolean => {
   return (number % 3 === 0 && attempts < 2) || number % 5 === 4
 }
 
-const handler = (runs: Array<Run>) => (message: { readonly id: string; readonly attempts: number }) => {
-  runs.push({ id: message.id, attempts: message.attempts, at: Date.now() })
-  return fails(message.id, message.attempts) ? Effect.fail(new Error("no")) : Effect.sleep(5)
+/** Fails as planned, and for a message whose group is at work already. */
+const handler = (runs: Array<Run>) => {
+  const atWork = new Set<string>()
+  return ({ attempts, id }: { readonly id: string; readonly attempts: number }) => {
+    const group = id.slice(0, 1)
+    runs.push({ id, attempts, at: Date.now() })
+    if (atWork.has(group)) return Effect.fail(new Error(`${id} did not wait`))
+    atWork.add(group)
+    const work = Effect.andThen(Effect.sleep(5), fails(id, attempts) ? Effect.fail(new Error("no")) : Effect.void)
+    return Effect.ensuring(
+      work,
+      Effect.sync(() => atWork.delete(group))
+    )
+  }
 }
 
 const expected = (group: string) =>
