@@ -120,6 +120,15 @@ describe("what a queue becomes", () => {
     }
   )
 
+  test("of several dead-letter queues, SQS moves to the first", () => {
+    const { queues } = planned("orders", { deadLetter: { queue: "a", routes: { permanent: "b" } } })
+    expect(queues.map(({ name, redriveFrom }) => [name.name, redriveFrom?.name])).toEqual([
+      ["a", "orders"],
+      ["b", undefined],
+      ["orders", undefined]
+    ])
+  })
+
   test("of any number of retries, SQS leaves room, or interferes never", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2000 }), fc.boolean(), (maxRetries, fifo) => {

@@ -77,6 +77,17 @@ describe("create", () => {
     expect(allowed).toEqual({ redrivePermission: "byQueue", sourceQueueArns: arns })
   })
 
+  test("a backstop that was taken away comes again, and its queue is let in once", async () => {
+    const queue = queueName("orders")
+    await run(make().ensure(wishOf(queue)))
+    const [work, letters] = [await attributes(queue), await attributes(`${queue}-dlq`)]
+    const { QueueUrl } = await client.getQueueUrl({ QueueName: queue })
+    await client.setQueueAttributes({ QueueUrl, Attributes: { RedrivePolicy: "" } })
+    await run(make().ensure(wishOf(queue)))
+    expect((await attributes(queue))["RedrivePolicy"]).toEqual(work["RedrivePolicy"])
+    expect(await attributes(`${queue}-dlq`)).toEqual(letters)
+  })
+
   test("what exists is not changed, and another policy that fits its backstop starts", async () => {
     const queue = queueName("orders")
     await run(make().ensure(wishOf(queue, { maxRetries: 5 })))
