@@ -31,14 +31,13 @@ const seconds = (min: number, max: number) => millis(min, max).check(Schema.isMu
 
 const fields = {
   queues: Queues,
-  waitTime: seconds(0, 20 * second),
+  waitTime: seconds(second, 20 * second),
   pollers: count(1, 50),
   visibilityTimeout: seconds(second, 43_200 * second),
   inFlightLimit: count(0, 120_000),
   fifoRetry: FifoRetry,
   connectTimeout: millis(100, 120_000),
   requestTimeout: millis(100, 120_000),
-  publishTimeout: millis(100, 120_000),
   retention: seconds(60 * second, 14 * day),
   deadLetterRetention: seconds(60 * second, 14 * day),
   maxReceiveCount: count(1, 1000),
@@ -72,7 +71,6 @@ const defaults = {
   fifoRetry: "block",
   connectTimeout: 5000,
   requestTimeout: 10_000,
-  publishTimeout: 10_000,
   retention: 4 * day,
   deadLetterRetention: 14 * day,
   encryption: "sqs",

@@ -63,6 +63,7 @@ describe("options", () => {
     ["sqs://eu-west-1?waitTime=1000&waitTime=2000", "url"],
     ["sqs://eu-west-1?waitTime=1500", "waitTime"],
     ["sqs://eu-west-1?waitTime=21000", "waitTime"],
+    ["sqs://eu-west-1?waitTime=0", "waitTime"],
     ["sqs://eu-west-1?visibilityTimeout=0", "visibilityTimeout"],
     ["sqs://eu-west-1?visibilityTimeout=43201000", "visibilityTimeout"],
     ["sqs://eu-west-1?visibilityTimeout=abc", "visibilityTimeout"],

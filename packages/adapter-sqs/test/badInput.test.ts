@@ -54,7 +54,7 @@ afterEach(() => {
 
 /** A start, as a consumer has it: the broker and one subscription. */
 const start = (options: SqsOptions.Options, queue: string) =>
-  Effect.flatMap(SqsBroker.make({ requestTimeout: 1000, waitTime: 0, ...options }), (service) =>
+  Effect.flatMap(SqsBroker.make({ requestTimeout: 1000, waitTime: 1000, ...options }), (service) =>
     service.subscribe({
       queue,
       retry: RetryPolicy.make(),

@@ -145,6 +145,30 @@ describe("gathering", () => {
     })
   )
 
+  it.effect("a call that takes its time holds up the others for a moment only", () =>
+    Effect.gen(function* () {
+      const calls: Array<ReadonlyArray<number>> = []
+      const fork = Effect.runForkWith(yield* Effect.context())
+      const gather = Gather.make<number>({
+        call: (items) => {
+          calls.push(items)
+          return calls.length === 1 ? Effect.never : Effect.succeed(items.map(() => undefined))
+        },
+        sizeOf: () => 1,
+        parallel: 2,
+        fork: (effect) => void fork(effect)
+      })
+      yield* Effect.forkChild(gather.submit([1]), { startImmediately: true })
+      const later = yield* Effect.forkChild(gather.submit([2]), { startImmediately: true })
+      yield* TestClock.adjust("30 millis")
+      const same = yield* Effect.forkChild(gather.submit([3]), { startImmediately: true })
+      assert.deepStrictEqual(calls, [[1]])
+      yield* TestClock.adjust("20 millis")
+      assert.deepStrictEqual(calls, [[1], [2, 3]])
+      yield* Fiber.joinAll([later, same])
+    })
+  )
+
   it("no call has more than ten entries or a mebibyte, calls are bounded, and each item is asked and answered once", async () => {
     const size = fc.integer({ min: 1, max: 400_000 })
     await fc.assert(

@@ -1,7 +1,8 @@
 /**
  * Gathers what is asked at the same time into calls of up to ten: what finds no call under way goes at once, what comes
- * meanwhile goes together.
+ * meanwhile goes together, and waits for its end, though not for long.
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Answers } from "./batch.ts"
 import * as Wire from "./wire.ts"
@@ -12,6 +13,9 @@ export interface Gather<T> {
   /** Ends when no call is under way. */
   readonly idle: Effect.Effect<void>
 }
+
+/** Milliseconds that what is there waits for more, when a call takes its time. */
+const patience = 50
 
 interface Pending<T> {
   readonly item: T
@@ -28,6 +32,7 @@ export const make = <T>(env: {
 }): Gather<T> => {
   let pending: Array<Pending<T>> = []
   let running = 0
+  let isWaiting = false
   const waiters: Array<() => void> = []
 
   /** How many of those in front make one call, and whether no more would fit. */
@@ -40,10 +45,20 @@ export const make = <T>(env: {
     return { count: pending.length, isFull: pending.length === Wire.batchLimit }
   }
 
-  const pump = (): void => {
+  const wait = (): void => {
+    if (isWaiting) return
+    isWaiting = true
+    const later = Effect.sync(() => {
+      isWaiting = false
+      pump(true)
+    })
+    env.fork(Effect.delay(later, Duration.millis(patience)))
+  }
+
+  const pump = (isLate = false): void => {
     while (pending.length > 0 && running < env.parallel) {
       const { count, isFull } = measure()
-      if (!isFull && running > 0) return
+      if (!isFull && running > 0 && !isLate) return wait()
       const chunk = pending.slice(0, count)
       pending = pending.slice(count)
       running++
