@@ -68,7 +68,10 @@ export const make = (env: {
         )
     }))
 
-  /** Receives until nothing more comes; all of it goes back, which SQS counts. */
+  /**
+   * Receives until nothing more comes; all of it goes back, which SQS counts. Of a FIFO group, SQS shows what one receive
+   * can have.
+   */
   const look = Effect.fnUntraced(function* (queue: string, limit: number) {
     const { calls, receive } = yield* open("peek", queue)
     const seen: Array<Message> = []
