@@ -1,18 +1,19 @@
 /** A server that speaks SQS, with a harness that looks behind the adapter, by the driver alone. */
-import { SQS, type Message, type MessageAttributeValue } from "@aws-sdk/client-sqs"
+import type { Message, MessageAttributeValue, SQS } from "@aws-sdk/client-sqs"
 import { Harness } from "@requeue/conformance"
 import { Broker } from "@requeue/core/Broker"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
+import { setTimeout as sleep } from "node:timers/promises"
 import * as Body from "../src/internal/body.ts"
 import * as Names from "../src/internal/names.ts"
 import { toDelivery } from "../src/internal/toDelivery.ts"
 import * as Wire from "../src/internal/wire.ts"
-import { SqsBroker, SqsOptions } from "../src/index.ts"
+import { SqsBroker } from "../src/index.ts"
+import { connect } from "./connect.ts"
 
 export interface Target {
   readonly name: string
@@ -21,25 +22,23 @@ export interface Target {
   /** What the adapter connects to. */
   readonly proxied: string
   readonly cutConnections?: (() => void) | undefined
+  /** As the harness has them, in milliseconds. */
+  readonly lateness: number
+  readonly settleTime: number
+  /** Until a queue that was made can be used, in milliseconds. */
+  readonly createTime: number
 }
 
 /** Seconds that messages which are looked at are hidden. */
 const lookFor = 30
 
-const clientOf = ({ credentials, endpoint, region }: SqsOptions.Settings["address"]): SQS =>
-  new SQS({
-    region,
-    useQueueUrlAsEndpoint: false,
-    ...(endpoint && { endpoint }),
-    ...(credentials && {
-      credentials: {
-        accessKeyId: credentials.accessKeyId,
-        secretAccessKey: Redacted.value(credentials.secretAccessKey)
-      }
-    })
-  })
-
 const text = (value: string): MessageAttributeValue => ({ DataType: "String", StringValue: value })
+
+/** Every queue whose name starts so, those that the adapter made among them. */
+const removeAll = async (sqs: SQS, prefix: string): Promise<void> => {
+  const { QueueUrls = [] } = await sqs.listQueues({ QueueNamePrefix: prefix, MaxResults: 1000 })
+  for (const QueueUrl of QueueUrls) await sqs.deleteQueue({ QueueUrl })
+}
 
 /** With what a case can wait for: short polls and leases. */
 export const options = { waitTime: 1000, visibilityTimeout: 3000 } as const
@@ -47,11 +46,15 @@ export const options = { waitTime: 1000, visibilityTimeout: 3000 } as const
 export const layer = (target: Target) =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const { address } = Result.getOrThrow(SqsOptions.decode({ url: target.url }))
-      const made = new Set<string>()
+      const prefix = `requeue-${randomUUID().slice(0, 8)}`
+      let queues = 0
       const sqs = yield* Effect.acquireRelease(
-        Effect.sync(() => clientOf(address)),
-        (client) => Effect.sync(() => client.destroy())
+        Effect.sync(() => connect(target.url)),
+        (client) =>
+          Effect.promise(async () => {
+            await removeAll(client, prefix)
+            client.destroy()
+          })
       )
       const broker = yield* SqsBroker.make({ ...options, url: target.proxied })
 
@@ -92,9 +95,9 @@ export const layer = (target: Target) =>
         name: target.name,
         uniqueQueue: (base) =>
           Effect.promise(async () => {
-            const name = `${base.replaceAll(/[^A-Za-z0-9]+/g, "-").slice(0, 40)}-${randomUUID().slice(0, 8)}`
-            const { QueueUrl } = await sqs.createQueue({ QueueName: name })
-            made.add(QueueUrl!)
+            const name = `${prefix}-${base.replaceAll(/[^A-Za-z0-9]+/g, "-").slice(0, 40)}-${++queues}`
+            await sqs.createQueue({ QueueName: name })
+            await sleep(target.createTime)
             return name
           }),
         publishRaw: (queue, body, headers) =>
@@ -120,8 +123,8 @@ export const layer = (target: Target) =>
           }),
         cutConnections: target.cutConnections && Effect.sync(target.cutConnections),
         restart: undefined,
-        lateness: 300,
-        settleTime: 50
+        lateness: target.lateness,
+        settleTime: target.settleTime
       })
       return Context.make(Broker, broker).pipe(Context.add(Harness.Harness, harness))
     })

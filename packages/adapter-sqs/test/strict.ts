@@ -1,10 +1,8 @@
 /** A server behind the strict proxy, for the tests that want it to misbehave. */
-import { SQS } from "@aws-sdk/client-sqs"
+import type { SQS } from "@aws-sdk/client-sqs"
 import { start, strictSqs, Unavailable, type StrictSqs } from "@requeue/brokers"
-import * as Redacted from "effect/Redacted"
-import * as Result from "effect/Result"
 import { afterAll } from "vitest"
-import { SqsOptions } from "../src/index.ts"
+import { connect } from "./connect.ts"
 
 export interface Strict {
   readonly name: string
@@ -17,19 +15,6 @@ export interface Strict {
   readonly client: SQS
   /** A further proxy in front of the same server, with faults and counters of its own. */
   readonly another: (options?: Parameters<typeof strictSqs>[1]) => Promise<StrictSqs>
-}
-
-const connect = (url: string): SQS => {
-  const { credentials, endpoint, region } = Result.getOrThrow(SqsOptions.decode({ url })).address
-  if (endpoint === undefined || credentials === undefined) throw new Error("these tests need a server of their own")
-  const { accessKeyId, secretAccessKey } = credentials
-  return new SQS({
-    endpoint,
-    region,
-    maxAttempts: 1,
-    useQueueUrlAsEndpoint: false,
-    credentials: { accessKeyId, secretAccessKey: Redacted.value(secretAccessKey) }
-  })
 }
 
 /** A server for one test file; it ends with the file. */

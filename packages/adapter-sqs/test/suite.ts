@@ -19,7 +19,15 @@ const open = async (version: string) => {
   })
   const proxied = new URL(strict.url)
   proxied.port = String(link.port)
-  return { name: `sqs ${broker.version}`, url: broker.url, proxied: proxied.href, cutConnections: link.cut }
+  return {
+    name: `sqs ${broker.version}`,
+    url: broker.url,
+    proxied: proxied.href,
+    cutConnections: link.cut,
+    lateness: 300,
+    settleTime: 50,
+    createTime: 0
+  }
 }
 
 const capabilities = Capabilities.make(Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1", ...options })))
