@@ -3,7 +3,7 @@ import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
-export interface Credentials {
+interface Credentials {
   readonly accessKeyId: string
   readonly secretAccessKey: Redacted.Redacted
 }

@@ -24,9 +24,5 @@ export interface Receipt {
 
 export const receiptOf = ({ receipt }: Delivery): Receipt => receipt as Receipt
 
-/** How long a lease may be made from now on, in milliseconds; 0 when it cannot. */
-export const extension = ({ receivedAt }: Receipt, duration: number, now: number, longest: number): number =>
-  Math.max(0, Math.min(duration, longest - (now - receivedAt)))
-
 export const isExpired = ({ leaseEnds, receivedAt }: Receipt, now: number): boolean =>
   now >= Math.min(leaseEnds, receivedAt + Wire.longestVisibility)

@@ -17,7 +17,7 @@ import { BrokerError } from "@requeue/core/BrokerError"
 import * as Result from "effect/Result"
 
 /** The longest name, `.fifo` included. */
-export const limit = 80
+const limit = 80
 
 export interface Name {
   /** As SQS knows it. */

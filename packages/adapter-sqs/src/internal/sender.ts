@@ -10,7 +10,7 @@ import type { Queue, Queues } from "./queues.ts"
 import { type Sized, toEntry } from "./toEntry.ts"
 
 /** A message, and the attributes of the delivery that it is a copy of. */
-export interface Item {
+interface Item {
   readonly message: Outgoing
   readonly original?: Readonly<Record<string, MessageAttributeValue>> | undefined
 }

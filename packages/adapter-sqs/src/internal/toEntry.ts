@@ -11,7 +11,7 @@ import * as Wire from "./wire.ts"
 
 type Attributes = Readonly<Record<string, MessageAttributeValue>>
 
-export interface Entry extends Omit<SendEntry, "Id"> {
+interface Entry extends Omit<SendEntry, "Id"> {
   readonly MessageBody: string
 }
 
