@@ -5,7 +5,7 @@ import type { Fault, StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { afterEach, assert, describe, test, vi } from "vitest"
+import { assert, describe, test, vi } from "vitest"
 import { strict } from "./strict.ts"
 import {
   balance,
@@ -27,9 +27,8 @@ import {
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const { another, behind, proxy, url } = await strict()
-
-afterEach(() => proxy.clear())
+// All tests of this file run at once, each that wants faults behind a proxy of its own.
+const { another, behind, url } = await strict()
 
 const quick = { url, visibilityTimeout: 3000, requestTimeout: 1000 }
 const actions = ["ReceiveMessage", "SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"]
@@ -77,7 +76,7 @@ describe.concurrent("300 messages, while", () => {
   })
 })
 
-describe("a consumer's process", () => {
+describe.concurrent("a consumer's process", () => {
   test("killed in the middle of its handlers: their messages come again, and are counted", async () => {
     const queue = queueName("process")
     const runs: Array<Run> = []
@@ -122,13 +121,14 @@ describe("a consumer's process", () => {
   })
 })
 
-test("a handler that runs longer than the visibility timeout has its message for itself", async () => {
+test.concurrent("a handler that runs longer than the visibility timeout has its message for itself", async () => {
+  await using own = await another()
   const queue = queueName("long")
   const runs: Array<Run> = []
-  const extended = () => proxy.calls()["ChangeMessageVisibilityBatch"] ?? 0
+  const extended = () => own.calls()["ChangeMessageVisibilityBatch"] ?? 0
   const before = extended()
   let ended = 0
-  await on({ ...quick, visibilityTimeout: 2000 }, (broker) =>
+  await on({ ...quick, url: own.url, visibilityTimeout: 2000 }, (broker) =>
     Effect.gen(function* () {
       yield* publishAll(broker, queue, ids(5))
       // Others are ready to take what is lost.
@@ -151,13 +151,14 @@ test("a handler that runs longer than the visibility timeout has its message for
   assert.isAtLeast(extended() - before, 2)
 })
 
-test("an acknowledgement that SQS never took: the message comes again, and no handler runs again", async () => {
+test.concurrent("an acknowledgement that SQS never took: the message comes again, and no handler runs again", async () => {
+  await using own = await another()
   const queue = queueName("lost")
   const [runs, events]: [Array<Run>, Array<string>] = [[], []]
-  await on(quick, (broker) =>
+  await on({ ...quick, url: own.url }, (broker) =>
     Effect.gen(function* () {
       yield* publishAll(broker, queue, ids(20))
-      const lost = proxy.fail({ action: "DeleteMessageBatch", times: 12 }, "InternalFailure")
+      const lost = own.fail({ action: "DeleteMessageBatch", times: 12 }, "InternalFailure")
       yield* consume(queue, runs, { concurrency: 20, onEvent: (event) => void events.push(event._tag) })
       yield* until("failed deletes", () => lost.left() === 0)
       yield* untilEmpty(behind, queue, 30_000)
@@ -167,13 +168,14 @@ test("an acknowledgement that SQS never took: the message comes again, and no ha
   assert.isAbove(events.filter((tag) => tag === "SettleFailed").length, 0)
 })
 
-test("duplicates: each message is settled, whichever of its deliveries comes first", async () => {
+test.concurrent("duplicates: each message is settled, whichever of its deliveries comes first", async () => {
+  await using own = await another()
   const queue = queueName("duplicates")
   const runs: Array<Run> = []
-  await on(quick, (broker) =>
+  await on({ ...quick, url: own.url }, (broker) =>
     Effect.gen(function* () {
       yield* consume(queue, runs, { concurrency: 20 }, () => Effect.sleep(50))
-      proxy.duplicate(50)
+      own.duplicate(50)
       yield* publishAll(broker, queue, ids(100))
       yield* until("all", () => new Set(runs.map(({ id }) => id)).size === 100)
       yield* untilEmpty(behind, queue)
@@ -183,7 +185,7 @@ test("duplicates: each message is settled, whichever of its deliveries comes fir
   assert.deepStrictEqual(await drain(behind, `${queue}.dlq`), [])
 })
 
-test("a message that was given back at the end of a consumer is there for the next one at once", async () => {
+test.concurrent("a message that was given back at the end of a consumer is there for the next one at once", async () => {
   const queue = queueName("end")
   const runs: Array<Run> = []
   await on({ ...quick, visibilityTimeout: 30_000 }, (broker) =>
@@ -197,7 +199,7 @@ test("a message that was given back at the end of a consumer is there for the ne
         })
       )
       yield* consume(queue, runs, { concurrency: 10 })
-      yield* until("all thirty", () => new Set(runs.map(({ id }) => id)).size === 30, 5000)
+      yield* until("all thirty", () => new Set(runs.map(({ id }) => id)).size === 30, 15_000)
     })
   )
 })
