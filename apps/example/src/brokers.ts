@@ -4,6 +4,8 @@ interface Entry {
   readonly schemes: ReadonlyArray<string>
   /** Where it is, unless told otherwise; of a broker without it, one is started. */
   readonly url?: string
+  /** Options for one that is started, as its URL has them. */
+  readonly options?: Readonly<Record<string, string>>
 }
 
 const brokers = {
@@ -16,24 +18,29 @@ const brokers = {
   },
   nsq: {
     schemes: ["nsq"]
+  },
+  sqs: {
+    schemes: ["sqs"],
+    // A poll is never cut off, and a run would end as much later.
+    options: { waitTime: "1000" }
   }
 } as const satisfies Record<string, Entry>
-
-/** Brokers of Requeue's design whose adapters do not exist yet. */
-const planned = [{ name: "sqs", schemes: ["sqs"], adapter: "@requeue/adapter-sqs" }]
 
 export type BrokerName = keyof typeof brokers
 
 export const available = Object.keys(brokers) as ReadonlyArray<BrokerName>
 
+/** What a broker that is started is told by its URL. */
+export const optionsOf = (name: BrokerName): Readonly<Record<string, string>> => {
+  const entry: Entry = brokers[name]
+  return entry.options ?? {}
+}
+
 /** The broker of this name, or of this URL scheme; else what is wrong, in words. */
 export const find = (by: "name" | "scheme", text: string): (Entry & { readonly name: BrokerName }) | string => {
-  const matches = (name: string, schemes: ReadonlyArray<string>) =>
-    by === "name" ? name === text : schemes.includes(text)
-  const name = available.find((known) => matches(known, brokers[known].schemes))
+  const schemesOf = (name: BrokerName): ReadonlyArray<string> => brokers[name].schemes
+  const name = available.find((known) => (by === "name" ? known === text : schemesOf(known).includes(text)))
   if (name !== undefined) return { name, ...brokers[name] }
-  const later = planned.find((broker) => matches(broker.name, broker.schemes))
   const exist = `there is: ${available.join(", ")}`
-  if (later !== undefined) return `${later.name} needs ${later.adapter}, which does not exist yet; ${exist}`
   return by === "name" ? `no broker named "${text}"; ${exist}` : `no broker for ${text}: URLs; ${exist}`
 }

@@ -1,4 +1,5 @@
 /** Where a run's broker is: at the address that was given, or started for this run. */
+import { optionsOf } from "./brokers.ts"
 import type { Options } from "./options.ts"
 
 export interface Place extends AsyncDisposable {
@@ -21,11 +22,13 @@ export const settle = async ({ broker, url }: Options, say: (line: string) => vo
   // Loaded only here: the memory broker starts without what real ones need.
   const { start } = await import("@requeue/brokers")
   const server = await start(broker, { say })
+  const address = new URL(server.url)
+  for (const [option, value] of Object.entries(optionsOf(broker))) address.searchParams.set(option, value)
   // One that the environment names is somebody else's, and outlives this run.
   const isOurs = server.nodes.length > 0
   return {
-    url: server.url,
-    name: `${server.version} on ${new URL(server.url).host}, from ${server.source}`,
+    url: address.href,
+    name: `${server.version} on ${address.host}, from ${server.source}`,
     keeps: isOurs ? "until the end" : "for good",
     [Symbol.asyncDispose]: server.dispose
   }

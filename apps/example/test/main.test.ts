@@ -121,6 +121,14 @@ describe("the program", () => {
     await expect(once(connect(port, "127.0.0.1"), "connect")).rejects.toThrow("ECONNREFUSED")
   })
 
+  test("on SQS the books balance, before and after the redrive", { timeout: 120_000 }, async () => {
+    const run = start("--json", "--broker", "sqs", "--count", "200", "--seed", "7")
+    expect(await run.ended).toEqual({ code: 0, signal: null })
+    const report = run.report()
+    expect(report).toMatchObject({ broker: "sqs", balanced: true, early: 0, stopped: null, published: 200 })
+    expect(report.redrive).toMatchObject({ balanced: true, delivered: 200, deadLettered: 0 })
+  })
+
   test("a drain without time interrupts the handlers, and the books still balance", { timeout: 30_000 }, async () => {
     const run = start("--json", "--count", "1000", "--seed", "7", "--drain", "0s")
     await run.says(/delivered [1-9]/)
@@ -142,7 +150,7 @@ describe("the program", () => {
   })
 
   test.each<[ReadonlyArray<string>, RegExp]>([
-    [["--broker", "kafka"], /^--broker: no broker named "kafka"; there is: memory, rabbitmq, nsq\n$/],
+    [["--broker", "kafka"], /^--broker: no broker named "kafka"; there is: memory, rabbitmq, nsq, sqs\n$/],
     [["--count", "none"], /^--count: must be a whole number/],
     [["--url", "memory:?maxMessages=none"], /^maxMessages .*must be a whole number/]
   ])("%j ends with one sentence and exit code 2", async (args, message) => {

@@ -59,11 +59,10 @@ test("--help wins over other options, and names every option and exit code", () 
 
 describe("mistakes are named with what would be right", () => {
   test.each<[ReadonlyArray<string>, RegExp]>([
-    [["--broker", "kafka"], /--broker: no broker named "kafka"; there is: memory, rabbitmq, nsq/],
-    [["--broker", "sqs"], /needs @requeue\/adapter-sqs.*there is: memory, rabbitmq, nsq/],
+    [["--broker", "kafka"], /--broker: no broker named "kafka"; there is: memory, rabbitmq, nsq, sqs/],
     [["--broker", "constructor"], /no broker named "constructor"/],
     [["--broker", ""], /no broker named ""/],
-    [["--url", "kafka://localhost"], /--url: no broker for kafka: URLs; there is: memory, rabbitmq, nsq/],
+    [["--url", "kafka://localhost"], /--url: no broker for kafka: URLs; there is: memory, rabbitmq, nsq, sqs/],
     [["--broker", "memory", "--url", "amqp://localhost"], /memory is reached by memory: URLs, not by amqp: ones/],
     [["--url", "nowhere"], /--url: not a URL/],
     [["--count", "0"], /--count: must be a whole number from 1 to 100000, got "0"/],

@@ -94,6 +94,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     dispatch,
     publish,
     headers: capabilities.headers,
+    connectionBound: capabilities.connectionBound,
     forgetDelays: vices.forgetDelaysOnRestart === true,
     now,
     elapsed: timers.now

@@ -31,6 +31,7 @@ import type { Capabilities, Lease } from "@requeue/core/Capabilities"
  * | `historyOnRetry: false` | a retry leaves the metadata as it was: no history, no new `notBefore` |
  * | `maxBodySize` | a larger body fails with `BodyTooLarge` |
  * | `lease` | as {@link Vices.lease} |
+ * | `connectionBound: false` | `Control.cut` changes nothing: deliveries last as long as their lease |
  * | `counts` | a number that the broker cannot tell is `undefined` |
  * | `peek: false` | `peek` fails with `Unsupported` |
  *

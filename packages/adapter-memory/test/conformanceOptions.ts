@@ -10,6 +10,7 @@ export const variants: Readonly<Record<string, Options.Options>> = {
       forgetDelaysOnRestart: true,
       overCountOnLoss: true,
       capabilities: {
+        connectionBound: false,
         delayResolution: 1000,
         exactCounts: false,
         headers: false,

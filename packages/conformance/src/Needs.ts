@@ -21,6 +21,12 @@ export const lacks =
 export const cutConnections: Requirement = ({ harness }) =>
   harness.cutConnections ? undefined : "harness.cutConnections"
 
+/** Cut connections take their deliveries with them. */
+export const boundConnections: Requirement = (facts) => cutConnections(facts) ?? has("connectionBound")(facts)
+
+/** Cut connections leave deliveries alone. */
+export const unboundConnections: Requirement = (facts) => cutConnections(facts) ?? lacks("connectionBound")(facts)
+
 export const restart: Requirement = ({ harness }) => (harness.restart ? undefined : "harness.restart")
 
 export const lease: Requirement = ({ capabilities }) => (capabilities.lease === undefined ? "lease" : undefined)

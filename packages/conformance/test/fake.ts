@@ -19,6 +19,7 @@ const capabilities: Capabilities = {
   headers: true,
   historyOnRetry: true,
   maxBodySize: Number.POSITIVE_INFINITY,
+  connectionBound: true,
   lease: undefined,
   ordered: true,
   settleBatch: 1,

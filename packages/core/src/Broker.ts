@@ -15,7 +15,7 @@
  * 5. At most `credit` deliveries are unsettled at any time. `credit(0)` takes effect before any settlement that is
  *    given later. Deliveries that were already on their way may still arrive; the core buffers them.
  * 6. Connections recover by themselves, declare what they need again, and resume with the last credit; `onReconnect`
- *    tells the core.
+ *    tells the core where deliveries end with their connection.
  * 7. `publish`, `settle` and `extend` end in bounded time, with an error where the broker does not answer.
  * 8. Nothing is delivered before its time, or it carries `metadata.notBefore` so that the core can give it back.
  */

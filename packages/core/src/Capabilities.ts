@@ -39,6 +39,11 @@ export interface Capabilities {
   readonly historyOnRetry: boolean
   /** The largest body in bytes. */
   readonly maxBodySize: number
+  /**
+   * Whether deliveries end with the connection that brought them: they come back, and `onReconnect` is called. Else they
+   * are ours until their lease ends, whatever becomes of connections.
+   */
+  readonly connectionBound: boolean
   /** `undefined` when a delivery is ours for as long as the connection lives. */
   readonly lease: Lease | undefined
   /** Whether undelayed messages come in the order in which they were published. */

@@ -47,7 +47,20 @@ const copy = (delivery: Delivery, queue: string, delay: Delay, metadata: Metadat
   metadata
 })
 
-/** The copy that a retry becomes where the broker cannot delay the original: the attempt just made is used up. */
+/**
+ * What a copy of a delivery from this queue starts from. A dead letter that is in the queue it came from was moved there
+ * by somebody else's tool (a shovel, a move task): it is redriven, and counted as such, else nothing would guard against
+ * a loop.
+ */
+const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata =>
+  metadata.deadLetter?.queue === queue
+    ? { ...metadata, redrives: metadata.redrives + 1, deadLetter: undefined }
+    : metadata
+
+/**
+ * The copy that a retry becomes where the broker cannot delay the original: the attempt just made is used up. `queue` is
+ * the one that the delivery came from.
+ */
 export const retry = (
   delivery: Delivery,
   settlement: Extract<Settlement, { _tag: "Retry" }>,
@@ -55,7 +68,7 @@ export const retry = (
   now: number
 ): Outgoing =>
   copy(delivery, queue, settlement.delay, {
-    ...delivery.metadata,
+    ...metadataAt(queue, delivery),
     attempts: delivery.attempts,
     notBefore: dueAt(settlement.delay, now),
     history: historyAfter(delivery, settlement, now)
@@ -74,10 +87,13 @@ export const historyAfter = (
     delay: settlement.delay
   })
 
-/** The copy that a hop of a long delay becomes: this delivery did not reach a handler, so no attempt is used up. */
+/**
+ * The copy that a hop of a long delay becomes: this delivery did not reach a handler, so no attempt is used up. `queue`
+ * is the one that the delivery came from.
+ */
 export const hop = (delivery: Delivery, queue: string, delay: Delay, now: number): Outgoing =>
   copy(delivery, queue, delay, {
-    ...delivery.metadata,
+    ...metadataAt(queue, delivery),
     attempts: delivery.attempts - 1,
     notBefore: dueAt(delay, now)
   })
@@ -90,7 +106,7 @@ export const deadLetter = (
   now: number
 ): Outgoing =>
   copy(delivery, settlement.queue, 0, {
-    ...delivery.metadata,
+    ...metadataAt(origin, delivery),
     // In its new queue the letter is delivered for the first time; what it went through stands in `deadLetter`.
     attempts: 0,
     notBefore: 0,

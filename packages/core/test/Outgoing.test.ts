@@ -27,6 +27,9 @@ const delivery: Delivery = {
   }
 }
 
+/** A dead letter of `work`, wherever it is now. */
+const letter: Delivery = { ...delivery, metadata: { ...delivery.metadata, deadLetter: dead } }
+
 const retried = (delay: number) => ({ _tag: "Retry" as const, delay, error })
 const asked = { _tag: "Retry" as const, delay: 0, error: undefined }
 const given = { _tag: "DeadLetter" as const, reason: "permanent" as const, queue: "work.dlq", error }
@@ -75,10 +78,43 @@ const cases: ReadonlyArray<readonly [string, Outgoing.Outgoing, string, number, 
   ],
   [
     "redrive: attempts start again, the redrive is counted, the history stays",
-    Outgoing.redrive({ ...delivery, metadata: { ...delivery.metadata, deadLetter: dead } }, "work"),
+    Outgoing.redrive(letter, "work"),
     "work",
     0,
     { attempts: 0, notBefore: 0, redrives: 3, deadLetter: undefined }
+  ],
+  [
+    "retry of a dead letter that somebody moved back: it is a redriven one",
+    Outgoing.retry(letter, retried(500), "work", now),
+    "work",
+    500,
+    { attempts: 3, notBefore: now + 500, history: attempt("Boom: no", 500), redrives: 3, deadLetter: undefined }
+  ],
+  [
+    "hop of a dead letter that somebody moved back",
+    Outgoing.hop(letter, "work", 700, now),
+    "work",
+    700,
+    { attempts: 2, notBefore: now + 700, redrives: 3, deadLetter: undefined }
+  ],
+  [
+    "dead letter of a dead letter that somebody moved back",
+    Outgoing.deadLetter(letter, given, "work", now),
+    "work.dlq",
+    0,
+    {
+      attempts: 0,
+      notBefore: 0,
+      redrives: 3,
+      deadLetter: { queue: "work", attempts: 3, reason: "permanent", at: now, error }
+    }
+  ],
+  [
+    "retry among the dead letters: it stays one",
+    Outgoing.retry(letter, retried(500), "work.dlq", now),
+    "work.dlq",
+    500,
+    { attempts: 3, notBefore: now + 500, history: attempt("Boom: no", 500), deadLetter: dead }
   ]
 ]
 

@@ -21,6 +21,7 @@ export const plain: Capabilities = {
   headers: true,
   historyOnRetry: true,
   maxBodySize: Number.POSITIVE_INFINITY,
+  connectionBound: true,
   lease: undefined,
   ordered: true,
   settleBatch: 1,

@@ -39,7 +39,9 @@ export interface Broker<N extends Node = Node> extends AsyncDisposable {
 }
 
 export interface StartOptions {
-  /** `newest` at hand without a download, `system` for the machine's own, or a release. Default: newest. */
+  /**
+   * `newest` at hand without a download, `system` for the machine's own, a release, or a server by name. Default: newest.
+   */
   readonly version?: string | undefined
   /** How many there can be depends on the broker. Default: 1. */
   readonly nodes?: number | undefined

@@ -14,12 +14,13 @@ const help = `npm run brokers -- <command> [name] [options]
 Names: ${names.join(", ")}. Without one: all of them.
 
 Options of up
-  --version v     newest (at hand without a download; the default), system, or a release such as 3.10, 4.0, 4.3
+  --version v     newest (at hand without a download; the default), system, or a release such as 3.10, 4.0, 4.3;
+                  for sqs fauxqs (the default), elasticmq or moto
   --nodes n       1 (the default); rabbitmq 3, for a cluster; nsq 2 or 3
 
 RabbitMQ comes from REQUEUE_RABBITMQ_URL, a Docker engine, an installed server, or Debian's packages; NSQ from
-REQUEUE_NSQ_URL, a Docker engine, an installed nsqd, or Go: the first that has one. Exit codes: 0 done, 1 failed,
-2 misused.`
+REQUEUE_NSQ_URL, a Docker engine, an installed nsqd, or Go; SQS from REQUEUE_SQS_URL, or is the server that was asked
+for: the first that has one. Exit codes: 0 done, 1 failed, 2 misused.`
 
 class Misuse extends Error {}
 
@@ -32,6 +33,12 @@ const upNow = () =>
     ]
   })
 
+const isAny = (version: string): boolean => version === "newest" || version === "system"
+
+/** Whether `4.3.6` is of the release `4.3`, or `moto 5.2.5` is `moto`. */
+const isOf = (version: string, asked: string): boolean =>
+  version === asked || [".", " "].some((end) => version.startsWith(`${asked}${end}`))
+
 const stayingUp = (name: BrokerName) => upNow().filter((one) => one.name === name && one.record.owner === undefined)
 
 const up = async (name: BrokerName, options: StartOptions): Promise<void> => {
@@ -42,7 +49,7 @@ const up = async (name: BrokerName, options: StartOptions): Promise<void> => {
       continue
     }
     const { version = one.version, nodes = one.nodes } = options
-    const same = nodes === one.nodes && (!/^\d/.test(version) || `${one.version}.`.startsWith(`${version}.`))
+    const same = nodes === one.nodes && (isAny(version) || isOf(one.version, version))
     if (!same) throw new Error(`${name} ${one.version} with ${one.nodes} node(s) is up: take it down first`)
     console.error(`${name} ${one.version} is up already`)
     console.log(one.url)
@@ -102,11 +109,13 @@ const main = async (args: Array<string>): Promise<void> => {
   if (rest.length > 0 || (name !== undefined && !isName(name))) {
     throw new Misuse(`The name is one of ${names.join(", ")}`)
   }
-  if (!/^(newest|system|\d+\.\d+(\.\d+)?)$/.test(values.version ?? "newest")) {
-    throw new Misuse("--version is newest, system, or a release such as 4.3")
-  }
   if (command !== "up" && (values.version ?? values.nodes) !== undefined) throw new Misuse("Options are for up only")
   const asked = name === undefined ? names : [name]
+  const servers = asked.flatMap((each) => kinds[each].servers ?? [])
+  const { version = "newest" } = values
+  if (!isAny(version) && !servers.includes(version) && !/^\d+\.\d+(\.\d+)?$/.test(version)) {
+    throw new Misuse(["--version is newest, system, a release such as 4.3", ...servers].join(", "))
+  }
   const nodes = values.nodes === undefined ? undefined : Number(values.nodes)
   for (const each of asked) {
     const { nodeCounts } = kinds[each]

@@ -2,4 +2,7 @@ export { Unavailable, type Broker, type Node, type StartOptions } from "./Broker
 export type { NsqBroker, NsqStartOptions } from "./nsq.ts"
 export { proxy, type Proxy } from "./proxy.ts"
 export type { RabbitMqBroker } from "./RabbitMqNode.ts"
+export type { Fault } from "./sqs/strict/faults.ts"
+export type { SqsBroker } from "./sqs/SqsNode.ts"
+export { strictSqs, type StrictSqs } from "./sqs/strict/proxy.ts"
 export { start, type BrokerName } from "./start.ts"

@@ -3,6 +3,8 @@ import * as nsq from "./nsq.ts"
 import type { NsqBroker, NsqStartOptions } from "./nsq.ts"
 import * as rabbitmq from "./rabbitmq.ts"
 import type { RabbitMqBroker } from "./RabbitMqNode.ts"
+import * as sqs from "./sqs.ts"
+import type { SqsBroker } from "./sqs/SqsNode.ts"
 
 /** What this package must know about a broker. */
 export interface Kind {
@@ -14,11 +16,13 @@ export interface Kind {
   readonly remedy: (version?: string) => string
   /** Whether the server at this address accepts connections. */
   readonly answers: (url: string) => Promise<boolean>
+  /** What `version` may name, where more than one server speaks the same protocol. */
+  readonly servers?: ReadonlyArray<string>
 }
 
-export type BrokerName = "rabbitmq" | "nsq"
+export type BrokerName = "rabbitmq" | "nsq" | "sqs"
 
-export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq }
+export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq, sqs }
 
 export const names = Object.keys(kinds) as ReadonlyArray<BrokerName>
 
@@ -27,6 +31,7 @@ export const isName = (text: unknown): text is BrokerName => names.some((name) =
 /** Starts a broker, or finds a running one. It is disposed of when this process ends, unless that was done before. */
 export function start(name: "rabbitmq", options?: StartOptions): Promise<RabbitMqBroker>
 export function start(name: "nsq", options?: NsqStartOptions): Promise<NsqBroker>
+export function start(name: "sqs", options?: StartOptions): Promise<SqsBroker>
 export function start(name: BrokerName, options?: StartOptions): Promise<Broker>
 export async function start(name: BrokerName, options: StartOptions = {}): Promise<Broker> {
   if (!isName(name)) throw new RangeError(`start: broker must be ${names.join(" or ")}, got ${String(name)}`)

@@ -24,7 +24,8 @@ const cli = (...args: ReadonlyArray<string>) =>
       PATH: `${nsq}${delimiter}${process.env["PATH"]}`,
       XDG_CACHE_HOME: cache,
       REQUEUE_RABBITMQ_URL: "",
-      REQUEUE_NSQ_URL: ""
+      REQUEUE_NSQ_URL: "",
+      REQUEUE_SQS_URL: ""
     }
   })
 
@@ -70,6 +71,16 @@ test("up of several nsqd prints them all, and where clients find them", () => {
   assert.strictEqual(cli("down", "nsq").status, 0)
 })
 
+test("a server by name", () => {
+  const up = cli("up", "sqs")
+  assert.strictEqual(up.status, 0, up.stderr)
+  assert.match(up.stdout.trim(), /^sqs:\/\/requeue:\w+@127\.0\.0\.1:\d+\?region=eu-west-1$/)
+  assert.match(cli("status", "sqs").stdout, /sqs +fauxqs \d+\.\d+\.\d+ +1 +up +until down/)
+  assert.strictEqual(cli("up", "sqs", "--version", "fauxqs").stdout, up.stdout)
+  assert.match(cli("up", "sqs", "--version", "moto").stderr, /fauxqs \S+ with 1 node\(s\) is up: take it down first/)
+  assert.include(cli("down", "sqs").stderr, "sqs is down")
+})
+
 test("misuse is explained", () => {
   assert.strictEqual(cli("--help").status, 0)
   assert.include(cli("--help").stdout, "npm run brokers -- <command>")
@@ -80,6 +91,7 @@ test("misuse is explained", () => {
     ["up", "rabbitmq", "--nodes", "2"],
     ["up", "nsq", "--nodes", "4"],
     ["up", "--version", "x"],
+    ["up", "rabbitmq", "--version", "moto"],
     ["--what"]
   ]) {
     const { status, stderr } = cli(...args)

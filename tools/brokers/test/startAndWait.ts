@@ -1,6 +1,8 @@
 /** A process that starts a broker, says its URL and stays until it is killed. */
-import { start, type BrokerName } from "../src/index.ts"
+import { isName, start } from "../src/start.ts"
 
-const broker = await start(process.argv[2] as BrokerName)
+const [name = "rabbitmq"] = process.argv.slice(2)
+if (!isName(name)) throw new RangeError(name)
+const broker = await start(name)
 console.log(broker.url)
 setInterval(() => {}, 1000)

@@ -14,6 +14,7 @@ export const make = (maxBodySize: number, vices: Vices): Capabilities => ({
   headers: true,
   historyOnRetry: true,
   maxBodySize,
+  connectionBound: true,
   lease: vices.lease,
   ordered: true,
   settleBatch: 1,

@@ -12,6 +12,8 @@ export const make = (env: {
   readonly publish: Publish
   /** Whether foreign headers are carried. */
   readonly headers: boolean
+  /** Whether a cut takes the deliveries with it. */
+  readonly connectionBound: boolean
   readonly forgetDelays: boolean
   /** Wall-clock milliseconds. */
   readonly now: () => number
@@ -43,7 +45,7 @@ export const make = (env: {
         const metadata = Metadata.make(`foreign-${++foreign}`, env.now())
         return env.publish.publish([{ queue, body, headers: env.headers ? headers : {}, delay: 0, metadata }])
       }),
-    cut: reconnectAll(false),
+    cut: env.connectionBound ? reconnectAll(false) : Effect.void,
     restart: reconnectAll(env.forgetDelays),
     snapshot: (name) =>
       Effect.sync(() => {

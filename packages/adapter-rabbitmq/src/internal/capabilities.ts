@@ -42,6 +42,7 @@ export const make = (settings: Settings, serverVersion: string): Capabilities =>
     // An immediate retry is a reject, which leaves the message as it was; a classic queue's is a copy.
     historyOnRetry: settings.queueType === "classic",
     maxBodySize: settings.maxBodySize ?? Version.maxBodySize(serverVersion),
+    connectionBound: true,
     lease: undefined,
     ordered: true,
     settleBatch: 1,

@@ -154,7 +154,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const given = after.flatMap((entry) => (entry._tag === "Credit" && entry.limit > 0 ? [entry.limit] : []))
       Check.equal("first credit", given[0], 1)
     },
-    Needs.cutConnections
+    Needs.boundConnections
   ),
   test("a longest pause of 0 turns it off", function* (lab) {
     yield* failing(lab, 3, { maxBackoffDuration: 0 })

@@ -65,7 +65,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         ["b"]
       )
     },
-    Needs.cutConnections
+    Needs.boundConnections
   ),
   test("calls that come too late are told, change nothing and never throw", function* (lab) {
     let kept: Batch<unknown> | undefined

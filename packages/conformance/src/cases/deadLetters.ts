@@ -129,5 +129,21 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("redriven", [again.id, again.body, again.attempts], ["a", "a", 1])
     const { deadLetter, firstPublished, redrives } = lab.entriesOf("Delivered").at(-1)!.delivery.metadata
     Check.equal("metadata", [redrives, deadLetter, firstPublished], [1, undefined, delivered.metadata.firstPublished])
+  }),
+  test("a dead letter that somebody else's tool moved back to its queue is redriven, and counted as such", function* (lab) {
+    const sent = Outgoing.make(
+      { queue: lab.queue, id: "a", body: Codec.json.encode("a"), headers: {}, delay: 0 },
+      lab.now()
+    )
+    const error = { name: "Error", message: "boom" }
+    const deadLetter = { queue: lab.queue, attempts: 4, reason: "retries-exhausted", at: lab.now(), error } as const
+    yield* lab.broker.publish([{ ...sent, metadata: { ...sent.metadata, deadLetter } }])
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, (message) =>
+      message.attempts === 1 ? message.retry({ delay: lab.unit }) : boom()
+    )
+    const [letter] = yield* lab.untilDeadLetters(1)
+    const { metadata } = letter!
+    Check.equal("redrives", metadata.redrives, 1)
+    Check.equal("attempts since then", metadata.deadLetter?.attempts, 2)
   })
 ]

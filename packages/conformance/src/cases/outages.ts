@@ -32,7 +32,31 @@ export const cases: ReadonlyArray<Case.Case> = [
         lab.runs.slice(2).every(({ attempts, id }) => !begun.has(id) || attempts >= 2)
       )
     },
-    Needs.cutConnections
+    Needs.boundConnections
+  ),
+  test(
+    "where deliveries outlive connections, one that breaks in the middle of a batch changes nothing",
+    function* (lab) {
+      const gate = yield* Deferred.make<void>()
+      yield* lab.send("a", "b", "c", "d")
+      const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 200 })
+      yield* lab.startBatch({ batch }, () => Deferred.await(gate))
+      yield* lab.untilRuns(2)
+      yield* lab.harness.cutConnections!
+      yield* lab.quiet()
+      yield* Deferred.succeed(gate, undefined)
+      yield* lab.untilEvents("Succeeded", 4, recovery)
+      Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b", "c", "d"])
+      Check.equal(
+        "attempts of those that were running",
+        lab.runs.slice(0, 2).map(({ attempts }) => attempts),
+        [1, 1]
+      )
+      Check.equal("failed settlements", lab.eventsOf("SettleFailed").length, 0)
+      Check.equal("the core was told nothing", lab.entriesOf("Reconnected").length, 0)
+      yield* lab.untilEmpty
+    },
+    Needs.unboundConnections
   ),
   test(
     "a consumer goes on after its connection broke, with all its credit",
@@ -46,7 +70,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.untilEvents("Succeeded", 3, recovery)
       Check.equal("last credit", lab.entriesOf("Credit").at(-1)!.limit, lab.entriesOf("Credit")[1]!.limit)
     },
-    Needs.cutConnections
+    Needs.boundConnections
   ),
   test(
     "what handlers still have of a lost connection takes room: no more is held than before",
@@ -69,7 +93,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.untilEmpty
       Check.equal("the credit in the end", lab.entriesOf("Credit").at(-1)!.limit, window)
     },
-    Needs.cutConnections
+    Needs.boundConnections
   ),
   test(
     "what was redelivered has a higher attempt, never a lower one",
@@ -84,7 +108,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.until("the redelivery", () => lab.entriesOf("Delivered").length > 2, recovery)
       Check.isTrue("attempts", lab.entriesOf("Delivered")[2]!.delivery.attempts >= 2)
     },
-    Needs.cutConnections
+    Needs.boundConnections
   ),
   test(
     "a delayed message still comes at its time after the connection broke",
@@ -164,6 +188,6 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("runs", lab.runs.length, 1)
       yield* lab.untilEmpty
     },
-    Needs.cutConnections
+    Needs.boundConnections
   )
 ]

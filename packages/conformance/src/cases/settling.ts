@@ -52,7 +52,22 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("runs", lab.runs.length, 1)
       yield* lab.untilEmpty
     },
-    Needs.cutConnections
+    Needs.boundConnections
+  ),
+  test(
+    "where deliveries outlive connections, a message whose ack was lost comes again when its lease ends, and is not run",
+    function* (lab) {
+      const { duration } = lab.capabilities.lease!
+      fails(lab, "Ack", "ConnectionLost")
+      yield* lab.send("a")
+      yield* lab.start()
+      yield* lab.untilEvents("SettleFailed", 1)
+      yield* lab.untilEvents("Succeeded", 1, 3 * duration + lab.slack)
+      Check.equal("deliveries", lab.entriesOf("Delivered").length, 2)
+      Check.equal("runs", lab.runs.length, 1)
+      yield* lab.untilEmpty
+    },
+    Needs.all(Needs.lease, Needs.lacks("connectionBound"))
   ),
   test("a retry that the broker does not take brings the message back, and slows the consumer", function* (lab) {
     fails(lab, "Retry", "Throttled")
@@ -123,7 +138,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("its own settlement", (yield* port.settle(fresh, Settlement.Ack)).length, 0)
       yield* lab.untilEmpty
     },
-    Needs.cutConnections
+    Needs.boundConnections
   ),
   test("no more deliveries are unsettled than the credit allows, and credit 0 stops them", function* (lab) {
     for (const id of ["a", "b", "c", "d", "e"]) yield* lab.publish(id)

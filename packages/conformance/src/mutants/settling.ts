@@ -110,6 +110,19 @@ export const mutants: ReadonlyArray<Mutant> = [
       })
   },
   {
+    name: "does not see that a dead letter was moved back",
+    kills: "a dead letter that somebody else's tool moved back to its queue is redriven, and counted as such",
+    broker: (broker) =>
+      decorate(broker, {
+        settle: ({ delivery, settlement }, { queue }) => {
+          if (settlement._tag !== "DeadLetter") return undefined
+          const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
+          const published = Effect.orDie(broker.publish([{ ...copy, metadata: { ...copy.metadata, redrives: 0 } }]))
+          return Effect.as(published, [])
+        }
+      })
+  },
+  {
     name: "swallows failures of settlements",
     kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
     broker: (broker) => ({
@@ -120,6 +133,35 @@ export const mutants: ReadonlyArray<Mutant> = [
           settle: (requests) => Effect.as(subscription.settle(requests), [])
         }))
     })
+  },
+  {
+    name: "hands out again what is still ours",
+    kills: "where deliveries outlive connections, one that breaks in the middle of a batch changes nothing",
+    broker: (broker, fork) =>
+      decorate(broker, {
+        onDelivery: (delivery, { onDelivery }) => {
+          onDelivery(delivery)
+          const again = { ...delivery, attempts: delivery.attempts + 1 }
+          if (delivery.attempts === 1)
+            fork(
+              Effect.delay(
+                Effect.sync(() => onDelivery(again)),
+                100
+              )
+            )
+        }
+      })
+  },
+  {
+    name: "forgets what was not settled",
+    kills:
+      "where deliveries outlive connections, a message whose ack was lost comes again when its lease ends, and is not run",
+    broker: (broker) =>
+      decorate(broker, {
+        onDelivery: (delivery, { onDelivery }) => {
+          if (delivery.attempts === 1) onDelivery(delivery)
+        }
+      })
   },
   {
     name: "lets a second settlement undo the first",

@@ -13,7 +13,8 @@ const packages: Readonly<Record<string, string>> = {
   memory: "@requeue/adapter-memory",
   amqp: "@requeue/adapter-rabbitmq",
   amqps: "@requeue/adapter-rabbitmq",
-  nsq: "@requeue/adapter-nsq"
+  nsq: "@requeue/adapter-nsq",
+  sqs: "@requeue/adapter-sqs"
 }
 
 export const resolve = async (broker: unknown): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {

@@ -1,0 +1,116 @@
+/**
+ * Requeue on Amazon SQS, standard and FIFO queues.
+ *
+ * Delivery semantics: at least once. A copy (a long delay, a dead letter) is stored before its original is deleted, so
+ * that a crash in between duplicates and never loses. A delivery is ours as long as its visibility timeout lasts, which
+ * is extended while a handler runs; SQS hands out again what was not settled by then.
+ *
+ * There is no connection whose loss would matter: `onReconnect` is never called. While SQS cannot be reached, polls are
+ * repeated with growing pauses, and one line of the log says so.
+ */
+import type { Adapter } from "@requeue/core/Adapter"
+import { Broker, type Service } from "@requeue/core/Broker"
+import type { BrokerError } from "@requeue/core/BrokerError"
+import type { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { BrokerError as Refusal } from "@requeue/core/BrokerError"
+import type { Outgoing } from "@requeue/core/Outgoing"
+import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Admin from "./internal/admin.ts"
+import * as Capabilities from "./internal/capabilities.ts"
+import { connect } from "./internal/client.ts"
+import { subscribe } from "./internal/consumer.ts"
+import * as Queues from "./internal/queues.ts"
+import * as Sender from "./internal/sender.ts"
+import { decode, type Options, type Settings } from "./SqsOptions.ts"
+
+const undelayed = (queue: string): BrokerError =>
+  new Refusal({
+    broker: "sqs",
+    operation: "publish",
+    queue,
+    reason: "Unsupported",
+    detail: "a FIFO queue delays no single message",
+    remedy: "Send without a delay, or set DelaySeconds of the queue"
+  })
+
+const build = Effect.fnUntraced(function* (settings: Settings) {
+  const clock = yield* Clock.Clock
+  const run = Effect.runForkWith(yield* Effect.context())
+  const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
+  const client = yield* Effect.acquireRelease(
+    Effect.sync(() => connect(settings)),
+    (open) => Effect.sync(() => open.destroy())
+  )
+  const queues = Queues.make(client, settings)
+  const sender = Sender.make({ client, queues, fork })
+  const admin = Admin.make({ client, queues, fork, now: () => clock.currentTimeMillisUnsafe() })
+
+  /** A FIFO queue keeps no delay, and the message would come at once. */
+  const refusal = Effect.fnUntraced(function* (messages: ReadonlyArray<Outgoing>) {
+    for (const { delay, queue } of messages) {
+      if (delay > 0 && (yield* queues.find(queue)).fifo) return yield* undelayed(queue)
+    }
+  })
+
+  const service: Service = {
+    capabilities: Capabilities.make(settings),
+    publish: (messages) =>
+      Effect.gen(function* () {
+        yield* refusal(messages)
+        const answers = yield* sender.send(messages.map((message) => ({ message })))
+        const failed = answers.find((error) => error !== undefined)
+        if (failed !== undefined) return yield* failed
+      }),
+    subscribe: (options) =>
+      subscribe(options, {
+        client,
+        settings,
+        queues,
+        sender,
+        inFlight: (queue) => Effect.map(admin.counts(queue), ({ inFlight }) => inFlight ?? 0)
+      }),
+    admin
+  }
+  return service
+})
+
+/**
+ * A broker that lives as long as the scope.
+ *
+ * When to use: in a program that speaks Effect and needs the service itself; else {@link layer}. A wrong option is an
+ * error now. SQS has no connection to open: wrong credentials, a missing permission or a region without the queue are
+ * errors of the first call, which for a consumer is its start.
+ *
+ * @example
+ * ```ts
+ * import { SqsBroker } from "@requeue/adapter-sqs"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.scoped(
+ *   Effect.map(SqsBroker.make({ url: "sqs://eu-west-1" }), ({ capabilities }) => capabilities.sendDelay.native)
+ * )
+ * ```
+ */
+export const make = (options: Options): Effect.Effect<Service, BrokerError | ConfigurationError, Scope.Scope> =>
+  Effect.flatMap(Effect.fromResult(decode(options)), build)
+
+/** The broker as a Layer. */
+export const layer = (options: Options): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
+  Layer.effect(Broker, make(options))
+
+/** The broker as a Layer whose options come from Effect's Config. */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<Broker, BrokerError | ConfigurationError | Config.ConfigError> =>
+  Layer.effect(Broker, Effect.flatMap(Config.unwrap(options), make))
+
+/**
+ * Serves `sqs:` URLs: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012?visibilityTimeout=60000`, or
+ * `sqs://key:secret@localhost:9324?region=eu-west-1`. Every option but `tags` can stand in the query; times are in
+ * milliseconds.
+ */
+export const adapter: Adapter = { schemes: ["sqs"], layer: (url) => layer({ url }) }

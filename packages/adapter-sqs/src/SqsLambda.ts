@@ -1,0 +1,157 @@
+/**
+ * AWS Lambda: a Requeue handler as the function of an SQS event source.
+ *
+ * The same policies as in a consumer decide: attempts from the message and SQS's count, retry delays (visibility, set
+ * before the function answers), dead letters with their metadata, undecodable and permanent errors, `maxAge`. The answer
+ * names the messages that come again; the event source mapping deletes the others.
+ *
+ * - The mapping MUST have `ReportBatchItemFailures` among its `FunctionResponseTypes`: without it, Lambda takes every
+ *   answer for success and deletes what has failed. No event tells whether it has. Where you cannot be sure, set
+ *   `reportBatchItemFailures: false`: what is done is deleted here, and the invocation fails unless all of it is done.
+ * - FIFO queues: of each group, one message is with the handler at a time. When it comes again, so do those behind it,
+ *   and none of them is run before.
+ * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's time-out. A handler
+ *   that still runs a second before the function's end is interrupted, and what is not done comes again at once.
+ * - A message that was received with others and not run, because the function ended or its group came to a halt, has
+ *   been counted by SQS. A function instance remembers such receives; another one counts them as attempts.
+ *
+ * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+ */
+import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import type { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Consumer from "@requeue/core/Consumer"
+import type { BatchHandler, MessageHandler, Result } from "@requeue/core/Handler"
+import * as OptionNames from "@requeue/core/OptionNames"
+import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as References from "effect/References"
+import * as Scope from "effect/Scope"
+import type { SqsEvent } from "./internal/lambda/event.ts"
+import * as Function from "./internal/lambda/function.ts"
+import type { Lambda, LambdaContext, SqsBatchResponse } from "./internal/lambda/function.ts"
+import { type BatchOptions, names, type Options } from "./internal/lambda/options.ts"
+
+export type { SqsEvent, SqsMessageAttribute, SqsRecord } from "./internal/lambda/event.ts"
+export { type Lambda, type LambdaContext, MessagesNotDone, type SqsBatchResponse } from "./internal/lambda/function.ts"
+export type { BatchOptions, Options } from "./internal/lambda/options.ts"
+
+const check = (where: string, handler: unknown): void => {
+  if (typeof handler === "function") return
+  throw new RangeError(`${where}: handler must be a function, after the options, got ${typeof handler}`)
+}
+
+/** A handler's Effect runs with the services of its program; the broker of an invocation is not for it. */
+const within =
+  <R>(context: Context.Context<R>) =>
+  (result: Result<R>): Result =>
+    Effect.isEffect(result) ? Effect.provideContext(result, context) : result
+
+/**
+ * Makes a function whose handler gets one message at a time; it lives as long as the scope.
+ *
+ * When to use: in a program that runs Effect on Lambda by itself; else {@link handler}.
+ *
+ * @throws RangeError when an option is out of its range, or the handler is no function
+ */
+export const make = <A = any, R = never>(
+  queue: QueueDefinition.Input<A>,
+  options: Options,
+  handler: MessageHandler<A, R>
+): Effect.Effect<Lambda, ConfigurationError, Scope.Scope | R> =>
+  Effect.gen(function* () {
+    OptionNames.check("SqsLambda.make", options, names)
+    check("SqsLambda.make", handler)
+    const run = within(yield* Effect.context<R>())
+    return yield* Function.make(QueueDefinition.from(queue).name, options, (consumerOptions, begin) =>
+      Consumer.start<A>(queue, consumerOptions, (message, context) => {
+        begin(message)
+        return run(handler(message, context))
+      })
+    )
+  })
+
+/**
+ * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time; of a FIFO queue
+ * one message of each group. It lives as long as the scope.
+ *
+ * @throws RangeError when an option is out of its range, or the handler is no function
+ */
+export const makeBatch = <A = any, R = never>(
+  queue: QueueDefinition.Input<A>,
+  { maxBatchSize = 100, ...options }: BatchOptions,
+  handler: BatchHandler<A, R>
+): Effect.Effect<Lambda, ConfigurationError, Scope.Scope | R> =>
+  Effect.gen(function* () {
+    OptionNames.check("SqsLambda.makeBatch", options, names)
+    check("SqsLambda.makeBatch", handler)
+    const run = within(yield* Effect.context<R>())
+    const batch = BatchPolicy.make({ maxBatchSize, maxBatchTimeout: 0 })
+    return yield* Function.make(QueueDefinition.from(queue).name, options, (consumerOptions, begin) =>
+      Consumer.startBatch<A>(queue, { ...consumerOptions, batch }, (messages, context) => {
+        messages.messages.forEach(begin)
+        return run(handler(messages, context))
+      })
+    )
+  })
+
+/** What a Lambda function is, without Effect. */
+export type Handler = (event: SqsEvent, context: LambdaContext) => Promise<SqsBatchResponse>
+
+/** Lives as long as the process, as everything of a function's module does. */
+const promised = (making: Effect.Effect<Lambda, ConfigurationError, Scope.Scope>): Handler => {
+  const lambda = Effect.runSync(Scope.provide(making, Scope.makeUnsafe()))
+  return (event, context) =>
+    Effect.runPromise(Effect.provideService(lambda(event, context), References.MinimumLogLevel, "Warn"))
+}
+
+/**
+ * A Lambda function whose handler gets one message at a time, as a promise or an Effect.
+ *
+ * Rejects, and all of the event's messages come again, with `ConfigurationError` for an event of something else, with
+ * `BrokerError` when a queue is missing or does not fit the policy, and with `MessagesNotDone` where it says so above.
+ *
+ * @throws ConfigurationError when `sqs` or a policy cannot be used
+ * @throws RangeError when an option is out of its range, or the handler is no function
+ *
+ * @example
+ * ```ts
+ * import { SqsLambda } from "@requeue/adapter-sqs"
+ * import { exponential } from "@requeue/core/promise"
+ *
+ * export const handler = SqsLambda.handler(
+ *   "orders",
+ *   {
+ *     retry: { maxRetries: 5, backoff: exponential("10 seconds", { max: "1 hour", jitter: "full" }) },
+ *     concurrency: 10,
+ *     sqs: { url: "sqs://eu-west-1" }
+ *   },
+ *   async (message) => console.log(message.body, message.attempts)
+ * )
+ * ```
+ */
+export const handler = <A = any>(
+  queue: QueueDefinition.Input<A>,
+  options: Options,
+  handle: MessageHandler<A>
+): Handler => promised(make(queue, options, handle))
+
+/**
+ * A Lambda function whose handler gets batches. Throws and rejects as {@link handler} does.
+ *
+ * @example
+ * ```ts
+ * import { SqsLambda } from "@requeue/adapter-sqs"
+ *
+ * export const handler = SqsLambda.batchHandler("orders", { sqs: { url: "sqs://eu-west-1" } }, async (batch) => {
+ *   for (const message of batch.messages) {
+ *     if (message.body === "later") message.retry({ delay: "10 minutes" })
+ *   }
+ * })
+ * ```
+ */
+export const batchHandler = <A = any>(
+  queue: QueueDefinition.Input<A>,
+  options: BatchOptions,
+  handle: BatchHandler<A>
+): Handler => promised(makeBatch(queue, options, handle))

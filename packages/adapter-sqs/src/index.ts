@@ -1,0 +1,8 @@
+/** Requeue on Amazon SQS. */
+export * as SqsBroker from "./SqsBroker.ts"
+export * as SqsLambda from "./SqsLambda.ts"
+export * as SqsOperator from "./SqsOperator.ts"
+export * as SqsOptions from "./SqsOptions.ts"
+export * as SqsPermissions from "./SqsPermissions.ts"
+export * as SqsPlan from "./SqsPlan.ts"
+export { adapter } from "./SqsBroker.ts"

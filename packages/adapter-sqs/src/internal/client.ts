@@ -1,0 +1,56 @@
+/** The only file that imports the driver: the calls of SQS that are used, and the shapes that the other files read. */
+import { SQS, type Message, type MessageAttributeValue, type SendMessageBatchRequestEntry } from "@aws-sdk/client-sqs"
+import * as Redacted from "effect/Redacted"
+import type { Settings } from "../SqsOptions.ts"
+
+export type { Message, MessageAttributeValue }
+export type SendEntry = SendMessageBatchRequestEntry
+
+/** Each method is one API call; it rejects with the SDK's error. */
+export type Client = Pick<
+  SQS,
+  | "getQueueUrl"
+  | "createQueue"
+  | "setQueueAttributes"
+  | "getQueueAttributes"
+  | "purgeQueue"
+  | "startMessageMoveTask"
+  | "listMessageMoveTasks"
+  | "receiveMessage"
+  | "sendMessageBatch"
+  | "deleteMessageBatch"
+  | "changeMessageVisibilityBatch"
+  | "destroy"
+>
+
+/**
+ * Calls are repeated by the SDK when they were throttled or got no good answer: three times at most, 0.1 to 1 second
+ * apart. What then fails is reported.
+ */
+const attempts = 3
+
+export const connect = (settings: Settings): Client => {
+  const { credentials, endpoint, region } = settings.address
+  return new SQS({
+    region,
+    maxAttempts: attempts,
+    // The URL that a server gives for a queue may name a host that is not ours to reach.
+    useQueueUrlAsEndpoint: false,
+    requestHandler: {
+      connectionTimeout: settings.connectTimeout,
+      requestTimeout: settings.requestTimeout,
+      throwOnRequestTimeout: true,
+      httpAgent: { keepAlive: true, maxSockets: Infinity },
+      httpsAgent: { keepAlive: true, maxSockets: Infinity }
+    },
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(credentials === undefined
+      ? {}
+      : {
+          credentials: {
+            accessKeyId: credentials.accessKeyId,
+            secretAccessKey: Redacted.value(credentials.secretAccessKey)
+          }
+        })
+  })
+}

@@ -1,0 +1,58 @@
+/** One invocation of a Lambda function as a broker that has the event's messages and no others. */
+import type { Service } from "@requeue/core/Broker"
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as Effect from "effect/Effect"
+import type { Settings } from "../../SqsOptions.ts"
+import * as Capabilities from "../capabilities.ts"
+import type { Message } from "../client.ts"
+import * as Subscription from "./subscription.ts"
+
+export interface Invocation {
+  readonly broker: Service
+  /** Ends when every message is done or comes again. */
+  readonly answered: Effect.Effect<void>
+  readonly isDone: (message: Message) => boolean
+}
+
+/** A lease that is not extended: the queue's visibility timeout outlasts the function. */
+export const capabilities = (settings: Settings): Service["capabilities"] => ({
+  ...Capabilities.make(settings),
+  lease: undefined,
+  settleWait: 0
+})
+
+const onlyConsumes = Effect.suspend(() =>
+  Effect.fail(
+    new BrokerError({
+      broker: "sqs",
+      operation: "invocation",
+      reason: "Unsupported",
+      detail: "an invocation has its own messages and nothing else",
+      remedy: "Use SqsBroker beside it"
+    })
+  )
+)
+
+export const make = (messages: ReadonlyArray<Message>, env: Subscription.Environment): Invocation => {
+  const open = new Set(messages.map(({ ReceiptHandle = "" }) => ReceiptHandle))
+  const done = new Set<string>()
+  let wake = () => {}
+  return {
+    broker: {
+      capabilities: capabilities(env.settings),
+      publish: () => onlyConsumes,
+      subscribe: (options) =>
+        Subscription.subscribe(messages, options, env, ({ handle }, isDone) => {
+          if (isDone) done.add(handle)
+          open.delete(handle)
+          if (open.size === 0) wake()
+        }),
+      admin: { counts: () => onlyConsumes, peek: () => onlyConsumes, purge: () => onlyConsumes }
+    },
+    answered: Effect.callback<void>((resume) => {
+      wake = () => resume(Effect.void)
+      if (open.size === 0) wake()
+    }),
+    isDone: ({ ReceiptHandle = "" }) => done.has(ReceiptHandle)
+  }
+}

@@ -1,0 +1,91 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { inspect } from "node:util"
+import { SqsOptions } from "../src/index.ts"
+
+const decode = SqsOptions.decode
+const ok = (options: SqsOptions.Options) => Result.getOrThrow(decode(options))
+
+describe("an address", () => {
+  it.each([
+    ["sqs://eu-west-1", [undefined, "eu-west-1", undefined, undefined]],
+    ["sqs://eu-west-1/", [undefined, "eu-west-1", undefined, undefined]],
+    ["sqs://us-gov-east-1/123456789012", [undefined, "us-gov-east-1", "123456789012", undefined]],
+    ["sqs://key:s%2Fcret@eu-west-1", [undefined, "eu-west-1", undefined, ["key", "s/cret"]]],
+    ["sqs://k:s@localhost:9324?region=eu-west-1", ["http://localhost:9324", "eu-west-1", undefined, ["k", "s"]]],
+    ["sqs://k:s@[::1]:9324?region=elsewhere", ["http://[::1]:9324", "elsewhere", undefined, ["k", "s"]]],
+    [
+      "sqs://vpce-1.sqs.eu-west-1.vpce.amazonaws.com/123456789012?region=eu-west-1&tls=true",
+      ["https://vpce-1.sqs.eu-west-1.vpce.amazonaws.com", "eu-west-1", "123456789012", undefined]
+    ]
+  ] as const)("%s", (url, expected) => {
+    const { account, credentials, endpoint, region } = ok({ url }).address
+    const who = credentials && [credentials.accessKeyId, Redacted.value(credentials.secretAccessKey)]
+    assert.deepStrictEqual([endpoint, region, account, who], expected as unknown)
+  })
+
+  it("takes key and secret from elsewhere", () => {
+    const { credentials } = ok({
+      url: "sqs://eu-west-1",
+      accessKeyId: "k",
+      secretAccessKey: Redacted.make("s")
+    }).address
+    assert.deepStrictEqual([credentials?.accessKeyId, Redacted.value(credentials!.secretAccessKey)], ["k", "s"])
+  })
+})
+
+describe("options", () => {
+  it("come from the query as well, and code beats the query", () => {
+    const url = "sqs://eu-west-1?queues=use&visibilityTimeout=60000&waitTime=1000"
+    assert.deepInclude(ok({ url, waitTime: 2000 }), { queues: "use", visibilityTimeout: 60_000, waitTime: 2000 })
+  })
+
+  it("have defaults", () =>
+    assert.deepInclude(ok({ url: "sqs://eu-west-1" }), {
+      queues: "create",
+      waitTime: 20_000,
+      visibilityTimeout: 30_000,
+      fifoRetry: "block",
+      encryption: "sqs"
+    }))
+
+  it.each([
+    ["nonsense", "url"],
+    ["http://h", "url"],
+    ["sqs:", "url"],
+    ["sqs://localhost:9324", "url"],
+    ["sqs://eu-west-1?region=eu-west-2", "url"],
+    ["sqs://eu-west-1/orders", "url"],
+    ["sqs://k:%zz@eu-west-1", "url"],
+    ["sqs://k@eu-west-1", "url"],
+    ["sqs://h:1?region=eu-west-1&tls=yes", "url"],
+    ["sqs://eu-west-1?waitTime=1000&waitTime=2000", "url"],
+    ["sqs://eu-west-1?waitTime=1500", "waitTime"],
+    ["sqs://eu-west-1?waitTime=21000", "waitTime"],
+    ["sqs://eu-west-1?waitTime=0", "waitTime"],
+    ["sqs://eu-west-1?visibilityTimeout=0", "visibilityTimeout"],
+    ["sqs://eu-west-1?visibilityTimeout=43201000", "visibilityTimeout"],
+    ["sqs://eu-west-1?visibilityTimeout=abc", "visibilityTimeout"],
+    ["sqs://eu-west-1?maxReceiveCount=1001", "maxReceiveCount"],
+    ["sqs://eu-west-1?fifoRetry=maybe", "fifoRetry"],
+    ["sqs://eu-west-1?nonsense=1", "nonsense"],
+    ["sqs://eu-west-1?deadLetterRetention=60000", "deadLetterRetention"]
+  ])("refuse %s", (url, field) => {
+    const refused = decode({ url })
+    assert.isTrue(Result.isFailure(refused))
+    if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
+  })
+
+  it("never show a secret", () => {
+    const secret = "hunter2"
+    const settings = ok({ url: `sqs://key:${secret}@h:1?region=eu-west-1` })
+    assert.notInclude(inspect(settings, { depth: 9 }), secret)
+    assert.notInclude(JSON.stringify(settings), secret)
+    for (const url of [`sqs://k:${secret}@h:1`, `sqs://k:${secret}@eu-west-1?x=1`, `sq://k:${secret}@h`]) {
+      const refused = decode({ url })
+      if (Result.isSuccess(refused)) assert.fail(url)
+      else assert.notInclude(inspect(refused.failure), secret)
+    }
+  })
+})

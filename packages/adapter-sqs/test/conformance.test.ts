@@ -1,0 +1,3 @@
+import { register } from "./suite.ts"
+
+await register("fauxqs")

@@ -1,0 +1,22 @@
+/** The driver itself, for what tests do beside the adapter. */
+import { SQS } from "@aws-sdk/client-sqs"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { SqsOptions } from "../src/index.ts"
+
+/** Where the URL points; calls are not repeated. */
+export const connect = (url: string): SQS => {
+  const { credentials, endpoint, region } = Result.getOrThrow(SqsOptions.decode({ url })).address
+  return new SQS({
+    region,
+    maxAttempts: 1,
+    useQueueUrlAsEndpoint: false,
+    ...(endpoint && { endpoint }),
+    ...(credentials && {
+      credentials: {
+        accessKeyId: credentials.accessKeyId,
+        secretAccessKey: Redacted.value(credentials.secretAccessKey)
+      }
+    })
+  })
+}

@@ -1,0 +1,102 @@
+import * as Result from "effect/Result"
+import { expect, test } from "vitest"
+import { toMessages } from "../src/internal/lambda/event.ts"
+import { toDelivery } from "../src/internal/toDelivery.ts"
+import type { SqsLambda } from "../src/index.ts"
+
+/** https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
+const standard = {
+  messageId: "059f36b4-87a3-44ab-83d2-661975830a7d",
+  receiptHandle: "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a...",
+  body: "Test message.",
+  attributes: {
+    ApproximateReceiveCount: "1",
+    SentTimestamp: "1545082649183",
+    SenderId: "AIDAIENQZJOLO23YVJ4VO",
+    ApproximateFirstReceiveTimestamp: "1545082649185"
+  },
+  messageAttributes: {
+    myAttribute: { stringValue: "myValue", stringListValues: [], binaryListValues: [], dataType: "String" }
+  },
+  md5OfBody: "e4e68fb7bd0e697a0ae8f1bb342846b3",
+  eventSource: "aws:sqs",
+  eventSourceARN: "arn:aws:sqs:us-east-2:123456789012:my-queue",
+  awsRegion: "us-east-2"
+}
+
+const fifo = {
+  messageId: "11d6ee51-4cc7-4302-9e22-7cd8afdaadf5",
+  receiptHandle: "AQEBBX8nesZEXmkhsmZeyIE8iQAMig7qw...",
+  body: "Test message.",
+  attributes: {
+    ApproximateReceiveCount: "3",
+    SentTimestamp: "1573251510774",
+    SequenceNumber: "18849496460467696128",
+    MessageGroupId: "1",
+    SenderId: "AIDAIO23YVJENQZJOL4VO",
+    MessageDeduplicationId: "1",
+    ApproximateFirstReceiveTimestamp: "1573251510774"
+  },
+  messageAttributes: {},
+  md5OfBody: "e4e68fb7bd0e697a0ae8f1bb342846b3",
+  eventSource: "aws:sqs",
+  eventSourceARN: "arn:aws:sqs:us-east-2:123456789012:fifo.fifo",
+  awsRegion: "us-east-2"
+}
+
+const deliveryOf = (record: SqsLambda.SqsRecord, name: string) => {
+  const [message] = Result.getOrThrow(toMessages({ Records: [record] }, name))
+  return toDelivery(message!, { uncounted: 0, now: 0 })
+}
+
+test("a message of a standard queue", () => {
+  expect(deliveryOf(standard, "my-queue")).toEqual({
+    body: Buffer.from("Test message."),
+    headers: { myAttribute: "myValue" },
+    attempts: 1,
+    metadata: expect.objectContaining({ id: standard.messageId, firstPublished: 1545082649183, attempts: 0 })
+  })
+})
+
+test("a message of a FIFO queue, received for the third time", () => {
+  expect(deliveryOf(fifo, "fifo.fifo")).toMatchObject({ attempts: 3, headers: { "message-group-id": "1" } })
+})
+
+test("bytes and numbers among the attributes, and nulls where AWS has no value", () => {
+  const messageAttributes = {
+    bytes: { binaryValue: Buffer.from([0, 1, 255]).toString("base64"), stringValue: null, dataType: "Binary" },
+    number: { stringValue: "1.5", binaryValue: null, dataType: "Number" }
+  }
+  const record = { ...standard, messageAttributes } as unknown as SqsLambda.SqsRecord
+  const [message] = Result.getOrThrow(toMessages({ Records: [record] }, "my-queue"))
+  expect(message!.MessageAttributes).toEqual({
+    bytes: { DataType: "Binary", BinaryValue: Buffer.from([0, 1, 255]) },
+    number: { DataType: "Number", StringValue: "1.5" }
+  })
+})
+
+test("an event without messages", () => {
+  expect(Result.getOrThrow(toMessages({ Records: [] }, "my-queue"))).toEqual([])
+})
+
+test.each([
+  [undefined, "event.Records"],
+  [{}, "event.Records"],
+  [{ Records: {} }, "event.Records"],
+  [{ Records: [{ ...standard, messageId: "" }] }, "event.Records[0].messageId"],
+  [{ Records: [standard, { ...standard, messageId: null }] }, "event.Records[1].messageId"],
+  [{ Records: [{ ...standard, receiptHandle: undefined }] }, "event.Records[0].receiptHandle"],
+  [{ Records: [{ ...standard, body: null }] }, "event.Records[0].body"],
+  [{ Records: [{ ...standard, attributes: undefined }] }, "event.Records[0].attributes.ApproximateReceiveCount"],
+  [{ Records: [{ ...standard, attributes: {} }] }, "event.Records[0].attributes.ApproximateReceiveCount"],
+  [
+    { Records: [{ ...standard, eventSourceARN: "arn:aws:sns:us-east-2:1:my-queue-2" }] },
+    "event.Records[0].eventSourceARN"
+  ],
+  [{ Records: [fifo] }, "event.Records[0].eventSourceARN"],
+  [{ Records: [null] }, "event.Records[0]"]
+])("is refused as a whole: %j", (event, field) => {
+  const result = toMessages(event as unknown as SqsLambda.SqsEvent, "my-queue")
+  expect(Result.isFailure(result) && result.failure.field).toBe(field)
+  expect(Result.isFailure(result) && result.failure.message).toContain("Map the function to the SQS queue my-queue")
+})

@@ -1,0 +1,205 @@
+/** What happens to messages when SQS, the network and consumers misbehave: the books balance. */
+import * as Consumer from "@requeue/core/Consumer"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import type { Fault, StrictSqs } from "@requeue/brokers"
+import * as Effect from "effect/Effect"
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { assert, describe, test, vi } from "vitest"
+import { strict } from "./strict.ts"
+import {
+  balance,
+  books,
+  consume,
+  drain,
+  ids,
+  idOf,
+  on,
+  outgoing,
+  publishAll,
+  queueName,
+  until,
+  untilEmpty,
+  urlOf,
+  work,
+  type Run
+} from "./world.ts"
+
+vi.setConfig({ testTimeout: 60_000 })
+
+// All tests of this file run at once, each that wants faults behind a proxy of its own.
+const { another, behind, url } = await strict()
+
+const quick = { url, visibilityTimeout: 3000, requestTimeout: 1000 }
+const actions = ["ReceiveMessage", "SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"]
+
+const all = (make: (action: string) => Fault) => actions.map(make)
+const calls = (names: ReadonlyArray<string>, make: (action: string) => Fault) => names.map(make)
+
+describe.concurrent("300 messages, while", () => {
+  test.each<[name: string, ask: (proxy: StrictSqs) => ReadonlyArray<Fault>]>([
+    ["SQS throttles in bursts", ({ fail }) => all((action) => fail({ action, times: 6 }))],
+    ["and as other services do", ({ fail }) => all((action) => fail({ action, times: 6 }, "ThrottlingException"))],
+    ["SQS fails", ({ fail }) => all((action) => fail({ action, every: 2, times: 8 }, "InternalFailure"))],
+    ["SQS is not available", ({ fail }) => [fail({ times: 20 }, "ServiceUnavailable")]],
+    [
+      "entries of batches fail",
+      ({ failEntries }) => calls(actions.slice(1), (action) => failEntries({ action, times: 6 }, 5))
+    ],
+    [
+      "connections break before the answer",
+      ({ lose }) => all((action) => lose({ action, every: 3, times: 4 }, "reset"))
+    ],
+    ["answers never come", ({ lose }) => all((action) => lose({ action, every: 4, times: 2 }))]
+  ])("%s", async (_, ask) => {
+    await using own = await another()
+    const queue = queueName("faults")
+    const names = ids(300)
+    const ledger = books()
+    let faults: ReadonlyArray<Fault> = []
+    await on({ ...quick, url: own.url }, (broker) =>
+      Effect.gen(function* () {
+        yield* work(queue, ledger)
+        faults = ask(own)
+        yield* publishAll(broker, queue, names, 50)
+        const missing = () => names.filter((id) => !ledger.acked.has(id) && !ledger.dead.has(id))
+        yield* until(
+          () => `an end of every message, not of ${missing().join(" ")}`,
+          () => missing().length === 0,
+          45_000
+        )
+        yield* untilEmpty(behind, queue)
+      })
+    )
+    for (const fault of faults) assert.strictEqual(fault.left(), 0, "a fault did not happen")
+    await balance(behind, queue, names, ledger)
+  })
+})
+
+describe.concurrent("a consumer's process", () => {
+  test("killed in the middle of its handlers: their messages come again, and are counted", async () => {
+    const queue = queueName("process")
+    const runs: Array<Run> = []
+    await on(quick, (broker) => publishAll(broker, queue, ids(10)))
+    const child = spawn(process.execPath, [fileURLToPath(new URL("child.ts", import.meta.url)), url, queue], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    let said = ""
+    child.stdout.on("data", (chunk) => (said += String(chunk)))
+    await Effect.runPromise(until("three runs", () => said.split("run ").length > 3))
+    child.kill("SIGKILL")
+    await on(quick, () =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, { concurrency: 3 })
+        yield* until("all ten", () => runs.length === 10, 20_000)
+        yield* untilEmpty(behind, queue)
+      })
+    )
+    const attempts = new Map(runs.map((run) => [run.id, run.attempts]))
+    const begun = [...said.matchAll(/run (\S+)/g)].map(([, id]) => id!)
+    assert.strictEqual(attempts.size, 10)
+    for (const id of begun) assert.isAtLeast(attempts.get(id)!, 2)
+    assert.deepStrictEqual(await drain(behind, `${queue}.dlq`), [])
+  })
+
+  test("killed by its message each time: SQS's own redrive ends that", async () => {
+    const queue = queueName("poison")
+    await on(quick, (broker) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(consume(queue, []))
+        yield* broker.publish([outgoing(queue, "poison")])
+      })
+    )
+    const QueueUrl = await urlOf(behind, queue)
+    const { Attributes = {} } = await behind.getQueueAttributes({ QueueUrl, AttributeNames: ["RedrivePolicy"] })
+    const { maxReceiveCount } = JSON.parse(Attributes.RedrivePolicy ?? "{}") as { maxReceiveCount: number }
+    // As many consumers die, and one more poll comes.
+    for (let count = 0; count <= maxReceiveCount; count++) {
+      await behind.receiveMessage({ QueueUrl, VisibilityTimeout: 0 })
+    }
+    assert.deepStrictEqual((await drain(behind, `${queue}.dlq`)).map(idOf), ["poison"])
+  })
+})
+
+test.concurrent("a handler that runs longer than the visibility timeout has its message for itself", async () => {
+  await using own = await another()
+  const queue = queueName("long")
+  const runs: Array<Run> = []
+  const extended = () => own.calls()["ChangeMessageVisibilityBatch"] ?? 0
+  const before = extended()
+  let ended = 0
+  await on({ ...quick, url: own.url, visibilityTimeout: 2000 }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(5))
+      // Others are ready to take what is lost.
+      for (const _ of [1, 2]) {
+        yield* consume(queue, runs, { concurrency: 5 }, () =>
+          Effect.andThen(
+            Effect.sleep(5000),
+            Effect.sync(() => ended++)
+          )
+        )
+      }
+      yield* until("five ends", () => ended === 5, 20_000)
+      yield* untilEmpty(behind, queue)
+    })
+  )
+  assert.deepStrictEqual(
+    runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted(),
+    ids(5).map((id) => `${id} 1`)
+  )
+  assert.isAtLeast(extended() - before, 2)
+})
+
+test.concurrent("an acknowledgement that SQS never took: the message comes again, and no handler runs again", async () => {
+  await using own = await another()
+  const queue = queueName("lost")
+  const [runs, events]: [Array<Run>, Array<string>] = [[], []]
+  await on({ ...quick, url: own.url }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(20))
+      const lost = own.fail({ action: "DeleteMessageBatch", times: 12 }, "InternalFailure")
+      yield* consume(queue, runs, { concurrency: 20, onEvent: (event) => void events.push(event._tag) })
+      yield* until("failed deletes", () => lost.left() === 0)
+      yield* untilEmpty(behind, queue, 30_000)
+    })
+  )
+  assert.strictEqual(runs.length, 20)
+  assert.isAbove(events.filter((tag) => tag === "SettleFailed").length, 0)
+})
+
+test.concurrent("duplicates: each message is settled, whichever of its deliveries comes first", async () => {
+  await using own = await another()
+  const queue = queueName("duplicates")
+  const runs: Array<Run> = []
+  await on({ ...quick, url: own.url }, (broker) =>
+    Effect.gen(function* () {
+      yield* consume(queue, runs, { concurrency: 20 }, () => Effect.sleep(50))
+      own.duplicate(50)
+      yield* publishAll(broker, queue, ids(100))
+      yield* until("all", () => new Set(runs.map(({ id }) => id)).size === 100)
+      yield* untilEmpty(behind, queue)
+    })
+  )
+  assert.isAbove(runs.length, 100, "no duplicate ran: the test shows nothing")
+  assert.deepStrictEqual(await drain(behind, `${queue}.dlq`), [])
+})
+
+test.concurrent("a message that was given back at the end of a consumer is there for the next one at once", async () => {
+  const queue = queueName("end")
+  const runs: Array<Run> = []
+  await on({ ...quick, visibilityTimeout: 30_000 }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(30))
+      // It takes more than its one handler can do.
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* Consumer.start(queue, { retry: RetryPolicy.make(), drainTimeout: 100 }, () => Effect.sleep(60_000))
+          yield* Effect.sleep(500)
+        })
+      )
+      yield* consume(queue, runs, { concurrency: 10 })
+      yield* until("all thirty", () => new Set(runs.map(({ id }) => id)).size === 30, 15_000)
+    })
+  )
+})

@@ -1,0 +1,53 @@
+/** The conformance suite on one kind of server. */
+import { proxy, start, strictSqs } from "@requeue/brokers"
+import { type Case, Cases, Suite } from "@requeue/conformance"
+import * as Result from "effect/Result"
+import { afterAll, describe, test } from "vitest"
+import * as Capabilities from "../src/internal/capabilities.ts"
+import { SqsOptions } from "../src/index.ts"
+import { layer, options } from "./harness.ts"
+
+/** A server behind the strict proxy, and a link to it that can be cut. */
+const open = async (version: string) => {
+  const broker = await start("sqs", { version })
+  const strict = await strictSqs(broker)
+  const link = await proxy(Number(new URL(strict.url).port))
+  afterAll(async () => {
+    await link.close()
+    await strict.close()
+    await broker.dispose()
+  })
+  const proxied = new URL(strict.url)
+  proxied.port = String(link.port)
+  return {
+    name: `sqs ${broker.version}`,
+    url: broker.url,
+    proxied: proxied.href,
+    cutConnections: link.cut,
+    lateness: 300,
+    settleTime: 50,
+    createTime: 0
+  }
+}
+
+const capabilities = Capabilities.make(Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1", ...options })))
+
+const cuts = ({ requires }: Case.Case): boolean =>
+  requires?.({ capabilities, harness: { cutConnections: false, restart: false } }) === "harness.cutConnections"
+
+/**
+ * The cases side by side: nearly all of their time, they wait for whole seconds to pass. Those that cut connections have
+ * a server to themselves, one after the other.
+ */
+export const register = async (version: string): Promise<void> => {
+  const [many, one] = [await open(version), await open(version)]
+  const { cutConnections: _, ...uncut } = many
+  Suite.register(
+    { describe: describe.concurrent, test: test.concurrent, afterAll },
+    { name: many.name, layer: layer(uncut), cases: Cases.cases.filter((each) => !cuts(each)) }
+  )
+  Suite.register(
+    { describe, test, afterAll },
+    { name: `${one.name}, connections cut`, layer: layer(one), cases: Cases.cases.filter(cuts) }
+  )
+}

@@ -1,0 +1,431 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Reason } from "@requeue/core/BrokerError"
+import * as Metadata from "@requeue/core/Metadata"
+import * as Outgoing from "@requeue/core/Outgoing"
+import * as Settlement from "@requeue/core/Settlement"
+import * as Result from "effect/Result"
+import * as fc from "fast-check"
+import type { Message, MessageAttributeValue } from "../src/internal/client.ts"
+import { fromRefusal, toBrokerError } from "../src/internal/toBrokerError.ts"
+import { type Command, type Facts, hideFor, toCommand } from "../src/internal/toCommand.ts"
+import { toDelivery } from "../src/internal/toDelivery.ts"
+import { toEntry } from "../src/internal/toEntry.ts"
+import * as Wire from "../src/internal/wire.ts"
+
+const now = Date.UTC(2030, 0, 1)
+const context = { uncounted: 0, now }
+const utf8 = new TextEncoder()
+
+const outgoing = (change: Partial<Outgoing.Outgoing> = {}): Outgoing.Outgoing => ({
+  ...Outgoing.make({ queue: "q", id: "m1", body: utf8.encode("{}"), headers: {}, delay: 0 }, now),
+  ...change
+})
+
+const entryOf = (message: Outgoing.Outgoing, fifo = false, original?: Record<string, MessageAttributeValue>) =>
+  Result.getOrThrow(toEntry(message, fifo, original)).entry
+
+const text = (StringValue: string): MessageAttributeValue => ({ DataType: "String", StringValue })
+
+/** What SQS would hand out of an entry. */
+const received = (message: Outgoing.Outgoing, fifo = false, count = 1): Message => {
+  const { MessageAttributes, MessageBody, MessageGroupId, MessageSystemAttributes } = entryOf(message, fifo)
+  return {
+    MessageId: "native",
+    Body: MessageBody,
+    MessageAttributes: MessageAttributes!,
+    Attributes: {
+      ApproximateReceiveCount: String(count),
+      SentTimestamp: String(now - 5000),
+      ...(MessageGroupId === undefined ? {} : { MessageGroupId }),
+      ...(MessageSystemAttributes === undefined
+        ? {}
+        : { AWSTraceHeader: MessageSystemAttributes.AWSTraceHeader!.StringValue! })
+    }
+  }
+}
+
+describe("what is sent comes back", () => {
+  const header = fc.tuple(fc.string({ unit: "binary", maxLength: 20 }), fc.string({ unit: "binary", maxLength: 40 }))
+  const headers = fc
+    .array(header, { maxLength: 15 })
+    .map((entries) =>
+      Object.fromEntries(entries.filter(([name]) => !/^(requeue$|message-|x-amzn|__proto__$)/.test(name)))
+    )
+
+  it("body and headers, whatever they are; and SQS takes it", () =>
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 100 }), headers, fc.boolean(), (body, given, fifo) => {
+        const message = outgoing({ body, headers: given })
+        const { MessageAttributes = {}, MessageBody } = entryOf(message, fifo)
+        assert.isTrue(MessageBody !== "" && Wire.isLegalText(MessageBody))
+        assert.isAtMost(Object.keys(MessageAttributes).length, 10)
+        for (const [name, { StringValue = "" }] of Object.entries(MessageAttributes)) {
+          assert.match(name, /^[A-Za-z0-9_.-]{1,256}$/)
+          assert.isTrue(StringValue !== "" && Wire.isLegalText(StringValue), name)
+        }
+        const delivery = toDelivery(received(message, fifo), context)
+        assert.deepStrictEqual([...delivery.body], [...body])
+        assert.deepStrictEqual(delivery.headers, given)
+        assert.deepStrictEqual(delivery.metadata, message.metadata)
+      })
+    ))
+
+  it("text stays text, with a byte order mark as well", () => {
+    for (const body of ["{}", "ü", "\uFEFFx", "\t\r\n", "𝄞"]) {
+      assert.strictEqual(entryOf(outgoing({ body: utf8.encode(body) })).MessageBody, body)
+    }
+  })
+
+  it.each([
+    ["no bytes", [], "-", "empty"],
+    ["a control character", [0], "AA==", "base64"],
+    ["no UTF-8", [0xff], "/w==", "base64"],
+    ["U+FFFE", [0xef, 0xbf, 0xbe], "77++", "base64"]
+  ] as const)("%s: a mark says how it is written", (_, body, content, encoding) => {
+    const { MessageAttributes, MessageBody } = entryOf(outgoing({ body: Uint8Array.from(body) }))
+    assert.deepStrictEqual([MessageBody, MessageAttributes?.["requeue-encoding"]], [content, text(encoding)])
+  })
+
+  it("group and trace are SQS's own, and headers again", () => {
+    const headers = { "message-group-id": "g1", "x-amzn-trace-id": "Root=1-2-3", "x-tenant": "a" }
+    for (const fifo of [false, true]) {
+      const entry = entryOf(outgoing({ headers }), fifo)
+      assert.strictEqual(entry.MessageGroupId, "g1")
+      assert.deepStrictEqual(entry.MessageSystemAttributes, { AWSTraceHeader: text("Root=1-2-3") })
+      assert.deepStrictEqual(Object.keys(entry.MessageAttributes!), ["x-tenant", "requeue"])
+      assert.deepStrictEqual(toDelivery(received(outgoing({ headers }), fifo), context).headers, headers)
+    }
+  })
+})
+
+describe("toEntry", () => {
+  it("headers are attributes while there is room, and the rest shares one", () => {
+    const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`h${index}`, "x"]))
+    const nine = Object.keys(entryOf(outgoing({ headers: named(9) })).MessageAttributes!)
+    assert.deepStrictEqual([nine.length, nine.includes("requeue-headers")], [10, false])
+    const ten = entryOf(outgoing({ headers: named(10) })).MessageAttributes!
+    assert.strictEqual(Object.keys(ten).length, 10)
+    assert.strictEqual(ten["requeue-headers"]?.StringValue, `{"h8":"x","h9":"x"}`)
+  })
+
+  it.each([
+    ["an empty value", { a: "" }],
+    ["a character that SQS refuses", { a: "\0" }],
+    ["a name that is reserved", { "AWS.Trace": "x" }],
+    ["a name with two dots", { "a..b": "x" }],
+    ["a name of ours", { "requeue-encoding": "base64" }],
+    ["a name that is none", { "x tenant": "x" }]
+  ])("%s travels with those that have no attribute", (_, headers) =>
+    assert.strictEqual(
+      entryOf(outgoing({ headers })).MessageAttributes?.["requeue-headers"]?.StringValue,
+      JSON.stringify(headers)
+    )
+  )
+
+  it("attributes of the original that are no text stay what they are, unless their text has changed", () => {
+    const original = {
+      n: { DataType: "Number", StringValue: "7" },
+      b: { DataType: "Binary", BinaryValue: Buffer.of(1) }
+    }
+    const attributes = entryOf(outgoing({ headers: { n: "7", b: "AQ==" } }), false, original).MessageAttributes!
+    assert.deepStrictEqual([attributes["n"], attributes["b"]], [original.n, original.b])
+    assert.deepStrictEqual(
+      entryOf(outgoing({ headers: { n: "8" } }), false, original).MessageAttributes!["n"],
+      text("8")
+    )
+  })
+
+  it.each([
+    [0, undefined],
+    [1, 1],
+    [1000, 1],
+    [1001, 2],
+    [900_000, 900],
+    [900_001, 900],
+    [86_400_000, 900]
+  ])("a delay of %d ms is %s seconds", (delay, seconds) =>
+    assert.strictEqual(entryOf(outgoing({ delay })).DelaySeconds, seconds)
+  )
+
+  it("SQS's clock has the last word on a delay that it keeps to the end; the others are watched by ours", () => {
+    const notBefore = (delay: number) => {
+      const { metadata } = Outgoing.make({ queue: "q", id: "m1", body: utf8.encode("{}"), headers: {}, delay }, now)
+      return toDelivery(received(outgoing({ delay, metadata })), context).metadata.notBefore
+    }
+    assert.deepStrictEqual([notBefore(900_000), notBefore(900_001)], [0, now + 900_001])
+    const early = { ...outgoing().metadata, notBefore: now + 1 }
+    assert.strictEqual(toDelivery(received(outgoing({ metadata: early })), context).metadata.notBefore, now + 1)
+  })
+
+  it("a FIFO queue deduplicates by id, and never what is sent again on purpose", () => {
+    const metadata = outgoing().metadata
+    const dead = { queue: "q", attempts: 4, reason: "permanent", at: now, error: { name: "E", message: "m" } } as const
+    const idOf = (change: Partial<Metadata.Metadata>, headers = {}) =>
+      entryOf(outgoing({ headers, metadata: { ...metadata, ...change } }), true).MessageDeduplicationId
+    assert.strictEqual(idOf({}), "m1")
+    assert.strictEqual(idOf({}, { "message-deduplication-id": "mine" }), "mine")
+    const ids = [
+      idOf({}),
+      idOf({ attempts: 1 }),
+      idOf({ attempts: 2 }),
+      idOf({ deadLetter: dead }),
+      idOf({ redrives: 1 }),
+      idOf({ redrives: 1, attempts: 1 }),
+      idOf({ redrives: 1, deadLetter: dead }),
+      idOf({ redrives: 1, deadLetter: { ...dead, queue: "r" } })
+    ]
+    assert.strictEqual(new Set(ids).size, ids.length)
+    for (const id of [...ids, idOf({ id: "é".repeat(200) })]) assert.match(id!, /^[!-~]{1,128}$/)
+  })
+
+  it("one group by default, and no delay of its own", () => {
+    const entry = entryOf(outgoing({ delay: 5000 }), true)
+    assert.deepStrictEqual([entry.MessageGroupId, entry.DelaySeconds], ["requeue", undefined])
+    assert.deepStrictEqual(toDelivery(received(outgoing(), true), context).headers, {})
+  })
+
+  it.each([
+    ["a group that is none", { headers: { "message-group-id": "a b" } }, "Unsupported", "message-group-id"],
+    ["an empty deduplication id", { headers: { "message-deduplication-id": "" } }, "Unsupported", "deduplication"],
+    ["too much text", { body: new Uint8Array(1024 * 1024).fill(97) }, "BodyTooLarge", "the limit is 1048576"],
+    ["too many bytes", { body: new Uint8Array(800_000) }, "BodyTooLarge", "as SQS counts them"],
+    ["headers as large as that", { headers: { h: "x".repeat(1024 * 1024) } }, "BodyTooLarge", "body and headers"]
+  ] as const)("%s is refused", (_, change, reason, detail) => {
+    const refused = toEntry(outgoing(change), false)
+    assert.isTrue(Result.isFailure(refused))
+    if (Result.isFailure(refused)) {
+      assert.strictEqual(refused.failure.reason, reason)
+      assert.include(refused.failure.detail, detail)
+    }
+  })
+
+  it("the largest body of any bytes fits, with all that a dead letter carries", () => {
+    const history = Array.from({ length: 10 }, (_, attempt) => ({ attempt, at: now, error: "e".repeat(256), delay: 1 }))
+    const body = new Uint8Array(Wire.maxBodySize)
+    const metadata = { ...outgoing().metadata, history }
+    assert.isTrue(Result.isSuccess(toEntry(outgoing({ body, metadata }), false)))
+  })
+})
+
+describe("toDelivery", () => {
+  const metadata = { ...Metadata.make("m1", now - 1000), attempts: 2 }
+  const ours = (attributes: Message["Attributes"]): Message => ({
+    Body: "{}",
+    MessageAttributes: { requeue: text(Metadata.encode(metadata)) },
+    Attributes: attributes
+  })
+
+  it.each([
+    ["the first receive of a copy", { ApproximateReceiveCount: "1" }, 0, 3],
+    ["the third", { ApproximateReceiveCount: "3" }, 0, 5],
+    ["the third, two of which reached no handler", { ApproximateReceiveCount: "3" }, 2, 3],
+    ["more of them than receives", { ApproximateReceiveCount: "1" }, 9, 3],
+    ["no count", {}, 0, 3],
+    ["a count that is none", { ApproximateReceiveCount: "many" }, 0, 3]
+  ] as const)("attempts: %s", (_, attributes, uncounted, attempts) =>
+    assert.strictEqual(toDelivery(ours(attributes), { uncounted, now }).attempts, attempts)
+  )
+
+  it("a foreign message has SQS's id and time, and its attributes as headers", () => {
+    const delivery = toDelivery(
+      {
+        MessageId: "native",
+        Body: "ü",
+        MessageAttributes: {
+          s: text("x"),
+          n: { DataType: "Number.int", StringValue: "7" },
+          b: { DataType: "Binary", BinaryValue: Buffer.of(1, 2) }
+        },
+        Attributes: { SentTimestamp: String(now - 5), ApproximateReceiveCount: "2" }
+      },
+      context
+    )
+    assert.deepStrictEqual(delivery.metadata, Metadata.make("native", now - 5))
+    assert.deepStrictEqual(delivery.headers, { s: "x", n: "7", b: "AQI=" })
+    assert.deepStrictEqual([new TextDecoder().decode(delivery.body), delivery.attempts], ["ü", 2])
+  })
+
+  it.each([
+    ["metadata that is none", { requeue: text("{}") }],
+    ["metadata of bytes", { requeue: { DataType: "Binary", BinaryValue: Buffer.of(1) } }],
+    ["packed headers that are none", { "requeue-headers": text("[") }],
+    ["packed headers of other kinds", { "requeue-headers": text(`{"a":1,"b":{}}`) }],
+    ["an unknown encoding", { "requeue-encoding": text("rot13") }]
+  ])("%s is a foreign producer's, and no header", (_, MessageAttributes) => {
+    const delivery = toDelivery({ MessageId: "native", Body: "{}", MessageAttributes }, context)
+    assert.deepStrictEqual([delivery.metadata.id, delivery.headers], ["native", {}])
+    assert.strictEqual(new TextDecoder().decode(delivery.body), "{}")
+  })
+
+  it("what SQS itself has moved to the dead letters says where it was", () => {
+    const DeadLetterQueueSourceArn = "arn:aws:sqs:eu-west-1:123456789012:orders"
+    const moved = toDelivery(ours({ DeadLetterQueueSourceArn, ApproximateReceiveCount: "13" }), context)
+    assert.deepInclude(moved.metadata.deadLetter, { queue: "orders", attempts: 13, reason: "retries-exhausted" })
+  })
+
+  it("is total", () =>
+    fc.assert(
+      fc.property(
+        fc.option(fc.string({ unit: "binary" }), { nil: undefined }),
+        fc.dictionary(fc.constantFrom("requeue", "requeue-encoding", "requeue-headers", "x"), fc.string()),
+        fc.dictionary(fc.constantFrom("ApproximateReceiveCount", "SentTimestamp", "MessageGroupId"), fc.string()),
+        (Body, attributes, Attributes) => {
+          const MessageAttributes = Object.fromEntries(Object.entries(attributes).map(([k, v]) => [k, text(v)]))
+          const message = { Attributes, MessageAttributes, ...(Body === undefined ? {} : { Body }) }
+          assert.isAtLeast(toDelivery(message, context).attempts, 1)
+        }
+      )
+    ))
+})
+
+describe("toCommand", () => {
+  const facts: Facts = {
+    queue: "q",
+    fifo: false,
+    fifoRetry: "block",
+    elapsed: 0,
+    receives: 1,
+    maxAttempts: 4,
+    isCrowded: false,
+    isUnsure: false,
+    now
+  }
+  const delivery = {
+    ...toDelivery(received(outgoing({ metadata: { ...outgoing().metadata, attempts: 1 } })), context),
+    receipt: undefined
+  }
+  const error = { name: "Error", message: "no" }
+  const hours = 3_600_000
+  const short = (command: Command): unknown => {
+    if (command._tag === "Hide") return command.seconds
+    if (command._tag !== "Copy") return command._tag
+    const { delay, metadata, queue } = command.outgoing
+    return [queue, delay, metadata.attempts]
+  }
+
+  it.each<[string, Settlement.Settlement, Partial<Facts>, unknown]>([
+    ["an ack", Settlement.Ack, {}, "Delete"],
+    ["a drop", Settlement.Drop("dropped", error), {}, "Delete"],
+    ["a retry at once", Settlement.Retry(0), {}, 0],
+    ["a retry within a second", Settlement.Retry(1), {}, 1],
+    ["a retry of 1.001 s", Settlement.Retry(1001), {}, 2],
+    ["a retry of 11 h", Settlement.Retry(11 * hours), {}, 39_600],
+    ["a retry of 12 h", Settlement.Retry(12 * hours), {}, ["q", 12 * hours, 2]],
+    [
+      "a retry of 11 h, 2 h after its receipt",
+      Settlement.Retry(11 * hours),
+      { elapsed: 2 * hours },
+      ["q", 11 * hours, 2]
+    ],
+    ["a retry while many are in flight", Settlement.Retry(5000), { isCrowded: true }, ["q", 5000, 2]],
+    ["a retry after an extension without an answer", Settlement.Retry(5000), { isUnsure: true }, ["q", 5000, 2]],
+    ["a retry of what was received very often", Settlement.Retry(0), { receives: 500 }, ["q", 0, 2]],
+    ["a dead letter", Settlement.DeadLetter("permanent", "q.dlq", error), {}, ["q.dlq", 0, 0]],
+    ["a release", Settlement.Release(), {}, 0],
+    ["a release that would use up the last attempt", Settlement.Release(), { maxAttempts: 2 }, ["q", 0, 1]],
+    ["what came before its time", Settlement.Release(300), {}, ["q", 300, 1]],
+    ["a FIFO retry", Settlement.Retry(5000), { fifo: true, isCrowded: true, isUnsure: true, receives: 900 }, 5],
+    ["a FIFO retry of 12 h", Settlement.Retry(12 * hours), { fifo: true }, "Refuse"],
+    ["a FIFO retry that goes behind", Settlement.Retry(5000), { fifo: true, fifoRetry: "resend" }, ["q", 5000, 2]],
+    ["a FIFO release", Settlement.Release(), { fifo: true, maxAttempts: 2 }, 0],
+    ["what came before its time in a FIFO queue", Settlement.Release(300), { fifo: true }, 1],
+    ["and long before", Settlement.Release(24 * hours), { fifo: true, elapsed: 1 * hours }, 39_590]
+  ])("%s", (_, settlement, change, expected) =>
+    assert.deepStrictEqual(short(toCommand(delivery, settlement, { ...facts, ...change })), expected)
+  )
+
+  it("hides never for less than was asked, nor beyond what SQS takes", () =>
+    fc.assert(
+      fc.property(fc.nat(13 * hours), fc.nat(13 * hours), (delay, elapsed) => {
+        const seconds = hideFor(delay, elapsed)
+        if (seconds === undefined) return assert.isAbove(delay + elapsed, 12 * hours - 11_000)
+        assert.isTrue(Number.isInteger(seconds))
+        assert.isAtLeast(seconds * 1000, delay)
+        assert.isAtMost(seconds * 1000 + elapsed, 12 * hours)
+      })
+    ))
+
+  it("of 12 hours asked 100 s after the receipt, no call says more than SQS takes", () => {
+    assert.strictEqual(hideFor(43_200_000, 100_000), undefined)
+    assert.strictEqual(hideFor(43_090_000, 100_000), 43_090)
+  })
+})
+
+describe("toBrokerError", () => {
+  it.each([
+    ["QueueDoesNotExist", 400, "QueueMissing"],
+    ["AWS.SimpleQueueService.NonExistentQueue", 400, "QueueMissing"],
+    ["AWS.SimpleQueueService.QueueDeletedRecently", 400, "QueueMissing"],
+    ["QueueNameExists", 400, "QueueMismatch"],
+    ["AccessDenied", 403, "AccessRefused"],
+    ["AccessDeniedException", 400, "AccessRefused"],
+    ["InvalidClientTokenId", 403, "AccessRefused"],
+    ["UnrecognizedClientException", 400, "AccessRefused"],
+    ["SignatureDoesNotMatch", 403, "AccessRefused"],
+    ["com.amazonaws.sqs#KmsAccessDenied", 400, "AccessRefused"],
+    ["SomethingNew", 403, "AccessRefused"],
+    ["RequestThrottled", 403, "Throttled"],
+    ["ThrottlingException", 400, "Throttled"],
+    ["KmsThrottled", 400, "Throttled"],
+    ["InternalFailure", 500, "Throttled"],
+    ["SomethingNew", 503, "Throttled"],
+    ["SomethingNew", 429, "Throttled"],
+    ["AWS.SimpleQueueService.PurgeQueueInProgress", 403, "Throttled"],
+    ["OverLimit", 403, "QueueFull"],
+    ["ReceiptHandleIsInvalid", 400, "LeaseLost"],
+    ["AWS.SimpleQueueService.MessageNotInflight", 400, "LeaseLost"],
+    ["BatchRequestTooLong", 400, "BodyTooLarge"],
+    ["InvalidMessageContents", 400, "Unsupported"],
+    ["SomethingNew", 400, "Unsupported"]
+  ] as const)("%s with status %d is %s", (code, status, reason) =>
+    assert.strictEqual(fromRefusal({ code, text: "said", status }, { operation: "settle" }).reason, reason)
+  )
+
+  it.each([
+    ["Value AQE for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.", "LeaseLost"],
+    [
+      "Value AQE for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available",
+      "LeaseLost"
+    ],
+    ["Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", "LeaseLost"],
+    ["One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes.", "BodyTooLarge"],
+    ["Value 901 for parameter DelaySeconds is invalid.", "Unsupported"]
+  ] as const)("InvalidParameterValue by its text: %s", (said, reason) => {
+    const refusal = { code: "InvalidParameterValue", text: said, status: 400 }
+    assert.strictEqual(fromRefusal(refusal, { operation: "settle" }).reason, reason)
+  })
+
+  const node = (code: string, message = code) => Object.assign(new Error(message), { code })
+  const sdk = (name: string, httpStatusCode: number, fields = {}) =>
+    Object.assign(new Error("said"), { name, $metadata: { httpStatusCode }, ...fields })
+
+  it.each<[string, unknown, Reason]>([
+    ["the SDK's error", sdk("QueueDoesNotExist", 400), "QueueMissing"],
+    ["an error that has only a code", sdk("SQSServiceException", 400, { Code: "ThrottlingException" }), "Throttled"],
+    ["a status alone", sdk("UnknownError", 502), "Throttled"],
+    ["nobody listening", node("ECONNREFUSED"), "ConnectionFailed"],
+    [
+      "nobody listening on any address",
+      new AggregateError([node("ECONNREFUSED"), node("ECONNREFUSED")]),
+      "ConnectionFailed"
+    ],
+    ["no such host", node("ENOTFOUND"), "ConnectionFailed"],
+    ["a reset", node("ECONNRESET", "socket hang up"), "ConnectionLost"],
+    ["no answer in time", sdk("TimeoutError", 0), "Timeout"],
+    ["a wrong certificate", node("DEPTH_ZERO_SELF_SIGNED_CERT", "self-signed certificate"), "ConnectionFailed"],
+    [
+      "no credentials",
+      Object.assign(new Error("Could not load"), { name: "CredentialsProviderError" }),
+      "AccessRefused"
+    ],
+    ["what is no error", "oops", "ConnectionLost"]
+  ])("%s", (_, cause, reason) => {
+    const error = toBrokerError(cause, { operation: "publish", queue: "q" })
+    assert.deepInclude(error, { reason, broker: "sqs", operation: "publish", queue: "q" })
+  })
+
+  it("says what to do", () => {
+    const error = toBrokerError(sdk("UnrecognizedClientException", 400), { operation: "find", queue: "q" })
+    assert.include(error.message, "Check access key and secret")
+  })
+})

@@ -1,0 +1,70 @@
+/** A server that speaks SQS and runs here as a process. None of them keeps anything when it ends. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { SqsNode } from "./SqsNode.ts"
+import type { Instance } from "../Instance.ts"
+import * as processes from "../processes.ts"
+import { local } from "./address.ts"
+import { awaitSqs } from "./handshake.ts"
+
+/** How to run one. */
+export interface Server {
+  readonly name: string
+  readonly version: string
+  /** Where it came from, for people. */
+  readonly source: string
+  readonly command: string
+  readonly args: (port: number, folder: string) => ReadonlyArray<string>
+  /** Moves its clock, where it has one of its own. */
+  readonly forward?: (port: number, milliseconds: number) => Promise<void>
+}
+
+interface Options {
+  readonly secret: string
+  readonly deadline: number
+}
+
+const output = "server.log"
+
+export const make = (instance: Instance, server: Server, { secret, deadline }: Options): SqsNode => {
+  const port = instance.port(1)
+  const url = local(port, secret)
+  const tail = () => readFileSync(join(instance.folder, output), "utf8").trimEnd().split("\n").slice(-15).join("\n")
+  let running: processes.Identity | undefined
+  const isRunning = () => running !== undefined && processes.isAlive(running)
+  const start = async () => {
+    if (isRunning()) return
+    const started = instance.spawn(server.command, server.args(port, instance.folder), {
+      env: { PATH: process.env["PATH"] ?? "", HOME: instance.folder },
+      output
+    })
+    running = started
+    const failed = await awaitSqs(url, deadline, () => processes.isAlive(started))
+    if (failed === undefined) return
+    await processes.kill([started])
+    throw new Error(`${server.name} ${server.version} on 127.0.0.1:${port} ${failed}. Its log ends:\n${tail()}`)
+  }
+  const stop = async () => {
+    if (running === undefined || !processes.signal(running, "SIGTERM")) return
+    if (await processes.ended([running], deadline)) return
+    throw new Error(`${server.name} on 127.0.0.1:${port} is still there ${deadline} ms after SIGTERM`)
+  }
+  return {
+    name: server.name,
+    url,
+    managementUrl: undefined,
+    port,
+    pid: () => (isRunning() ? running?.pid : undefined),
+    start,
+    kill: async () => {
+      if (running !== undefined) await processes.kill([running])
+    },
+    stop,
+    restart: async () => {
+      await stop()
+      await start()
+    },
+    log: async () => tail(),
+    forward: server.forward === undefined ? undefined : (milliseconds) => server.forward!(port, milliseconds)
+  }
+}

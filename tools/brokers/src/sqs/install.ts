@@ -1,0 +1,49 @@
+/** What is downloaded once for this user, and by one process at a time. */
+import { execFile } from "node:child_process"
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs"
+import { promisify } from "node:util"
+import { Unavailable } from "../Broker.ts"
+import { home } from "../Instance.ts"
+import { withLock } from "../lock.ts"
+
+const execute = promisify(execFile)
+const minutes = 60_000
+
+/** Runs an installer; that it fails leaves the server unavailable. */
+export const run = async (command: string, ...args: ReadonlyArray<string>): Promise<void> => {
+  await execute(command, args, { timeout: 10 * minutes, maxBuffer: 1 << 26 }).catch((cause: Error) => {
+    const { stdout = "", stderr = "" } = cause as { stdout?: string; stderr?: string }
+    const said = `${stdout}\n${stderr}`.trim().split("\n").slice(-3).join(" / ")
+    throw new Unavailable(`${[command, ...args].join(" ")} failed: ${said === "" ? cause.message : said}`)
+  })
+}
+
+/** Throws `Unavailable` where the command does not run. */
+export const hasCommand = async (command: string, ...args: ReadonlyArray<string>): Promise<void> => {
+  await execute(command, args).catch(() => {
+    throw new Unavailable(`there is no ${command} here`)
+  })
+}
+
+/** The folder of that name, filled on first use. */
+export const installOnce = async (
+  name: string,
+  size: string,
+  say: (line: string) => void,
+  fill: (folder: string) => Promise<void>
+): Promise<string> => {
+  const folder = home(name)
+  if (existsSync(folder)) return folder
+  await withLock(`${folder}.lock`, async () => {
+    if (existsSync(folder)) return
+    const partial = `${folder}.partial`
+    rmSync(partial, { recursive: true, force: true })
+    mkdirSync(partial, { recursive: true })
+    say(`Installing ${name} in ${folder}: ${size}, once ...`)
+    const began = performance.now()
+    await fill(partial)
+    renameSync(partial, folder)
+    say(`Installed in ${Math.round((performance.now() - began) / 1000)} s`)
+  })
+  return folder
+}

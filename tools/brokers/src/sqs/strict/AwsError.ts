@@ -1,0 +1,113 @@
+/**
+ * Errors as AWS answers them over JSON: the type in the body, the older code of the query protocol in a header.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
+ */
+import type { ServerResponse } from "node:http"
+
+export interface AwsError {
+  readonly code: string
+  readonly message: string
+  readonly status: number
+  /** The name in the body, where it is not the code. */
+  readonly type?: string
+  /** The code of the query protocol, where it is not the code. */
+  readonly queryCode?: string
+}
+
+const coral = (name: string) => `com.amazon.coral.service#${name}`
+
+export const invalidParameter = (message: string): AwsError => ({
+  code: "InvalidParameterValue",
+  type: coral("InvalidParameterValueException"),
+  message,
+  status: 400
+})
+
+export const missingParameter = (name: string): AwsError => ({
+  code: "MissingParameter",
+  type: coral("MissingRequiredParameterException"),
+  message: `The request must contain the parameter ${name}.`,
+  status: 400
+})
+
+/** Those that a test may ask for by name, and those of the rules that have no detail. */
+const errors = {
+  RequestThrottled: { message: "The request was denied due to request throttling.", status: 403 },
+  ThrottlingException: { message: "Rate exceeded", status: 400, type: coral("ThrottlingException") },
+  KmsThrottled: { message: "The request was denied by AWS KMS due to request throttling.", status: 400 },
+  OverLimit: { message: "Too many messages are in flight for this queue.", status: 403 },
+  InternalFailure: { message: "We encountered an internal error.", status: 500, type: coral("InternalFailure") },
+  ServiceUnavailable: { message: "Service unavailable.", status: 503, type: coral("ServiceUnavailableException") },
+  AccessDenied: {
+    message: "User is not authorized to perform this action on this resource.",
+    status: 403,
+    type: coral("AccessDeniedException")
+  },
+  InvalidClientTokenId: {
+    message: "The security token included in the request is invalid.",
+    status: 403,
+    type: coral("UnrecognizedClientException")
+  },
+  SignatureDoesNotMatch: {
+    message: "The request signature we calculated does not match the signature you provided.",
+    status: 403,
+    type: coral("InvalidSignatureException")
+  },
+  InvalidMessageContents: { message: "Invalid characters found in the message.", status: 400 },
+  ReceiptHandleIsInvalid: { message: "The input receipt handle is invalid.", status: 404 },
+  QueueDoesNotExist: {
+    message: "The specified queue does not exist.",
+    status: 400,
+    queryCode: "AWS.SimpleQueueService.NonExistentQueue"
+  },
+  PurgeQueueInProgress: {
+    message: "Only one PurgeQueue operation on a queue is allowed every 60 seconds.",
+    status: 403,
+    queryCode: "AWS.SimpleQueueService.PurgeQueueInProgress"
+  },
+  EmptyBatchRequest: {
+    message: "There should be at least one entry in the request.",
+    status: 400,
+    queryCode: "AWS.SimpleQueueService.EmptyBatchRequest"
+  },
+  TooManyEntriesInBatchRequest: {
+    message: "Maximum number of entries per request are 10.",
+    status: 400,
+    queryCode: "AWS.SimpleQueueService.TooManyEntriesInBatchRequest"
+  },
+  BatchEntryIdsNotDistinct: {
+    message: "Two or more batch entries in the request have the same Id.",
+    status: 400,
+    queryCode: "AWS.SimpleQueueService.BatchEntryIdsNotDistinct"
+  },
+  InvalidBatchEntryId: {
+    message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores, 80 at most.",
+    status: 400,
+    queryCode: "AWS.SimpleQueueService.InvalidBatchEntryId"
+  },
+  BatchRequestTooLong: {
+    message: "Batch requests cannot be longer than 1048576 bytes.",
+    status: 400,
+    queryCode: "AWS.SimpleQueueService.BatchRequestTooLong"
+  }
+} as const
+
+export type ErrorName = keyof typeof errors
+
+export const named = (name: ErrorName): AwsError => ({ code: name, ...errors[name] })
+
+/** The entry of a batch that failed. */
+export const failedEntry = (id: string, { code, message, status }: AwsError) => ({
+  Id: id,
+  Code: code,
+  Message: message,
+  SenderFault: status < 500 && code !== "RequestThrottled" && code !== "ThrottlingException"
+})
+
+export const send = (response: ServerResponse, { code, message, queryCode = code, status, type }: AwsError): void => {
+  response.writeHead(status, {
+    "content-type": "application/x-amz-json-1.0",
+    "x-amzn-query-error": `${queryCode};${status < 500 ? "Sender" : "Receiver"}`
+  })
+  response.end(JSON.stringify({ __type: type ?? `com.amazonaws.sqs#${code}`, message }))
+}

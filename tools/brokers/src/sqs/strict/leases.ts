@@ -1,0 +1,76 @@
+/**
+ * Receipt handles that were given out, and until when they hold.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
+ */
+import { invalidParameter, named, type AwsError } from "./AwsError.ts"
+import * as Call from "./Call.ts"
+
+/** Milliseconds from the receipt. */
+const longest = 43_200_000
+
+interface Lease {
+  readonly queue: string
+  /** What the server behind knows it by. */
+  readonly handle: string
+  readonly received: number
+  until: number
+  deleted: boolean
+}
+
+export type Leases = ReturnType<typeof make>
+
+export const make = (now: () => number) => {
+  const leases = new Map<string, Lease>()
+  const held = new Map<string, Set<Lease>>()
+  const heldOf = (queue: string): Set<Lease> => {
+    const found = held.get(queue) ?? new Set()
+    held.set(queue, found)
+    return found
+  }
+  const about = (seconds: number | undefined) => `Value ${seconds} for parameter VisibilityTimeout is invalid. Reason: `
+
+  return {
+    /** A message was handed out. */
+    give: (handle: string, queue: string, visible: number, behind = handle): void => {
+      const received = now()
+      const lease = { queue, handle: behind, received, until: received + visible * 1000, deleted: false }
+      leases.set(handle, lease)
+      heldOf(queue).add(lease)
+    },
+    inFlight: (queue: string): number => {
+      const mine = heldOf(queue)
+      const at = now()
+      for (const lease of mine) if (lease.deleted || lease.until <= at) mine.delete(lease)
+      return mine.size
+    },
+    /** The handle that the server behind knows. */
+    behind: (handle: string): string => leases.get(handle)?.handle ?? handle,
+    /** Why the receipt handle does not do. */
+    refused: (call: Call.Call, { ReceiptHandle = "", VisibilityTimeout = 0 }: Call.Entry): AwsError | undefined => {
+      const lease = leases.get(ReceiptHandle)
+      if (lease === undefined || lease.queue !== call.queue) return named("ReceiptHandleIsInvalid")
+      // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html
+      const deletes = Call.single(call) === "DeleteMessage"
+      if (lease.deleted) {
+        const reason = "Message does not exist or is not available for visibility timeout change."
+        return deletes ? undefined : invalidParameter(about(VisibilityTimeout) + reason)
+      }
+      if (Call.isFifo(call) && lease.until <= now()) {
+        const reason = "The receipt handle has expired."
+        return invalidParameter(`Value ${ReceiptHandle} for parameter ReceiptHandle is invalid. Reason: ${reason}`)
+      }
+      if (!deletes && now() + VisibilityTimeout * 1000 > lease.received + longest) {
+        const reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+        return invalidParameter(about(VisibilityTimeout) + reason)
+      }
+      return undefined
+    },
+    /** The server did what was asked. */
+    done: (call: Call.Call, { ReceiptHandle = "", VisibilityTimeout = 0 }: Call.Entry): void => {
+      const lease = leases.get(ReceiptHandle)
+      if (lease === undefined) return
+      if (Call.single(call) === "DeleteMessage") lease.deleted = true
+      else lease.until = now() + VisibilityTimeout * 1000
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** Calls that do something to messages: each message on its own, also where a batch has several. */
+import { failedEntry, type AwsError } from "./AwsError.ts"
+import * as Call from "./Call.ts"
+import type { Leases } from "./leases.ts"
+import { entryRefused } from "./rules.ts"
+import type { Answer, Ask } from "./upstream.ts"
+
+type Refuses = (index: number) => AwsError | undefined
+
+const ok: Answer = { status: 200, headers: {}, body: {} }
+
+const hasHandle = (call: Call.Call) => ["DeleteMessage", "ChangeMessageVisibility"].includes(Call.single(call))
+
+/** `onPurpose` says which entries of a batch a test wants refused. */
+export const perMessage = async (
+  call: Call.Call,
+  ask: Ask,
+  leases: Leases,
+  onPurpose: Refuses
+): Promise<Answer | AwsError> => {
+  const leased = hasHandle(call)
+  const entries = Call.entriesOf(call).map((entry, index) => ({
+    entry,
+    refused: onPurpose(index) ?? entryRefused(call, entry) ?? (leased ? leases.refused(call, entry) : undefined)
+  }))
+  const inBehind = (entry: Call.Entry) =>
+    leased ? { ...entry, ReceiptHandle: leases.behind(entry.ReceiptHandle ?? "") } : entry
+
+  if (!Call.isBatch(call)) {
+    const refused = entries[0]?.refused
+    if (refused !== undefined) return refused
+    const got = await ask(call.action, inBehind(call.body))
+    if (leased && got.status === 200) leases.done(call, call.body)
+    return got
+  }
+
+  const toDo = entries.filter(({ refused }) => refused === undefined).map(({ entry }) => entry)
+  const got = toDo.length === 0 ? ok : await ask(call.action, { ...call.body, Entries: toDo.map(inBehind) })
+  if (got.status !== 200) return got
+  const { Failed = [], Successful = [] } = got.body as Readonly<Record<string, ReadonlyArray<{ readonly Id: string }>>>
+  const done = new Set(Successful.map(({ Id }) => Id))
+  for (const entry of toDo) if (leased && done.has(entry.Id ?? "")) leases.done(call, entry)
+  const refusals = entries.flatMap(({ entry: { Id = "" }, refused }) =>
+    refused === undefined ? [] : [failedEntry(Id, refused)]
+  )
+  const failed = [...Failed, ...refusals]
+  // A list that would be empty is not there.
+  const body = {
+    ...(Successful.length === 0 ? {} : { Successful }),
+    ...(failed.length === 0 ? {} : { Failed: failed })
+  }
+  return { ...got, body }
+}

@@ -1,0 +1,136 @@
+/**
+ * A proxy in front of a server for tests that is as strict as AWS, and does what AWS does on bad days when a test says
+ * so. It speaks the JSON protocol: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
+ */
+import { once } from "node:events"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { buffer } from "node:stream/consumers"
+import { Unavailable } from "../../Broker.ts"
+import { parse } from "../address.ts"
+import { named, send, type AwsError, type ErrorName } from "./AwsError.ts"
+import * as Call from "./Call.ts"
+import * as Duplicates from "./duplicates.ts"
+import * as Faults from "./faults.ts"
+import * as Leases from "./leases.ts"
+import { perMessage } from "./perMessage.ts"
+import * as Queues from "./queues.ts"
+import { receive } from "./receive.ts"
+import { callRefused } from "./rules.ts"
+import type { SqsBroker } from "../SqsNode.ts"
+import * as signature from "./signature.ts"
+import * as upstream from "./upstream.ts"
+
+export interface StrictSqs extends AsyncDisposable {
+  /** What to connect to. */
+  readonly url: string
+  /** API calls since the start, by action; refused ones count, as AWS bills them. */
+  readonly calls: () => Readonly<Record<string, number>>
+  /** Answers calls with an error instead of doing them. Default: RequestThrottled. */
+  readonly fail: (where: Faults.Where, error?: ErrorName) => Faults.Fault
+  /** Does not do the first entries of batches, and says so in `Failed`. Default: InternalFailure. */
+  readonly failEntries: (where: Faults.Where, entries: number, error?: ErrorName) => Faults.Fault
+  /** Does calls whose answer then never comes; with `reset` the connection breaks instead. */
+  readonly lose: (where: Faults.Where, how?: "silence" | "reset") => Faults.Fault
+  /** Hands the next messages out once more, though they are in flight. */
+  readonly duplicate: (messages: number) => void
+  /** The actions, such as `DeleteMessage`, that there is no permission for from now on; a batch needs that of its action. */
+  readonly deny: (actions: ReadonlyArray<string>) => void
+  /** Forgets all faults that were asked for. */
+  readonly clear: () => void
+  /** Moves the clock of the proxy and of the server behind it. */
+  readonly forward: (milliseconds: number) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+export interface StrictOptions {
+  /** Messages of one queue that may be in flight. Default: 120,000, as on AWS. */
+  readonly inFlight?: number
+}
+
+/** Stands in front of a broker that `start("sqs")` gave. */
+export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: StrictOptions = {}): Promise<StrictSqs> => {
+  const { credentials, endpoint, region = "" } = parse(broker.url) ?? {}
+  if (endpoint === undefined || credentials === undefined) {
+    throw new Unavailable("strictSqs needs a server with an address and credentials of its own")
+  }
+  let ahead = 0
+  const now = () => Date.now() + ahead
+  const [faults, leases, queues, duplicates] = [Faults.make(), Leases.make(now), Queues.make(now), Duplicates.make()]
+  const counts: Record<string, number> = {}
+  let denied: ReadonlyArray<string> = []
+
+  const answer = async (call: Call.Call, ask: upstream.Ask, fault: Faults.Effect | undefined) => {
+    if (fault?.kind === "refuse") return named(fault.error)
+    if (denied.includes(Call.single(call))) return named("AccessDenied")
+    const refused = callRefused(call) ?? (await queues.refused(call, ask))
+    if (refused !== undefined) return refused
+    if (call.action === "ReceiveMessage") return receive(call, ask, { leases, queues, duplicates, inFlight })
+    return perMessage(call, ask, leases, (index) =>
+      fault?.kind === "refuseEntries" && index < fault.entries ? named(fault.error) : undefined
+    )
+  }
+
+  const reply = (response: ServerResponse, result: upstream.Answer | AwsError): void => {
+    if ("code" in result) return send(response, result)
+    // The server behind gives its own address.
+    const own = (url: unknown) => (typeof url === "string" ? `http://127.0.0.1:${port}${new URL(url).pathname}` : url)
+    const { QueueUrl, QueueUrls } = result.body as { QueueUrl?: unknown; QueueUrls?: ReadonlyArray<unknown> }
+    const urls = {
+      ...(QueueUrl === undefined ? {} : { QueueUrl: own(QueueUrl) }),
+      ...(QueueUrls === undefined ? {} : { QueueUrls: QueueUrls.map(own) })
+    }
+    response.writeHead(result.status, { "content-type": "application/x-amz-json-1.0", ...result.headers })
+    response.end(JSON.stringify({ ...result.body, ...urls }))
+  }
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const bytes = await buffer(request)
+    const action = String(request.headers["x-amz-target"]).replace("AmazonSQS.", "")
+    counts[action] = (counts[action] ?? 0) + 1
+    const stranger = signature.refused(request, bytes, { ...credentials, region })
+    if (stranger !== undefined) return send(response, stranger)
+    const call = Call.make(action, JSON.parse(bytes.toString()) as Call.Body)
+    const fault = faults.take(call)
+    // Not ended when the client goes away: AWS finishes a long poll as well, and its messages are in flight then.
+    const result = await answer(call, (...args) => upstream.call(endpoint, request.headers, ...args), fault)
+    if (fault?.kind !== "lose") reply(response, result)
+    else if (fault.how === "reset") request.socket.resetAndDestroy()
+  }
+
+  const server = createServer((request, response) => {
+    // What the server behind does not answer, as when it was killed, is not answered here.
+    void handle(request, response).catch(() => request.socket.destroy())
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  const url = new URL(broker.url)
+  url.host = `127.0.0.1:${port}`
+
+  const close = async () => {
+    const closed = once(server, "close")
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+  return {
+    url: url.href,
+    calls: () => ({ ...counts }),
+    fail: (where, error = "RequestThrottled") => faults.add(where, { kind: "refuse", error }),
+    failEntries: (where, entries, error = "InternalFailure") =>
+      faults.add(where, { kind: "refuseEntries", error, entries }),
+    lose: (where, how = "silence") => faults.add(where, { kind: "lose", how }),
+    duplicate: duplicates.ask,
+    deny: (actions) => void (denied = actions),
+    clear: faults.clear,
+    forward: async (milliseconds) => {
+      const move = broker.nodes[0]?.forward
+      if (move === undefined) throw new Unavailable("forward needs a fauxqs that was started here")
+      await move(milliseconds)
+      ahead += milliseconds
+    },
+    close,
+    [Symbol.asyncDispose]: close
+  }
+}

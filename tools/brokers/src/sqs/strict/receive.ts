@@ -1,0 +1,67 @@
+/** Receiving: the quota of messages in flight, duplicates, and the leases that begin with it. */
+import type { Message } from "@aws-sdk/client-sqs"
+import { setTimeout as sleep } from "node:timers/promises"
+import { named, type AwsError } from "./AwsError.ts"
+import * as Call from "./Call.ts"
+import type { Duplicates } from "./duplicates.ts"
+import type { Leases } from "./leases.ts"
+import type { Queues } from "./queues.ts"
+import type { Answer, Ask } from "./upstream.ts"
+
+interface State {
+  readonly leases: Leases
+  readonly queues: Queues
+  readonly duplicates: Duplicates
+  /** Messages of one queue that may be in flight. */
+  readonly inFlight: number
+}
+
+const answer = (Messages: ReadonlyArray<Message>): Answer => ({
+  status: 200,
+  headers: {},
+  body: Messages.length === 0 ? {} : { Messages }
+})
+
+/**
+ * Only who does not wait is told.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
+ */
+const atQuota = async (call: Call.Call): Promise<Answer | AwsError> => {
+  const { WaitTimeSeconds = 0 } = call.body
+  if (WaitTimeSeconds === 0 && !Call.isFifo(call)) return named("OverLimit")
+  await sleep(WaitTimeSeconds * 1000)
+  return answer([])
+}
+
+const messagesOf = ({ body }: Answer) => (body["Messages"] ?? []) as ReadonlyArray<Message>
+
+/**
+ * fauxqs ends all polls when one message comes. A long poll of AWS ends empty when its time is over.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html
+ */
+const poll = async (body: Call.Body, ask: Ask): Promise<Answer> => {
+  const end = performance.now() + (body.WaitTimeSeconds ?? 0) * 1000
+  for (let WaitTimeSeconds = body.WaitTimeSeconds; ; ) {
+    const got = await ask("ReceiveMessage", WaitTimeSeconds === undefined ? body : { ...body, WaitTimeSeconds })
+    WaitTimeSeconds = Math.round((end - performance.now()) / 1000)
+    if (WaitTimeSeconds < 1 || got.status !== 200 || messagesOf(got).length > 0) return got
+  }
+}
+
+export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<Answer | AwsError> => {
+  const { body, queue } = call
+  const { duplicates, inFlight, leases, queues } = state
+  const { MaxNumberOfMessages = 1, VisibilityTimeout = await queues.visibilityTimeout(call, ask) } = body
+  const room = inFlight - leases.inFlight(queue)
+  if (room <= 0) return atQuota(call)
+
+  const copies = duplicates.take(queue, MaxNumberOfMessages)
+  for (const { behind, message } of copies) leases.give(message.ReceiptHandle ?? "", queue, VisibilityTimeout, behind)
+  if (copies.length > 0) return answer(copies.map(({ message }) => message))
+
+  const got = await poll({ ...body, MaxNumberOfMessages: Math.min(MaxNumberOfMessages, room) }, ask)
+  const messages = messagesOf(got)
+  for (const { ReceiptHandle = "" } of messages) leases.give(ReceiptHandle, queue, VisibilityTimeout)
+  duplicates.seen(queue, messages)
+  return got
+}
