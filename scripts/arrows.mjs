@@ -10,11 +10,11 @@ import { posix as path } from "node:path"
 const levels = {
   facts:
     "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure OptionNames Remembered Codec SchemaCodec " +
-    "Handler BrokerError ConfigurationError EncodeError",
+    "Handler BrokerError ConfigurationError EncodeError Plan",
   policies:
     "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",
   port: "Broker Adapter",
-  composition: "Consumer ConsumerOptions Producer Puller DeadLetters Event Timers internal/**",
+  composition: "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Timers internal/**",
   faces: "Requeue promise Cloudflare PolicyConfig index"
 }
 

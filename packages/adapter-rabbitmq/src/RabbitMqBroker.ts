@@ -144,4 +144,4 @@ export const layerConfig = (
  * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. Every option but `tls` can
  * stand in the query; times are in milliseconds.
  */
-export const adapter: Adapter = { schemes: ["amqp", "amqps"], layer: (url) => layer({ url }) }
+export const adapter: Adapter = { schemes: ["amqp", "amqps"], layer: (url, options) => layer({ ...options, url }) }

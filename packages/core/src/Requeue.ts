@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as LogLevel from "effect/LogLevel"
+import * as Adapters from "./Adapters.ts"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import { Broker, type Counts } from "./Broker.ts"
 import * as Consumer from "./Consumer.ts"
@@ -100,7 +101,8 @@ export interface ConnectOptions {
 /**
  * Connects to a broker.
  *
- * @param broker a URL such as `memory:`, whose adapter package is then loaded, or the Layer of an adapter
+ * @param broker a URL such as `memory:`, or an object of it and the adapter's options, whose adapter package is then
+ * loaded; or the Layer of an adapter
  *
  * Rejects with `ConfigurationError` for a URL that cannot be used or an adapter that is not installed, and with
  * `BrokerError` when the broker cannot be reached.
@@ -119,12 +121,12 @@ export interface ConnectOptions {
  * ```
  */
 export const connect = async <E>(
-  broker: string | URL | Layer.Layer<Broker, E>,
+  broker: Adapters.Address | Layer.Layer<Broker, E>,
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
   const layer: Layer.Layer<Broker, unknown> = Layer.isLayer(broker)
     ? (broker as Layer.Layer<Broker, E>)
-    : await resolve(broker)
+    : Adapters.layerOf(await resolve(broker))
   const session = await Session.open(layer, options.logLevel ?? "Warn")
   const { run, start } = session
   const producerOf = remember((queue: QueueDefinition.Input<any>) => run(Producer.make(queue)))
