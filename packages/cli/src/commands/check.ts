@@ -1,0 +1,63 @@
+/** `requeue check`: whether a broker can do what the policies ask. */
+import { Broker } from "@requeue/core/Broker"
+import type { Capabilities } from "@requeue/core/Capabilities"
+import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
+import * as Delay from "@requeue/core/Delay"
+import * as Feasibility from "@requeue/core/Feasibility"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import { Output } from "../Output.ts"
+import * as Policy from "../Policy.ts"
+import { Problem } from "../Problem.ts"
+import * as Table from "../Table.ts"
+import * as Target from "../Target.ts"
+
+const show = (answer: Feasibility.Answer): readonly [string, string] => {
+  switch (answer._tag) {
+    case "Exact":
+      return ["exact", ""]
+    case "Emulated":
+      return ["emulated", answer.how]
+    case "Clamped":
+      return ["clamped", `from ${Delay.format(answer.from)} to ${Delay.format(answer.to)}`]
+    case "Impossible":
+      return ["impossible", `${answer.why}. ${answer.remedy}`]
+  }
+}
+
+const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
+
+/** What the broker makes of each wish of a queue's consumer. */
+const findingsOf = ({ name, options }: Target.Queue, capabilities: Capabilities) =>
+  Feasibility.check(ConsumerOptions.toWish(options, capabilities.lease), capabilities, name).map(
+    ({ answer, field }) => ({ queue: name, field, ...answer })
+  )
+
+export const check = Command.make("check", { ...Target.flags, policy: Policy.flag }, (flags) =>
+  Effect.gen(function* () {
+    const { paint, result } = yield* Output
+    const target = yield* Target.resolve(flags, flags.policy)
+    const { capabilities } = yield* Effect.provide(Broker, Target.layer(target))
+    const findings = target.queues.flatMap((queue) => findingsOf(queue, capabilities))
+    const rows = findings.map(({ field, queue, ...answer }) => {
+      const [verdict, detail] = show(answer)
+      return [queue, field, paint(colours[verdict as keyof typeof colours], verdict), detail]
+    })
+    yield* result({ broker: target.name, findings }, () => Table.format(["queue", "wish", "answer", "detail"], rows))
+    if (findings.some(({ _tag }) => _tag === "Impossible")) return yield* new Problem()
+  })
+).pipe(
+  Command.withDescription(
+    "Checks the retry policies of queues against what the broker can do: exact, emulated, clamped or impossible. " +
+      "Connects, because what a broker can do depends on its version. Exit code 1 when something is impossible."
+  ),
+  Command.withShortDescription("Whether the broker can do what the policies ask"),
+  Command.withExamples([
+    { command: "requeue check", description: "Every queue of the config file's default broker" },
+    { command: "requeue check --broker staging --queue orders --json", description: "One queue, for a script" },
+    {
+      command: "requeue check --url amqp://localhost --queue orders --policy webhookSender",
+      description: "Without a config file"
+    }
+  ])
+)
