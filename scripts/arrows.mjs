@@ -10,7 +10,7 @@ import { posix as path } from "node:path"
 const levels = {
   facts:
     "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure OptionNames Remembered Codec SchemaCodec " +
-    "Handler BrokerError ConfigurationError EncodeError Plan",
+    "Handler BrokerError ConfigurationError EncodeError Plan StrictSchema",
   policies:
     "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",
   port: "Broker Adapter",
