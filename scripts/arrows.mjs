@@ -14,7 +14,7 @@ const levels = {
   policies:
     "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",
   port: "Broker Adapter",
-  composition: "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Timers internal/**",
+  composition: "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Health Telemetry Timers internal/**",
   faces: "Requeue promise Cloudflare PolicyConfig index"
 }
 

@@ -6,7 +6,7 @@
  * Effect's Clock, so that a `TestClock` governs every delay.
  */
 import type { Adapter } from "@requeue/core/Adapter"
-import { Broker, type Service } from "@requeue/core/Broker"
+import { Broker, type Connection, type Service } from "@requeue/core/Broker"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Timers from "@requeue/core/Timers"
 import * as Clock from "effect/Clock"
@@ -96,11 +96,23 @@ const build = Effect.fnUntraced(function* (options: Options) {
     headers: capabilities.headers,
     forgetDelays: vices.forgetDelaysOnRestart === true,
     now,
-    elapsed: timers.now
+    elapsed: timers.now,
+    onCut: () => setConnection("up")
   })
-  yield* Effect.addFinalizer(() => Effect.sync(publish.close))
+  let connection: Connection
+  const setConnection = (state: Connection["state"]): void => {
+    connection = { state, since: now() }
+  }
+  setConnection("up")
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      publish.close()
+      setConnection("down")
+    })
+  )
   const broker: Service = {
     capabilities,
+    connection: () => connection,
     publish: publish.publish,
     subscribe: (wanted) => subscribe(wanted, { store, dispatch, settle }),
     admin: Admin.make(store, publish, capabilities)

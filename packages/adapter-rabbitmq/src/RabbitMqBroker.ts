@@ -80,6 +80,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 
   const service: Service = {
     capabilities,
+    connection: () => Link.both(link.state(), publishing.state()),
     publish: (messages) =>
       Effect.gen(function* () {
         const items: Array<Sender.Item> = []

@@ -14,6 +14,7 @@ import * as Consumer from "./Consumer.ts"
 import * as ConsumerBackoff from "./ConsumerBackoff.ts"
 import * as DeadLetters from "./DeadLetters.ts"
 import type * as Delay from "./Delay.ts"
+import * as Health from "./Health.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "./Handler.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
@@ -22,6 +23,7 @@ import * as Producer from "./Producer.ts"
 import * as Puller from "./Puller.ts"
 import type * as QueueDefinition from "./QueueDefinition.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
+import * as Telemetry from "./Telemetry.ts"
 
 export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
@@ -87,6 +89,11 @@ export interface Requeue extends AsyncDisposable {
   /** What waits in a queue, as far as the broker can tell. */
   readonly counts: (queue: string) => Promise<Counts>
   /**
+   * How the connection and every consumer and puller are, as a value that can be printed as JSON. Answers within about a
+   * second; see `isReady` and `isLive`.
+   */
+  readonly health: () => Promise<Health.Health>
+  /**
    * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), then closes the connection. What
    * is used later rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it short.
    */
@@ -96,6 +103,8 @@ export interface Requeue extends AsyncDisposable {
 export interface ConnectOptions {
   /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
   readonly logLevel?: LogLevel.LogLevel | undefined
+  /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
+  readonly telemetry?: Telemetry.Service | undefined
 }
 
 /**
@@ -127,7 +136,9 @@ export const connect = async <E>(
   const layer: Layer.Layer<Broker, unknown> = Layer.isLayer(broker)
     ? (broker as Layer.Layer<Broker, E>)
     : Adapters.layerOf(await resolve(broker))
-  const session = await Session.open(layer, options.logLevel ?? "Warn")
+  const { logLevel = "Warn", telemetry } = options
+  const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
+  const session = await Session.open(watched, logLevel)
   const { run, start } = session
   const producerOf = remember((queue: QueueDefinition.Input<any>) => run(Producer.make(queue)))
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
@@ -152,6 +163,7 @@ export const connect = async <E>(
       purge: async () => run((await lettersOf(queue)).purge)
     }),
     counts: (queue) => run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue))),
+    health: () => run(Health.check(session.workers)),
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
   }

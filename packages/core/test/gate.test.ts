@@ -9,7 +9,9 @@ const start = Effect.fnUntraced(function* (policy = ConsumerBackoff.make()) {
   const timers = yield* Timers.make
   const seen: Array<string> = []
   const gate: Gate.Gate = Gate.make(policy, {
+    because: "handler",
     timers,
+    wallClock: () => 1_000_000 + timers.now(),
     random: () => 0,
     onChange: () => seen.push(`credit ${gate.allowance()}`),
     onTransition: (before, after) => seen.push(`${before.mode._tag} to ${after.mode._tag}`)

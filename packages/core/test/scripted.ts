@@ -47,6 +47,7 @@ export const make = (capabilities: Partial<Capabilities> = {}) => {
   }
   const broker: Service = {
     capabilities: { ...plain, ...capabilities },
+    connection: () => ({ state: "up", since: 0 }),
     publish: () => Effect.void,
     subscribe: (options) =>
       Effect.sync(() => {

@@ -17,6 +17,8 @@ export const make = (env: {
   readonly now: () => number
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
+  /** The connection is another one. */
+  readonly onCut: () => void
 }): Control => {
   const { dispatch, store } = env
   let foreign = 0
@@ -34,6 +36,7 @@ export const make = (env: {
 
   const reconnectAll = (forgetDelays: boolean): Effect.Effect<void> =>
     Effect.sync(() => {
+      env.onCut()
       for (const queue of store.queues.values()) reconnect(queue, forgetDelays)
     })
 

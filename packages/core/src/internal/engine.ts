@@ -13,8 +13,10 @@ import type { Codec } from "../Codec.ts"
 import * as ConsumerBackoff from "../ConsumerBackoff.ts"
 import { type DeadLetterBudget, DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
 import type { Delay } from "../Delay.ts"
+import type { Backoff } from "../Health.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
+import type { Watch } from "../Telemetry.ts"
 import type { Timers } from "../Timers.ts"
 import * as Arrivals from "./arrivals.ts"
 import * as Batcher from "./batcher.ts"
@@ -49,8 +51,20 @@ export interface Options {
   /** Milliseconds since the epoch. */
   readonly wallClock: () => number
   readonly reporter: Reporter
+  readonly watch: Watch | undefined
   /** The consumer cannot go on; it has stopped its intake. */
   readonly onFatal: (error: DeadLetterBudgetExhausted) => void
+}
+
+export interface EngineStats {
+  readonly buffered: number
+  readonly inProgress: number
+  readonly level: number
+  /** Those that are not at rest. */
+  readonly backoff: ReadonlyArray<Backoff>
+  /** Milliseconds since the epoch. */
+  readonly lastDelivery: number | undefined
+  readonly lastSettled: number | undefined
 }
 
 export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconnect"> {
@@ -64,7 +78,7 @@ export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconne
   readonly interrupt: () => Workshop.Interrupted
   /** Calls back as soon as nothing is in progress and everything is settled. */
   readonly whenIdle: (callback: () => void) => void
-  readonly stats: () => { readonly buffered: number; readonly inProgress: number; readonly level: number }
+  readonly stats: () => EngineStats
 }
 
 export const make = (options: Options): Engine => {
@@ -75,6 +89,7 @@ export const make = (options: Options): Engine => {
   let gathering = false
   let reconnecting = false
   let idleWaiters: Array<() => void> = []
+  let lastDelivery: number | undefined
 
   const inProgress = (): number => outbox.size() - batcher.size() - arrivals.decoding()
 
@@ -93,10 +108,12 @@ export const make = (options: Options): Engine => {
     workshop.pump()
   }
 
-  const gate = (because: "handler" | "broker", policy: ConsumerBackoff.ConsumerBackoff): Gate.Gate =>
+  const gate = (because: Backoff["because"], policy: ConsumerBackoff.ConsumerBackoff): Gate.Gate =>
     Gate.make(policy, {
+      because,
       timers,
       random: options.random,
+      wallClock: options.wallClock,
       onChange: refresh,
       onTransition: (before, after) => reporter.backoff(because, before, after)
     })
@@ -120,7 +137,9 @@ export const make = (options: Options): Engine => {
     timers,
     batch: capabilities.settleBatch,
     wait: capabilities.settleWait,
+    watch: options.watch,
     judge: Judge.make({ ...options, longest }),
+    wallClock: options.wallClock,
     handlerGate,
     brokerGate,
     reporter,
@@ -189,7 +208,10 @@ export const make = (options: Options): Engine => {
   }
 
   return {
-    onDelivery: arrivals.onDelivery,
+    onDelivery: (delivery) => {
+      lastDelivery = options.wallClock()
+      arrivals.onDelivery(delivery)
+    },
     onReconnect: () => {
       reconnecting = true
       arrivals.onReconnect()
@@ -210,6 +232,13 @@ export const make = (options: Options): Engine => {
       idleWaiters.push(callback)
       checkIdle()
     },
-    stats: () => ({ buffered: batcher.size(), inProgress: inProgress(), level: handlerGate.level() })
+    stats: () => ({
+      buffered: batcher.size(),
+      inProgress: inProgress(),
+      level: handlerGate.level(),
+      backoff: gates.flatMap((gate) => gate.backoff() ?? []),
+      lastDelivery,
+      lastSettled: outbox.lastSettled()
+    })
   }
 }

@@ -1,8 +1,10 @@
 /** The batches in progress: starts them as far as concurrency and gates allow, and sees each to its end. */
 import * as Classifier from "../Classifier.ts"
+import * as DeadLetterRouting from "../DeadLetterRouting.ts"
 import * as Failure from "../Failure.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
+import type * as Telemetry from "../Telemetry.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Outcome, Run } from "./dispatch.ts"
 import type { Gate } from "./gate.ts"
@@ -11,8 +13,8 @@ import type { Outbox } from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
 import * as Unit from "./unit.ts"
 
-/** Runs a unit and says how it ended, exactly once. */
-export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void) => Run
+/** Runs a unit and says how it ended, exactly once. A handler is called through `within`, where there is one. */
+export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]) => Run
 
 export interface Interrupted {
   readonly handlers: number
@@ -43,6 +45,7 @@ export const make = (env: {
   readonly outbox: Outbox
   readonly gates: ReadonlyArray<Gate>
   readonly reporter: Reporter
+  readonly watch: Telemetry.Watch | undefined
   readonly concurrency: () => number
   readonly isStopping: () => boolean
   /** Gives the event loop a turn, then calls back. */
@@ -116,19 +119,30 @@ export const make = (env: {
 
   const runUnit = (unit: Unit.Unit, reruns: number, onEnd: () => void): void => {
     let ended = false
-    const run = env.runner(unit, (outcome) => {
+    const watched = env.watch?.run(
+      unit.items.map(({ delivery }) => delivery),
+      reruns
+    )
+    const onEnded = (outcome: Outcome): void => {
       ended = true
       running.delete(unit)
       const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, env.wallClock()) : undefined
+      watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : failed(failure))
       if (failure !== undefined && mayRerun(unit, failure, reruns)) {
         for (const item of unit.items) reporter.failed(item.delivery, failure, true)
         return runUnit(unit, reruns + 1, onEnd)
       }
       conclude(unit, outcome, failure)
       onEnd()
-    })
+    }
+    const run = env.runner(unit, onEnded, watched?.within)
     if (!ended) running.set(unit, run)
   }
+
+  const failed = ({ summary }: Failure.Failure): Telemetry.Ending => ({
+    _tag: "Failed",
+    error: DeadLetterRouting.redacted(retry.deadLetter, summary)
+  })
 
   /** A promise's handler that was timed out may still be running, so it is not run again beside itself. */
   const mayRerun = (unit: Unit.Unit, failure: Failure.Failure, reruns: number): boolean =>
