@@ -10,11 +10,12 @@ import { posix as path } from "node:path"
 const levels = {
   facts:
     "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure OptionNames Remembered Codec SchemaCodec " +
-    "Handler BrokerError ConfigurationError EncodeError Plan StrictSchema",
+    "Handler BrokerError ConfigurationError EncodeError StrictSchema",
   policies:
-    "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",
+    "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility Plan QueueDefinition",
   port: "Broker Adapter",
-  composition: "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Health Telemetry Timers internal/**",
+  composition:
+    "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Health Telemetry Timers VirtualClock internal/**",
   faces: "Requeue promise Cloudflare PolicyConfig index"
 }
 

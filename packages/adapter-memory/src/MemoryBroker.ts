@@ -20,6 +20,7 @@ import * as InternalControl from "./internal/control.ts"
 import * as Delays from "./internal/delays.ts"
 import * as Dispatch from "./internal/dispatch.ts"
 import { every } from "./internal/every.ts"
+import { operations } from "./internal/operations.ts"
 import * as Publish from "./internal/publish.ts"
 import * as Settle from "./internal/settle.ts"
 import * as Store from "./internal/store.ts"
@@ -151,12 +152,13 @@ export const layer = (options: Options = {}): Layer.Layer<Broker> => Layer.effec
  */
 export const adapter: Adapter = {
   schemes: ["memory"],
-  layer: (url) =>
+  layer: (url, own) =>
     Layer.effect(
       Broker,
       Effect.suspend(() => {
-        const options = fromUrl(url)
+        const options = fromUrl(url, own)
         return options instanceof ConfigurationError ? Effect.fail(options) : make(options)
       })
-    )
+    ),
+  operations
 }

@@ -71,7 +71,7 @@ export const resolve = Effect.fnUntraced(function* (flags: Flags, policy: Option
   const resolved = yield* Adapters.find(flags.url.value)
   const retry = Option.isSome(policy) ? yield* Policy.decode(policy.value, {}) : undefined
   const target: Target = {
-    name: resolved.url.protocol.slice(0, -1),
+    name: resolved.scheme,
     queues: flags.queue.map((name) => ({ name, options: { retry } })),
     resolved
   }

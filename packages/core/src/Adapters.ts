@@ -7,7 +7,7 @@
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import type { Options } from "./Adapter.ts"
 import { Broker } from "./Broker.ts"
 import type { BrokerError } from "./BrokerError.ts"
@@ -26,8 +26,10 @@ export const find = (address: Address): Effect.Effect<Resolved, ConfigurationErr
   )
 
 /** The broker of an address that has been resolved. */
-export const layerOf = ({ adapter, options, url }: Resolved): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
-  adapter.layer(url, options)
+export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, BrokerError | ConfigurationError> => {
+  const { options, url } = Redacted.value(address)
+  return adapter.layer(url, options)
+}
 
 /**
  * The broker of an address.

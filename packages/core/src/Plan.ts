@@ -3,6 +3,11 @@
  * to compare with what is there. An adapter makes it from its own plan.
  */
 
+import * as Delay from "./Delay.ts"
+import type { Reason } from "./Metadata.ts"
+import type { RetryPolicy } from "./RetryPolicy.ts"
+import * as Policy from "./RetryPolicy.ts"
+
 /** Something that the broker must have. */
 export interface PlannedObject {
   /** In the broker's own words: `queue`, `exchange`, `binding`, `topic`, `channel`. */
@@ -15,7 +20,7 @@ export interface PlannedObject {
 
 /** A way that messages take between two objects. */
 export interface Flow {
-  /** Names of objects, or of anything that feeds them. */
+  /** The name of an object, with its kind where two have the same name. */
   readonly from: string
   readonly to: string
   /** When or why a message goes this way, for example `after 5s`. */
@@ -55,6 +60,29 @@ export interface Inspection {
   /** One for each object of the plan, in its order. */
   readonly objects: ReadonlyArray<Inspected>
   readonly findings: ReadonlyArray<Finding>
+}
+
+/** The way of retries back to their queue, for brokers on which it has no stations. */
+export const retries = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
+  const steps = Policy.schedule(retry)
+  if (retry.maxAttempts === 1) return []
+  const listed = steps.slice(0, 5).map(({ delay: [low, high] }) => {
+    return low === high ? Delay.format(high) : `${Delay.format(low)}..${Delay.format(high)}`
+  })
+  const more = retry.maxAttempts - 1 > listed.length ? ", …" : ""
+  return [{ from: queue, to: queue, label: `retry after ${listed.join(", ")}${more}` }]
+}
+
+const reasons: ReadonlyArray<Reason> = ["retries-exhausted", "permanent", "undecodable", "too-old"]
+
+/** The ways of dead letters to their queues, each with the reasons that lead there. */
+export const deadLetters = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
+  const byTarget = Map.groupBy(reasons, (reason) => Policy.deadLetterQueue(retry, queue, reason))
+  return [...byTarget].flatMap(([to, found]) => {
+    return to === undefined
+      ? []
+      : [{ from: queue, to, label: found.length === reasons.length ? "given up" : found.join(", ") }]
+  })
 }
 
 const quoted = (text: string): string => `"${text.replaceAll('"', "#quot;")}"`

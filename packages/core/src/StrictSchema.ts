@@ -47,7 +47,7 @@ export const through =
     )
 
 /** The path of the field that a constructor's message names: `Backoff.sequence: delays[1]: must be …`. */
-const pathOf = (message: string, input: object): ReadonlyArray<PropertyKey> => {
+const pathOf = (message: string, input: object): Problem["path"] => {
   const [, field = "", index] = /^[\w.]+: (\w+)(?:\[(\d+)\])?/.exec(message) ?? []
   if (Object.hasOwn(input, field)) return index === undefined ? [field] : [field, Number(index)]
   const parent = Object.entries(input).find(([, value]) => Object.hasOwn(Object(value) as object, field))
@@ -79,6 +79,9 @@ const explain = (path: Problem["path"], message: string): Problem => {
     ? { path, detail, remedy: 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"' }
     : { path, detail }
 }
+
+/** What a constructor refused of its input. */
+export const refusal = ({ message }: RangeError, input: object): Problem => explain(pathOf(message, input), message)
 
 /** Everything that is wrong, each at its path; decode with `{ errors: "all" }` to get all. */
 export const problems = ({ issue }: Schema.SchemaError): ReadonlyArray<Problem> =>

@@ -13,11 +13,12 @@ const packages: Readonly<Record<string, string>> = {
   amqps: "@requeue/adapter-rabbitmq"
 }
 
-/** The adapter of a URL, and what it is to be asked for. */
+/** The adapter of an address. What is asked of it may hold passwords, and is not shown. */
 export interface Resolved {
   readonly adapter: Adapter
-  readonly url: URL
-  readonly options: Options
+  /** Without the colon. */
+  readonly scheme: string
+  readonly address: Redacted.Redacted<{ readonly url: URL; readonly options: Options }>
 }
 
 export const resolve = async (broker: unknown): Promise<Resolved> => {
@@ -34,7 +35,7 @@ export const resolve = async (broker: unknown): Promise<Resolved> => {
     )
   }
   const { adapter } = await load(name, scheme)
-  return { adapter, url, options }
+  return { adapter, scheme, address: Redacted.make({ url, options }) }
 }
 
 const isConfig = (broker: unknown): broker is { readonly url: unknown } & Options =>
