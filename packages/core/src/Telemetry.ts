@@ -76,6 +76,7 @@ export interface About {
   /** Milliseconds since the epoch, with their fractions, by the consumer's clock. */
   readonly now: () => number
   readonly health: () => ConsumerHealth
+  readonly connection: Broker["connection"]
   /** What waits in the queue. */
   readonly counts: Effect.Effect<Counts, BrokerError>
 }

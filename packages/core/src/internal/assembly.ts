@@ -135,6 +135,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       queue: queue.name,
       now: () => Number(clock.currentTimeNanosUnsafe()) / 1e6,
       health: () => health(),
+      connection: broker.connection,
       counts: broker.admin.counts(queue.name)
     })
 
