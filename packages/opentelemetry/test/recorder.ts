@@ -1,9 +1,11 @@
 /** Telemetry into memory, and its spans as a tree of text. */
 import { type Attributes, SpanKind, SpanStatusCode } from "@opentelemetry/api"
 import {
+  AlwaysOnSampler,
   BasicTracerProvider,
   InMemorySpanExporter,
   type ReadableSpan,
+  type Sampler,
   SimpleSpanProcessor,
   type SpanProcessor
 } from "@opentelemetry/sdk-trace-base"
@@ -17,7 +19,7 @@ export interface Recorder {
   readonly tree: (names?: Readonly<Record<string, string>>) => string
 }
 
-export const make = (): Recorder => {
+export const make = (sampler: Sampler = new AlwaysOnSampler()): Recorder => {
   const exporter = new InMemorySpanExporter()
   /** Span ids as they began: in virtual time, what follows may begin at the same moment. */
   const begun: Array<string> = []
@@ -27,7 +29,10 @@ export const make = (): Recorder => {
     forceFlush: async () => {},
     shutdown: async () => {}
   }
-  const tracerProvider = new BasicTracerProvider({ spanProcessors: [order, new SimpleSpanProcessor(exporter)] })
+  const tracerProvider = new BasicTracerProvider({
+    sampler,
+    spanProcessors: [order, new SimpleSpanProcessor(exporter)]
+  })
   const place = (span: ReadableSpan) => begun.indexOf(span.spanContext().spanId)
   const spans = () => exporter.getFinishedSpans().toSorted((a, b) => place(a) - place(b))
   return {
@@ -46,6 +51,7 @@ export const make = (): Recorder => {
 const told: ReadonlyArray<readonly [string, string]> = [
   ["messaging.batch.message_count", "messages"],
   ["requeue.message.attempt", "attempt"],
+  ["requeue.message.rerun", "rerun"],
   ["requeue.message.redrives", "redrives"],
   ["requeue.retry.delay", "delay"],
   ["requeue.dead_letter.reason", "reason"],
