@@ -12,6 +12,9 @@ import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import { createRequire } from "node:module"
 import { check } from "./commands/check.ts"
+import { create } from "./commands/create.ts"
+import { plan } from "./commands/plan.ts"
+import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Output from "./Output.ts"
 import { Problem } from "./Problem.ts"
@@ -30,7 +33,7 @@ const root = Command.make("requeue").pipe(
     `Plans, checks and looks after queues on any broker.\n\nExit codes: ` +
       ExitCode.table.map(([code, meaning]) => `${code} ${meaning}`).join("; ")
   ),
-  Command.withSubcommands([check]),
+  Command.withSubcommands([plan, verify, create, check]),
   Command.withGlobalFlags([Json])
 )
 

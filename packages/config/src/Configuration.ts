@@ -47,6 +47,8 @@ export interface Configuration {
   readonly defaultBroker: string | undefined
   /** The adapter and address of a broker. Fails when a secret of it is missing. Default: the default broker. */
   readonly find: (broker?: string) => Effect.Effect<Adapters.Resolved, ConfigFileError>
+  /** What a broker's adapter refused, at its place in the file. */
+  readonly locate: (broker: string, error: ConfigurationError) => ConfigFileError
   /**
    * A broker of the file. Building it fails, with the path in the file, when a secret is missing, the adapter refuses an
    * option, or the broker cannot do what one of its queues asks.
@@ -62,6 +64,9 @@ export interface Options {
   /** Where files are looked for. Default: the process's working directory. */
   readonly cwd?: string | undefined
 }
+
+/** The `file` of the error when there is no config file. */
+export const { anyName } = Source
 
 const decodeFile = Schema.decodeUnknownResult(ConfigFile)
 
@@ -127,17 +132,12 @@ const make = (
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
-  const at = (broker: string, secrets: ReadonlyMap<string, string>) => (error: ConfigurationError) =>
-    new ConfigFileError({
-      file,
-      problems: [
-        {
-          path: ["brokers", broker, error.field],
-          detail: Environment.mask(error.detail, secrets),
-          remedy: error.remedy
-        }
-      ]
-    })
+  const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker])
+
+  const locate = (broker: string, { detail, field, remedy }: ConfigurationError): ConfigFileError => {
+    const shown = Environment.mask(detail, opened(broker).secrets)
+    return new ConfigFileError({ file, problems: [{ path: ["brokers", broker, field], detail: shown, remedy }] })
+  }
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
     const name = broker ?? defaultBroker
@@ -152,13 +152,28 @@ const make = (
     ])
   }
 
-  const open = Effect.fnUntraced(function* (broker: string | undefined) {
-    const name = yield* named(broker)
-    const { problems, secrets, value } = Environment.expand(brokers[name], environment, ["brokers", name])
+  const find = Effect.fnUntraced(function* (name: string) {
+    const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
     const { url, ...options } = value as { readonly url: string }
-    const resolved = yield* Effect.mapError(Adapters.find({ ...options, url: Redacted.make(url) }), at(name, secrets))
-    return { name, resolved, locate: at(name, secrets) }
+    const found = Adapters.find({ ...options, url: Redacted.make(url) })
+    return yield* Effect.mapError(found, (error) => locate(name, error))
+  })
+
+  const layer = Effect.fnUntraced(function* (name: string) {
+    const resolved = yield* find(name)
+    const checked = Effect.tap(Broker, ({ capabilities }) => {
+      const problems = Object.entries(queues)
+        .filter(([, { broker }]) => broker === name)
+        .flatMap(([key, queue]) => impossible(key, queue, capabilities))
+      return problems.length === 0 ? Effect.void : refuse(problems)
+    })
+    return Layer.effect(Broker, checked).pipe(
+      Layer.provide(Adapters.layerOf(resolved)),
+      Layer.catch((error) =>
+        Layer.effect(Broker, Effect.fail(error instanceof ConfigurationError ? locate(name, error) : error))
+      )
+    )
   })
 
   return {
@@ -167,26 +182,9 @@ const make = (
     policies,
     queues,
     defaultBroker,
-    find: (broker) => Effect.map(open(broker), ({ resolved }) => resolved),
-    layer: (broker) =>
-      Layer.unwrap(
-        Effect.map(open(broker), ({ locate, name, resolved }) =>
-          Layer.effect(
-            Broker,
-            Effect.tap(Broker, ({ capabilities }) => {
-              const problems = Object.entries(queues).flatMap(([key, queue]) =>
-                queue.broker === name ? impossible(key, queue, capabilities) : []
-              )
-              return problems.length === 0 ? Effect.void : refuse(problems)
-            })
-          ).pipe(
-            Layer.provide(Adapters.layerOf(resolved)),
-            Layer.catch((error) =>
-              Layer.effect(Broker, Effect.fail(error instanceof ConfigurationError ? locate(error) : error))
-            )
-          )
-        )
-      )
+    find: (broker) => Effect.flatMap(named(broker), find),
+    locate,
+    layer: (broker) => Layer.unwrap(Effect.flatMap(named(broker), layer))
   }
 }
 

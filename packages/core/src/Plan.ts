@@ -12,15 +12,16 @@ import * as Policy from "./RetryPolicy.ts"
 export interface PlannedObject {
   /** In the broker's own words: `queue`, `exchange`, `binding`, `topic`, `channel`. */
   readonly kind: string
-  /** Unique among the plan's objects of its kind. */
   readonly name: string
   /** Arguments or attributes, for people. */
   readonly details: string
+  /** Objects of a group belong together and are told as one, for example those that all queues share. */
+  readonly group?: string
 }
 
 /** A way that messages take between two objects. */
 export interface Flow {
-  /** The name of an object, with its kind where two have the same name. */
+  /** Names of objects, or of groups. */
   readonly from: string
   readonly to: string
   /** When or why a message goes this way, for example `after 5s`. */
@@ -65,12 +66,13 @@ export interface Inspection {
 /** The way of retries back to their queue, for brokers on which it has no stations. */
 export const retries = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
   const steps = Policy.schedule(retry)
-  if (retry.maxAttempts === 1) return []
+  if (steps.length === 0) return []
   const listed = steps.slice(0, 5).map(({ delay: [low, high] }) => {
     return low === high ? Delay.format(high) : `${Delay.format(low)}..${Delay.format(high)}`
   })
-  const more = retry.maxAttempts - 1 > listed.length ? ", …" : ""
-  return [{ from: queue, to: queue, label: `retry after ${listed.join(", ")}${more}` }]
+  const isAtOnce = steps.every(({ delay }) => delay[1] === 0)
+  const label = isAtOnce ? "retry at once" : `retry after ${listed.join(", ")}${steps.length > 5 ? ", …" : ""}`
+  return [{ from: queue, to: queue, label }]
 }
 
 const reasons: ReadonlyArray<Reason> = ["retries-exhausted", "permanent", "undecodable", "too-old"]

@@ -9,6 +9,9 @@ import { ConfigFileError } from "../ConfigFileError.ts"
 /** In this order. */
 const names = ["ts", "mts", "js", "mjs", "json", "yaml", "yml"].map((extension) => `requeue.config.${extension}`)
 
+/** What is said in place of a file's name when none is found. */
+export const anyName = "requeue.config.{ts,js,json,yaml}"
+
 export interface Source {
   /** Absolute. */
   readonly path: string
@@ -37,9 +40,7 @@ export const locate = (named: string | undefined, cwd: string): Effect.Effect<So
       if (path !== undefined) return Effect.succeed(source(path, cwd))
       if (folder === dirname(folder)) break
     }
-    return Effect.fail(
-      refuse("requeue.config.{ts,js,json,yaml}", `there is none in ${cwd} or above it`, "Write one, or name the file")
-    )
+    return Effect.fail(refuse(anyName, `there is none in ${cwd} or above it`, "Write one, or name the file"))
   })
 
 const parse = async ({ path }: Source): Promise<unknown> => {
