@@ -141,7 +141,7 @@ describe("metrics", () => {
 
 describe("gauges", () => {
   test("tell consumers, what they hold, their backoff, the queue, and the connection", async () => {
-    const [before, paused, after] = await run({}, (collect) =>
+    const [before, paused, after, ended] = await run({}, (collect) =>
       Effect.gen(function* () {
         let isDown = true
         const producer = yield* Producer.make("orders")
@@ -152,7 +152,7 @@ describe("gauges", () => {
         const handler = () => (isDown ? Effect.fail(failure("ShopClosed")) : Effect.sleep("1 hour"))
         const consumer = yield* Consumer.start("orders", options, handler)
         // Another one of the same queue adds to the same numbers.
-        yield* Consumer.start("orders", options, handler)
+        const other = yield* Consumer.start("orders", options, handler)
         const idle = yield* collect
         yield* producer.send(1, { delay: "1 hour" })
         for (let message = 0; message < 6; message++) yield* producer.send(message)
@@ -161,7 +161,9 @@ describe("gauges", () => {
         isDown = false
         yield* Effect.sleep("1 minute")
         yield* consumer.drain(0)
-        return [idle, down, yield* collect]
+        const one = yield* collect
+        yield* other.drain(0)
+        return [idle, down, one, yield* collect]
       })
     )
     const gauges = (points: Points | undefined) => ({
@@ -192,5 +194,9 @@ describe("gauges", () => {
     assert.deepStrictEqual(paused?.["requeue.consumer.pauses"], { handler: 2 })
     // The drained one holds nothing; the other has its probe.
     assert.deepStrictEqual([gauges(after).consumers, gauges(after).inFlight], [1, 1])
+    assert.deepStrictEqual(
+      [gauges(ended).consumers, gauges(ended).inFlight, gauges(ended).paused, gauges(ended).level],
+      [0, 0, none, none]
+    )
   })
 })

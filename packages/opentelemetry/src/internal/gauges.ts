@@ -11,11 +11,20 @@ export interface Gauges {
   readonly add: (consumer: Telemetry.About) => () => void
 }
 
+/**
+ * The consumers of one queue: together they are one number, else the last would hide the others. Without any it is still
+ * observed, as a queue that nobody takes messages from: an SDK goes on telling the last number that it was told.
+ */
+interface Queue {
+  readonly where: Values
+  readonly members: Set<Telemetry.About>
+}
+
 /** Longest wait for a queue's numbers: others are collected as well. */
 const patience = "5 seconds"
 
 export const make = (meter: Meter): Gauges => {
-  const watched = new Set<Telemetry.About>()
+  const queues = new Map<string, Queue>()
   const gauge = (name: string, unit: string, description: string) =>
     meter.createObservableGauge(name, { unit, description })
   const consumers = gauge("requeue.consumers", "{consumer}", "Consumers that take messages.")
@@ -25,29 +34,23 @@ export const make = (meter: Meter): Gauges => {
   const backlog = gauge("requeue.queue.messages", "{message}", "Messages in the queue, as the broker tells.")
   const connected = gauge("requeue.broker.connected", "1", "1 while the broker is reached, else 0.")
 
-  /** Of several consumers of one queue there is one number, else the last would hide the others. */
-  const observe = async (result: BatchObservableResult): Promise<void> => {
-    const queues = Map.groupBy(watched, ({ broker, queue }) => `${broker} ${queue}`)
-    await Promise.all(
-      Array.from(queues.values(), async (members) => {
-        const { broker, connection, counts, queue } = members[0]!
-        const where = { ...Attributes.system(broker), [Attributes.destination]: queue }
-        observeConsumers(
-          result,
-          where,
-          members.map(({ health }) => health())
-        )
-        result.observe(connected, connection().state === "up" ? 1 : 0, Attributes.system(broker))
-        const found = await Effect.runPromise(
-          counts.pipe(Effect.timeoutOption(patience), Effect.orElseSucceed(Option.none))
-        )
-        if (Option.isNone(found)) return
-        const { delayed, inFlight: taken, ready } = found.value
-        for (const [state, count] of Object.entries({ ready, delayed, in_flight: taken })) {
-          if (count !== undefined) result.observe(backlog, count, { ...where, [Attributes.state]: state })
-        }
-      })
+  const observeQueue = async (result: BatchObservableResult, { where, members }: Queue): Promise<void> => {
+    observeConsumers(
+      result,
+      where,
+      Array.from(members, ({ health }) => health())
     )
+    const [first] = members
+    if (first === undefined) return
+    result.observe(connected, first.connection().state === "up" ? 1 : 0, Attributes.system(first.broker))
+    const counts = await Effect.runPromise(
+      first.counts.pipe(Effect.timeoutOption(patience), Effect.orElseSucceed(Option.none))
+    )
+    if (Option.isNone(counts)) return
+    const { delayed, inFlight: taken, ready } = counts.value
+    for (const [state, count] of Object.entries({ ready, delayed, in_flight: taken })) {
+      if (count !== undefined) result.observe(backlog, count, { ...where, [Attributes.state]: state })
+    }
   }
 
   const observeConsumers = (result: BatchObservableResult, where: Values, all: ReadonlyArray<ConsumerHealth>): void => {
@@ -66,12 +69,22 @@ export const make = (meter: Meter): Gauges => {
     }
   }
 
-  meter.addBatchObservableCallback(observe, [consumers, inFlight, paused, level, backlog, connected])
+  meter.addBatchObservableCallback(
+    async (result) => {
+      await Promise.all(Array.from(queues.values(), (queue) => observeQueue(result, queue)))
+    },
+    [consumers, inFlight, paused, level, backlog, connected]
+  )
 
   return {
     add: (consumer) => {
-      watched.add(consumer)
-      return () => void watched.delete(consumer)
+      const { broker, queue } = consumer
+      const key = `${broker} ${queue}`
+      const where = { ...Attributes.system(broker), [Attributes.destination]: queue }
+      const { members } = queues.get(key) ?? { members: new Set() }
+      members.add(consumer)
+      queues.set(key, { where, members })
+      return () => void members.delete(consumer)
     }
   }
 }
