@@ -50,8 +50,7 @@ export interface Session {
 
 const logging = (level: LogLevel.LogLevel) =>
   Layer.mergeAll(
-    Logger.layer([Logger.consoleLogFmt]),
-    Layer.succeed(References.LogToStderr, true),
+    Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
     Layer.succeed(References.MinimumLogLevel, level)
   )
 
