@@ -56,7 +56,7 @@ export interface Options {
   readonly onFatal: (error: DeadLetterBudgetExhausted) => void
 }
 
-export interface EngineStats {
+interface EngineStats {
   readonly buffered: number
   readonly inProgress: number
   readonly level: number
