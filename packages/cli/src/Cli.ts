@@ -12,8 +12,10 @@ import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import { createRequire } from "node:module"
 import { check } from "./commands/check.ts"
+import { completion } from "./commands/completion.ts"
 import { create } from "./commands/create.ts"
 import { plan } from "./commands/plan.ts"
+import { simulate } from "./commands/simulate.ts"
 import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Output from "./Output.ts"
@@ -28,12 +30,13 @@ const Json = GlobalFlag.Setting("json")({
   )
 })
 
+const exitCodes = ExitCode.table.map(([code, meaning]) => `  ${String(code).padEnd(3)}  ${meaning}`).join("\n")
+
+const whole = (): Command.Command.Any => root
+
 const root = Command.make("requeue").pipe(
-  Command.withDescription(
-    `Plans, checks and looks after queues on any broker.\n\nExit codes: ` +
-      ExitCode.table.map(([code, meaning]) => `${code} ${meaning}`).join("; ")
-  ),
-  Command.withSubcommands([plan, verify, create, check]),
+  Command.withDescription(`Plans, checks and looks after queues on any broker.\n\nEXIT CODES\n${exitCodes}`),
+  Command.withSubcommands([plan, verify, create, check, simulate, completion(whole)]),
   Command.withGlobalFlags([Json])
 )
 
@@ -48,7 +51,9 @@ const explain = (error: unknown): string | undefined => {
   if (!CliError.isCliError(error)) return error instanceof Error ? error.message : String(error)
   if (error._tag !== "ShowHelp") return error.message
   const [first] = error.errors
-  return first && `${first.message.replaceAll(/\s+/g, " ")}. Try ${error.commandPath.join(" ")} --help`
+  if (first === undefined) return undefined
+  const text = first.message.replaceAll(/\s+/g, " ").replace("Expected: must", "It must")
+  return `${text}. Try ${error.commandPath.join(" ")} --help`
 }
 
 const details = (error: unknown) =>

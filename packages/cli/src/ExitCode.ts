@@ -12,13 +12,16 @@ export const unreachable = 3
 /** A mistake of ours. */
 export const defect = 70
 
+export const interrupted = 130
+
 /** The table, for help and documentation. */
 export const table: ReadonlyArray<readonly [number, string]> = [
   [ok, "all is well"],
   [problem, "a problem was found: an impossible policy, a queue that is missing or different"],
   [misused, "wrong arguments or a wrong configuration"],
   [unreachable, "the broker cannot be reached, or refuses access"],
-  [defect, "a mistake in requeue itself"]
+  [defect, "a mistake in requeue itself"],
+  [interrupted, "interrupted"]
 ]
 
 /** The code of a command's error. */

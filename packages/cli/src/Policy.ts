@@ -17,6 +17,9 @@ export const flag = Flag.String("policy").pipe(
   Flag.optional
 )
 
+/** True when it takes no config file to know the policy. */
+export const isSelfContained = (text: string): boolean => presets.includes(text) || text.startsWith("{")
+
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(PolicyConfig.RetryPolicy))
 
 /** The policy that the text names or is. */

@@ -157,6 +157,23 @@ export const resolve = (flags: Flags, policy: Option.Option<string> = Option.non
 const withRetry = (options: ConsumerOptions.Options, retry: RetryPolicy | undefined): ConsumerOptions.Options =>
   retry === undefined ? options : { ...options, retry }
 
+/** The options of a queue's consumer, for who needs no broker: of a queue in the config file, or of a policy alone. */
+export const policies = (
+  file: Option.Option<string>,
+  queue: Option.Option<string>,
+  policy: Option.Option<string>
+): Effect.Effect<ConsumerOptions.Options, ConfigFileError | UsageError> =>
+  Effect.gen(function* () {
+    if (Option.isNone(queue) && Option.isNone(policy)) {
+      return yield* new UsageError({ detail: "no policy is given", remedy: "Give --policy or --queue" })
+    }
+    const isAlone = Option.isNone(queue) && Option.isNone(file) && Option.exists(policy, Policy.isSelfContained)
+    const config = isAlone ? undefined : yield* Configuration.load({ file: Option.getOrUndefined(file) })
+    const retry = Option.isSome(policy) ? yield* Policy.decode(policy.value, config?.policies ?? {}) : undefined
+    if (Option.isNone(queue) || config === undefined) return withRetry({}, retry)
+    return withRetry((yield* Configuration.queue(config, queue.value)).options, retry)
+  })
+
 /** The broker, connected as long as the command runs. */
 export const layer = ({ locate, resolved }: Place) =>
   Layer.catch(Adapters.layerOf(resolved), (error) =>

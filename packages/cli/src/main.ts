@@ -8,6 +8,7 @@ import * as NodeTerminal from "@effect/platform-node-shared/NodeTerminal"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { run } from "./Cli.ts"
+import * as ExitCode from "./ExitCode.ts"
 
 const platform = NodeChildProcessSpawner.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer, NodeStdio.layer))
@@ -26,4 +27,4 @@ process.once("SIGTERM", () => interruption.abort())
 
 process.exitCode = await Effect.runPromise(Effect.provide(run(process.argv.slice(2)), platform), {
   signal: interruption.signal
-}).catch(() => 130)
+}).catch(() => ExitCode.interrupted)
