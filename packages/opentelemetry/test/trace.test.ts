@@ -75,22 +75,20 @@ const page = readFileSync(new URL("../../../docs/observability.md", import.meta.
 const [, recorded] = /```text trace\n([\s\S]*?)\n```/.exec(page) ?? []
 
 describe("the trace of a message that fails twice, is dead-lettered and redriven", () => {
-  for (const { around, delay, name, open } of rows) {
-    test(name, { timeout: 120_000 }, async () => {
-      const recorder = Recorder.make()
-      const queue = `orders-${randomUUID().slice(0, 8)}`
-      const spans = OtelTracer.layer.pipe(
-        Layer.provide(Layer.succeed(OtelTracer.OtelTracerProvider, recorder.tracerProvider))
-      )
-      const program = Effect.gen(function* () {
-        const broker = yield* open
-        const layer = Layer.mergeAll(broker, OpenTelemetry.layer(recorder), spans)
-        yield* Effect.provide(Effect.scoped(story(queue, delay)), layer)
-      })
-      const quiet = Effect.provideService(Effect.scoped(program), References.MinimumLogLevel, "None")
-      await Effect.runPromise(around(quiet))
-      expect(recorder.traces()).toBe(1)
-      expect(recorder.tree({ [queue]: "orders", [`delay=${delay / 1000}`]: "delay=60" })).toBe(recorded)
+  test.each(rows)("$name", { timeout: 120_000 }, async ({ around, delay, open }) => {
+    const recorder = Recorder.make()
+    const queue = `orders-${randomUUID().slice(0, 8)}`
+    const spans = OtelTracer.layer.pipe(
+      Layer.provide(Layer.succeed(OtelTracer.OtelTracerProvider, recorder.tracerProvider))
+    )
+    const program = Effect.gen(function* () {
+      const broker = yield* open
+      const layer = Layer.mergeAll(broker, OpenTelemetry.layer(recorder), spans)
+      yield* Effect.provide(Effect.scoped(story(queue, delay)), layer)
     })
-  }
+    const quiet = Effect.provideService(Effect.scoped(program), References.MinimumLogLevel, "None")
+    await Effect.runPromise(around(quiet))
+    expect(recorder.traces()).toBe(1)
+    expect(recorder.tree({ [queue]: "orders", [`delay=${delay / 1000}`]: "delay=60" })).toBe(recorded)
+  })
 })

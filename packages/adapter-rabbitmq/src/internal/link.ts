@@ -48,7 +48,8 @@ const open = (settings: Settings, address: Address.Address, role: string): Effec
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const unblocked = yield* Latch.make(true)
-    const { currentTimeMillisUnsafe: now } = yield* Clock.Clock
+    const clock = yield* Clock.Clock
+    const now = () => clock.currentTimeMillisUnsafe()
     let state: Connection | undefined
     let blockedBy: string | undefined
     const connection = yield* Effect.tryPromise({
