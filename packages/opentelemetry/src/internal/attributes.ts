@@ -4,8 +4,11 @@
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
  */
 import type { Attributes } from "@opentelemetry/api"
+import type { BrokerError } from "@requeue/core/BrokerError"
 import type { Delivery } from "@requeue/core/Delivery"
 import type { Outgoing } from "@requeue/core/Outgoing"
+import * as Cause from "effect/Cause"
+import * as Option from "effect/Option"
 
 export const destination = "messaging.destination.name"
 export const operationName = "messaging.operation.name"
@@ -53,6 +56,13 @@ export const delivery = ({ attempts, body, metadata }: Delivery): Attributes => 
   ...identity(metadata.id, body, metadata.redrives),
   [attempt]: attempts
 })
+
+/** Why a call of the broker failed, or ended without an answer. */
+export const errorOf = (cause: Cause.Cause<BrokerError>): string =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => (Cause.hasInterruptsOnly(cause) ? "interrupted" : "_OTHER"),
+    onSome: ({ reason }) => reason
+  })
 
 /** Of one message, its own; of several, how many. */
 export const ofAll = <A>(all: ReadonlyArray<A>, ofOne: (one: A) => Attributes): Attributes =>

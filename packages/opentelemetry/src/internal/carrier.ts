@@ -8,33 +8,42 @@ import {
   trace,
   TraceFlags
 } from "@opentelemetry/api"
+import type { Delivery } from "@requeue/core/Delivery"
 import type { Headers } from "@requeue/core/Message"
 import * as EffectContext from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
+import * as Attributes from "./attributes.ts"
 
 export interface Carrier {
   /** The context that a message was created in; `undefined` of one that carries none. */
   readonly creation: (headers: Headers) => Context | undefined
+  /** Links to the contexts that messages were created in. */
+  readonly linksTo: (deliveries: ReadonlyArray<Delivery>) => ReadonlyArray<Link>
   /** The headers with a context in them. */
-  readonly inject: (creation: Context, headers: Headers) => Headers
+  readonly inject: (created: Context, headers: Headers) => Headers
 }
 
-export const make = (propagator: TextMapPropagator): Carrier => ({
-  creation: (headers) => {
+export const make = (propagator: TextMapPropagator): Carrier => {
+  const creation: Carrier["creation"] = (headers) => {
     const found = propagator.extract(ROOT_CONTEXT, headers, {
       get: (carrier: Headers, key) => carrier[key],
       keys: (carrier: Headers) => Object.keys(carrier)
     })
     return trace.getSpanContext(found) === undefined ? undefined : found
-  },
-  inject: (creation, headers) => {
-    const copy: Record<string, string> = { ...headers }
-    propagator.inject(creation, copy, { set: (carrier, key, value) => void (carrier[key] = value) })
-    return copy
   }
-})
+  return {
+    creation,
+    linksTo: (deliveries) =>
+      deliveries.flatMap((delivery) => linkTo(creation(delivery.headers), Attributes.delivery(delivery))),
+    inject: (created, headers) => {
+      const copy: Record<string, string> = { ...headers }
+      propagator.inject(created, copy, { set: (carrier, key, value) => void (carrier[key] = value) })
+      return copy
+    }
+  }
+}
 
 /** A link to the span of a context; none to a context without a span. */
 export const linkTo = (from: Context | undefined, attributes: Link["attributes"] = {}): ReadonlyArray<Link> => {

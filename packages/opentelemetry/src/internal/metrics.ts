@@ -9,7 +9,7 @@ import type { Outgoing } from "@requeue/core/Outgoing"
 import type * as Telemetry from "@requeue/core/Telemetry"
 import * as Attributes from "./attributes.ts"
 
-interface ConsumerMetrics {
+export interface ConsumerMetrics {
   readonly onEvent: Hook
   /** A handler has run for so many milliseconds. */
   readonly processed: (millis: number, ending: Telemetry.Ending) => void
