@@ -63,7 +63,9 @@ const details = (error: unknown) =>
 export const run = (args: ReadonlyArray<string>) => {
   const json = args.includes("--json")
   const complain = (error: unknown, text: string) =>
-    Console.error(json ? JSON.stringify({ error: { message: text, ...details(error) } }) : `requeue: ${text}`)
+    Console.error(
+      json ? JSON.stringify({ error: { message: text, ...details(error) } }) : text.replaceAll(/^/gm, "requeue: ")
+    )
 
   return Command.runWith(root, { version })(args).pipe(
     Effect.as(ExitCode.ok),

@@ -23,8 +23,8 @@ type Shown = PlannedObject & Partial<Inspected>
 const worst: ReadonlyArray<State> = ["different", "missing", "unknown", "present"]
 
 const asOne = (group: string, members: ReadonlyArray<Shown>): Shown => {
-  const kinds = Object.entries(Object.groupBy(members, ({ kind }) => kind)).map(
-    ([kind, found = []]) => `${found.length} ${kind}${found.length === 1 ? "" : "s"}`
+  const kinds = Object.entries(Object.groupBy(members, ({ kind }) => kind)).map(([kind, found = []]) =>
+    found.length === 1 ? kind : `${found.length} ${kind}s`
   )
   const state = worst.find((state) => members.some((member) => member.state === state))
   return { kind: "group", name: group, details: `${kinds.join(", ")}, shared by all queues`, ...(state && { state }) }

@@ -28,7 +28,7 @@ describe("requeue check", () => {
     const { stdout } = await requeue([...orders, "--json"])
     assert.deepStrictEqual(JSON.parse(stdout), {
       broker: "memory",
-      findings: [{ queue: "orders", field: "handlerTimeout", _tag: "Exact" }]
+      wishes: [{ queue: "orders", wish: "handlerTimeout", answer: "exact", detail: "" }]
     })
   })
 })

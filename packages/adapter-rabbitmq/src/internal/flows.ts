@@ -11,6 +11,12 @@ import type { Object } from "./objects.ts"
 /** The staircase is one station: its steps say nothing of this queue. */
 export const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
 
+/** Which of the delays that queues share an object belongs to. */
+export const groupOf = (name: string, settings: Settings): string | undefined => {
+  if (isLevel(name, settings)) return `${Names.levels(settings)}*`
+  return name.startsWith(Names.rungs(settings)) ? name : undefined
+}
+
 const station = (name: string, settings: Settings): string =>
   isLevel(name, settings) ? `${Names.levels(settings)}*` : name
 

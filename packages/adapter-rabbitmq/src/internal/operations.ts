@@ -12,7 +12,6 @@ import * as Declarer from "./declarer.ts"
 import * as Flows from "./flows.ts"
 import * as Link from "./link.ts"
 import * as Management from "./management.ts"
-import * as Names from "./names.ts"
 import type { Object } from "./objects.ts"
 import * as Objects from "./objects.ts"
 
@@ -31,8 +30,8 @@ const planFor = (
 
 const show = (object: Object, settings: Settings): Plans.PlannedObject => {
   const [kind = "", name = "", details = ""] = Objects.describe(object)
-  const group = Flows.isLevel(object._tag === "Binding" ? object.queue : object.name, settings)
-  return { kind, name, details: details.trim(), ...(group ? { group: `${Names.levels(settings)}*` } : {}) }
+  const group = Flows.groupOf(object._tag === "Binding" ? object.queue : object.name, settings)
+  return { kind, name, details: details.trim(), ...(group === undefined ? {} : { group }) }
 }
 
 const toPlan = (plan: Plan.Plan, wish: Wish, settings: Settings): Plans.Plan => ({

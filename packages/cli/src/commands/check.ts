@@ -12,25 +12,37 @@ import { Problem } from "../Problem.ts"
 import * as Table from "../Table.ts"
 import * as Target from "../Target.ts"
 
-const show = (answer: Feasibility.Answer): readonly [string, string] => {
+/** A wish, and how it is met. */
+interface Checked {
+  readonly queue: string
+  readonly wish: string
+  readonly answer: keyof typeof colours
+  readonly detail: string
+}
+
+const show = (answer: Feasibility.Answer): Pick<Checked, "answer" | "detail"> => {
   switch (answer._tag) {
     case "Exact":
-      return ["exact", ""]
+      return { answer: "exact", detail: "" }
     case "Emulated":
-      return ["emulated", answer.how]
+      return { answer: "emulated", detail: answer.how }
     case "Clamped":
-      return ["clamped", `from ${Delay.format(answer.from)} to ${Delay.format(answer.to)}`]
+      return { answer: "clamped", detail: `from ${Delay.format(answer.from)} to ${Delay.format(answer.to)}` }
     case "Impossible":
-      return ["impossible", `${answer.why}. ${answer.remedy}`]
+      return { answer: "impossible", detail: `${answer.why}. ${answer.remedy}` }
   }
 }
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
 /** What the broker makes of each wish of a queue's consumer. */
-const findingsOf = ({ name, options }: Target.Queue, capabilities: Capabilities) =>
+const checked = ({ name, options }: Target.Queue, capabilities: Capabilities): ReadonlyArray<Checked> =>
   Feasibility.check(ConsumerOptions.toWish(options, capabilities.lease), capabilities, name).map(
-    ({ answer, field }) => ({ queue: name, field, ...answer })
+    ({ answer, field }) => ({
+      queue: name,
+      wish: field,
+      ...show(answer)
+    })
   )
 
 export const check = Command.make("check", { ...Target.flags, policy: Policy.flag }, (flags) =>
@@ -38,13 +50,10 @@ export const check = Command.make("check", { ...Target.flags, policy: Policy.fla
     const { paint, result } = yield* Output
     const target = yield* Target.resolve(flags, flags.policy)
     const { capabilities } = yield* Effect.provide(Broker, Target.layer(target))
-    const findings = target.queues.flatMap((queue) => findingsOf(queue, capabilities))
-    const rows = findings.map(({ field, queue, ...answer }) => {
-      const [verdict, detail] = show(answer)
-      return [queue, field, paint(colours[verdict as keyof typeof colours], verdict), detail]
-    })
-    yield* result({ broker: target.name, findings }, () => Table.format(["queue", "wish", "answer", "detail"], rows))
-    if (findings.some(({ _tag }) => _tag === "Impossible")) return yield* new Problem()
+    const wishes = target.queues.flatMap((queue) => checked(queue, capabilities))
+    const rows = wishes.map(({ answer, detail, queue, wish }) => [queue, wish, paint(colours[answer], answer), detail])
+    yield* result({ broker: target.name, wishes }, () => Table.format(["queue", "wish", "answer", "detail"], rows))
+    if (wishes.some(({ answer }) => answer === "impossible")) return yield* new Problem()
   })
 ).pipe(
   Command.withDescription(
