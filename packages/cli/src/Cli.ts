@@ -14,8 +14,12 @@ import { createRequire } from "node:module"
 import { check } from "./commands/check.ts"
 import { completion } from "./commands/completion.ts"
 import { create } from "./commands/create.ts"
+import { deadLetters } from "./commands/deadLetters/index.ts"
 import { plan } from "./commands/plan.ts"
+import { send } from "./commands/send.ts"
 import { simulate } from "./commands/simulate.ts"
+import { status } from "./commands/status.ts"
+import { tail } from "./commands/tail.ts"
 import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Output from "./Output.ts"
@@ -36,7 +40,7 @@ const whole = (): Command.Command.Any => root
 
 const root = Command.make("requeue").pipe(
   Command.withDescription(`Plans, checks and looks after queues on any broker.\n\nEXIT CODES\n${exitCodes}`),
-  Command.withSubcommands([plan, verify, create, check, simulate, completion(whole)]),
+  Command.withSubcommands([plan, verify, create, check, simulate, status, deadLetters, send, tail, completion(whole)]),
   Command.withGlobalFlags([Json])
 )
 

@@ -4,6 +4,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { styleText } from "node:util"
+import * as Screen from "./Screen.ts"
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -14,6 +15,10 @@ export interface Service {
   readonly result: (value: unknown, text: () => string) => Effect.Effect<void>
   /** A line of many, as long as the command runs: one JSON value per line, or text. */
   readonly line: (value: unknown, text: () => string) => Effect.Effect<void>
+  /** True when results go to a terminal, and not as JSON. */
+  readonly isScreen: boolean
+  /** Shows a text where the one before was shown. Only for a screen. */
+  readonly redraw: (text: string) => Effect.Effect<void>
   /** Says how far long work has come: only to a terminal, and in one line that is overwritten. */
   readonly progress: (text: string) => Effect.Effect<void>
   /** Ends the line of progress. */
@@ -37,7 +42,15 @@ const write = (stream: NodeJS.WriteStream, text: string): Effect.Effect<void> =>
 export const make = (json: boolean): Service => {
   const { stderr, stdout } = process
   const isTerminal = stderr.isTTY && !json
+  let shown: string | undefined
   return {
+    isScreen: stdout.isTTY && !json,
+    redraw: (text) =>
+      Effect.suspend(() => {
+        const change = Screen.over(shown, text, stdout.columns)
+        shown = text
+        return write(stdout, change)
+      }),
     json,
     result: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain, 2) : text()}\n`),
     line: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain) : text()}\n`),
