@@ -24,6 +24,13 @@ const rooms = [
   // What is Node's own: the adapter of a URL is loaded, and Cloudflare's v8 bodies are read.
   { files: /^packages\/core\/src\/(Cloudflare|internal\/resolve)\.ts$/, may: /^(effect\/|node:)/ },
   { files: /^packages\/core\/src\//, may: /^effect\// },
+  // Files are read in one place.
+  { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:|yaml$)/ },
+  { files: /^packages\/config\/src\//, may: /^(effect|@requeue\/core)\// },
+  {
+    files: /^packages\/cli\/src\//,
+    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core\/|config$)|node:|tinyqueue$)/
+  },
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/core)(\/|$)/ },
   {
     files: /^packages\/adapter-[^/]+\/src\//,
@@ -47,7 +54,7 @@ export const imports = (source) => {
     /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\/\*[\s\S]*?\*\/|\/\/.*/g,
     (_, text) => text ?? ""
   )
-  return [...code.matchAll(/\b(?:from|import)\b\s*\(?\s*["']([^"'\n]+)["']/g)].map((match) => match[1])
+  return [...code.matchAll(/\b(?:from|import)\b\s*\(?\s*["']([\w@./:-]+)["']/g)].map((match) => match[1])
 }
 
 const violation = (file, specifier) => {

@@ -5,7 +5,7 @@ import * as Flag from "effect/cli/Flag"
 const units: Readonly<Record<string, string>> = { ms: "millis", s: "seconds", m: "minutes", h: "hours", d: "days" }
 
 /** Milliseconds, NaN where the text is no duration. */
-export const parse = (text: string): number => {
+const parse = (text: string): number => {
   const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text.trim()) ?? []
   return amount === undefined ? Number.NaN : Delay.toMillis(`${Number(amount)} ${units[unit] ?? unit}` as Delay.Input)
 }

@@ -4,11 +4,11 @@ import { Problem } from "./Problem.ts"
 
 export const ok = 0
 /** Something is wrong with what was looked at: an impossible policy, a missing queue. */
-export const problem = 1
+const problem = 1
 /** Wrong arguments, or a wrong configuration. */
-export const misused = 2
+const misused = 2
 /** The broker cannot be reached, or does not let us in. */
-export const unreachable = 3
+const unreachable = 3
 /** A mistake of ours. */
 export const defect = 70
 

@@ -2,8 +2,7 @@
 import * as Delay from "@requeue/core/Delay"
 import type { Service } from "./Output.ts"
 import * as Plot from "./Plot.ts"
-import type { Outcome, Scenario } from "./Simulation.ts"
-import { type Range, range } from "./Simulation.ts"
+import { type Outcome, type Range, range, type Scenario } from "./Simulation.ts"
 import * as Table from "./Table.ts"
 
 export interface OutageReport {

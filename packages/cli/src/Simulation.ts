@@ -89,7 +89,7 @@ export const run = (scenario: Scenario): Outcome => {
   let gate = ConsumerBackoff.initial
 
   const schedule = (after: number, what: What): void => {
-    events.push({ ...what, at: now + after, order: order++ } as Event)
+    events.push({ ...what, at: now + after, order: order++ })
   }
   const nextArrival = (): void => schedule((-Math.log(1 - arrivals()) * 1000) / rate, { _tag: "Arrival" })
   const left = (): number => count.arrived - count.succeeded - count.deadLettered - count.discarded

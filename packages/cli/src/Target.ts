@@ -176,6 +176,8 @@ export const policies = (
 
 /** The broker, connected as long as the command runs. */
 export const layer = ({ locate, resolved }: Place) =>
-  Layer.catch(Adapters.layerOf(resolved), (error) =>
-    Layer.effect(Broker, Effect.fail(error instanceof ConfigurationError ? locate(error) : error))
+  Adapters.layerOf(resolved).pipe(
+    Layer.catch((error) =>
+      Layer.effect(Broker, Effect.fail(error instanceof ConfigurationError ? locate(error) : error))
+    )
   )

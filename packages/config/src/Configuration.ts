@@ -13,7 +13,6 @@ import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
 import * as Feasibility from "@requeue/core/Feasibility"
 import * as OptionNames from "@requeue/core/OptionNames"
-import type { QueueDefinition } from "@requeue/core/QueueDefinition"
 import type { RetryPolicy } from "@requeue/core/RetryPolicy"
 import * as StrictSchema from "@requeue/core/StrictSchema"
 import * as Effect from "effect/Effect"
@@ -23,18 +22,10 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { ConfigFile } from "./ConfigFile.ts"
 import { ConfigFileError } from "./ConfigFileError.ts"
+import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 import * as Environment from "./internal/environment.ts"
 import * as Link from "./internal/link.ts"
 import * as Source from "./internal/source.ts"
-
-/** A queue of the file: a definition to send to and consume from, with what its consumers are started with. */
-export interface ConfiguredQueue<in out A = any> extends QueueDefinition<A> {
-  /** The name of its broker in the file. */
-  readonly broker: string
-  readonly options: ConsumerOptions.Options
-  /** Where its retry policy stands in the file. */
-  readonly retryPath: StrictSchema.Problem["path"]
-}
 
 export interface Configuration {
   /** The file, as it was found. */

@@ -4,6 +4,7 @@ import { connect } from "@requeue/core/Requeue"
 import * as Effect from "effect/Effect"
 import type { Json } from "./ConfigFile.ts"
 import * as Configuration from "./Configuration.ts"
+import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
 
 /** A loaded config file. */
 export interface LoadedConfig {
@@ -14,7 +15,7 @@ export interface LoadedConfig {
    *
    * @throws ConfigFileError when the file has no such queue
    */
-  readonly queue: <A = any>(name: string) => Configuration.ConfiguredQueue<A>
+  readonly queue: <A = any>(name: string) => ConfiguredQueue<A>
 }
 
 /**

@@ -4,7 +4,7 @@ import * as Result from "effect/Result"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { onTestFinished } from "vitest"
+import { assert, onTestFinished } from "vitest"
 import { Configuration, ConfigFileError } from "../src/index.ts"
 
 /** The folder; it goes when the test ends. */
@@ -18,7 +18,7 @@ export const folder = async (files: Readonly<Record<string, string>>): Promise<s
 type Environment = Readonly<Record<string, string>>
 
 /** Loads a `requeue.config.yaml` of this text. */
-export const loadYaml = async (yaml: string, environment: Environment = {}) => {
+const loadYaml = async (yaml: string, environment: Environment = {}) => {
   const cwd = await folder({ "requeue.config.yaml": yaml })
   return await Effect.runPromise(Effect.result(Configuration.load({ cwd, environment })))
 }
@@ -31,6 +31,6 @@ export const sound = async (yaml: string, environment: Environment = {}): Promis
 export const complaints = async (yaml: string, environment: Environment = {}): Promise<ReadonlyArray<string>> => {
   const result = await loadYaml(yaml, environment)
   if (Result.isSuccess(result)) throw new Error("it was accepted")
-  if (!(result.failure instanceof ConfigFileError)) throw result.failure
+  assert.instanceOf(result.failure, ConfigFileError)
   return result.failure.message.split("\n")
 }

@@ -9,7 +9,7 @@ import * as Names from "./names.ts"
 import type { Object } from "./objects.ts"
 
 /** The staircase is one station: its steps say nothing of this queue. */
-export const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
+const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
 
 /** Which of the delays that queues share an object belongs to. */
 export const groupOf = (name: string, settings: Settings): string | undefined => {

@@ -8,7 +8,7 @@ import type { RetryPolicy } from "@requeue/core/RetryPolicy"
 import * as StrictSchema from "@requeue/core/StrictSchema"
 import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
-import type { ConfiguredQueue } from "../Configuration.ts"
+import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
 
 export interface Linked {
   readonly defaultBroker: string | undefined
