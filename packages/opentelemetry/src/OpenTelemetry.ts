@@ -13,6 +13,7 @@
  */
 import { metrics, type MeterProvider, type TextMapPropagator, trace, type TracerProvider } from "@opentelemetry/api"
 import { W3CTraceContextPropagator } from "@opentelemetry/core"
+import * as OptionNames from "@requeue/core/OptionNames"
 import * as Telemetry from "@requeue/core/Telemetry"
 import * as Layer from "effect/Layer"
 import * as Carrier from "./internal/carrier.ts"
@@ -33,6 +34,8 @@ export interface Options {
   readonly propagator?: TextMapPropagator | undefined
 }
 
+const names: OptionNames.Of<Options> = { tracerProvider: true, meterProvider: true, propagator: true }
+
 /** The name of the instrumentation scope. */
 const scope = "@requeue/opentelemetry"
 
@@ -40,6 +43,8 @@ const scope = "@requeue/opentelemetry"
  * Telemetry for `connect`, or for the reference `Telemetry.Telemetry`.
  *
  * Make it once, and after the providers have been registered.
+ *
+ * @throws RangeError when an option is unknown
  *
  * @example
  * ```ts
@@ -56,6 +61,7 @@ const scope = "@requeue/opentelemetry"
  * ```
  */
 export const make = (options: Options = {}): Telemetry.Service => {
+  OptionNames.check("OpenTelemetry.make", options, names)
   const {
     meterProvider = metrics.getMeterProvider(),
     propagator = new W3CTraceContextPropagator(),
@@ -77,7 +83,7 @@ export const make = (options: Options = {}): Telemetry.Service => {
 /**
  * The same for programs with Effect: provide it to producers, consumers and redrives.
  *
- * Spans of `Effect.withSpan` in a handler are children of its run where Effect's own tracer goes to OpenTelemetry as
+ * A misspelt option is a defect when the layer is built. Spans of `Effect.withSpan` in a handler are children of its run where Effect's own tracer goes to OpenTelemetry as
  * well, for example by `@effect/opentelemetry`.
  *
  * @example

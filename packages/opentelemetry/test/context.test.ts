@@ -31,6 +31,14 @@ const inherited = (headers: Readonly<Record<string, string>>) => [
 
 const expected = [incoming.traceparent.slice(0, 36), incoming.tracestate, incoming.baggage]
 
+test("a misspelt option is refused: spans would go elsewhere", () => {
+  const options = { tracerProvder: Recorder.make().tracerProvider } as OpenTelemetry.Options
+  assert.throws(
+    () => OpenTelemetry.make(options),
+    /OpenTelemetry.make: options must be among tracerProvider, .* got tracerProvder/
+  )
+})
+
 describe("trace, its state and baggage", () => {
   test("reach a promise's handler, and what it sends", async () => {
     await using stage = await open({}, { propagator: withBaggage })

@@ -77,13 +77,12 @@ const [, recorded] = /```text trace\n([\s\S]*?)\n```/.exec(page) ?? []
 describe("the trace of a message that fails twice, is dead-lettered and redriven", () => {
   test.each(rows)("$name", { timeout: 120_000 }, async ({ around, delay, open }) => {
     const recorder = Recorder.make()
+    const { tracerProvider } = recorder
     const queue = `orders-${randomUUID().slice(0, 8)}`
-    const spans = OtelTracer.layer.pipe(
-      Layer.provide(Layer.succeed(OtelTracer.OtelTracerProvider, recorder.tracerProvider))
-    )
+    const spans = OtelTracer.layer.pipe(Layer.provide(Layer.succeed(OtelTracer.OtelTracerProvider, tracerProvider)))
     const program = Effect.gen(function* () {
       const broker = yield* open
-      const layer = Layer.mergeAll(broker, OpenTelemetry.layer(recorder), spans)
+      const layer = Layer.mergeAll(broker, OpenTelemetry.layer({ tracerProvider }), spans)
       yield* Effect.provide(Effect.scoped(story(queue, delay)), layer)
     })
     const quiet = Effect.provideService(Effect.scoped(program), References.MinimumLogLevel, "None")
