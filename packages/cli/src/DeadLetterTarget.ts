@@ -17,7 +17,7 @@ export interface Flags extends Target.Flags {
   readonly dlq: ReadonlyArray<string>
 }
 
-export interface DeadLetterTarget extends Target.Place {
+interface DeadLetterTarget extends Target.Place {
   /** At least one. */
   readonly queues: ReadonlyArray<string>
 }

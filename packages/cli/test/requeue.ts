@@ -14,13 +14,18 @@ export interface Circumstances {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
+  /** It gets a SIGINT, as from Ctrl-C, when this resolves; `said` is its standard output so far. */
+  readonly interruption?: (said: () => string) => Promise<unknown>
 }
 
 /** Milliseconds that one run may take. */
 const patience = 30_000
 
 /** Ends with the program; neither stream is a terminal. */
-export const requeue = (args: ReadonlyArray<string>, { cwd, env, input = "" }: Circumstances = {}): Promise<Ended> =>
+export const requeue = (
+  args: ReadonlyArray<string>,
+  { cwd, env, input = "", interruption }: Circumstances = {}
+): Promise<Ended> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, [main, ...args], {
       cwd: cwd ?? fileURLToPath(new URL("..", import.meta.url)),
@@ -31,4 +36,5 @@ export const requeue = (args: ReadonlyArray<string>, { cwd, env, input = "" }: C
     for (const name of ["stdout", "stderr"] as const) child[name].on("data", (chunk) => (text[name] += chunk))
     child.on("close", (code) => resolve({ code, ...text }))
     child.stdin.end(input)
+    void interruption?.(() => text.stdout).then(() => child.kill("SIGINT"))
   })

@@ -5,7 +5,7 @@ import type { Settlement } from "@requeue/core/Settlement"
 import * as Effect from "effect/Effect"
 import type { Happening } from "./tools.ts"
 
-export interface Sent extends Outgoing {
+interface Sent extends Outgoing {
   /** Milliseconds since the test began. */
   readonly at: number
 }

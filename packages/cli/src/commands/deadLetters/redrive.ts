@@ -58,9 +58,9 @@ const total = ({ filtered, guarded, homeless, redriven }: DeadLetters.RedriveRep
 const tell = (queue: string, report: DeadLetters.RedriveReport, dryRun: boolean, maxRedrives: number): string => {
   const { filtered, guarded, homeless, redriven } = report
   const others = [
-    [filtered, "not meant by the filters"],
-    [guarded, `redriven ${maxRedrives} times already`],
-    [homeless, "of unknown origin: give --to"]
+    [filtered, "passed over by the filters"],
+    [guarded, `stopped by --max-redrives ${maxRedrives}`],
+    [homeless, "of unknown origin, give --to"]
   ] as const
   const passed = others.filter(([count]) => count > 0).map(([count, why]) => `${count} ${why}`)
   const done = `${dryRun ? "would redrive" : "redriven"} ${redriven} of ${total(report)}`
