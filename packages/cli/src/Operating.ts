@@ -16,7 +16,7 @@ export const wishOf = ({ name, options }: Target.Queue): Wish => ({
 
 const operationsOf = ({ resolved: { adapter, scheme } }: Target.Place): Effect.Effect<Operations, UsageError> =>
   adapter.operations === undefined
-    ? Effect.fail(new UsageError({ detail: `the adapter of ${scheme}: cannot plan`, remedy: "Use a newer one" }))
+    ? Effect.fail(new UsageError({ detail: `the adapter of ${scheme}: has no operations`, remedy: "Use a newer one" }))
     : Effect.succeed(adapter.operations)
 
 const located =

@@ -2,7 +2,8 @@
 import * as Delay from "@requeue/core/Delay"
 import type { Service } from "./Output.ts"
 import * as Plot from "./Plot.ts"
-import { type Outcome, type Range, range, type Scenario } from "./Simulation.ts"
+import * as Range from "./Range.ts"
+import type { Outcome, Scenario } from "./Simulation.ts"
 import * as Table from "./Table.ts"
 
 export interface OutageReport {
@@ -13,13 +14,13 @@ export interface OutageReport {
   readonly concurrency: number
   readonly seed: number
   readonly rounds: number
-  readonly messages: Range
-  readonly deadLetters: Range
-  readonly discarded: Range
-  readonly runsPerMessage: Range
-  readonly peakBacklog: Range
+  readonly messages: Range.Range
+  readonly deadLetters: Range.Range
+  readonly discarded: Range.Range
+  readonly runsPerMessage: Range.Range
+  readonly peakBacklog: Range.Range
   /** Of the rounds that recovered; `null` when none did. */
-  readonly recovery: Range | null
+  readonly recovery: Range.Range | null
   readonly unrecovered: number
   /** The first round's largest backlog in each slice of time. */
   readonly backlog: { readonly slice: number; readonly values: ReadonlyArray<number> }
@@ -27,7 +28,7 @@ export interface OutageReport {
 
 /** At least one outcome. */
 export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): OutageReport => {
-  const of = (value: (outcome: Outcome) => number): Range => range(outcomes.map(value))
+  const of = (value: (outcome: Outcome) => number): Range.Range => Range.of(outcomes.map(value))
   const recovered = outcomes.flatMap(({ recovery }) => (recovery === undefined ? [] : [recovery]))
   const [first] = outcomes
   return {
@@ -42,7 +43,7 @@ export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): Outa
     discarded: of(({ discarded }) => discarded),
     runsPerMessage: of(({ arrived, handlerRuns, left }) => handlerRuns / Math.max(1, arrived - left)),
     peakBacklog: of(({ peakBacklog }) => peakBacklog),
-    recovery: recovered.length === 0 ? null : range(recovered),
+    recovery: recovered.length === 0 ? null : Range.of(recovered),
     unrecovered: outcomes.length - recovered.length,
     backlog: { slice: first?.slice ?? 0, values: first?.backlog ?? [] }
   }
@@ -51,11 +52,11 @@ export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): Outa
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 })
 const fraction = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 })
 
-const row = (what: string, { high, low, median }: Range, show: (value: number) => string): ReadonlyArray<string> => [
-  what,
-  show(median),
-  low === high ? show(low) : `${show(low)} to ${show(high)}`
-]
+const row = (
+  what: string,
+  { high, low, median }: Range.Range,
+  show: (value: number) => string
+): ReadonlyArray<string> => [what, show(median), low === high ? show(low) : `${show(low)} to ${show(high)}`]
 
 const width = 60
 

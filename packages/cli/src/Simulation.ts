@@ -187,16 +187,3 @@ export const run = (scenario: Scenario): Outcome => {
   }
   return { ...count, left: left(), recovery, backlog, slice }
 }
-
-/** The middle of many outcomes, and where nine of ten lie. */
-export interface Range {
-  readonly low: number
-  readonly median: number
-  readonly high: number
-}
-
-export const range = (values: ReadonlyArray<number>): Range => {
-  const sorted = values.toSorted((a, b) => a - b)
-  const at = (part: number): number => sorted[Math.round(part * (sorted.length - 1))]!
-  return { low: at(0.05), median: at(0.5), high: at(0.95) }
-}

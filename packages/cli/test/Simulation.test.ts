@@ -123,14 +123,3 @@ describe("a simulated outage", () => {
     assert.approximately(fast! / slow!, 10, 3)
   })
 })
-
-describe("a range", () => {
-  it("has the middle, and where nine of ten lie", () => {
-    assert.deepStrictEqual(Simulation.range(Array.from({ length: 101 }, (_, i) => 100 - i)), {
-      low: 5,
-      median: 50,
-      high: 95
-    })
-    assert.deepStrictEqual(Simulation.range([7]), { low: 7, median: 7, high: 7 })
-  })
-})

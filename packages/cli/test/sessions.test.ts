@@ -69,7 +69,7 @@ describe.each(alone)("$page", ({ page, text }) => {
   }, 120_000)
 
   afterAll(async () => {
-    if (isRecording) writeFileSync(join(root, page), record(text, recorded))
+    if (recorded.size > 0) writeFileSync(join(root, page), record(text, recorded))
     rmSync(cwd, { recursive: true, force: true })
     for (const broker of started) await broker.dispose()
   })

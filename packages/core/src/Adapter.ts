@@ -4,6 +4,7 @@ import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { Broker } from "./Broker.ts"
 import type { BrokerError } from "./BrokerError.ts"
+import type { Capabilities } from "./Capabilities.ts"
 import type { ConfigurationError } from "./ConfigurationError.ts"
 import type { Inspection, Plan } from "./Plan.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
@@ -17,8 +18,9 @@ export interface Wish {
   readonly retry: RetryPolicy
 }
 
-/** A connection for who sets queues up and looks after them. */
+/** A connection for who sets queues up and looks after them. Opening it creates nothing. */
 export interface Operator {
+  readonly capabilities: Capabilities
   /** What the queue becomes on this very server. */
   readonly plan: (wish: Wish) => Effect.Effect<Plan, ConfigurationError>
   /** The plan beside what is there. Changes nothing. */
@@ -27,7 +29,7 @@ export interface Operator {
   readonly create: (wish: Wish) => Effect.Effect<void, BrokerError | ConfigurationError>
 }
 
-/** What `requeue plan`, `verify` and `create` need of an adapter. */
+/** What `requeue check`, `plan`, `verify` and `create` need of an adapter. */
 export interface Operations {
   /** A plan without a connection: where it depends on the server, that for the newest one. */
   readonly plan: (wish: Wish, url: URL, options?: Options) => Effect.Effect<Plan, ConfigurationError>

@@ -4,7 +4,8 @@ import * as Plan from "@requeue/core/Plan"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Effect from "effect/Effect"
-import { fromUrl } from "../Options.ts"
+import { fromUrl, type Options } from "../Options.ts"
+import * as Capabilities from "./capabilities.ts"
 
 const plan = ({ queue, retry }: Wish): Plan.Plan => ({
   broker: "memory",
@@ -17,15 +18,16 @@ const plan = ({ queue, retry }: Wish): Plan.Plan => ({
 
 const elsewhere = "it lives in the process that uses it"
 
-const checked = (url: URL, own?: Readonly<Record<string, unknown>>): Effect.Effect<void, ConfigurationError> => {
+const checked = (url: URL, own?: Readonly<Record<string, unknown>>): Effect.Effect<Options, ConfigurationError> => {
   const options = fromUrl(url, own)
-  return options instanceof ConfigurationError ? Effect.fail(options) : Effect.void
+  return options instanceof ConfigurationError ? Effect.fail(options) : Effect.succeed(options)
 }
 
 export const operations: Operations = {
   plan: (wish, url, options) => Effect.as(checked(url, options), plan(wish)),
   operate: (url, options) =>
-    Effect.as(checked(url, options), {
+    Effect.map(checked(url, options), ({ maxBodySize }) => ({
+      capabilities: Capabilities.make(maxBodySize ?? Number.POSITIVE_INFINITY, {}),
       plan: (wish) => Effect.succeed(plan(wish)),
       inspect: (wish) =>
         Effect.succeed({
@@ -33,5 +35,5 @@ export const operations: Operations = {
           findings: []
         }),
       create: () => Effect.void
-    })
+    }))
 }

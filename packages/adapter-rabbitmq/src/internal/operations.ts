@@ -8,12 +8,14 @@ import * as Effect from "effect/Effect"
 import * as Operators from "../RabbitMqOperator.ts"
 import { decode, type Settings } from "../RabbitMqOptions.ts"
 import * as Plan from "../RabbitMqPlan.ts"
+import * as Capabilities from "./capabilities.ts"
 import * as Declarer from "./declarer.ts"
 import * as Flows from "./flows.ts"
 import * as Link from "./link.ts"
 import * as Management from "./management.ts"
 import type { Object } from "./objects.ts"
 import * as Objects from "./objects.ts"
+import * as Version from "./version.ts"
 
 /** What is planned for without a connection. */
 const newestServer = "4.3"
@@ -90,6 +92,8 @@ const toFinding = ({ about, detail, isGood }: Operators.Finding): Plans.Finding 
 const operate = Effect.fnUntraced(function* (settings: Settings) {
   const link = yield* Link.make(settings, "operator")
   const version = link.current()!.connection.version
+  const refusal = Version.refusal(version)
+  if (refusal !== undefined) return yield* refusal
   const declarer = yield* Declarer.make(link, settings)
   const management = Management.make(settings)
 
@@ -107,6 +111,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   })
 
   const operator: Operator = {
+    capabilities: Capabilities.make(settings, version),
     plan: (wish) => Effect.map(planFor(wish, settings, version), (plan) => toPlan(plan, wish, settings)),
     inspect: (wish) =>
       Effect.gen(function* () {

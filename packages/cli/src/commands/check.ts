@@ -1,11 +1,11 @@
 /** `requeue check`: whether a broker can do what the policies ask. */
-import { Broker } from "@requeue/core/Broker"
 import type { Capabilities } from "@requeue/core/Capabilities"
 import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
 import * as Delay from "@requeue/core/Delay"
 import * as Feasibility from "@requeue/core/Feasibility"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
+import * as Operating from "../Operating.ts"
 import { Output } from "../Output.ts"
 import * as Policy from "../Policy.ts"
 import { Problem } from "../Problem.ts"
@@ -49,7 +49,7 @@ export const check = Command.make("check", { ...Target.flags, policy: Policy.fla
   Effect.gen(function* () {
     const { paint, result } = yield* Output
     const target = yield* Target.resolve(flags, flags.policy)
-    const { capabilities } = yield* Effect.provide(Broker, Target.layer(target))
+    const { capabilities } = yield* Effect.scoped(Operating.open(target))
     const wishes = target.queues.flatMap((queue) => checked(queue, capabilities))
     const rows = wishes.map(({ answer, detail, queue, wish }) => [queue, wish, paint(colours[answer], answer), detail])
     yield* result({ broker: target.name, wishes }, () => Table.format(["queue", "wish", "answer", "detail"], rows))
