@@ -214,21 +214,14 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     })
 
     const stats = (): Stats => {
-      const { buffered, inProgress, level } = engine.stats()
-      return { buffered, inProgress, backoffLevel: level, state }
+      const { backoff, buffered, inProgress } = engine.stats()
+      const backoffLevel = backoff.find(({ because }) => because === "handler")?.level ?? 0
+      return { buffered, inProgress, backoffLevel, state }
     }
     const health = (): Health.ConsumerHealth => {
-      const { backoff, buffered, inProgress, lastDelivery, lastSettled } = engine.stats()
-      return {
-        queue: queue.name,
-        state: state === "running" ? Health.strictest(backoff) : state,
-        backoff,
-        buffered,
-        inProgress,
-        lastDelivery,
-        lastSettled,
-        error: fatal?.message
-      }
+      const seen = engine.stats()
+      const held = state === "running" ? Health.strictest(seen.backoff) : state
+      return { queue: queue.name, state: held, ...seen, error: fatal?.message }
     }
     return { engine, consumer: { queue: queue.name, stats, health, drain, done: Deferred.await(stopped) } }
   })

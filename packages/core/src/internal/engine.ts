@@ -13,14 +13,14 @@ import type { Codec } from "../Codec.ts"
 import * as ConsumerBackoff from "../ConsumerBackoff.ts"
 import { type DeadLetterBudget, DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
 import type { Delay } from "../Delay.ts"
-import type { Backoff } from "../Health.ts"
+import type { ConsumerHealth } from "../Health.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
 import type { Watch } from "../Telemetry.ts"
 import type { Timers } from "../Timers.ts"
 import * as Arrivals from "./arrivals.ts"
 import * as Batcher from "./batcher.ts"
-import * as Gate from "./gate.ts"
+import * as Gates from "./gates.ts"
 import * as Judge from "./judge.ts"
 import * as Outbox from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
@@ -56,17 +56,6 @@ export interface Options {
   readonly onFatal: (error: DeadLetterBudgetExhausted) => void
 }
 
-interface EngineStats {
-  readonly buffered: number
-  readonly inProgress: number
-  readonly level: number
-  /** Those that are not at rest. */
-  readonly backoff: ReadonlyArray<Backoff>
-  /** Milliseconds since the epoch. */
-  readonly lastDelivery: number | undefined
-  readonly lastSettled: number | undefined
-}
-
 export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconnect"> {
   /** Takes what concurrency and window allow now. Nothing is taken before the first call. */
   readonly refresh: () => void
@@ -78,7 +67,7 @@ export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconne
   readonly interrupt: () => Workshop.Interrupted
   /** Calls back as soon as nothing is in progress and everything is settled. */
   readonly whenIdle: (callback: () => void) => void
-  readonly stats: () => EngineStats
+  readonly stats: () => Omit<ConsumerHealth, "queue" | "state" | "error">
 }
 
 export const make = (options: Options): Engine => {
@@ -94,10 +83,9 @@ export const make = (options: Options): Engine => {
   const inProgress = (): number => outbox.size() - batcher.size() - arrivals.decoding()
 
   const updateCredit = (): void => {
-    const allowance = Math.min(...gates.map((gate) => gate.allowance()))
     // What handlers still have of a lost connection takes its room, though the broker does not know it.
     const room = Math.max(0, options.window(inProgress()) - outbox.stale())
-    const wanted = stopping ? 0 : Math.min(room, allowance)
+    const wanted = stopping ? 0 : Math.min(room, gates.allowance())
     if (wanted === credit || reconnecting) return
     credit = wanted
     subscription.credit(wanted)
@@ -108,18 +96,7 @@ export const make = (options: Options): Engine => {
     workshop.pump()
   }
 
-  const gate = (because: Backoff["because"], policy: ConsumerBackoff.ConsumerBackoff): Gate.Gate =>
-    Gate.make(policy, {
-      because,
-      timers,
-      random: options.random,
-      wallClock: options.wallClock,
-      onChange: refresh,
-      onTransition: (before, after) => reporter.backoff(because, before, after)
-    })
-  const handlerGate = gate("handler", options.backoff)
-  const brokerGate = gate("broker", ConsumerBackoff.make())
-  const gates = [handlerGate, brokerGate]
+  const gates = Gates.make(options.backoff, { ...options, onChange: refresh, onTransition: reporter.backoff })
 
   const checkIdle = (): void => {
     if (idleWaiters.length === 0 || workshop.size() > 0 || outbox.size() > 0) return
@@ -140,8 +117,8 @@ export const make = (options: Options): Engine => {
     watch: options.watch,
     judge: Judge.make({ ...options, longest }),
     wallClock: options.wallClock,
-    handlerGate,
-    brokerGate,
+    handlerGate: gates.handler,
+    brokerGate: gates.broker,
     reporter,
     onGone: () => {
       updateCredit()
@@ -178,7 +155,7 @@ export const make = (options: Options): Engine => {
   const arrivals = Arrivals.make({
     ...options,
     outbox,
-    brokerGate,
+    brokerGate: gates.broker,
     isWanted: () => !stopping && options.window(0) > 0,
     onDecoded: (item) => {
       batcher.push(item)
@@ -198,7 +175,7 @@ export const make = (options: Options): Engine => {
     if (stopping) return
     stopping = true
     updateCredit()
-    for (const each of gates) each.close()
+    gates.close()
     giveBack()
   }
 
@@ -218,7 +195,7 @@ export const make = (options: Options): Engine => {
       // What had arrived and was not begun belongs to the lost connection, and is delivered again by the new one.
       for (const item of batcher.clear()) outbox.forget(item)
       outbox.onReconnect()
-      for (const each of gates) each.signal({ _tag: "Reconnected" })
+      gates.signal({ _tag: "Reconnected" })
       reconnecting = false
       // Said again, whatever it was, and only now: before every gate knew, it could be too much.
       credit = -1
@@ -235,8 +212,7 @@ export const make = (options: Options): Engine => {
     stats: () => ({
       buffered: batcher.size(),
       inProgress: inProgress(),
-      level: handlerGate.level(),
-      backoff: gates.flatMap((gate) => gate.backoff() ?? []),
+      backoff: gates.backoff(),
       lastDelivery,
       lastSettled: outbox.lastSettled()
     })

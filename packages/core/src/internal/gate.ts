@@ -8,7 +8,6 @@ export interface Gate {
   readonly allowance: () => number
   /** True while a probe may start, or when the gate is wide open. */
   readonly mayStart: () => boolean
-  readonly level: () => number
   /** `undefined` while it is wide open and at level 0. */
   readonly backoff: () => Backoff | undefined
   readonly signal: (event: ConsumerBackoff.Event) => void
@@ -54,7 +53,6 @@ export const make = (
   return {
     allowance: () => allowance,
     mayStart: () => state.mode._tag === "Running" || (state.mode._tag === "Probing" && state.mode.probe === undefined),
-    level: () => state.level,
     backoff: () => {
       const { level, mode } = state
       if (mode._tag === "Running" && level === 0) return undefined

@@ -7,7 +7,7 @@ import * as Settlement from "../Settlement.ts"
 import type * as Telemetry from "../Telemetry.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Outcome, Run } from "./dispatch.ts"
-import type { Gate } from "./gate.ts"
+import type { Gates } from "./gates.ts"
 import type { Item } from "./item.ts"
 import type { Outbox } from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
@@ -43,7 +43,7 @@ export const make = (env: {
   readonly runner: Runner
   readonly batcher: Batcher
   readonly outbox: Outbox
-  readonly gates: ReadonlyArray<Gate>
+  readonly gates: Gates
   readonly reporter: Reporter
   readonly watch: Telemetry.Watch | undefined
   readonly concurrency: () => number
@@ -61,14 +61,13 @@ export const make = (env: {
   let yielding = false
   let pumping = false
 
-  const mayStart = (): boolean =>
-    !env.isStopping() && !yielding && batches < env.concurrency() && gates.every((gate) => gate.mayStart())
+  const mayStart = (): boolean => !env.isStopping() && !yielding && batches < env.concurrency() && gates.mayStart()
 
   const pump = (): void => {
     if (pumping) return
     pumping = true
     while (mayStart()) {
-      const taken = batcher.take(Math.min(...gates.map((gate) => gate.allowance())))
+      const taken = batcher.take(gates.allowance())
       if (taken === undefined) break
       const items = taken.filter(isNew)
       if (items.length === 0) continue
@@ -96,7 +95,7 @@ export const make = (env: {
 
   const startBatch = (items: ReadonlyArray<Item>): void => {
     batches++
-    for (const gate of gates) gate.signal({ _tag: "Started", id: items[0]!.key })
+    gates.signal({ _tag: "Started", id: items[0]!.key })
     const units = env.single ? items.map((item) => [item]) : [items]
     let open = units.length
     const onUnitEnd = (): void => {
