@@ -11,8 +11,9 @@ import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
 import * as Delay from "@requeue/core/Delay"
 import * as Failure from "@requeue/core/Failure"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import TinyQueue from "tinyqueue"
+import * as History from "./History.ts"
 import * as Prng from "./Prng.ts"
+import * as Timeline from "./Timeline.ts"
 
 /** Times are in milliseconds. */
 export interface Scenario {
@@ -53,15 +54,12 @@ interface Message {
   attempts: number
 }
 
-type Event = { readonly at: number; readonly order: number } & (
+type Happening =
   | { readonly _tag: "Arrival" }
   | { readonly _tag: "Due"; readonly message: Message }
   | { readonly _tag: "Finished"; readonly message: Message; readonly failed: boolean; readonly id: string }
   | { readonly _tag: "Elapsed" }
   | { readonly _tag: "Mended" }
-)
-
-type What<E = Event> = E extends Event ? Omit<E, "at" | "order"> : never
 
 const failure = Failure.make(new Error("the dependency is down"), 0)
 
@@ -79,45 +77,37 @@ export const run = (scenario: Scenario): Outcome => {
   const { concurrency, consumerBackoff, handlerTime, outage, rate, retry, retryDelay, seed } = scenario
   const arrivals = Prng.make(seed)
   const spread = Prng.make(seed ^ 0x5bd1e995)
-  const events = new TinyQueue<Event>([], (a, b) => a.at - b.at || a.order - b.order)
+  const timeline = Timeline.make<Happening>()
   const ready: Array<Message> = []
-  const count = { arrived: 0, succeeded: 0, deadLettered: 0, discarded: 0, handlerRuns: 0, peakBacklog: 0 }
-  const slice = Math.max(1, outage / 40)
-  const backlog: Array<number> = []
-  const end = horizon(scenario)
-  let [now, order, taken, running, allowance, early, ids] = [0, 0, 0, 0, Number.POSITIVE_INFINITY, 0, 0]
+  const count = { arrived: 0, succeeded: 0, deadLettered: 0, discarded: 0, handlerRuns: 0 }
+  /** `early` arrived before the end of the outage, and are not done. */
+  let [taken, running, delayed, early] = [0, 0, 0, 0]
   let gate = ConsumerBackoff.initial
-
-  const schedule = (after: number, what: What): void => {
-    events.push({ ...what, at: now + after, order: order++ })
-  }
-  const nextArrival = (): void => schedule((-Math.log(1 - arrivals()) * 1000) / rate, { _tag: "Arrival" })
-  const left = (): number => count.arrived - count.succeeded - count.deadLettered - count.discarded
+  const held = (): number => ready.length - taken + running + delayed
 
   const signal = (event: ConsumerBackoff.Event): void => {
     const [after, commands] = ConsumerBackoff.step(consumerBackoff, gate, event, spread())
     gate = after
-    for (const command of commands) {
-      if (command._tag === "Wait") schedule(command.millis, { _tag: "Elapsed" })
-      else allowance = { none: 0, one: 1, full: Number.POSITIVE_INFINITY }[command.amount]
-    }
+    for (const command of commands) if (command._tag === "Wait") timeline.after(command.millis, { _tag: "Elapsed" })
   }
   const mayStart = (): boolean =>
-    gate.mode._tag === "Running" || (gate.mode._tag === "Probing" && gate.mode.probe === undefined)
+    running < concurrency &&
+    (gate.mode._tag === "Running" || (gate.mode._tag === "Probing" && gate.mode.probe === undefined))
 
   /** A delivery: its handler runs until it succeeds, or its retries in the process are used up. */
   const start = (message: Message): void => {
     message.attempts++
     running++
-    const id = String(ids++)
+    const id = String(timeline.planned())
     signal({ _tag: "Started", id })
-    const failing = Math.ceil(Math.max(0, outage - now) / handlerTime)
+    const failing = Math.ceil(Math.max(0, outage - timeline.now()) / handlerTime)
     const runs = Math.min(failing + 1, retry.immediate + 1)
     count.handlerRuns += runs
-    schedule(runs * handlerTime, { _tag: "Finished", message, failed: runs <= failing, id })
+    timeline.after(runs * handlerTime, { _tag: "Finished", message, failed: runs <= failing, id })
   }
 
-  const done = (message: Message): void => {
+  const done = (message: Message, as: "succeeded" | "deadLettered" | "discarded"): void => {
+    count[as]++
     if (message.arrivedAt <= outage) early--
   }
 
@@ -125,65 +115,56 @@ export const run = (scenario: Scenario): Outcome => {
     const settlement = RetryPolicy.decide(retry, {
       queue: "simulated",
       attempts: message.attempts,
-      age: now - message.arrivedAt,
+      age: timeline.now() - message.arrivedAt,
       delay: undefined,
       asked: false,
       failure,
       defaultDelay: retryDelay,
       random: spread()
     })
-    if (settlement._tag === "Retry") return schedule(settlement.delay, { _tag: "Due", message })
-    count[settlement._tag === "DeadLetter" ? "deadLettered" : "discarded"]++
-    done(message)
+    if (settlement._tag !== "Retry")
+      return done(message, settlement._tag === "DeadLetter" ? "deadLettered" : "discarded")
+    delayed++
+    timeline.after(settlement.delay, { _tag: "Due", message })
   }
 
-  const handle = (event: Event): void => {
-    switch (event._tag) {
+  const nextArrival = (): void => timeline.after((-Math.log(1 - arrivals()) * 1000) / rate, { _tag: "Arrival" })
+
+  const happen = (happening: Happening): void => {
+    switch (happening._tag) {
       case "Arrival":
         count.arrived++
-        if (now <= outage) early++
-        ready.push({ arrivedAt: now, attempts: 0 })
+        if (timeline.now() <= outage) early++
+        ready.push({ arrivedAt: timeline.now(), attempts: 0 })
         return nextArrival()
       case "Due":
-        ready.push(event.message)
+        delayed--
+        ready.push(happening.message)
         return
       case "Finished":
         running--
-        signal({ _tag: event.failed ? "Failed" : "Succeeded", id: event.id })
-        if (event.failed) return settle(event.message)
-        count.succeeded++
-        return done(event.message)
+        signal({ _tag: happening.failed ? "Failed" : "Succeeded", id: happening.id })
+        return happening.failed ? settle(happening.message) : done(happening.message, "succeeded")
       case "Elapsed":
-        return signal(event)
+        return signal(happening)
       case "Mended":
         return
     }
   }
 
-  const fill = (): void => {
-    while (taken < ready.length && running < Math.min(concurrency, allowance) && mayStart()) start(ready[taken++]!)
-  }
-
-  const look = (): void => {
-    const waiting = left()
-    const at = Math.floor(now / slice)
-    while (backlog.length <= at) backlog.push(waiting)
-    backlog[at] = Math.max(backlog[at]!, waiting)
-    count.peakBacklog = Math.max(count.peakBacklog, waiting)
-  }
-
+  const end = horizon(scenario)
+  const history = History.make(Math.max(outage / 40, end / 10_000))
   nextArrival()
-  schedule(outage, { _tag: "Mended" })
+  timeline.after(outage, { _tag: "Mended" })
   let recovery: number | undefined
-  for (let event = events.pop(); event !== undefined && event.at <= end && order < limit; event = events.pop()) {
-    now = event.at
-    handle(event)
-    fill()
-    look()
-    if (now >= outage && early === 0) {
-      recovery = now - outage
-      break
-    }
+  while (recovery === undefined) {
+    const happening = timeline.next()
+    if (happening === undefined || timeline.now() > end || timeline.planned() > limit) break
+    happen(happening)
+    while (taken < ready.length && mayStart()) start(ready[taken++]!)
+    history.note(timeline.now(), held())
+    if (timeline.now() >= outage && early === 0) recovery = timeline.now() - outage
   }
-  return { ...count, left: left(), recovery, backlog, slice }
+  const { peak, slice, values } = history.all()
+  return { ...count, left: held(), recovery, peakBacklog: peak, backlog: values, slice }
 }

@@ -104,6 +104,14 @@ describe("a simulated outage", () => {
     assert.isAtMost(recovery ?? Number.POSITIVE_INFINITY, 10_000 + calm.handlerTime)
   })
 
+  it("counts what a policy discards apart from its dead letters", () => {
+    const kept = Simulation.run({ ...calm, retry: RetryPolicy.make() })
+    const discarded = Simulation.run({ ...calm, retry: RetryPolicy.make({ deadLetter: "discard" }) })
+    assert.isAbove(kept.deadLettered, 0)
+    assert.deepStrictEqual([discarded.deadLettered, discarded.discarded], [0, kept.deadLettered])
+    assert.strictEqual(kept.discarded, 0)
+  })
+
   it("takes what the consumer backoff holds back out of the dead letters", () => {
     const hasty = { ...calm, retry: RetryPolicy.make({ maxRetries: 3 }) }
     assert.isAbove(Simulation.run(hasty).deadLettered, 100)
