@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, expect, it } from "vitest"
-import { Configuration, ConfigFileError, jsonSchema, loadConfig } from "../src/index.ts"
+import { Configuration, ConfigFileError, loadConfig } from "../src/index.ts"
 import { folder, sound } from "./folder.ts"
 
 const json = JSON.stringify({ brokers: { main: "memory:" }, queues: { orders: { concurrency: 3 } } })
@@ -92,11 +92,5 @@ describe("a program", () => {
     await requeue.send(orders, { id: 7 })
     assert.strictEqual(await handled.promise, 7)
     assert.strictEqual(requeue.broker, "memory")
-  })
-})
-
-describe("schema.json", () => {
-  it("is what decoding takes; vitest -u writes it", async () => {
-    await expect(`${JSON.stringify(jsonSchema(), null, 2)}\n`).toMatchFileSnapshot("../schema.json")
   })
 })
