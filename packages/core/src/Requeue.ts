@@ -56,7 +56,7 @@ export interface DeadLetterQueue {
   readonly list: (options?: { readonly limit?: number }) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
   readonly group: (options?: { readonly limit?: number }) => Promise<ReadonlyArray<DeadLetters.Group>>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
-  readonly purge: () => Promise<number>
+  readonly purge: (options?: DeadLetters.PurgeOptions) => Promise<number>
 }
 
 /** A connection to a broker. Leaving its `await using` block closes it. */
@@ -160,7 +160,7 @@ export const connect = async <E>(
       list: async (listOptions) => run((await lettersOf(queue)).list(listOptions)),
       group: async (groupOptions) => run((await lettersOf(queue)).group(groupOptions)),
       redrive: async (redriveOptions) => run((await lettersOf(queue)).redrive(redriveOptions)),
-      purge: async () => run((await lettersOf(queue)).purge)
+      purge: async (purgeOptions) => run((await lettersOf(queue)).purge(purgeOptions))
     }),
     counts: (queue) => run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue))),
     health: () => run(Health.check(session.workers)),
