@@ -1,5 +1,6 @@
 /** Which dead letters are meant: flags, and the question that they ask of each. */
 import type { DeadLetter } from "@requeue/core/DeadLetters"
+import type { Delivery } from "@requeue/core/Delivery"
 import type { Reason } from "@requeue/core/Metadata"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
@@ -52,6 +53,13 @@ export interface Filter {
 
 /** What a filter asks about. */
 export type Subject = Pick<DeadLetter, "id" | "origin" | "firstPublished">
+
+/** What a filter asks about a letter that was delivered. */
+export const subject = ({ metadata }: Delivery): Subject => ({
+  id: metadata.id,
+  firstPublished: metadata.firstPublished,
+  origin: metadata.deadLetter
+})
 
 /** When a letter was given up; a foreign one, when it was published. Milliseconds since 1970. */
 export const since = ({ firstPublished, origin }: Subject): number => origin?.at ?? firstPublished

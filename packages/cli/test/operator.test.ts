@@ -174,7 +174,12 @@ describe("requeue dead-letters", { timeout: patience }, () => {
     assert.deepStrictEqual([refused.code, refused.stdout], [2, ""])
     assert.match(refused.stderr, /^requeue: there is no terminal on which to ask\. Give --yes/)
     assert.strictEqual((await json("dead-letters purge --dry-run", "purged")).queues[0].removed, 2)
-    assert.strictEqual((await json("dead-letters purge --yes", "purged")).queues[0].removed, 2)
+    assert.strictEqual((await json("dead-letters purge --yes --reason permanent", "purged")).queues[0].removed, 1)
+    assert.deepStrictEqual(
+      (await connection.deadLetters("purged.dlq").list()).map(({ id }) => id),
+      ["purged-1"]
+    )
+    assert.strictEqual((await json("dead-letters purge --yes", "purged")).queues[0].removed, 1)
     assert.strictEqual((await json("dead-letters purge --dry-run", "purged")).queues[0].removed, 0)
   })
 

@@ -1,16 +1,15 @@
 /** `requeue dead-letters redrive`: sends dead letters back to work. */
 import * as DeadLetters from "@requeue/core/DeadLetters"
-import type { Delivery } from "@requeue/core/Delivery"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
+import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import { Output } from "../../Output.ts"
 import * as Target from "../../Target.ts"
@@ -46,12 +45,6 @@ const flags = {
   yes: Confirmation.yes
 }
 
-const subject = ({ metadata }: Delivery): LetterFilter.Subject => ({
-  id: metadata.id,
-  firstPublished: metadata.firstPublished,
-  origin: metadata.deadLetter
-})
-
 const total = ({ filtered, guarded, homeless, redriven }: DeadLetters.RedriveReport): number =>
   filtered + guarded + homeless + redriven
 
@@ -67,23 +60,6 @@ const tell = (queue: string, report: DeadLetters.RedriveReport, dryRun: boolean,
   return `${queue}: ${[done, ...passed].join("; ")}`
 }
 
-/** An interruption stops the work between two steps, so that no letter is left published and not removed. */
-const gently = <A, E, R>(
-  work: (signal: AbortSignal) => Effect.Effect<A, E, R>,
-  onStop: (done: A) => Effect.Effect<void>
-) =>
-  Effect.suspend(() => {
-    const stop = new AbortController()
-    const end = (fiber: Fiber.Fiber<A, E>) =>
-      Effect.suspend(() => {
-        stop.abort()
-        return Effect.flatMap(Fiber.join(fiber), onStop)
-      })
-    return Effect.flatMap(Effect.forkDetach(work(stop.signal)), (fiber) =>
-      Effect.onInterrupt(Fiber.join(fiber), () => Effect.ignore(end(fiber)))
-    )
-  })
-
 export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, maxRedrives, rate, to, yes, ...rest }) =>
   Effect.gen(function* () {
     const output = yield* Output
@@ -98,13 +74,13 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
       const question = `Redrive ${which} of ${waiting} to ${where}?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
       return yield* Effect.forEach(all, (dead, index) =>
-        gently(
+        Interruption.gently(
           (signal) =>
             dead.redrive({
               to: Option.getOrUndefined(to),
               limit: Option.getOrUndefined(limit),
               rate: Option.getOrUndefined(rate),
-              filter: (letter) => isMeant(subject(letter)),
+              filter: (letter) => isMeant(LetterFilter.subject(letter)),
               maxRedrives,
               dryRun,
               signal,
