@@ -94,14 +94,16 @@ export const load = ({ cwd = process.cwd(), environment = process.env, file: nam
     const decoded = decodeFile(brokers === undefined ? expanded.value : { ...Object(expanded.value), brokers }, {
       errors: "all"
     })
-    const wrong = Result.isFailure(decoded) ? StrictSchema.problems(decoded.failure) : []
-    const seen = wrong.map((problem) => ({ ...problem, detail: Environment.mask(problem.detail, expanded.secrets) }))
+    const shown = ({ detail, ...rest }: StrictSchema.Problem) => {
+      return { ...rest, detail: Environment.mask(detail, expanded.secrets) }
+    }
+    const wrong = Result.isFailure(decoded) ? StrictSchema.problems(decoded.failure).map(shown) : []
     // A secret that is missing explains what is wrong at its place.
-    const unexplained = seen.filter(({ path }) => !expanded.problems.some((missing) => samePath(missing.path, path)))
+    const unexplained = wrong.filter(({ path }) => !expanded.problems.some((missing) => samePath(missing.path, path)))
     const problems = [...misses, ...expanded.problems, ...unexplained]
     if (problems.length > 0 || Result.isFailure(decoded)) return yield* new ConfigFileError({ file, problems })
     const linked = Link.link(decoded.success)
-    if (Result.isFailure(linked)) return yield* new ConfigFileError({ file, problems: linked.failure })
+    if (Result.isFailure(linked)) return yield* new ConfigFileError({ file, problems: linked.failure.map(shown) })
     return make(file, linked.success, decoded.success.brokers, environment)
   })
 

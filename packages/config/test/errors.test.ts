@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { assert, describe, it } from "vitest"
 import { type Configuration, ConfigFileError } from "../src/index.ts"
+import { mask } from "../src/internal/environment.ts"
 import { complaints, sound } from "./folder.ts"
 
 const file = "requeue.config.yaml: "
@@ -149,6 +150,21 @@ describe("a secret", () => {
     const lines = await complaints(yaml, { PASSWORD: "hunter2" })
     assert.include(lines[0], "policies.p.maxAge: must be a duration")
     assert.include(lines[0], "got ${PASSWORD}")
+  })
+
+  it("is not shown where it is taken for a name", async () => {
+    const yaml = "brokers: { main: 'memory:' }\nqueues: { orders: { retry: '${PASSWORD}' } }"
+    assert.deepStrictEqual(await complaints(yaml, { PASSWORD: "hunter2" }), [
+      `${file}queues.orders.retry: there is no policy named \${PASSWORD}. Write it under policies`
+    ])
+  })
+
+  it.each(["hunter2", 'hun"ter2', "hun  ter2", "hun\nter2", "$&hunter2"])("like %j is masked in any text", (secret) => {
+    const secrets = new Map([["PASSWORD", secret]])
+    for (const text of [secret, JSON.stringify(secret), `got ${secret}.`, secret.replaceAll(/\s+/g, " ")]) {
+      assert.include(mask(text, secrets), "${PASSWORD}")
+      assert.notInclude(mask(text, secrets), "ter2")
+    }
   })
 
   it("is not shown by the configuration", async () => {

@@ -93,4 +93,16 @@ describe("a program", () => {
     assert.strictEqual(await handled.promise, 7)
     assert.strictEqual(requeue.broker, "memory")
   })
+
+  it("does not start with what its broker cannot do", async () => {
+    const queues = { orders: { retry: { deadLetter: "orders" } } }
+    const cwd = await folder({ "requeue.config.json": JSON.stringify({ brokers: { main: "memory:" }, queues }) })
+    const { connect } = await loadConfig({ cwd, environment: {} })
+    const error = await connect().then(
+      () => assert.fail("it started"),
+      (error: unknown) => error
+    )
+    assert.instanceOf(error, ConfigFileError)
+    assert.match(error.message, /^requeue\.config\.json: queues\.orders\.retry\.deadLetter: /)
+  })
 })

@@ -117,8 +117,19 @@ export const expand = (given: unknown, environment: Environment, at: Path): Expa
   return { value: fill(given, at), secrets, problems }
 }
 
+/** How a message may write a secret: as it is, in quotes, or in one line. */
+const forms = (secret: string): ReadonlyArray<string> => [
+  secret,
+  JSON.stringify(secret).slice(1, -1),
+  secret.replaceAll(/\s+/g, " ")
+]
+
 /** A text in which no secret is to be seen; what has two letters is none. */
 export const mask = (text: string, secrets: ReadonlyMap<string, string>): string => {
   const longest = [...secrets].filter(([, secret]) => secret.length > 2).toSorted(([, a], [, b]) => b.length - a.length)
-  return longest.reduce((shown, [name, secret]) => shown.replaceAll(secret, `\${${name}}`), text)
+  return longest.reduce(
+    (masked, [name, secret]) =>
+      forms(secret).reduce((shown, form) => shown.replaceAll(form, () => `\${${name}}`), masked),
+    text
+  )
 }
