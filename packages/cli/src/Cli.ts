@@ -1,4 +1,5 @@
 /** The commands, put together: arguments in, exit code out. */
+import { ConfigFileError } from "@requeue/config"
 import { BrokerError } from "@requeue/core/BrokerError"
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliError from "effect/cli/CliError"
@@ -60,8 +61,11 @@ const explain = (error: unknown): string | undefined => {
   return `${text}. Try ${error.commandPath.join(" ")} --help`
 }
 
-const details = (error: unknown) =>
-  error instanceof BrokerError ? { reason: error.reason, broker: error.broker, queue: error.queue } : {}
+/** What a script can tell errors apart by. */
+const details = (error: unknown) => {
+  if (error instanceof ConfigFileError) return { file: error.file, problems: error.problems }
+  return error instanceof BrokerError ? { reason: error.reason, broker: error.broker, queue: error.queue } : {}
+}
 
 /** Runs a command line; answers its exit code. */
 export const run = (args: ReadonlyArray<string>) => {

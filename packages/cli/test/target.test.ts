@@ -79,6 +79,17 @@ describe("without a URL", () => {
     assert.include(stderr, `requeue: ${message}`)
   })
 
+  it("says what is wrong with the file as a value, with --json", async () => {
+    const { stderr } = await requeue(["plan", "--broker", "broken", "-q", "orders", "--json"], { cwd: await project() })
+    const { error } = JSON.parse(stderr) as { readonly error: { readonly file: string } }
+    assert.strictEqual(error.file, "requeue.config.yaml")
+    assert.deepInclude(error, {
+      problems: [
+        { path: ["brokers", "broken", "maxMesages"], detail: "unknown option", remedy: "Did you mean maxMessages?" }
+      ]
+    })
+  })
+
   it("takes a broker from the environment, and shows no secret", async () => {
     const env = { REQUEUE_BROKER: "secret", RABBIT_PASSWORD: "hunter2" }
     const { code, stderr } = await requeue(["plan", "-q", "orders"], { cwd: await project(), env })
