@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { start } from "@requeue/brokers"
+import { proxy, start } from "@requeue/brokers"
 import { connect, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { type Circumstances, requeue } from "./requeue.ts"
@@ -47,6 +47,14 @@ const bury = async (queue: string, count: number) => {
   await connection.sendBatch(queue, entries)
   await all.promise
   await worker.drain()
+}
+
+/** The broker by a connection that can be broken. */
+const through = async (address: string) => {
+  const target = new URL(address)
+  const wire = await proxy(Number(target.port))
+  target.port = String(wire.port)
+  return { ...wire, url: target.href, [Symbol.asyncDispose]: () => wire.close() }
 }
 
 const ready = async (queue: string) => (await connection.counts(queue)).ready
@@ -120,6 +128,22 @@ describe("requeue status", { timeout: patience }, () => {
     assert.isAtLeast(looks.length, 3)
     assert.deepStrictEqual(looks.at(-1).queues[0].dead, { "watched.dlq": 0 })
   })
+})
+
+it("requeue status --watch waits for a broker that is away", { timeout: patience }, async () => {
+  await using wire = await through(url)
+  const interruption = async (said: () => string) => {
+    const says = (what: RegExp) => vi.waitUntil(() => what.test(said()), { timeout: patience })
+    await says(/dead: 0\n/)
+    wire.refuse(true)
+    wire.cut()
+    await says(/dead: 0\n.*(ConnectionLost|ConnectionFailed|Timeout)[^]*\n/)
+    wire.refuse(false)
+    await says(/Connection[^]*\n.*dead: 0\n/)
+  }
+  const args = ["status", "--watch", "--interval", "200ms", "--url", wire.url, "--queue", "away"]
+  const { code } = await requeue(args, { interruption })
+  assert.strictEqual(code, 130)
 })
 
 describe("requeue dead-letters", { timeout: patience }, () => {

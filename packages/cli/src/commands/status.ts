@@ -1,13 +1,13 @@
 /** `requeue status`: what waits in the queues, and in their dead-letter queues. */
-import { Broker, type Counts } from "@requeue/core/Broker"
+import type { Broker } from "@requeue/core/Broker"
+import type { BrokerError } from "@requeue/core/BrokerError"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import * as DeadLetterTarget from "../DeadLetterTarget.ts"
 import * as DurationFlag from "../DurationFlag.ts"
 import { Output } from "../Output.ts"
-import * as Table from "../Table.ts"
+import * as QueueStatus from "../QueueStatus.ts"
 import * as Target from "../Target.ts"
 
 const flags = {
@@ -23,74 +23,38 @@ const flags = {
   )
 }
 
-/** A queue's numbers; `null` where the broker cannot tell. */
-interface Status {
-  readonly queue: string
-  readonly ready: number | null
-  readonly inFlight: number | null
-  readonly delayed: number | null
-  /** By dead-letter queue. */
-  readonly dead: Readonly<Record<string, number | null>>
-}
+type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError, Broker>
 
-const waiting = ({ delayed = 0, ready }: Counts): number | null => (ready === undefined ? null : ready + delayed)
-
-const statusOf = Effect.fnUntraced(function* (queue: Target.Queue) {
-  const { admin } = yield* Broker
-  const { delayed = null, inFlight = null, ready = null } = yield* admin.counts(queue.name)
-  const dead = yield* Effect.forEach(DeadLetterTarget.of(queue), (name) =>
-    Effect.map(admin.counts(name), (counts) => [name, waiting(counts)] as const)
-  )
-  const status: Status = { queue: queue.name, ready, inFlight, delayed, dead: Object.fromEntries(dead) }
-  return status
-})
-
-/** All of its dead letters; `null` where one of the queues cannot be counted. */
-const deadOf = ({ dead }: Status): number | null =>
-  Object.values(dead).reduce((sum: number | null, count) => (sum === null || count === null ? null : sum + count), 0)
-
-const cells = (status: Status): ReadonlyArray<number | null> => [
-  status.ready,
-  status.inFlight,
-  status.delayed,
-  deadOf(status)
-]
-
-const show = (count: number | null): string => String(count ?? "-")
-
-const columns = ["ready", "in flight", "delayed", "dead"]
+/** Looks again and again. A broker that is away for a while is said to be, and waited for. */
+const watchFor = (broker: string, look: Look, interval: number) =>
+  Effect.gen(function* () {
+    const { isScreen, line, paint, redraw } = yield* Output
+    const show = Effect.gen(function* () {
+      const queues = yield* look
+      const at = new Date(yield* Clock.currentTimeMillis).toISOString()
+      if (isScreen) return yield* redraw(`${broker}, ${at}\n${QueueStatus.table(queues, paint)}`)
+      const lines = () => queues.map((status) => `${at}  ${QueueStatus.line(status)}`).join("\n")
+      yield* line({ at, broker, queues }, lines)
+    })
+    const complain = (error: BrokerError) =>
+      Effect.gen(function* () {
+        const at = new Date(yield* Clock.currentTimeMillis).toISOString()
+        if (isScreen) return yield* redraw(`${broker}, ${at}\n${paint("red", error.message)}`)
+        yield* line({ at, broker, error: error.message }, () => `${at}  ${error.message}`)
+      })
+    const patiently = Effect.catchIf(show, ({ isRetryable }) => isRetryable, complain)
+    yield* Effect.forever(Effect.andThen(patiently, Effect.sleep(interval)))
+  })
 
 export const status = Command.make("status", flags, ({ interval, watch, ...rest }) =>
   Effect.gen(function* () {
-    const { isScreen, line, paint, redraw, result } = yield* Output
+    const { paint, result } = yield* Output
     const target = yield* Target.resolve(rest)
-    const look = Effect.forEach(target.queues, statusOf)
-    const table = (all: ReadonlyArray<Status>): string =>
-      Table.format(
-        ["queue", ...columns],
-        all.map((each) => {
-          const [dead, ...others] = cells(each).toReversed()
-          const shown = show(dead ?? null)
-          return [each.queue, ...others.toReversed().map(show), dead === 0 ? shown : paint("red", shown)]
-        })
-      )
-    const repeated = Effect.gen(function* () {
-      const queues = yield* look
-      const at = new Date(yield* Clock.currentTimeMillis).toISOString()
-      if (isScreen) yield* redraw(`${target.name}, ${at}\n${table(queues)}`)
-      else {
-        yield* line({ at, broker: target.name, queues }, () =>
-          queues
-            .map((each) =>
-              [at, each.queue, ...cells(each).map((count, i) => `${columns[i]}: ${show(count)}`)].join("  ")
-            )
-            .join("\n")
-        )
-      }
-      yield* Effect.sleep(interval)
-    })
-    const once = Effect.flatMap(look, (queues) => result({ broker: target.name, queues }, () => table(queues)))
-    yield* Effect.provide(watch ? Effect.forever(repeated) : once, Target.layer(target))
+    const look = Effect.forEach(target.queues, QueueStatus.of)
+    const once = Effect.flatMap(look, (queues) =>
+      result({ broker: target.name, queues }, () => QueueStatus.table(queues, paint))
+    )
+    yield* Effect.provide(watch ? watchFor(target.name, look, interval) : once, Target.layer(target))
   })
 ).pipe(
   Command.withDescription(
