@@ -62,7 +62,10 @@ const ownDeadLetters = (queue: string): Finding => ({
   }
 })
 
-/** Every wish that the broker meets otherwise than exactly stands out by its answer. */
+/**
+ * Every wish that the broker meets otherwise than exactly stands out by its answer. With the queue's name, so does a queue
+ * whose dead letters would come back to itself.
+ */
 export const check = (wish: Wish, capabilities: Capabilities, queue?: string): ReadonlyArray<Finding> => {
   const { backoff } = wish.retry
   const findings: Array<Finding> = []

@@ -2,6 +2,17 @@
  * Schemas of what people write by hand: a key that nobody knows is an error, and every error says what to do.
  *
  * When to use: for a configuration of your own around the schemas of `PolicyConfig`.
+ *
+ * @example
+ * ```ts
+ * import { PolicyConfig, StrictSchema } from "@requeue/core"
+ * import { Result, Schema } from "effect"
+ *
+ * const Job = StrictSchema.struct({ queue: Schema.String, retry: PolicyConfig.RetryPolicy })
+ * const job = Schema.decodeUnknownResult(Job)({ queue: "orders", retry: { maxRetires: 5 } }, { errors: "all" })
+ * const problems = Result.isFailure(job) ? StrictSchema.problems(job.failure) : []
+ * problems.map(({ path, remedy }) => [path.join("."), remedy]) // => [["retry.maxRetires", "Did you mean maxRetries?"]]
+ * ```
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
