@@ -81,7 +81,7 @@ describe("without a URL", () => {
 
   it("says what is wrong with the file as a value, with --json", async () => {
     const { stderr } = await requeue(["plan", "--broker", "broken", "-q", "orders", "--json"], { cwd: await project() })
-    const { error } = JSON.parse(stderr) as { readonly error: { readonly file: string } }
+    const { error } = JSON.parse(stderr) as { readonly error: { readonly file: string; readonly problems: unknown } }
     assert.strictEqual(error.file, "requeue.config.yaml")
     assert.deepInclude(error, {
       problems: [
