@@ -10,15 +10,20 @@ export const yes = Flag.Boolean("yes").pipe(
   Flag.withDefault(false)
 )
 
-/** Whether the person at the terminal says yes. Fails where nobody is there to be asked. */
-export const ask = (question: string): Effect.Effect<boolean, UsageError> =>
-  process.stdin.isTTY && process.stderr.isTTY
-    ? Effect.promise(async (signal) => {
-        const terminal = createInterface({ input: process.stdin, output: process.stderr })
-        try {
-          return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `, { signal })).trim())
-        } finally {
-          terminal.close()
-        }
-      })
-    : Effect.fail(new UsageError({ detail: "there is no terminal on which to ask", remedy: "Give --yes to go ahead" }))
+/** Whether the person at the terminal says yes; Ctrl-C ends the command. Fails where nobody is there to be asked. */
+export const ask = (question: string): Effect.Effect<boolean, UsageError> => {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    return Effect.fail(
+      new UsageError({ detail: "there is no terminal on which to ask", remedy: "Give --yes to go ahead" })
+    )
+  }
+  const answer = Effect.tryPromise(async (signal) => {
+    const terminal = createInterface({ input: process.stdin, output: process.stderr })
+    try {
+      return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `, { signal })).trim())
+    } finally {
+      terminal.close()
+    }
+  })
+  return answer.pipe(Effect.catch(() => Effect.interrupt))
+}
