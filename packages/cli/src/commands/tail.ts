@@ -73,6 +73,12 @@ const print = (queue: string, { attempts, body, headers, metadata }: Delivery) =
     )
   })
 
+/** What waits twice is the same message only if all of this is the same. */
+const nameOf = (queue: string, { attempts, metadata }: Delivery): string => {
+  const { deadLetter, firstPublished, id, redrives } = metadata
+  return JSON.stringify([queue, id, firstPublished, redrives, attempts, deadLetter?.at])
+}
+
 /** Prints what waits and has not been printed; ends after `limit` messages. */
 const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit: number, interval: number) {
   const { admin } = yield* Broker
@@ -80,8 +86,7 @@ const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit:
   for (let left = limit; ; yield* Effect.sleep(interval)) {
     for (const { queue } of sources) {
       for (const delivery of yield* admin.peek(queue, depth)) {
-        const { attempts, metadata } = delivery
-        const name = JSON.stringify([queue, metadata.id, metadata.redrives, attempts])
+        const name = nameOf(queue, delivery)
         if (printed.has(name)) continue
         printed.add(name)
         yield* print(queue, delivery)
