@@ -9,6 +9,11 @@ import { type Circumstances, requeue } from "./requeue.ts"
 
 const patience = 60_000
 
+const queues = [
+  ...["sent", "later", "refused", "counted", "watched", "away", "meant", "moved", "elsewhere", "interrupted"],
+  ...["purged", "taken", "awaited", "looked"]
+]
+
 let url = ""
 let connection: Requeue
 
@@ -16,6 +21,10 @@ beforeAll(async () => {
   const broker = await start("rabbitmq")
   url = broker.url
   connection = await connect(url, { logLevel: "None" })
+  // On a server that others use as well, an earlier run may have left something.
+  for (const queue of queues) {
+    for (const name of [queue, `${queue}.dlq`]) await connection.deadLetters(name).purge()
+  }
 }, 120_000)
 
 afterAll(() => connection.close())
