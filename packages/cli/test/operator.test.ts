@@ -9,10 +9,8 @@ import { type Circumstances, requeue } from "./requeue.ts"
 
 const patience = 60_000
 
-const queues = [
-  ...["sent", "later", "refused", "counted", "watched", "away", "meant", "moved", "elsewhere", "interrupted"],
-  ...["purged", "taken", "awaited", "looked"]
-]
+const queues =
+  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked".split(" ")
 
 let url = ""
 let connection: Requeue
