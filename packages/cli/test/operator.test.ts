@@ -214,14 +214,18 @@ describe("requeue dead-letters", { timeout: patience }, () => {
     assert.strictEqual((await json("dead-letters purge --dry-run", "purged")).queues[0].removed, 0)
   })
 
-  it.each(["redrive --limit 0", "redrive --rate 0", "list --limit 0", "list --older-than soon", "list --reason bad"])(
-    "refuses %s",
-    async (args) => {
-      const { code, stderr, stdout } = await run(`dead-letters ${args}`, "refused")
-      assert.deepStrictEqual([code, stdout], [2, ""])
-      assert.strictEqual(stderr.trimEnd().split("\n").length, 1)
-    }
-  )
+  it.each([
+    "redrive --limit 0",
+    "redrive --rate 0",
+    "redrive --rate 0.0001",
+    "list --limit 0",
+    "list --older-than soon",
+    "list --reason bad"
+  ])("refuses %s", async (args) => {
+    const { code, stderr, stdout } = await run(`dead-letters ${args}`, "refused")
+    assert.deepStrictEqual([code, stdout], [2, ""])
+    assert.strictEqual(stderr.trimEnd().split("\n").length, 1)
+  })
 })
 
 describe("requeue tail", { timeout: patience }, () => {

@@ -15,10 +15,10 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
-import * as Schema from "effect/Schema"
 import * as Body from "../Body.ts"
 import * as DeadLetterTarget from "../DeadLetterTarget.ts"
 import * as DurationFlag from "../DurationFlag.ts"
+import * as NumberFlag from "../NumberFlag.ts"
 import { Output } from "../Output.ts"
 import * as Target from "../Target.ts"
 import { UsageError } from "../UsageError.ts"
@@ -33,8 +33,7 @@ const flags = {
     Flag.withDescription("Be a consumer: take each message out of the queue, for good, and print it"),
     Flag.withDefault(false)
   ),
-  limit: Flag.Int("limit").pipe(
-    Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+  limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(
     Flag.withDescription("End after so many messages. Default: go on until interrupted"),
     Flag.optional
   ),

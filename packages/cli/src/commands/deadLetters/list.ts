@@ -4,17 +4,16 @@ import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import * as LetterView from "../../LetterView.ts"
+import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
 const limit = (standard: number) =>
-  Flag.Int("limit").pipe(
-    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 }))),
+  NumberFlag.whole("limit", 1, 100_000).pipe(
     Flag.withDescription("How many are shown at most, oldest first"),
     Flag.withDefault(standard)
   )

@@ -6,11 +6,11 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
+import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Target from "../../Target.ts"
 
@@ -22,19 +22,20 @@ const flags = {
     Flag.withDescription("Where to. Default: the queue that each letter came from"),
     Flag.optional
   ),
-  limit: Flag.Int("limit").pipe(
-    Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+  limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(
     Flag.withDescription("How many at most of each dead-letter queue. Default: all that wait when it begins"),
     Flag.optional
   ),
-  rate: Flag.Finite("rate").pipe(
-    Flag.withSchema(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0.001))),
+  rate: NumberFlag.positive("rate", 100_000).pipe(
+    Flag.filter(
+      (value) => value >= 0.001,
+      (value) => `must be at least 0.001, got ${value}`
+    ),
     Flag.withMetavar("PER_SECOND"),
     Flag.withDescription("Letters per second at most. Default: no limit"),
     Flag.optional
   ),
-  maxRedrives: Flag.Int("max-redrives").pipe(
-    Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  maxRedrives: NumberFlag.whole("max-redrives", 0, 1_000_000_000).pipe(
     Flag.withDescription("Letters that have been redriven so often already stay: they would only come back"),
     Flag.withDefault(3)
   ),
