@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Adapters from "@requeue/core/Adapters"
 import { Broker } from "@requeue/core/Broker"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { connect } from "@requeue/core/promise"
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { adapter, MemoryBroker } from "../src/index.ts"
 import { send } from "./harness.ts"
 
@@ -38,6 +43,38 @@ describe("adapter", () => {
       assert.strictEqual(error.field, field)
     })
   )
+})
+
+describe("options beside the URL", () => {
+  const beside = (options: Readonly<Record<string, unknown>>) =>
+    Broker.pipe(Effect.provide(Adapters.layer({ url: "memory:?maxBodySize=5", ...options })))
+
+  it.effect("beat those in it", () =>
+    Effect.map(beside({ maxBodySize: 7 }), ({ capabilities }) => assert.strictEqual(capabilities.maxBodySize, 7))
+  )
+
+  it.effect("are refused by name", () =>
+    Effect.gen(function* () {
+      const unknown = yield* Effect.flip(beside({ maxBodySise: 7 }))
+      assert.include(unknown.message, "maxBodySise (broker memory): unknown option. Did you mean maxBodySize?")
+      const wrong = yield* Effect.flip(beside({ maxBodySize: "7" }))
+      assert.include(wrong.message, `maxBodySize (broker memory): must be a whole number >= 1, got "7"`)
+    })
+  )
+
+  it.effect("come from Effect's Config as well", () => {
+    const config = ConfigProvider.layer(ConfigProvider.fromUnknown({ BROKER_URL: "memory:?maxBodySize=9" }))
+    const layer = Adapters.layerConfig(Config.Redacted("BROKER_URL")).pipe(Layer.provide(config))
+    return Effect.map(Effect.provide(Broker, layer), ({ capabilities }) =>
+      assert.strictEqual(capabilities.maxBodySize, 9)
+    )
+  })
+
+  it("are options of connect", async () => {
+    const requeue = await connect({ url: "memory:", maxMessages: 5 })
+    assert.strictEqual(requeue.broker, "memory")
+    await requeue.close()
+  })
 })
 
 describe("make", () => {

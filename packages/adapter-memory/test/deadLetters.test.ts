@@ -1,6 +1,7 @@
 /** Looking into dead letters, and redriving them. */
 import { assert, describe, it } from "@effect/vitest"
 import type { DeadLetter } from "@requeue/core/DeadLetters"
+import type { Delivery } from "@requeue/core/Delivery"
 import { PermanentError } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
@@ -80,6 +81,23 @@ describe("dead letters", () => {
     await bury(broker, "q", "a", "b")
     assert.strictEqual(await broker.requeue.deadLetters("q.dlq").purge(), 2)
     assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
+  })
+
+  it("purge removes what a filter means, and leaves the rest as it was", async () => {
+    await using broker = await open()
+    await bury(broker, "q", "a", "b", "a")
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const filter = ({ metadata }: Delivery) => metadata.deadLetter?.error.message === "a"
+    const before = await letters.list()
+    assert.strictEqual(await broker.finish(letters.purge({ filter, dryRun: true })), 2)
+    assert.strictEqual(await broker.finish(letters.purge({ dryRun: true })), 3)
+    assert.deepStrictEqual(await letters.list(), before)
+    assert.strictEqual(await broker.finish(letters.purge({ filter })), 2)
+    assert.deepStrictEqual(await letters.list(), [before[1]!])
+    // Of a filter that forgets to answer, nothing may follow.
+    assert.strictEqual(await broker.finish(letters.purge({ filter: (() => {}) as () => any })), 0)
+    assert.strictEqual(await broker.finish(letters.purge({ filter: () => true, signal: AbortSignal.abort() })), 0)
+    assert.strictEqual((await letters.list()).length, 1)
   })
 })
 

@@ -9,6 +9,7 @@ import type { Adapter } from "@requeue/core/Adapter"
 import { Broker, type Service } from "@requeue/core/Broker"
 import { BrokerError } from "@requeue/core/BrokerError"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Connection from "@requeue/core/Connection"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -20,6 +21,7 @@ import * as Consumer from "./internal/consumer.ts"
 import * as Lookup from "./internal/lookup.ts"
 import * as Nodes from "./internal/nodes.ts"
 import * as Pool from "./internal/pool.ts"
+import type { Presence } from "./internal/presence.ts"
 import * as Sender from "./internal/sender.ts"
 import { decode, type Options, type Settings } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
@@ -45,11 +47,13 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const pool = yield* Pool.make(settings, nodes, lookup)
   const sender = yield* Sender.make({ settings, nodes, pool, now })
   const capabilities = Capabilities.make(settings, nodes.limits())
+  const presences = new Set<Presence>()
   const messageTimeout = nodes.limits().msgTimeout
-  const environment = { settings, nodes, lookup, pool, sender, messageTimeout, now, fork }
+  const environment = { settings, nodes, lookup, pool, sender, messageTimeout, now, fork, presences }
 
   const service: Service = {
     capabilities,
+    connection: () => Connection.all(pool.state(), ...[...presences].map(({ state }) => state())),
     publish: (messages) =>
       Effect.flatMap(
         Effect.forEach(messages, (message) =>

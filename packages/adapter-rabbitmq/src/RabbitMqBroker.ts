@@ -8,6 +8,7 @@
 import type { Adapter } from "@requeue/core/Adapter"
 import { Broker, type Service } from "@requeue/core/Broker"
 import { BrokerError } from "@requeue/core/BrokerError"
+import * as Connection from "@requeue/core/Connection"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
@@ -22,6 +23,7 @@ import * as Declarer from "./internal/declarer.ts"
 import * as Link from "./internal/link.ts"
 import * as Management from "./internal/management.ts"
 import * as Objects from "./internal/objects.ts"
+import { operations } from "./internal/operations.ts"
 import * as Publisher from "./internal/publisher.ts"
 import * as Sender from "./internal/sender.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
@@ -80,6 +82,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 
   const service: Service = {
     capabilities,
+    connection: () => Connection.all(link.state(), publishing.state()),
     publish: (messages) =>
       Effect.gen(function* () {
         const items: Array<Sender.Item> = []
@@ -144,4 +147,8 @@ export const layerConfig = (
  * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. Every option but `tls` can
  * stand in the query; times are in milliseconds.
  */
-export const adapter: Adapter = { schemes: ["amqp", "amqps"], layer: (url) => layer({ url }) }
+export const adapter: Adapter = {
+  schemes: ["amqp", "amqps"],
+  layer: (url, options) => layer({ ...options, url }),
+  operations
+}

@@ -13,6 +13,7 @@ import { Broker, type Service } from "@requeue/core/Broker"
 import type { BrokerError } from "@requeue/core/BrokerError"
 import type { ConfigurationError } from "@requeue/core/ConfigurationError"
 import { BrokerError as Refusal } from "@requeue/core/BrokerError"
+import * as Connection from "@requeue/core/Connection"
 import type { Outgoing } from "@requeue/core/Outgoing"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
@@ -41,13 +42,16 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
+  const now = () => clock.currentTimeMillisUnsafe()
+  // There is none: what the last call met stands for it.
+  const connection = Connection.track("up", now)
   const client = yield* Effect.acquireRelease(
-    Effect.sync(() => connect(settings)),
+    Effect.sync(() => connect(settings, connection)),
     (open) => Effect.sync(() => open.destroy())
   )
   const queues = Queues.make(client, settings)
   const sender = Sender.make({ client, queues, fork })
-  const admin = Admin.make({ client, queues, fork, now: () => clock.currentTimeMillisUnsafe() })
+  const admin = Admin.make({ client, queues, fork, now })
 
   /** A FIFO queue keeps no delay, and the message would come at once. */
   const refusal = Effect.fnUntraced(function* (messages: ReadonlyArray<Outgoing>) {
@@ -58,6 +62,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 
   const service: Service = {
     capabilities: Capabilities.make(settings),
+    connection: connection.current,
     publish: (messages) =>
       Effect.gen(function* () {
         yield* refusal(messages)

@@ -18,12 +18,15 @@
  *    tells the core where deliveries end with their connection.
  * 7. `publish`, `settle` and `extend` end in bounded time, with an error where the broker does not answer.
  * 8. Nothing is delivered before its time, or it carries `metadata.notBefore` so that the core can give it back.
+ * 9. `connection` says `down` from the moment a loss is noticed until the broker can be reached again, and every loss
+ *    moves `since`. It sends nothing and answers at once.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { BrokerError } from "./BrokerError.ts"
 import type { Capabilities } from "./Capabilities.ts"
+import type { Connection } from "./Connection.ts"
 import type { Delivery } from "./Delivery.ts"
 import type { Outgoing } from "./Outgoing.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
@@ -88,6 +91,7 @@ export interface Admin {
 
 export interface Service {
   readonly capabilities: Capabilities
+  readonly connection: () => Connection
   /** Publishes all, or fails; after a failure any part of them may have been published. */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
   /** Delivers until the scope closes. Closing it gives back what is unsettled. */

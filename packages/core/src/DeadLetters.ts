@@ -5,12 +5,13 @@
  * message travels in its metadata.
  */
 import * as Effect from "effect/Effect"
-import { type Admin, Broker } from "./Broker.ts"
+import { type Admin, Broker, type Service } from "./Broker.ts"
 import type { BrokerError } from "./BrokerError.ts"
 import type { Delivery } from "./Delivery.ts"
 import type { Headers } from "./Message.ts"
 import type { Attempt, ErrorSummary, Reason } from "./Metadata.ts"
 import { type Options as RedriveOptions, redrive, type Report } from "./internal/redrive.ts"
+import * as Sweep from "./internal/sweep.ts"
 
 export type { Options as RedriveOptions, Report as RedriveReport } from "./internal/redrive.ts"
 
@@ -64,8 +65,13 @@ export interface DeadLetters {
    * at 1. What the options pass over stays where it is.
    */
   readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError>
-  /** Removes all of them and answers how many. */
-  readonly purge: Effect.Effect<number, BrokerError>
+  /** Removes them for good and answers how many: all, or those that a filter means and that wait when it begins. */
+  readonly purge: (options?: PurgeOptions) => Effect.Effect<number, BrokerError>
+}
+
+export interface PurgeOptions extends Pick<RedriveOptions, "filter" | "signal"> {
+  /** Count what would be removed, and leave everything where it is. */
+  readonly dryRun?: boolean | undefined
 }
 
 const fromDelivery = ({ body, headers, metadata }: Delivery): DeadLetter => ({
@@ -89,8 +95,26 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
       list: ({ limit = 100 } = {}) => list(limit),
       group: ({ limit = 1000 } = {}) => Effect.map(list(limit), group),
       redrive: (options) => redrive(broker, queue, options),
-      purge: broker.admin.purge(queue)
+      purge: (options = {}) => {
+        const { dryRun, filter } = options
+        return filter === undefined && dryRun !== true ? broker.admin.purge(queue) : discard(broker, queue, options)
+      }
     }
+  })
+
+const discard = (broker: Service, queue: string, options: PurgeOptions): Effect.Effect<number, BrokerError> =>
+  Effect.suspend(() => {
+    let removed = 0
+    const work: Sweep.Work = {
+      choose: (letter) => {
+        const isChosen = Sweep.isMeant(letter, options.filter)
+        if (isChosen) removed++
+        return isChosen
+      },
+      before: () => Effect.void,
+      onStep: () => {}
+    }
+    return Effect.map(Sweep.run(broker, queue, options, work), () => removed)
   })
 
 const count = (admin: Admin, queue: string): Effect.Effect<number | undefined, BrokerError> =>

@@ -4,7 +4,7 @@ export { BrokerError } from "./BrokerError.ts"
 export { bytes, json, standard, text } from "./Codec.ts"
 export { ConfigurationError } from "./ConfigurationError.ts"
 export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./DeadLetterBudget.ts"
-export type { DeadLetter, Group, RedriveOptions, RedriveReport } from "./DeadLetters.ts"
+export type { DeadLetter, Group, PurgeOptions, RedriveOptions, RedriveReport } from "./DeadLetters.ts"
 export { InvalidDelay } from "./Delay.ts"
 export { EncodeError } from "./EncodeError.ts"
 export type { Event } from "./Event.ts"
@@ -12,6 +12,7 @@ export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./Fa
 export type { Batch, Context, Received, RetryOptions } from "./Handler.ts"
 export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./Puller.ts"
 export type { Headers, Message } from "./Message.ts"
+export { type ConsumerHealth, type Health, isLive, isReady } from "./Health.ts"
 export { make as queue } from "./QueueDefinition.ts"
 export {
   connect,

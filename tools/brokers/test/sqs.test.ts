@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { afterEach, assert, test, vi } from "vitest"
-import { start, type Broker } from "../src/index.ts"
+import { start, type SqsBroker } from "../src/index.ts"
 import { home, list } from "../src/Instance.ts"
 import { marked } from "../src/processes.ts"
 import { parse } from "../src/sqs/address.ts"
@@ -14,8 +14,8 @@ import { handshake } from "../src/sqs/handshake.ts"
 vi.setConfig({ testTimeout: 60_000 })
 vi.stubEnv("REQUEUE_SQS_URL", "")
 
-const started: Array<Broker> = []
-const startOne = async (version?: string): Promise<Broker> => {
+const started: Array<SqsBroker> = []
+const startOne = async (version?: string): Promise<SqsBroker> => {
   const broker = await start("sqs", { version })
   started.push(broker)
   return broker

@@ -11,6 +11,7 @@ import type { Node } from "./nodes.ts"
 import * as Nsqd from "./nsqd.ts"
 import { target } from "./sender.ts"
 import type { Receipt } from "./session.ts"
+import * as Presence from "./presence.ts"
 import { toDelivery } from "./toDelivery.ts"
 
 export interface Environment extends Attend.Environment {
@@ -83,6 +84,7 @@ export const make = (env: Environment): Admin => {
               queue: name,
               topics,
               credit,
+              presence: Presence.make(now),
               toDelivery: (frame, receipt) => ({ ...toDelivery(frame, { now: now(), due: undefined }), receipt }),
               onDelivery: (delivery) => {
                 if (taken++ < count) seen(delivery)

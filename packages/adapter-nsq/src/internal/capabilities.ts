@@ -26,6 +26,7 @@ export const make = (settings: Settings, limits: Limits): Capabilities => {
     headers: false,
     historyOnRetry: retry === "exact",
     maxBodySize: envelope === "never" ? limits.maxMsgSize : limits.maxMsgSize - Envelope.reserve,
+    connectionBound: true,
     lease: { duration: limits.msgTimeout, max: limits.maxMsgTimeout },
     ordered: false,
     settleBatch: 1,

@@ -11,6 +11,7 @@ import * as Credit from "./credit.ts"
 import * as Due from "./due.ts"
 import type { Pool } from "./pool.ts"
 import { type Sender, target } from "./sender.ts"
+import * as Presence from "./presence.ts"
 import type { Receipt } from "./session.ts"
 import * as Settle from "./settle.ts"
 import { toCommand } from "./toCommand.ts"
@@ -28,6 +29,8 @@ export interface Environment extends Attend.Environment {
   readonly sender: Sender
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Those of all subscriptions. */
+  readonly presences: Set<Presence.Presence>
 }
 
 /** The same for both copies of one publish. */
@@ -40,7 +43,7 @@ export const subscribe = (
   env: Environment
 ): Effect.Effect<Subscription, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { nodes, now, pool, sender, settings } = env
+    const { nodes, now, pool, presences, sender, settings } = env
     const { queue } = options
     const credit = Credit.make()
     const due = Due.make(requeuedLimit)
@@ -89,9 +92,13 @@ export const subscribe = (
       concurrency: "unbounded"
     })
 
+    const presence = Presence.make(now)
+    yield* Effect.addFinalizer(() => Effect.sync(() => presences.delete(presence)))
+    presences.add(presence)
     const attendance = yield* Attend.attend(
       {
         queue,
+        presence,
         topics: [plan.source, plan.retry],
         credit,
         toDelivery: (frame, receipt) => ({

@@ -13,12 +13,13 @@ import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../NsqOptions.ts"
-import type { Connection } from "./client.ts"
+import type * as Client from "./client.ts"
+import type { Presence } from "./presence.ts"
 import { type Context, toBrokerError } from "./toBrokerError.ts"
 
 /** One connection, from its opening to its end. */
 export interface Live {
-  readonly connection: Connection
+  readonly connection: Client.Connection
   /** Done when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
 }
@@ -47,7 +48,7 @@ const pause = (attempt: number, { reconnectFirst, reconnectMax }: Settings): Eff
       })
 
 /** Runs what opens a connection, with a time limit. Whoever does not wait any longer does not leave it open. */
-export const opening = <C extends Connection>(
+export const opening = <C extends Client.Connection>(
   context: Context,
   { connectTimeout }: Settings,
   open: (signal: AbortSignal) => Promise<C>
@@ -84,7 +85,8 @@ const watch = ({ connection }: Live, { heartbeat }: Settings): Effect.Effect<nev
 export const make = <A extends Live>(
   name: Readonly<Record<string, string>>,
   connect: Effect.Effect<A, BrokerError>,
-  settings: Settings
+  settings: Settings,
+  presence: Presence
 ): Effect.Effect<Link<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const tried = Deferred.makeUnsafe<BrokerError | undefined>()
@@ -111,16 +113,24 @@ export const make = <A extends Live>(
         if (attempt > 0) yield* Effect.annotateLogs(Effect.logInfo("connected again"), name)
         const born = yield* Clock.currentTimeMillis
         current = live
+        presence.gained()
         Deferred.doneUnsafe(tried, Exit.succeed(undefined))
         Deferred.doneUnsafe(next, Exit.succeed(live))
         next = Deferred.makeUnsafe<A>()
         yield* Effect.raceFirst(Deferred.await(live.gone), watch(live, settings))
         current = undefined
+        presence.lost()
         attempt = (yield* Clock.currentTimeMillis) - born < healthy ? attempt + 1 : 0
       }
     })
     // Runs when nobody connects again any more.
-    yield* Effect.addFinalizer(() => Effect.sync(() => current?.connection.destroy()))
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        if (current === undefined) return
+        current.connection.destroy()
+        presence.lost()
+      })
+    )
     yield* Effect.forkScoped(keep)
     /** What has closed is none, though its end is still to be acted on. */
     const open = (): A | undefined => (current?.connection.isOpen() === true ? current : undefined)

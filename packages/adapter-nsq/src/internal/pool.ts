@@ -1,6 +1,8 @@
 /** A publishing connection per nsqd, and the choice among them: the first one that is well. */
 import { BrokerError } from "@requeue/core/BrokerError"
+import type { Connection } from "@requeue/core/Connection"
 import * as Delay from "@requeue/core/Delay"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -13,12 +15,15 @@ import * as Link from "./link.ts"
 import type { Lookup } from "./lookup.ts"
 import type { Node, Nodes } from "./nodes.ts"
 import * as Outlet from "./outlet.ts"
+import * as Presence from "./presence.ts"
 
 export interface Pool {
   /** So many live connections to different nsqd, the preferred one first if it is well; or an error after a time. */
   readonly pick: (count: number, prefer?: Node) => Effect.Effect<ReadonlyArray<Outlet.Outlet>, BrokerError>
   /** The nsqd that may be published to, the first choice first. */
   readonly candidates: () => ReadonlyArray<Node>
+  /** Whether there is an nsqd to publish to. */
+  readonly state: () => Connection
 }
 
 const nobody = (settings: Settings): BrokerError =>
@@ -33,6 +38,8 @@ const nobody = (settings: Settings): BrokerError =>
 /** Connects to the first nsqd that is well; fails when none is. */
 export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.Effect<Pool, BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const presence = Presence.make(() => clock.currentTimeMillisUnsafe())
     const scope = yield* Effect.scope
     const one = yield* Semaphore.make(1)
     const links = new Map<Node, { readonly link: Link.Link<Outlet.Outlet>; readonly scope: Scope.Closeable }>()
@@ -46,7 +53,10 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
           return Effect.gen(function* () {
             const own = yield* Scope.fork(scope)
             const name = { nsqd: node.name, role: "publish" }
-            const link = yield* Scope.provide(Link.make(name, Outlet.open(node, nodes, settings), settings), own)
+            const link = yield* Scope.provide(
+              Link.make(name, Outlet.open(node, nodes, settings), settings, presence),
+              own
+            )
             links.set(node, { link, scope: own })
             return link
           })
@@ -119,7 +129,7 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
 
     const first = yield* gather(1, candidates)
     if (first.well.length === 0) return yield* first.errors[0] ?? nobody(settings)
-    return { pick, candidates: () => candidates }
+    return { pick, candidates: () => candidates, state: presence.state }
   })
 
 const notReady = (

@@ -12,6 +12,7 @@ import type { Credit } from "./credit.ts"
 import * as Link from "./link.ts"
 import type { Queue } from "./names.ts"
 import type { Node, Nodes } from "./nodes.ts"
+import type { Presence } from "./presence.ts"
 import * as Session from "./session.ts"
 import type { Frame } from "./toDelivery.ts"
 
@@ -26,6 +27,7 @@ export interface Environment {
 export interface Wish {
   /** As the program calls it. */
   readonly queue: string
+  readonly presence: Presence
   readonly credit: Credit
   readonly toDelivery: (frame: Frame, receipt: Session.Receipt) => Delivery
   readonly onDelivery: (delivery: Delivery) => void
@@ -115,7 +117,7 @@ export const open = (node: Node, topic: Queue, wish: Wish, env: Environment): Ef
       wish.onReconnect(isOf(last))
     }
     const name = { nsqd: node.name, topic: topic.topic, queue: wish.queue }
-    const link = yield* Scope.provide(Link.make(name, next, env.settings), own)
+    const link = yield* Scope.provide(Link.make(name, next, env.settings, wish.presence), own)
 
     const end = Effect.suspend(() => {
       isEnding = true

@@ -1,5 +1,6 @@
 /** The only file that imports the driver: the calls of SQS that are used, and the shapes that the other files read. */
 import { SQS, type Message, type MessageAttributeValue, type SendMessageBatchRequestEntry } from "@aws-sdk/client-sqs"
+import type { Tracker } from "@requeue/core/Connection"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../SqsOptions.ts"
 
@@ -29,9 +30,14 @@ export type Client = Pick<
  */
 const attempts = 3
 
-export const connect = (settings: Settings): Client => {
+/** SQS has said no: it can be reached. */
+const isAnswer = (error: unknown): boolean =>
+  (error as { $metadata?: { httpStatusCode?: unknown } } | undefined)?.$metadata?.httpStatusCode !== undefined
+
+/** `reach` is told whether SQS can be reached, by every call. */
+export const connect = (settings: Settings, reach?: Tracker): Client => {
   const { credentials, endpoint, region } = settings.address
-  return new SQS({
+  const client = new SQS({
     region,
     maxAttempts: attempts,
     // The URL that a server gives for a queue may name a host that is not ours to reach.
@@ -53,4 +59,19 @@ export const connect = (settings: Settings): Client => {
           }
         })
   })
+  if (reach === undefined) return client
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        const answer = await next(args)
+        reach.set("up")
+        return answer
+      } catch (error) {
+        reach.set(isAnswer(error) ? "up" : "down")
+        throw error
+      }
+    },
+    { step: "initialize" }
+  )
+  return client
 }

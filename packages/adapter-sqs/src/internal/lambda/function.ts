@@ -4,6 +4,7 @@ import type { ConfigurationError } from "@requeue/core/ConfigurationError"
 import type { Consumer, Options as ConsumerOptions, StartError } from "@requeue/core/Consumer"
 import * as Remembered from "@requeue/core/Remembered"
 import * as Data from "effect/Data"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -116,7 +117,9 @@ export const make = (
         yield* ensure(Duration.toMillis(left(0)))
         const begun = new Set<string>()
         const { fifo } = name
-        const invocation = Invocation.make(messages, { queue, fifo, settings, calls, sender, finished, tally, begun })
+        const now = yield* Clock.currentTimeMillis
+        const environment = { queue, fifo, settings, calls, sender, finished, tally, begun }
+        const invocation = Invocation.make(messages, now, environment)
         if (messages.length > 0) yield* work(invocation, ({ id }) => begun.add(id), left)
         return yield* answer(messages, invocation)
       })

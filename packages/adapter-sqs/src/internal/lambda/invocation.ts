@@ -33,13 +33,17 @@ const onlyConsumes = Effect.suspend(() =>
   )
 )
 
-export const make = (messages: ReadonlyArray<Message>, env: Subscription.Environment): Invocation => {
+/** `now` in milliseconds since the epoch. */
+export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscription.Environment): Invocation => {
   const open = new Set(messages.map(({ ReceiptHandle = "" }) => ReceiptHandle))
   const done = new Set<string>()
+  // The messages are here already.
+  const connection = { state: "up", since: now } as const
   let wake = () => {}
   return {
     broker: {
       capabilities: capabilities(env.settings),
+      connection: () => connection,
       publish: () => onlyConsumes,
       subscribe: (options) =>
         Subscription.subscribe(messages, options, env, ({ handle }, isDone) => {

@@ -1,0 +1,65 @@
+/** `requeue dead-letters purge`: removes dead letters, for good. */
+import * as DeadLetters from "@requeue/core/DeadLetters"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Clock from "effect/Clock"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Confirmation from "../../Confirmation.ts"
+import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
+import * as Interruption from "../../Interruption.ts"
+import * as LetterFilter from "../../LetterFilter.ts"
+import { Output } from "../../Output.ts"
+import * as Target from "../../Target.ts"
+
+const flags = {
+  ...DeadLetterTarget.flags,
+  ...LetterFilter.flags,
+  dryRun: Flag.Boolean("dry-run").pipe(
+    Flag.withDescription("Count what would be removed, and leave everything where it is"),
+    Flag.withDefault(false)
+  ),
+  yes: Confirmation.yes
+}
+
+export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }) =>
+  Effect.gen(function* () {
+    const { result } = yield* Output
+    const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
+    const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
+    const isAll = LetterFilter.isEmpty(rest)
+    // Without a filter, the broker does it at once.
+    const filter = isAll ? undefined : (letter: Delivery) => isMeant(LetterFilter.subject(letter))
+    const work = Effect.gen(function* () {
+      const all = yield* Effect.forEach(target.queues, DeadLetters.make)
+      const which = isAll ? "all dead letters" : "the dead letters that the filters mean"
+      const question = `Remove ${which} of ${target.queues.join(", ")} for good?`
+      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
+      return yield* Effect.forEach(all, ({ purge, queue }) =>
+        Interruption.gently(
+          (signal) => purge({ filter, dryRun, signal }),
+          (removed) => Console.error(`requeue: interrupted. ${queue}: removed ${removed}`)
+        ).pipe(Effect.map((removed) => ({ queue, removed })))
+      )
+    })
+    const removed = yield* Effect.provide(work, Target.layer(target))
+    yield* result({ broker: target.name, dryRun, queues: removed ?? [] }, () =>
+      removed === undefined
+        ? "nothing was removed"
+        : removed.map((each) => `${each.queue}: ${dryRun ? "would remove" : "removed"} ${each.removed}`).join("\n")
+    )
+  })
+).pipe(
+  Command.withDescription(
+    "Removes the dead letters of a queue, or those that the filters mean, for good. Asks first, unless --yes or --dry-run is given."
+  ),
+  Command.withShortDescription("Remove dead letters for good"),
+  Command.withExamples([
+    {
+      command: "requeue dead-letters purge --queue orders --older-than 30d --dry-run",
+      description: "How many are old"
+    },
+    { command: "requeue dead-letters purge --dlq orders.dlq --yes", description: "All, in a script" }
+  ])
+)

@@ -1,0 +1,70 @@
+/** `requeue status`: what waits in the queues, and in their dead-letter queues. */
+import type { Broker } from "@requeue/core/Broker"
+import type { BrokerError } from "@requeue/core/BrokerError"
+import * as Clock from "effect/Clock"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as DurationFlag from "../DurationFlag.ts"
+import { Output } from "../Output.ts"
+import * as QueueStatus from "../QueueStatus.ts"
+import * as Target from "../Target.ts"
+
+const flags = {
+  ...Target.flags,
+  watch: Flag.Boolean("watch").pipe(
+    Flag.withAlias("w"),
+    Flag.withDescription("Go on until interrupted: in place on a terminal, else a line for each look"),
+    Flag.withDefault(false)
+  ),
+  interval: DurationFlag.make("interval", 24 * 60 * 60 * 1000).pipe(
+    Flag.withDescription("Time between two looks of --watch. Default: 2s"),
+    Flag.withDefault(2000)
+  )
+}
+
+type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError, Broker>
+
+/** Looks again and again. A broker that is away for a while is said to be, and waited for. */
+const watchFor = (broker: string, look: Look, interval: number) =>
+  Effect.gen(function* () {
+    const { isScreen, line, paint, redraw } = yield* Output
+    const show = Effect.gen(function* () {
+      const queues = yield* look
+      const at = new Date(yield* Clock.currentTimeMillis).toISOString()
+      if (isScreen) return yield* redraw(`${broker}, ${at}\n${QueueStatus.table(queues, paint)}`)
+      const lines = () => queues.map((status) => `${at}  ${QueueStatus.line(status)}`).join("\n")
+      yield* line({ at, broker, queues }, lines)
+    })
+    const complain = (error: BrokerError) =>
+      Effect.gen(function* () {
+        const at = new Date(yield* Clock.currentTimeMillis).toISOString()
+        if (isScreen) return yield* redraw(`${broker}, ${at}\n${paint("red", error.message)}`)
+        yield* line({ at, broker, error: error.message }, () => `${at}  ${error.message}`)
+      })
+    const patiently = Effect.catchIf(show, ({ isRetryable }) => isRetryable, complain)
+    yield* Effect.forever(Effect.andThen(patiently, Effect.sleep(interval)))
+  })
+
+export const status = Command.make("status", flags, ({ interval, watch, ...rest }) =>
+  Effect.gen(function* () {
+    const { paint, result } = yield* Output
+    const target = yield* Target.resolve(rest)
+    const look = Effect.forEach(target.queues, QueueStatus.of)
+    const once = Effect.flatMap(look, (queues) =>
+      result({ broker: target.name, queues }, () => QueueStatus.table(queues, paint))
+    )
+    yield* Effect.provide(watch ? watchFor(target.name, look, interval) : once, Target.layer(target))
+  })
+).pipe(
+  Command.withDescription(
+    "Shows how many messages of each queue are ready, in flight, delayed and dead; - where the broker cannot tell. " +
+      "Dead letters are those in the dead-letter queues that the queue's policy names."
+  ),
+  Command.withShortDescription("What waits: ready, in flight, delayed, dead"),
+  Command.withExamples([
+    { command: "requeue status", description: "Every queue of the config file's default broker" },
+    { command: "requeue status --queue orders --queue mails --watch", description: "Two of them, all the time" },
+    { command: "requeue status --url amqp://localhost --queue orders --json", description: "For a script" }
+  ])
+)
