@@ -138,7 +138,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("after", state, "up")
       Check.isTrue("since the cut", since >= until && since <= lab.now(), { since, until })
     },
-    Needs.cutConnections
+    Needs.boundConnections
   ),
   test(
     "accepted messages survive a restart of the broker",
