@@ -91,6 +91,7 @@ test.concurrent("a FIFO queue whose answers are lost and whose calls fail: each 
           return no
         }
         if (!done.includes(id)) done.push(id)
+        return Effect.void
       })
       own.lose({ action: "SendMessageBatch", times: 3, every: 2 }, "reset")
       own.lose({ action: "DeleteMessageBatch", times: 4, every: 3 }, "reset")
