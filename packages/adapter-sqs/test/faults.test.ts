@@ -3,6 +3,7 @@ import * as Consumer from "@requeue/core/Consumer"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import type { Fault, StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { assert, describe, test, vi } from "vitest"
@@ -14,6 +15,7 @@ import {
   drain,
   ids,
   idOf,
+  no,
   on,
   outgoing,
   publishAll,
@@ -74,6 +76,43 @@ describe.concurrent("300 messages, while", () => {
     for (const fault of faults) assert.strictEqual(fault.left(), 0, "a fault did not happen")
     await balance(behind, queue, names, ledger)
   })
+})
+
+test.concurrent("a FIFO queue whose answers are lost and whose calls fail: each group is done in order", async () => {
+  await using own = await another()
+  const queue = `${queueName("groups")}.fifo`
+  const [names, done, failed]: [ReadonlyArray<string>, Array<string>, Set<string>] = [ids(60), [], new Set()]
+  const groupOf = (id: string): number => Number(id.slice(1)) % 6
+  await on({ ...quick, url: own.url }, (broker) =>
+    Effect.gen(function* () {
+      yield* consume(queue, [], { concurrency: 10 }, ({ id }) => {
+        if (Number(id.slice(1)) % 7 === 0 && !failed.has(id)) {
+          failed.add(id)
+          return no
+        }
+        if (!done.includes(id)) done.push(id)
+        return Effect.void
+      })
+      own.lose({ action: "SendMessageBatch", times: 3, every: 2 }, "reset")
+      own.lose({ action: "DeleteMessageBatch", times: 4, every: 3 }, "reset")
+      own.lose({ action: "ReceiveMessage", times: 2, every: 5 }, "reset")
+      own.failEntries({ action: "DeleteMessageBatch", times: 3, every: 4 }, 2)
+      own.failEntries({ action: "ChangeMessageVisibilityBatch", times: 3 }, 2)
+      own.fail({ action: "DeleteMessageBatch", times: 6, every: 5 })
+      for (const id of names) {
+        const message = outgoing(queue, id, { headers: { "message-group-id": `group-${groupOf(id)}` } })
+        yield* Effect.retry(broker.publish([message]), Schedule.spaced(100))
+      }
+      yield* until("all of them", () => done.length === names.length)
+      yield* untilEmpty(behind, queue)
+    })
+  )
+  assert.strictEqual(failed.size, 9)
+  for (const group of [0, 1, 2, 3, 4, 5]) {
+    const mine = (all: ReadonlyArray<string>) => all.filter((id) => groupOf(id) === group)
+    assert.deepStrictEqual(mine(done), mine(names))
+  }
+  assert.deepStrictEqual(await drain(behind, `${queue}.dlq`), [])
 })
 
 describe.concurrent("a consumer's process", () => {

@@ -91,6 +91,7 @@ export const no = Effect.fail(new Error("no"))
 
 export interface Books {
   readonly runs: Map<string, number>
+  /** Handled well; that it is out of the queue as well is for the server to say. */
   readonly acked: Set<string>
   readonly dead: Set<string>
   readonly events: Array<Event>
@@ -116,14 +117,14 @@ export const work = (queue: string, ledger: Books, options: Consumer.Options = {
       concurrency: 20,
       onEvent: (event) => {
         ledger.events.push(event)
-        if (event._tag === "Succeeded") ledger.acked.add(event.id)
         if (event._tag === "DeadLettered") ledger.dead.add(event.id)
       },
       ...options
     },
     (message) => {
       ledger.runs.set(message.id, (ledger.runs.get(message.id) ?? 0) + 1)
-      return Effect.andThen(Effect.sleep(1), fails(message.id, message.attempts) ? no : Effect.void)
+      const well = Effect.sync(() => ledger.acked.add(message.id))
+      return Effect.andThen(Effect.sleep(1), fails(message.id, message.attempts) ? no : well)
     }
   )
 
