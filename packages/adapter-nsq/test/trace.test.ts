@@ -53,7 +53,7 @@ interface Moment {
 }
 
 /** What is sent on several connections at once arrives within so many milliseconds, in any order. */
-const burst = 25
+const burst = 40
 
 const moments = (queue: string, from = 0): ReadonlyArray<Moment> => {
   const ready = new Map<string, number>()
@@ -67,7 +67,7 @@ const moments = (queue: string, from = 0): ReadonlyArray<Moment> => {
   return all.map((moment) => ({ ...moment, ready: all.findLast(({ at }) => at < moment.at + burst)!.ready }))
 }
 
-const multiplier = 200
+const multiplier = 400
 /** The first window. */
 const wait = 2 * multiplier
 // At once, and not after the up to 5 s that an nsqd takes to look at what a new channel has deferred.
@@ -126,7 +126,7 @@ describe("consumer backoff on two nsqd", () => {
     // The others were in flight: their FIN may come while everything is paused.
     const probing = all.findIndex(({ ready }, index) => index > req && ready > 0)
     assert.strictEqual(all[probing]?.ready, 1)
-    assert.isAtLeast(all[probing]!.at - all[req]!.at, wait - 20)
+    assert.isAtLeast(all[probing]!.at - all[req]!.at, wait - 4 * burst)
     const probed = all.findIndex(({ name }, index) => index > probing && name === "FIN")
     // Its success and the RDY that this allows are written together.
     const probes = all.slice(req, probed).filter(({ at }) => at < all[probed]!.at - 2 * burst)
@@ -161,7 +161,7 @@ describe("consumer backoff on two nsqd", () => {
     assert.strictEqual(reqs.length, 11)
     for (const { ready } of reqs) assert.strictEqual(ready, 0)
     const probing = all.find(({ at, ready }) => at > reqs[0]!.at && ready > 0)
-    assert.isAtLeast(probing!.at - reqs[0]!.at, wait - 20)
+    assert.isAtLeast(probing!.at - reqs[0]!.at, wait - 4 * burst)
     // The level after would wait twice as long.
     assert.isBelow(probing!.at - reqs[0]!.at, 2 * wait)
   })
@@ -197,7 +197,7 @@ describe("consumer backoff on two nsqd", () => {
     const rdy = commandsOf(queue).filter(({ args, at, name }) => at > cutAt && name === "RDY" && args[0] !== "0")
     assert.deepStrictEqual(rdy[0]?.args, ["1"])
     const after = moments(queue, cutAt)
-    for (const { at, ready } of after) if (at < probed - 50) assert.isAtMost(ready, 1)
+    for (const { at, ready } of after) if (at < probed - 4 * burst) assert.isAtMost(ready, 1)
     assert.isAtLeast(Math.max(...after.map(({ ready }) => ready)), 4)
   })
 })
@@ -247,8 +247,8 @@ describe("a requeue without backoff", () => {
     const requeues = commandsOf(queue).filter(({ name }) => name === "REQ")
     assert.strictEqual(requeues.length, 3)
     const [first, second, third] = requeues.map(({ at }) => at)
-    assert.isAtLeast(second! - first!, wait - 20)
-    assert.isAtLeast(third! - second!, wait - 20)
+    assert.isAtLeast(second! - first!, wait - 4 * burst)
+    assert.isAtLeast(third! - second!, wait - 4 * burst)
   })
 })
 
