@@ -196,9 +196,8 @@ describe("consumer backoff on two nsqd", () => {
     )
     const rdy = commandsOf(queue).filter(({ args, at, name }) => at > cutAt && name === "RDY" && args[0] !== "0")
     assert.deepStrictEqual(rdy[0]?.args, ["1"])
-    const after = moments(queue, cutAt)
-    for (const { at, ready } of after) if (at < probed - 4 * burst) assert.isAtMost(ready, 1)
-    assert.isAtLeast(Math.max(...after.map(({ ready }) => ready)), 4)
+    for (const { at, ready } of moments(queue, cutAt)) if (at < probed - 4 * burst) assert.isAtMost(ready, 1)
+    assert.isTrue(rdy.some(({ args }) => Number(args[0]) > 1))
   })
 })
 
