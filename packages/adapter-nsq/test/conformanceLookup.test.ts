@@ -12,5 +12,5 @@ afterAll(() => two.dispose())
 // Four connections share what is often a credit of 2, so that a message may wait for its turn.
 Suite.register(
   { describe, test, afterAll },
-  { name: `nsq ${two.version}, found by nsqlookupd`, layer: layer(two, { by: "nsqlookupd", lateness: 300 }) }
+  { name: `nsq ${two.version}, found by nsqlookupd`, layer: layer(two, { by: "nsqlookupd", lateness: 200 }) }
 )

@@ -33,7 +33,7 @@ interface Attended extends Post.Post {
 }
 
 /** How often the credit is given out anew, in milliseconds. */
-const turn = 100
+const turn = 50
 
 export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, never, Scope.Scope> =>
   Effect.gen(function* () {

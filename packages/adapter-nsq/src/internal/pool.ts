@@ -26,6 +26,9 @@ export interface Pool {
   readonly state: () => Connection
 }
 
+/** How long the start waits for further nsqd when one is well. */
+const patience = Duration.seconds(1)
+
 const nobody = (settings: Settings): BrokerError =>
   new BrokerError({
     broker: "nsq",
@@ -127,8 +130,13 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
       })
     }
 
+    // What all of them allow is to be known from the start; those that do not answer are not waited for.
+    const others = Effect.forEach(nodes.given, (node) => Effect.flatMap(linkTo(node), ({ tried }) => tried), {
+      concurrency: "unbounded"
+    })
     const first = yield* gather(1, candidates)
     if (first.well.length === 0) return yield* first.errors[0] ?? nobody(settings)
+    yield* Effect.timeoutOption(others, patience)
     return { pick, candidates: () => candidates, state: presence.state }
   })
 

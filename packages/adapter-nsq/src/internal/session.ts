@@ -115,8 +115,9 @@ export const make = (env: {
     holds: (receipt) => unsettled.get(receipt.id) === receipt,
     write,
     answer: (command, done) => {
-      handle?.settled()
       write(command, done)
+      // Last, because it may write a RDY.
+      handle?.settled()
     },
     drop: (receipt) => {
       if (session.take(receipt)) handle?.settled()
