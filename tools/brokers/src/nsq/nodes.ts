@@ -17,7 +17,6 @@ type FlagName =
   | "mem-queue-size"
   | "msg-timeout"
   | "queue-scan-selection-count"
-  | "queue-scan-selection-count"
   | "sync-every"
   | "tls-cert"
   | "tls-client-auth-policy"
