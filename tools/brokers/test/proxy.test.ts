@@ -108,7 +108,7 @@ test("a tap sees what passes, by connection and direction", async () => {
   const seen: Array<string> = []
   await between.close()
   const { port } = server.address() as AddressInfo
-  between = await proxy(port, (connection, from, bytes) => void seen.push(`${connection} ${from} ${String(bytes)}`))
+  between = await proxy(port, (connection, from, bytes) => void seen.push(`${connection} ${from} ${bytes.toString()}`))
   assert.strictEqual(await ask(await dial(), "a"), "a")
   assert.strictEqual(await ask(await dial(), "b"), "b")
   assert.deepStrictEqual(seen, ["1 client a", "1 server a", "2 client b", "2 server b"])
