@@ -1,3 +1,3 @@
 import { register } from "./suite.ts"
 
-await register("fauxqs")
+await register("fauxqs", 400)

@@ -3,7 +3,7 @@ import { test } from "vitest"
 import { register } from "./suite.ts"
 
 try {
-  await register("elasticmq")
+  await register("elasticmq", 700)
 } catch (cause) {
   if (!(cause instanceof Unavailable)) throw cause
   test("conformance on ElasticMQ", ({ skip }) => skip(cause.message))

@@ -8,7 +8,7 @@ import { SqsOptions } from "../src/index.ts"
 import { layer, options } from "./harness.ts"
 
 /** A server behind the strict proxy, and a link to it that can be cut. */
-const open = async (version: string) => {
+const open = async (version: string, lateness: number) => {
   const broker = await start("sqs", { version })
   const strict = await strictSqs(broker)
   const link = await proxy(Number(new URL(strict.url).port))
@@ -24,7 +24,7 @@ const open = async (version: string) => {
     url: broker.url,
     proxied: proxied.href,
     cutConnections: link.cut,
-    lateness: 300,
+    lateness,
     settleTime: 50,
     createTime: 0
   }
@@ -38,9 +38,11 @@ const cuts = ({ requires }: Case.Case): boolean =>
 /**
  * The cases side by side: nearly all of their time, they wait for whole seconds to pass. Those that cut connections have
  * a server to themselves, one after the other.
+ *
+ * @param lateness milliseconds by which a due message may be late on this server, with so many at once
  */
-export const register = async (version: string): Promise<void> => {
-  const [many, one] = [await open(version), await open(version)]
+export const register = async (version: string, lateness: number): Promise<void> => {
+  const [many, one] = [await open(version, lateness), await open(version, lateness)]
   const { cutConnections: _, ...uncut } = many
   Suite.register(
     { describe: describe.concurrent, test: test.concurrent, afterAll },

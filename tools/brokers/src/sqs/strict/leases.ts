@@ -45,6 +45,9 @@ export const make = (now: () => number) => {
     },
     /** The handle that the server behind knows. */
     behind: (handle: string): string => leases.get(handle)?.handle ?? handle,
+    /** AWS takes a second delete for well, which ElasticMQ refuses. */
+    isDone: (call: Call.Call, { ReceiptHandle = "" }: Call.Entry): boolean =>
+      Call.single(call) === "DeleteMessage" && leases.get(ReceiptHandle)?.deleted === true,
     /** Why the receipt handle does not do. */
     refused: (call: Call.Call, { ReceiptHandle = "", VisibilityTimeout = 0 }: Call.Entry): AwsError | undefined => {
       const lease = leases.get(ReceiptHandle)

@@ -30,6 +30,7 @@ export const perMessage = async (
     const refused = entries[0]?.refused
     if (refused !== undefined) return refused
     const got = await ask(call.action, inBehind(call.body))
+    if (leases.isDone(call, call.body)) return ok
     if (leased && got.status === 200) leases.done(call, call.body)
     return got
   }
@@ -37,7 +38,14 @@ export const perMessage = async (
   const toDo = entries.filter(({ refused }) => refused === undefined).map(({ entry }) => entry)
   const got = toDo.length === 0 ? ok : await ask(call.action, { ...call.body, Entries: toDo.map(inBehind) })
   if (got.status !== 200) return got
-  const { Failed = [], Successful = [] } = got.body as Readonly<Record<string, ReadonlyArray<{ readonly Id: string }>>>
+  const answered = got.body as Readonly<Record<string, ReadonlyArray<{ readonly Id: string }>>>
+  const doneBefore = new Set(toDo.filter((entry) => leases.isDone(call, entry)).map(({ Id = "" }) => Id))
+  const isDone = ({ Id }: { readonly Id: string }): boolean => doneBefore.has(Id)
+  const { Failed: failing = [], Successful: succeeding = [] } = answered
+  const [Failed, Successful] = [
+    failing.filter((entry) => !isDone(entry)),
+    [...succeeding, ...failing.filter(isDone).map(({ Id }) => ({ Id }))]
+  ]
   const done = new Set(Successful.map(({ Id }) => Id))
   for (const entry of toDo) if (leased && done.has(entry.Id ?? "")) leases.done(call, entry)
   const refusals = entries.flatMap(({ entry: { Id = "" }, refused }) =>
