@@ -1,15 +1,3 @@
-import { start } from "@requeue/brokers"
-import { Suite } from "@requeue/conformance"
-import { afterAll, describe, test, vi } from "vitest"
-import { layer } from "./harness.ts"
+import { register } from "./suite.ts"
 
-// The harness cuts connections and restarts nsqd.
-vi.stubEnv("REQUEUE_NSQ_URL", "")
-
-const one = await start("nsq", { flags: { "queue-scan-selection-count": 1000 } })
-afterAll(() => one.dispose())
-
-Suite.register(
-  { describe, test, afterAll },
-  { name: `nsq ${one.version}`, layer: layer(one, { by: "address", lateness: 100 }) }
-)
+await register("", 1, { by: "address", lateness: 100 })

@@ -1,16 +1,4 @@
-import { start } from "@requeue/brokers"
-import { Suite } from "@requeue/conformance"
-import { afterAll, describe, test, vi } from "vitest"
-import { layer } from "./harness.ts"
-
-// The harness cuts connections and restarts nsqd.
-vi.stubEnv("REQUEUE_NSQ_URL", "")
-
-const two = await start("nsq", { nodes: 2, flags: { "queue-scan-selection-count": 1000 } })
-afterAll(() => two.dispose())
+import { register } from "./suite.ts"
 
 // Four connections share what is often a credit of 2, so that a message may wait for its turn.
-Suite.register(
-  { describe, test, afterAll },
-  { name: `nsq ${two.version}, found by nsqlookupd`, layer: layer(two, { by: "nsqlookupd", lateness: 200 }) }
-)
+await register(", found by nsqlookupd", 2, { by: "nsqlookupd", lateness: 200 })

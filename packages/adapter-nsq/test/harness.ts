@@ -126,10 +126,12 @@ const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) =>
 export interface Way {
   readonly by: "address" | "nsqlookupd"
   readonly lateness: number
+  /** Queues that are made before the first case. */
+  readonly queues: number
   readonly options?: NsqOptions.Options | undefined
 }
 
-export const layer = (broker: NsqBroker, { by, lateness, options = {} }: Way) =>
+export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }: Way) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const ports = broker.nodes.map(({ port }) => port)
@@ -147,7 +149,7 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {} }: Way) =>
         ),
         ({ close }) => Effect.sync(close)
       )
-      const next = yield* Effect.promise(() => stock(https, 220))
+      const next = yield* Effect.promise(() => stock(https, queues))
       const adapter = yield* Adapter.make({
         messageTimeout: 1000,
         ...options,

@@ -1,6 +1,6 @@
 /** The conformance suite on one kind of server. */
 import { proxy, start, strictSqs } from "@requeue/brokers"
-import { type Case, Cases, Suite } from "@requeue/conformance"
+import { Case, Cases, Suite } from "@requeue/conformance"
 import * as Result from "effect/Result"
 import { afterAll, describe, test } from "vitest"
 import * as Capabilities from "../src/internal/capabilities.ts"
@@ -32,8 +32,7 @@ const open = async (version: string, lateness: number) => {
 
 const capabilities = Capabilities.make(Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1", ...options })))
 
-const cuts = ({ requires }: Case.Case): boolean =>
-  requires?.({ capabilities, harness: { cutConnections: false, restart: false } }) === "harness.cutConnections"
+const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
 
 /**
  * The cases side by side: nearly all of their time, they wait for whole seconds to pass. Those that cut connections have
@@ -46,10 +45,10 @@ export const register = async (version: string, lateness: number): Promise<void>
   const { cutConnections: _, ...uncut } = many
   Suite.register(
     { describe: describe.concurrent, test: test.concurrent, afterAll },
-    { name: many.name, layer: layer(uncut), cases: Cases.cases.filter((each) => !cuts(each)) }
+    { name: many.name, layer: layer(uncut), cases: Cases.cases.filter((each) => !isAlone(each)) }
   )
   Suite.register(
     { describe, test, afterAll },
-    { name: `${one.name}, connections cut`, layer: layer(one), cases: Cases.cases.filter(cuts) }
+    { name: `${one.name}, connections cut`, layer: layer(one), cases: Cases.cases.filter(isAlone) }
   )
 }

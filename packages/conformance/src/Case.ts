@@ -31,6 +31,13 @@ export interface Case {
   readonly run: Effect.Effect<void, unknown, Requirements>
 }
 
+/**
+ * Whether a case cuts connections or restarts the broker: then no other one may run beside it. All others may, each on a
+ * queue of its own.
+ */
+export const isDisruptive = ({ requires }: Case, capabilities: Capabilities): boolean =>
+  requires?.({ capabilities, harness: { cutConnections: false, restart: false } })?.startsWith("harness.") === true
+
 /** What a case does in its laboratory. */
 export type Body = (lab: Lab.Lab) => Generator<Effect.Effect<any, unknown, Requirements>, void>
 
