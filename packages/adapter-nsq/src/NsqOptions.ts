@@ -4,11 +4,11 @@
  * They are decoded and validated before anything is connected. The secret is `Redacted` from here on: no error, log or
  * printed option shows it.
  */
+import * as AdapterOptions from "@requeue/core/AdapterOptions"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaIssue from "effect/SchemaIssue"
 import * as Address from "./internal/address.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
@@ -104,18 +104,10 @@ const defaults = {
   http: true
 } as const satisfies Partial<Fields>
 
-const optional = Object.fromEntries(
-  Object.entries(fields).map(([name, schema]) => [name, Schema.optionalKey(schema)])
-) as { readonly [K in keyof typeof fields]: Schema.optionalKey<(typeof fields)[K]> }
-
-const decodeFields = Schema.decodeUnknownResult(Schema.Struct(optional))
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
+const decodeFields = AdapterOptions.decoder("nsq", fields)
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError =>
   new ConfigurationError({ field, detail, remedy, broker: "nsq" })
-
-const given = (options: object): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 /** Decodes options; never shows a secret in its errors. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError> => {
@@ -123,20 +115,12 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   const parsed = url === undefined ? nowhere : Address.parse(url)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const { parameters, secret } = parsed.success
-  const { tls: inQuery, ...all } = given({ ...parameters, ...rest })
-  const unknown = Object.keys(all).find((name) => !(name in fields))
-  if (unknown !== undefined) {
-    return Result.fail(refuse(unknown, "unknown option", `Use one of ${Object.keys(fields).join(", ")}`))
-  }
+  const { tls: inQuery, ...query } = parameters
   if (inQuery !== undefined && typeof inQuery !== "boolean") {
     return Result.fail(refuse("tls", "in a URL it is true or false", "Give certificates in code"))
   }
-  const decoded = decodeFields(all)
-  if (Result.isFailure(decoded)) {
-    const issue = format(decoded.failure.issue).issues[0]
-    const field = String(issue?.path?.[0] ?? "options")
-    return Result.fail(refuse(field, issue?.message ?? "invalid", "See the options table of @requeue/adapter-nsq"))
-  }
+  const decoded = decodeFields(query, rest)
+  if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
   const { lookupd = [], nsqd: listed = [], nsqdHttp, ...values } = decoded.success
   const nsqd = parsed.success.nsqd === undefined ? listed : [parsed.success.nsqd, ...listed]
   const some = nsqd.length === 0 && lookupd.length === 0 ? ["127.0.0.1:4150"] : nsqd

@@ -4,13 +4,12 @@
  * They are decoded and validated before anything is connected. Credentials are `Redacted` from here on: no error, log
  * or printed option shows them.
  */
+import * as AdapterOptions from "@requeue/core/AdapterOptions"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Delay from "@requeue/core/Delay"
-import * as OptionNames from "@requeue/core/OptionNames"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaIssue from "effect/SchemaIssue"
 import * as Address from "./internal/address.ts"
 
 /** Where the delays of a queue live; see the package's README for a drawing of each. */
@@ -127,34 +126,18 @@ const defaults = {
   queues: {}
 } as const satisfies Partial<Fields>
 
-const optional = Object.fromEntries(
-  Object.entries(fields).map(([name, schema]) => [name, Schema.optionalKey(schema)])
-) as { readonly [K in keyof typeof fields]: Schema.optionalKey<(typeof fields)[K]> }
-
-const decodeFields = Schema.decodeUnknownResult(Schema.Struct(optional))
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
+const decodeFields = AdapterOptions.decoder("rabbitmq", fields)
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError =>
   new ConfigurationError({ field, detail, remedy, broker: "rabbitmq" })
-
-const given = (options: object): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 /** Decodes options; never shows a secret in its errors. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError> => {
   const { password, tls = {}, url, username, ...rest } = options
   const address = Address.parse(url, username, password)
   if (Result.isFailure(address)) return Result.fail(address.failure)
-  const unknown = Object.keys(given({ ...address.success.parameters, ...rest })).find((name) => !(name in fields))
-  if (unknown !== undefined) {
-    return Result.fail(refuse(unknown, "unknown option", OptionNames.remedy(unknown, Object.keys(fields))))
-  }
-  const decoded = decodeFields(given({ ...address.success.parameters, ...rest }))
-  if (Result.isFailure(decoded)) {
-    const issue = format(decoded.failure.issue).issues[0]
-    const field = String(issue?.path?.[0] ?? "options")
-    return Result.fail(refuse(field, issue?.message ?? "invalid", "See the options table of @requeue/adapter-rabbitmq"))
-  }
+  const decoded = decodeFields(address.success.parameters, rest)
+  if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
   const { management, maxBodySize, ...values } = decoded.success
   const settings: Settings = {
     ...defaults,

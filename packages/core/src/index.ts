@@ -5,6 +5,7 @@
  */
 export * as Acknowledgement from "./Acknowledgement.ts"
 export * as Adapter from "./Adapter.ts"
+export * as AdapterOptions from "./AdapterOptions.ts"
 export * as Adapters from "./Adapters.ts"
 export * as Backoff from "./Backoff.ts"
 export * as BatchPolicy from "./BatchPolicy.ts"
