@@ -24,6 +24,7 @@ import * as Admin from "./internal/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
 import { connect } from "./internal/client.ts"
 import { subscribe } from "./internal/consumer.ts"
+import { operations } from "./internal/operations.ts"
 import * as Queues from "./internal/queues.ts"
 import * as Sender from "./internal/sender.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
@@ -45,10 +46,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const now = () => clock.currentTimeMillisUnsafe()
   // There is none: what the last call met stands for it.
   const connection = Connection.track("up", now)
-  const client = yield* Effect.acquireRelease(
-    Effect.sync(() => connect(settings, connection)),
-    (open) => Effect.sync(() => open.destroy())
-  )
+  const client = yield* connect(settings, connection)
   const queues = Queues.make(client, settings)
   const sender = Sender.make({ client, queues, fork })
   const admin = Admin.make({ client, queues, fork, now })
@@ -118,4 +116,8 @@ export const layerConfig = (
  * `sqs://key:secret@localhost:9324?region=eu-west-1`. Every option but `tags` can stand in the query; times are in
  * milliseconds.
  */
-export const adapter: Adapter = { schemes: ["sqs"], layer: (url) => layer({ url }) }
+export const adapter: Adapter = {
+  schemes: ["sqs"],
+  layer: (url, options) => layer({ ...options, url }),
+  operations
+}

@@ -35,10 +35,7 @@ interface Tools {
 const open = (options: Options): Effect.Effect<Tools, ConfigurationError, Scope.Scope> =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(decode(options))
-    const client = yield* Effect.acquireRelease(
-      Effect.sync(() => connect(settings)),
-      (one) => Effect.sync(() => one.destroy())
-    )
+    const client = yield* connect(settings)
     return { client, settings, queues: Queues.make(client, settings) }
   })
 

@@ -4,12 +4,12 @@
  * They are decoded and validated before anything is called. Secrets are `Redacted` from here on: no error, log or
  * printed option shows them.
  */
+import * as AdapterOptions from "@requeue/core/AdapterOptions"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Delay from "@requeue/core/Delay"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaIssue from "effect/SchemaIssue"
 import * as Address from "./internal/address.ts"
 
 /** What is done about queues: create the missing ones, compare them with the plan, or only use them. */
@@ -77,35 +77,24 @@ const defaults = {
   tags: {}
 } as const satisfies Partial<Fields>
 
-const optional = Object.fromEntries(
-  Object.entries(fields).map(([name, schema]) => [name, Schema.optionalKey(schema)])
-) as { readonly [K in keyof typeof fields]: Schema.optionalKey<(typeof fields)[K]> }
-
-const decodeFields = Schema.decodeUnknownResult(Schema.Struct(optional))
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
+const decodeFields = AdapterOptions.decoder("sqs", fields)
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError =>
   new ConfigurationError({ field, detail, remedy, broker: "sqs" })
 
-const given = (options: object): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+/** From a config file, a key of digits may come as a number. */
+const isText = (given: unknown): boolean =>
+  given === undefined || typeof given === "string" || Redacted.isRedacted(given)
 
 /** Decodes options; never shows a secret in its errors. */
 export const decode = (options: Options): Result.Result<Settings, ConfigurationError> => {
   const { accessKeyId, secretAccessKey, url, ...rest } = options
+  const wrong = Object.entries({ accessKeyId, secretAccessKey }).find(([, given]) => !isText(given))
+  if (wrong !== undefined) return Result.fail(refuse(wrong[0], "must be text", "Write it in quotes"))
   const address = Address.parse(url, accessKeyId, secretAccessKey)
   if (Result.isFailure(address)) return Result.fail(address.failure)
-  const all = given({ ...address.success.parameters, ...rest })
-  const unknown = Object.keys(all).find((name) => !(name in fields))
-  if (unknown !== undefined) {
-    return Result.fail(refuse(unknown, "unknown option", `Use one of ${Object.keys(fields).join(", ")}`))
-  }
-  const decoded = decodeFields(all)
-  if (Result.isFailure(decoded)) {
-    const issue = format(decoded.failure.issue).issues[0]
-    const field = String(issue?.path?.[0] ?? "options")
-    return Result.fail(refuse(field, issue?.message ?? "invalid", "See the options table of @requeue/adapter-sqs"))
-  }
+  const decoded = decodeFields(address.success.parameters, rest)
+  if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
   const { maxReceiveCount, ...values } = decoded.success
   const settings: Settings = { ...defaults, ...values, address: address.success.address, maxReceiveCount }
   if (settings.deadLetterRetention < settings.retention) {

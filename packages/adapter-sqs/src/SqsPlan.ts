@@ -14,7 +14,7 @@ import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Result from "effect/Result"
 import * as Names from "./internal/names.ts"
 import * as Backstop from "./internal/plan/backstop.ts"
-import type { Attributes, Plan, Queue } from "./internal/plan/objects.ts"
+import { type Attributes, listed, type Plan, type Queue } from "./internal/plan/objects.ts"
 import * as Stay from "./internal/plan/stay.ts"
 import { type Finding, type Found, verify } from "./internal/plan/verify.ts"
 import type { Settings } from "./SqsOptions.ts"
@@ -204,11 +204,9 @@ export const redriveAllowPolicy = (sourceArns: ReadonlyArray<string>): string =>
 
 /** The plan as a table for people. */
 export const format = ({ mode, notes: lines, queue, queues }: Plan): string => {
-  const rows = queues.flatMap(({ attributes: plain, name, redrive, redriveFrom, role }) => [
-    [role, name.name, ""],
-    ...Object.entries(plain).map(([attribute, value]) => ["", attribute, value]),
-    ...(redrive === undefined ? [] : [["", "RedrivePolicy", `to ${redrive.to.name} after ${redrive.maxReceiveCount}`]]),
-    ...(redriveFrom === undefined ? [] : [["", "RedriveAllowPolicy", `from ${redriveFrom.name}`]])
+  const rows = queues.flatMap((one) => [
+    [one.role, one.name.name, ""],
+    ...listed(one).map(([attribute, value]) => ["", attribute, value])
   ])
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)))
   const table = rows.map((row) =>

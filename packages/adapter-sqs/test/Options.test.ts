@@ -70,11 +70,19 @@ describe("options", () => {
     ["sqs://eu-west-1?maxReceiveCount=1001", "maxReceiveCount"],
     ["sqs://eu-west-1?fifoRetry=maybe", "fifoRetry"],
     ["sqs://eu-west-1?nonsense=1", "nonsense"],
+    ["sqs://eu-west-1?constructor=1", "constructor"],
     ["sqs://eu-west-1?deadLetterRetention=60000", "deadLetterRetention"]
   ])("refuse %s", (url, field) => {
     const refused = decode({ url })
     assert.isTrue(Result.isFailure(refused))
     if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
+  })
+
+  it.each(["accessKeyId", "secretAccessKey"])("refuse a number as %s, as YAML makes it of digits", (field) => {
+    const keys = { accessKeyId: "k", secretAccessKey: "s", [field]: 271828 }
+    const refused = decode({ url: "sqs://eu-west-1", ...keys })
+    if (Result.isSuccess(refused)) assert.fail(field)
+    else assert.deepInclude(refused.failure, { field, detail: "must be text" })
   })
 
   it("never show a secret", () => {

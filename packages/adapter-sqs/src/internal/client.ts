@@ -1,7 +1,9 @@
 /** The only file that imports the driver: the calls of SQS that are used, and the shapes that the other files read. */
 import { SQS, type Message, type MessageAttributeValue, type SendMessageBatchRequestEntry } from "@aws-sdk/client-sqs"
 import type { Tracker } from "@requeue/core/Connection"
+import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import type { Settings } from "../SqsOptions.ts"
 
 export type { Message, MessageAttributeValue }
@@ -34,8 +36,14 @@ const attempts = 3
 const isAnswer = (error: unknown): boolean =>
   (error as { $metadata?: { httpStatusCode?: unknown } } | undefined)?.$metadata?.httpStatusCode !== undefined
 
-/** `reach` is told whether SQS can be reached, by every call. */
-export const connect = (settings: Settings, reach?: Tracker): Client => {
+/** Open as long as the scope; `reach` is told whether SQS can be reached, by every call. */
+export const connect = (settings: Settings, reach?: Tracker): Effect.Effect<Client, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => make(settings, reach)),
+    (client) => Effect.sync(() => client.destroy())
+  )
+
+const make = (settings: Settings, reach: Tracker | undefined): Client => {
   const { credentials, endpoint, region } = settings.address
   const client = new SQS({
     region,

@@ -63,10 +63,7 @@ export const make = (
     const { name, planned, reportBatchItemFailures, reserve, settings } = decoded
     const run = Effect.runForkWith(yield* Effect.context())
     const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
-    const client = yield* Effect.acquireRelease(
-      Effect.sync(() => connect(settings)),
-      (open) => Effect.sync(() => open.destroy())
-    )
+    const client = yield* connect(settings)
     const queues = Queues.make(client, settings)
     const sender = Sender.make({ client, queues, fork })
     const finished = Remembered.make(rememberLimit)

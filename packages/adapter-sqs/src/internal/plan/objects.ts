@@ -33,3 +33,12 @@ export interface Plan {
   /** What a user should know. */
   readonly notes: ReadonlyArray<string>
 }
+
+/** What a queue has, as people read it: by attribute. */
+export const listed = ({ attributes, redrive, redriveFrom }: Queue): ReadonlyArray<readonly [string, string]> => [
+  ...Object.entries(attributes),
+  ...(redrive === undefined
+    ? []
+    : [["RedrivePolicy", `to ${redrive.to.name} after ${redrive.maxReceiveCount}`] as const]),
+  ...(redriveFrom === undefined ? [] : [["RedriveAllowPolicy", `from ${redriveFrom.name}`] as const])
+]

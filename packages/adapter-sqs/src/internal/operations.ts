@@ -1,0 +1,115 @@
+/** A queue's plan for operators: shown, compared with what SQS has, and made. */
+import type { Operations, Operator, Wish } from "@requeue/core/Adapter"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Plans from "@requeue/core/Plan"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import { decode, type Settings } from "../SqsOptions.ts"
+import * as SqsPlan from "../SqsPlan.ts"
+import * as Capabilities from "./capabilities.ts"
+import { connect } from "./client.ts"
+import { listed } from "./plan/objects.ts"
+import { redriveOf } from "./plan/verify.ts"
+import * as Queues from "./queues.ts"
+
+const toPlanWish = ({ queue, retry }: Wish): SqsPlan.Wish => ({
+  queue,
+  retry,
+  deadLetterQueues: RetryPolicy.deadLetterQueues(retry, queue)
+})
+
+const planFor = (wish: Wish, settings: Settings): Effect.Effect<SqsPlan.Plan, ConfigurationError> => {
+  const plan = SqsPlan.make(toPlanWish(wish), settings)
+  return plan instanceof ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+}
+
+const show = (planned: SqsPlan.Queue): Plans.PlannedObject => ({
+  kind: "queue",
+  name: planned.name.name,
+  details: listed(planned)
+    .map(([attribute, value]) => `${attribute}=${value}`)
+    .join(" ")
+})
+
+const delays = (fifo: boolean, { fifoRetry, inFlightLimit }: Settings): string => {
+  if (fifo) return fifoRetry === "block" ? "visibility; the group waits" : "copies at the end of the group"
+  return inFlightLimit === 0 ? "delayed copies" : "visibility; delayed copies beyond 12h from receipt"
+}
+
+const flows = ({ queues }: SqsPlan.Plan, { queue, retry }: Wish): ReadonlyArray<Plans.Flow> => {
+  const names = new Map(queues.map((planned) => [planned.queue, planned.name.name]))
+  const ours = [...Plans.retries(queue, retry), ...Plans.deadLetters(queue, retry)].map(({ from, label, to }) => ({
+    from: names.get(from) ?? from,
+    to: names.get(to) ?? to,
+    label
+  }))
+  const theirs = queues.flatMap(({ name, redrive }) =>
+    redrive === undefined
+      ? []
+      : [{ from: name.name, to: redrive.to.name, label: `given up by SQS after ${redrive.maxReceiveCount} receives` }]
+  )
+  return [...ours, ...theirs]
+}
+
+const toPlan = (plan: SqsPlan.Plan, wish: Wish, settings: Settings): Plans.Plan => ({
+  broker: "sqs",
+  queue: wish.queue,
+  delays: delays(plan.queues.at(-1)!.name.fifo, settings),
+  objects: plan.queues.map(show),
+  flows: flows(plan, wish),
+  notes: plan.notes
+})
+
+/** What is otherwise than planned, though a consumer can live with it. */
+const differences = ({ attributes, redrive }: SqsPlan.Queue, found: SqsPlan.Attributes): ReadonlyArray<string> => {
+  const others = Object.keys(attributes).filter((name) => found[name] !== attributes[name])
+  const unset = redrive !== undefined && redriveOf(found) === undefined ? ["RedrivePolicy"] : []
+  return [...others, ...unset].map((name) => `${name} is ${found[name] ?? "not set"}`)
+}
+
+const inspected = (
+  planned: SqsPlan.Queue,
+  found: SqsPlan.Attributes | undefined,
+  findings: ReadonlyArray<SqsPlan.Finding>
+): Plans.Inspected => {
+  if (found === undefined) return { ...show(planned), state: "missing" }
+  const bad = findings.filter(({ isGood, queue }) => !isGood && queue === planned.queue)
+  const why = bad.length > 0 ? bad.map(({ detail }) => detail) : differences(planned, found)
+  return { ...show(planned), state: bad.length > 0 ? "different" : "present", why: why.join(", ") || undefined }
+}
+
+const toFinding = ({ attribute, detail, isGood, queue, remedy }: SqsPlan.Finding): Plans.Finding => ({
+  about: `${queue} ${attribute}`,
+  verdict: isGood ? "good" : "bad",
+  detail: remedy === "" ? detail : `${detail}. ${remedy}`
+})
+
+const operate = Effect.fnUntraced(function* (settings: Settings) {
+  // Who asks for queues gets them, whatever the program itself may do.
+  const queues = Queues.make(yield* connect(settings), { ...settings, queues: "create" })
+  const operator: Operator = {
+    capabilities: Capabilities.make(settings),
+    plan: (wish) => Effect.map(planFor(wish, settings), (plan) => toPlan(plan, wish, settings)),
+    inspect: (wish) =>
+      Effect.gen(function* () {
+        const plan = yield* planFor(wish, settings)
+        const found = yield* queues.inspect(plan)
+        const findings = SqsPlan.verify(plan, found)
+        return {
+          objects: plan.queues.map((planned) => inspected(planned, found.get(planned.name.name), findings)),
+          findings: findings.map(toFinding)
+        }
+      }),
+    create: (wish) => Effect.andThen(planFor(wish, settings), Effect.asVoid(queues.ensure(toPlanWish(wish))))
+  }
+  return operator
+})
+
+export const operations: Operations = {
+  plan: (wish, url, options) =>
+    Effect.gen(function* () {
+      const settings = yield* Effect.fromResult(decode({ ...options, url }))
+      return toPlan(yield* planFor(wish, settings), wish, settings)
+    }),
+  operate: (url, options) => Effect.flatMap(Effect.fromResult(decode({ ...options, url })), operate)
+}
