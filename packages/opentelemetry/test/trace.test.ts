@@ -2,6 +2,7 @@
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { RabbitMqBroker } from "@requeue/adapter-rabbitmq"
+import { SqsBroker } from "@requeue/adapter-sqs"
 import { start } from "@requeue/brokers"
 import { VirtualTime } from "@requeue/conformance"
 import { Backoff, type Broker, Consumer, DeadLetters, type Event, Producer, RetryPolicy } from "@requeue/core"
@@ -42,6 +43,19 @@ const rows: ReadonlyArray<Row> = [
       ({ url }) => RabbitMqBroker.layer({ url })
     ),
     delay: 200,
+    around: (program) => program
+  },
+  {
+    name: "sqs",
+    open: Effect.map(
+      Effect.acquireRelease(
+        Effect.promise(() => start("sqs")),
+        (broker) => Effect.promise(broker.dispose)
+      ),
+      // A poll is never cut off: the end of the consumer waits for it.
+      ({ url }) => SqsBroker.layer({ url, waitTime: 1000 })
+    ),
+    delay: 1000,
     around: (program) => program
   }
 ]
