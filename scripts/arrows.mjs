@@ -10,7 +10,7 @@ import { posix as path } from "node:path"
 const levels = {
   facts:
     "Message Delay Backoff Jitter Settlement Connection Capabilities Delivery Outgoing Metadata Failure OptionNames Remembered Codec SchemaCodec " +
-    "Handler BrokerError ConfigurationError EncodeError StrictSchema AdapterOptions",
+    "Handler BrokerError ConfigurationError EncodeError StrictSchema AdapterOptions Persistence",
   policies:
     "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility Plan QueueDefinition",
   port: "Broker Adapter",

@@ -7,7 +7,7 @@
  */
 import type { Adapter } from "@requeue/core/Adapter"
 import { Broker, type Service } from "@requeue/core/Broker"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { type BrokerError, ofPlan } from "@requeue/core/BrokerError"
 import * as Connection from "@requeue/core/Connection"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Clock from "effect/Clock"
@@ -39,17 +39,6 @@ const names = Effect.map(
   }
 )
 
-/** A policy that the topology cannot keep. */
-const unsupported = ({ detail, field, queue, remedy }: ConfigurationError): BrokerError =>
-  new BrokerError({
-    broker: "rabbitmq",
-    operation: "plan",
-    queue,
-    reason: "Unsupported",
-    detail: `${field}: ${detail}`,
-    remedy
-  })
-
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context())
@@ -76,7 +65,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 
   const plan = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError> => {
     const made = Plan.make(wish, settings, serverVersion())
-    return made instanceof ConfigurationError ? Effect.fail(unsupported(made)) : Effect.succeed(made)
+    return made instanceof ConfigurationError ? Effect.fail(ofPlan("rabbitmq", made)) : Effect.succeed(made)
   }
   const producing = new Map<string, Plan.Plan>()
 

@@ -1,5 +1,6 @@
 /** What a broker refused or lost. Never reported as a failure of the handler. */
 import * as Data from "effect/Data"
+import type { ConfigurationError } from "./ConfigurationError.ts"
 
 /**
  * | reason | meaning | retryable |
@@ -62,3 +63,7 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
     return retryable.has(this.reason)
   }
 }
+
+/** A plan's refusal, where only the broker's errors can be told. */
+export const ofPlan = (broker: string, { detail, field, queue, remedy }: ConfigurationError): BrokerError =>
+  new BrokerError({ broker, operation: "plan", queue, reason: "Unsupported", detail: `${field}: ${detail}`, remedy })

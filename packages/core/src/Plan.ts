@@ -63,16 +63,19 @@ export interface Inspection {
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** The way of retries back to their queue, for brokers on which it has no stations. */
-export const retries = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
-  const steps = Policy.schedule(retry)
-  if (steps.length === 0) return []
+/** What the way of these retries is called; there is at least one. */
+export const after = (steps: ReadonlyArray<Policy.Step>): string => {
+  if (steps.every(({ delay }) => delay[1] === 0)) return "retry at once"
   const listed = steps.slice(0, 5).map(({ delay: [low, high] }) => {
     return low === high ? Delay.format(high) : `${Delay.format(low)}..${Delay.format(high)}`
   })
-  const isAtOnce = steps.every(({ delay }) => delay[1] === 0)
-  const label = isAtOnce ? "retry at once" : `retry after ${listed.join(", ")}${steps.length > 5 ? ", …" : ""}`
-  return [{ from: queue, to: queue, label }]
+  return `retry after ${listed.join(", ")}${steps.length > 5 ? ", …" : ""}`
+}
+
+/** The way of retries back to their queue, for brokers on which it has no stations. */
+export const retries = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
+  const steps = Policy.schedule(retry)
+  return steps.length === 0 ? [] : [{ from: queue, to: queue, label: after(steps) }]
 }
 
 const reasons: ReadonlyArray<Reason> = ["retries-exhausted", "permanent", "undecodable", "too-old"]

@@ -96,6 +96,25 @@ describe("a lost ack", () => {
   })
 })
 
+describe("a settlement that is gone with its connection", () => {
+  it.effect("pauses nobody: it comes again on the next one", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const events: Array<string> = []
+      yield* Consumer.start("q", { onEvent: ({ _tag }) => void events.push(_tag) }, () => {})
+      broker.faults.settle = () => "ConnectionLost"
+      broker.deliver("a")
+      yield* TestClock.adjust(0)
+      broker.faults.settle = () => "Throttled"
+      broker.deliver("b")
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(events, ["Received", "SettleFailed", "Received", "SettleFailed", "BackoffEntered"])
+      broker.faults.settle = () => undefined
+      yield* TestClock.adjust("5 seconds")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
 describe("a new connection", () => {
   it.effect("gets one credit, said once, when the broker had not taken a settlement before", () => {
     const broker = Scripted.make()

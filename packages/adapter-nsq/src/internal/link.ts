@@ -4,6 +4,7 @@
  */
 import type { BrokerError } from "@requeue/core/BrokerError"
 import * as Delay from "@requeue/core/Delay"
+import * as Persistence from "@requeue/core/Persistence"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -38,14 +39,12 @@ const healthy = 1000
 /** Heartbeats that a connection may miss before it counts as dead. */
 const patience = 2.5
 
-/** Waits before the nth attempt in a row: none before the first, then growing, each spread by half. */
-const pause = (attempt: number, { reconnectFirst, reconnectMax }: Settings): Effect.Effect<void> =>
-  attempt === 0
+const pause = (failures: number, { reconnectFirst, reconnectMax }: Settings): Effect.Effect<void> =>
+  failures === 0
     ? Effect.void
-    : Effect.flatMap(Random.next, (random) => {
-        const full = Math.min(reconnectFirst * 2 ** Math.min(attempt - 1, 30), reconnectMax)
-        return Effect.sleep(Duration.millis(full * (0.5 + random / 2)))
-      })
+    : Effect.flatMap(Random.next, (random) =>
+        Effect.sleep(Persistence.pause(failures, random, { first: reconnectFirst, max: reconnectMax }))
+      )
 
 /** Runs what opens a connection, with a time limit. Whoever does not wait any longer does not leave it open. */
 export const opening = <C extends Client.Connection>(
@@ -94,8 +93,7 @@ export const make = <A extends Live>(
     let next = Deferred.makeUnsafe<A>()
 
     const tell = (error: BrokerError, attempt: number): Effect.Effect<void> =>
-      // The first failures of an outage are told, then every twentieth.
-      attempt < 2 || attempt % 20 === 0
+      Persistence.isTold(attempt)
         ? Effect.annotateLogs(Effect.logWarning("not connected"), { ...name, attempt, error: error.message })
         : Effect.void
 

@@ -1,21 +1,9 @@
 /** Doing what fails again and again until it succeeds: ever more slowly, and without filling the log. */
 import type { BrokerError } from "@requeue/core/BrokerError"
-import * as Duration from "effect/Duration"
+import * as Persistence from "@requeue/core/Persistence"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import type { Settings } from "../RabbitMqOptions.ts"
-
-/** Waits before the nth attempt in a row: none before the first, then growing, each spread by half. */
-const pause = (attempt: number, { reconnectFirst, reconnectMax }: Settings): Effect.Effect<void> =>
-  attempt === 0
-    ? Effect.void
-    : Effect.flatMap(Random.next, (random) => {
-        const full = Math.min(reconnectFirst * 1.5 ** (attempt - 1), reconnectMax)
-        return Effect.sleep(Duration.millis(full * (0.5 + random / 2)))
-      })
-
-/** The first failures of an outage are told, then every twentieth. */
-const isTold = (attempt: number): boolean => attempt < 2 || attempt % 20 === 0
 
 export const persist = <A>(
   effect: Effect.Effect<A, BrokerError>,
@@ -29,9 +17,12 @@ export const persist = <A>(
   }
 ): Effect.Effect<A> => {
   const { about, attempt = 0, complaint, settings } = options
-  return Effect.andThen(pause(attempt, settings), effect).pipe(
+  const pause = Effect.flatMap(Random.next, (random) =>
+    Effect.sleep(Persistence.pause(attempt, random, { first: settings.reconnectFirst, max: settings.reconnectMax }))
+  )
+  return Effect.andThen(attempt === 0 ? Effect.void : pause, effect).pipe(
     Effect.tapError((error) =>
-      isTold(attempt)
+      Persistence.isTold(attempt)
         ? Effect.annotateLogs(Effect.logWarning(complaint), { ...about, attempt, error: error.message })
         : Effect.void
     ),

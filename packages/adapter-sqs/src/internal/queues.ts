@@ -4,7 +4,7 @@
  * What exists is not changed, with two exceptions in mode `create`: a queue without a redrive policy, as a producer makes
  * it, gets the planned one, and a dead-letter queue that lets in named queues only gets one more name.
  */
-import { BrokerError } from "@requeue/core/BrokerError"
+import { BrokerError, ofPlan } from "@requeue/core/BrokerError"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -33,17 +33,6 @@ export interface Queues {
   /** The queue turned out to be gone. */
   readonly forget: (queue: string) => void
 }
-
-/** A policy that SQS cannot keep. */
-const unsupported = ({ detail, field, queue, remedy }: ConfigurationError): BrokerError =>
-  new BrokerError({
-    broker: "sqs",
-    operation: "plan",
-    queue,
-    reason: "Unsupported",
-    detail: `${field}: ${detail}`,
-    remedy
-  })
 
 const mismatch = ({ attribute, detail, found, queue, remedy }: Plan.Finding): BrokerError =>
   new BrokerError({
@@ -77,7 +66,7 @@ export const make = (
 
   const planOf = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError> => {
     const plan = Plan.make(wish, settings)
-    return plan instanceof ConfigurationError ? Effect.fail(unsupported(plan)) : Effect.succeed(plan)
+    return plan instanceof ConfigurationError ? Effect.fail(ofPlan("sqs", plan)) : Effect.succeed(plan)
   }
 
   const remember = ({ name, queue }: Plan.Queue, url: string): Queue => {

@@ -98,11 +98,12 @@ export const make = (
 
   const onFailed = (item: Item, settlement: Settlement.Settlement, error: BrokerError): void => {
     reporter.settleFailed(item.delivery, settlement, error)
-    const isLeaseLost = error.reason === "LeaseLost"
-    if (isLeaseLost) handlerGate.signal({ _tag: "Failed", id: item.key })
-    // Of the broker's health, a lost lease tells nothing; were it the probe, it must not be waited for.
-    brokerGate.signal({ _tag: isLeaseLost ? "Uncounted" : "Failed", id: item.key })
-    if (isLeaseLost || error.reason === "ConnectionLost") return forget(item)
+    if (error.reason === "LeaseLost") handlerGate.signal({ _tag: "Failed", id: item.key })
+    const isGone = error.reason === "LeaseLost" || error.reason === "ConnectionLost"
+    // Of whether the broker takes settlements, one that is gone tells nothing; were it the probe, it must not be waited
+    // for.
+    brokerGate.signal({ _tag: isGone ? "Uncounted" : "Failed", id: item.key })
+    if (isGone) return forget(item)
     // After a timeout, nobody knows.
     if (error.reason !== "Timeout") judge.refund(settlement)
     // The broker still counts it as ours, so that only giving it back makes it come again.
