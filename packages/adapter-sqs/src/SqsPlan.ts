@@ -77,7 +77,9 @@ export const make = ({ deadLetterQueues = [], queue, retry }: Wish, settings: Se
   const names = Result.all([queue, ...deadLetterQueues].map(Names.parse))
   if (Result.isFailure(names)) {
     const { detail, queue: wrong = queue, remedy = "" } = names.failure
-    return refuse(wrong, wrong === queue ? "queue" : "retry.deadLetter", detail, remedy)
+    return wrong === queue
+      ? refuse(queue, "queue", detail, remedy)
+      : refuse(queue, "retry.deadLetter", `${wrong}: ${detail}`, remedy)
   }
   const [name, ...letters] = names.success as [Names.Name, ...Array<Names.Name>]
   const backstop = letters[0]

@@ -147,8 +147,11 @@ export const resolve = (flags: Flags, policy: Option.Option<string> = Option.non
       config === undefined
         ? { broker: undefined, queues: flags.queue.map((name) => ({ name, options: {} })) }
         : yield* queuesOf(config, flags)
+    const found = yield* placeOf(config, flags, broker)
     const target: Target = {
-      ...(yield* placeOf(config, flags, broker)),
+      ...found,
+      // A policy of the command line is at no place in the file.
+      locate: (error) => (retry !== undefined && /^retry\b/.test(error.field) ? error : found.locate(error)),
       queues: queues.map(({ name, options }) => ({ name, options: withRetry(options, retry) }))
     }
     return target

@@ -24,6 +24,21 @@ describe("requeue check", () => {
     assert.match(stdout, /orders +retry\.deadLetter +impossible +.*Name another queue, or none for orders\.dlq/)
   })
 
+  it("knows what only some queues of a broker cannot do", async () => {
+    const slow = '{"backoff":{"type":"constant","delay":"13 hours"}}'
+    const sqs = ["check", "--url", "sqs://eu-west-1", "--policy", slow]
+    const { code, stdout } = await requeue([...sqs, "--queue", "orders.fifo", "--queue", "orders"])
+    assert.strictEqual(code, 1)
+    const answers = stdout.split("\n").map((line) => line.split(/ +/).slice(0, 3).join(" "))
+    assert.deepStrictEqual(answers.slice(1, -1), [
+      "orders.fifo handlerTimeout emulated",
+      "orders.fifo retry.backoff impossible",
+      "orders retry.backoff emulated",
+      "orders handlerTimeout emulated"
+    ])
+    assert.match(stdout, /Use shorter delays, or fifoRetry: "resend"/)
+  })
+
   it("prints one JSON value", async () => {
     const { stdout } = await requeue([...orders, "--json"])
     assert.deepStrictEqual(JSON.parse(stdout), {

@@ -5,6 +5,7 @@
  * is to know the program's queues. {@link load} finds, reads and checks the file; nothing is connected before
  * {@link Configuration.layer} is built.
  */
+import type { Wish } from "@requeue/core/Adapter"
 import * as Adapters from "@requeue/core/Adapters"
 import { Broker } from "@requeue/core/Broker"
 import type { BrokerError } from "@requeue/core/BrokerError"
@@ -13,7 +14,7 @@ import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
 import * as Feasibility from "@requeue/core/Feasibility"
 import * as OptionNames from "@requeue/core/OptionNames"
-import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as StrictSchema from "@requeue/core/StrictSchema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -32,7 +33,7 @@ export interface Configuration {
   readonly file: string
   /** The names of its brokers. */
   readonly brokers: ReadonlyArray<string>
-  readonly policies: Readonly<Record<string, RetryPolicy>>
+  readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
   /** The broker of what names none: the file's `broker`, or its only one. */
   readonly defaultBroker: string | undefined
@@ -127,9 +128,17 @@ const make = (
 
   const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker])
 
-  const locate = (broker: string, { detail, field, remedy }: ConfigurationError): ConfigFileError => {
+  const locate = (
+    broker: string,
+    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError
+  ): ConfigFileError => {
     const shown = Environment.mask(detail, opened(broker).secrets)
-    return new ConfigFileError({ file, problems: [{ path: ["brokers", broker, field], detail: shown, remedy }] })
+    const asking = Object.entries(queues).find(([, { name }]) => name === queue)
+    const problem =
+      asking !== undefined && isWish(field)
+        ? { path: placeOf(...asking, field), detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`, remedy }
+        : { path: ["brokers", broker, field], detail: shown, remedy }
+    return new ConfigFileError({ file, problems: [problem] })
   }
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
@@ -155,11 +164,15 @@ const make = (
 
   const layer = Effect.fnUntraced(function* (name: string) {
     const resolved = yield* find(name)
-    const checked = Effect.tap(Broker, ({ capabilities }) => {
-      const problems = Object.entries(queues)
-        .filter(([, { broker }]) => broker === name)
-        .flatMap(([key, queue]) => impossible(key, queue, capabilities))
-      return problems.length === 0 ? Effect.void : refuse(problems)
+    const { options, url } = Redacted.value(resolved.address)
+    const here = Object.entries(queues).filter(([, { broker }]) => broker === name)
+    const checked = Effect.gen(function* () {
+      const broker = yield* Broker
+      const problems = here.flatMap(([key, queue]) => impossible(key, queue, broker.capabilities))
+      if (problems.length > 0) return yield* refuse(problems)
+      // What only some queues of the broker cannot do, as FIFO queues, is not among its capabilities.
+      for (const [, queue] of here) yield* resolved.adapter.operations?.plan(wishOf(queue), url, options) ?? Effect.void
+      return broker
     })
     return Layer.effect(Broker, checked).pipe(
       Layer.provide(Adapters.layerOf(resolved)),
@@ -181,20 +194,29 @@ const make = (
   }
 }
 
+const wishOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Wish => ({ queue: name, retry })
+
+/** Whether a field is the queue's, and not an option of its broker. */
+const isWish = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
+
+/** Where a wish of a queue stands in the file. */
+const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): StrictSchema.Problem["path"] => {
+  const [first = "", ...rest] = field.split(".")
+  if (first === "retry") return [...retryPath, ...rest]
+  return ["queues", key, first === "queue" ? "name" : first, ...rest]
+}
+
 /** What the broker cannot do of a queue's wishes, at the places where they are made. */
 const impossible = (
   key: string,
-  { name, options, retryPath }: ConfiguredQueue,
+  queue: ConfiguredQueue,
   capabilities: Capabilities
 ): ReadonlyArray<StrictSchema.Problem> =>
-  Feasibility.check(ConsumerOptions.toWish(options, capabilities.lease), capabilities, name).flatMap(
+  Feasibility.check(ConsumerOptions.toWish(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
     ({ answer, field }) => {
       if (answer._tag !== "Impossible") return []
-      const [first, ...rest] = field.split(".")
-      const path = first === "retry" ? [...retryPath, ...rest] : ["queues", key, ...field.split(".")]
-      return [
-        { path, detail: `on broker ${capabilities.broker}, for queue ${key}: ${answer.why}`, remedy: answer.remedy }
-      ]
+      const detail = `on broker ${capabilities.broker}, for queue ${key}: ${answer.why}`
+      return [{ path: placeOf(key, queue, field), detail, remedy: answer.remedy }]
     }
   )
 

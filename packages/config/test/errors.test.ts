@@ -144,6 +144,53 @@ describe("a bad broker", () => {
   })
 })
 
+describe("a policy that SQS cannot keep", () => {
+  const sqs = "brokers: { aws: 'sqs://eu-west-1' }\n"
+
+  it.each([
+    [
+      "a handler that outlives the longest lease",
+      "queues: { orders: { handlerTimeout: 12 hours } }",
+      "queues.orders.handlerTimeout: on broker sqs, for queue orders: a handler may run for 12h, the broker's lease " +
+        "ends after 11h 59m. Set handlerTimeout below 11h 59m"
+    ],
+    [
+      "a delay for which no FIFO group can be held up",
+      "queues: { orders: { name: orders.fifo, retry: { backoff: { type: constant, delay: 13 hours } } } }",
+      "queues.orders.retry.backoff: on broker sqs, for queue orders: a retry waits for 13h, a message can hold its " +
+        'place in a FIFO queue for 11h 59m. Use shorter delays, or fifoRetry: "resend"'
+    ],
+    [
+      "the same in a shared policy",
+      "policies: { slow: { backoff: { type: constant, delay: 13 hours } } }\nqueues: { orders.fifo: { retry: slow } }",
+      "policies.slow.backoff: on broker sqs, for queue orders.fifo: a retry waits for 13h"
+    ],
+    [
+      "a dead-letter queue of another type",
+      "queues: { orders.fifo: { retry: { deadLetter: graves } } }",
+      'queues["orders.fifo"].retry.deadLetter: on broker sqs, for queue orders.fifo: graves is a standard queue, ' +
+        "orders.fifo a FIFO one: SQS wants them alike. End its name in .fifo"
+    ],
+    [
+      "a dead-letter queue's name",
+      "queues: { orders: { retry: { deadLetter: graves! } } }",
+      "queues.orders.retry.deadLetter: on broker sqs, for queue orders: graves!: SQS refuses characters of this name"
+    ],
+    [
+      "a name",
+      "queues: { orders: { name: orders! } }",
+      "queues.orders.name: on broker sqs, for queue orders: SQS refuses characters of this name"
+    ],
+    [
+      "more time than SQS keeps a message",
+      "queues: { orders: { retry: { maxRetries: 20, backoff: { type: constant, delay: 6 hours } } } }",
+      "brokers.aws.retention: a message is retried for 5d, SQS deletes it after 4d"
+    ]
+  ])("%s", async (_, yaml, expected) => {
+    assert.include((await refusal(await sound(sqs + yaml))).message, file + expected)
+  })
+})
+
 describe("a secret", () => {
   it("is not shown by what is wrong with it", async () => {
     const yaml = "brokers: { main: 'memory:' }\npolicies: { p: { maxAge: '${PASSWORD}' } }"

@@ -1,5 +1,5 @@
 /** `requeue check`: whether a broker can do what the policies ask. */
-import type { Capabilities } from "@requeue/core/Capabilities"
+import type { Operator } from "@requeue/core/Adapter"
 import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
 import * as Delay from "@requeue/core/Delay"
 import * as Feasibility from "@requeue/core/Feasibility"
@@ -35,22 +35,37 @@ const show = (answer: Feasibility.Answer): Pick<Checked, "answer" | "detail"> =>
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
-/** What the broker makes of each wish of a queue's consumer. */
-const checked = ({ name, options }: Target.Queue, capabilities: Capabilities): ReadonlyArray<Checked> =>
-  Feasibility.check(ConsumerOptions.toWish(options, capabilities.lease), capabilities, name).map(
-    ({ answer, field }) => ({
-      queue: name,
+/** What only some queues of the broker cannot do: that there is no plan for it. */
+const unplanned = (queue: Target.Queue, { plan }: Operator) =>
+  Effect.match(plan(Operating.wishOf(queue)), {
+    onSuccess: () => undefined,
+    onFailure: ({ detail, field, remedy }): Checked => ({
+      queue: queue.name,
       wish: field,
-      ...show(answer)
+      answer: "impossible",
+      detail: `${detail}. ${remedy}`
     })
+  })
+
+/** What the broker makes of each wish of a queue's consumer. */
+const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Operator) {
+  const { capabilities } = operator
+  const { name, options } = queue
+  const wishes = Feasibility.check(ConsumerOptions.toWish(options, capabilities.lease), capabilities, name).map(
+    ({ answer, field }): Checked => ({ queue: name, wish: field, ...show(answer) })
   )
+  const refused = yield* unplanned(queue, operator)
+  return refused === undefined ? wishes : [...wishes.filter(({ wish }) => wish !== refused.wish), refused]
+})
 
 export const check = Command.make("check", { ...Target.flags, policy: Policy.flag }, (flags) =>
   Effect.gen(function* () {
     const { paint, result } = yield* Output
     const target = yield* Target.resolve(flags, flags.policy)
-    const { capabilities } = yield* Effect.scoped(Operating.open(target))
-    const wishes = target.queues.flatMap((queue) => checked(queue, capabilities))
+    const found = Effect.flatMap(Operating.open(target), (operator) =>
+      Effect.forEach(target.queues, (queue) => checked(queue, operator))
+    )
+    const wishes = (yield* Effect.scoped(found)).flat()
     const rows = wishes.map(({ answer, detail, queue, wish }) => [queue, wish, paint(colours[answer], answer), detail])
     yield* result({ broker: target.name, wishes }, () => Table.format(["queue", "wish", "answer", "detail"], rows))
     if (wishes.some(({ answer }) => answer === "impossible")) return yield* new Problem()
