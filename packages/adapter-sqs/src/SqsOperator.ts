@@ -111,7 +111,7 @@ export interface Move {
 }
 
 const arnOf = ({ client, queues }: Tools, queue: string): Effect.Effect<string, BrokerError> =>
-  Effect.flatMap(queues.find(queue), ({ url }) =>
+  Effect.flatMap(queues.see(queue), ({ url }) =>
     Effect.map(
       ask("find", queue, () => client.getQueueAttributes({ QueueUrl: url, AttributeNames: ["QueueArn"] })),
       ({ Attributes }) => Attributes!.QueueArn!
@@ -147,7 +147,7 @@ export const startMove = (
       if (rate !== undefined && !(Number.isSafeInteger(rate) && rate >= 1 && rate <= 500)) {
         throw new RangeError(`SqsOperator.startMove: rate must be a whole number from 1 to 500, got ${rate}`)
       }
-      const tools = yield* open({ ...options, queues: "use" })
+      const tools = yield* open(options)
       const SourceArn = yield* arnOf(tools, deadLetterQueue)
       const target = to === undefined ? {} : { DestinationArn: yield* arnOf(tools, to) }
       const limit = rate === undefined ? {} : { MaxNumberOfMessagesPerSecond: rate }
@@ -162,7 +162,7 @@ export const moves = (
 ): Effect.Effect<ReadonlyArray<Move>, BrokerError | ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const tools = yield* open({ ...options, queues: "use" })
+      const tools = yield* open(options)
       const SourceArn = yield* arnOf(tools, deadLetterQueue)
       const { Results = [] } = yield* ask("moves", deadLetterQueue, () =>
         tools.client.listMessageMoveTasks({ SourceArn, MaxResults: 10 })

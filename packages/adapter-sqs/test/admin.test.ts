@@ -1,4 +1,5 @@
 /** What operators see and do, on standard and FIFO queues. */
+import type { BrokerError } from "@requeue/core/BrokerError"
 import * as DeadLetters from "@requeue/core/DeadLetters"
 import * as Effect from "effect/Effect"
 import { assert, describe, test, vi } from "vitest"
@@ -77,12 +78,28 @@ test("a purge that cannot delete says so", async () => {
   )
 })
 
+test("looking at a queue that is not there makes none", async () => {
+  const queue = queueName("nowhere")
+  await on({ url }, ({ admin }) =>
+    Effect.gen(function* () {
+      const looks: ReadonlyArray<Effect.Effect<unknown, BrokerError>> = [
+        admin.counts(queue),
+        admin.peek(queue, 1),
+        admin.purge(queue)
+      ]
+      for (const look of looks) {
+        assert.deepInclude(yield* Effect.flip(look), { reason: "QueueMissing", queue })
+      }
+    })
+  )
+})
+
 test("what SQS itself has moved to the dead letters is listed with the others", async () => {
   const queue = queueName("native")
   await on({ url }, (broker) =>
     Effect.gen(function* () {
       yield* broker.publish([outgoing(queue, "a")])
-      yield* broker.admin.counts(`${queue}.dlq`)
+      yield* Effect.promise(() => behind.createQueue({ QueueName: `${queue}-dlq` }))
       const [work, dead] = yield* Effect.promise(() =>
         Promise.all([urlOf(behind, queue), urlOf(behind, `${queue}.dlq`)])
       )

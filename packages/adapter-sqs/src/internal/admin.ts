@@ -26,7 +26,7 @@ export const make = (env: {
   const { client, queues } = env
 
   const ask = <A>(operation: string, queue: string, run: (url: string) => Promise<A>): Effect.Effect<A, BrokerError> =>
-    Effect.flatMap(queues.find(queue), ({ url }) =>
+    Effect.flatMap(queues.see(queue), ({ url }) =>
       Effect.tryPromise({ try: () => run(url), catch: (cause) => toBrokerError(cause, { operation, queue }) })
     )
 
@@ -50,7 +50,7 @@ export const make = (env: {
     )
 
   const open = (operation: string, queue: string) =>
-    Effect.map(queues.find(queue), ({ url }) => ({
+    Effect.map(queues.see(queue), ({ url }) => ({
       calls: Calls.make({ client, queue, url: () => url, fork: env.fork }),
       receive: (count: number) =>
         Effect.map(

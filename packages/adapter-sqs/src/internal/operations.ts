@@ -36,14 +36,18 @@ const delays = (fifo: boolean, { fifoRetry, inFlightLimit }: Settings): string =
   return inFlightLimit === 0 ? "delayed copies" : "visibility; delayed copies beyond 12h from receipt"
 }
 
-const flows = ({ queues }: SqsPlan.Plan, { queue, retry }: Wish): ReadonlyArray<Plans.Flow> => {
-  const names = new Map(queues.map((planned) => [planned.queue, planned.name.name]))
+/** What the queues of the program are called on SQS. */
+const namesOf = ({ queues }: SqsPlan.Plan): ReadonlyMap<string, string> =>
+  new Map(queues.map(({ name, queue }) => [queue, name.name]))
+
+const flows = (plan: SqsPlan.Plan, { queue, retry }: Wish): ReadonlyArray<Plans.Flow> => {
+  const names = namesOf(plan)
   const ours = [...Plans.retries(queue, retry), ...Plans.deadLetters(queue, retry)].map(({ from, label, to }) => ({
     from: names.get(from) ?? from,
     to: names.get(to) ?? to,
     label
   }))
-  const theirs = queues.flatMap(({ name, redrive }) =>
+  const theirs = plan.queues.flatMap(({ name, redrive }) =>
     redrive === undefined
       ? []
       : [{ from: name.name, to: redrive.to.name, label: `given up by SQS after ${redrive.maxReceiveCount} receives` }]
@@ -78,11 +82,13 @@ const inspected = (
   return { ...show(planned), state: bad.length > 0 ? "different" : "present", why: why.join(", ") || undefined }
 }
 
-const toFinding = ({ attribute, detail, isGood, queue, remedy }: SqsPlan.Finding): Plans.Finding => ({
-  about: `${queue} ${attribute}`,
-  verdict: isGood ? "good" : "bad",
-  detail: remedy === "" ? detail : `${detail}. ${remedy}`
-})
+const toFinding =
+  (names: ReadonlyMap<string, string>) =>
+  ({ attribute, detail, isGood, queue, remedy }: SqsPlan.Finding): Plans.Finding => ({
+    about: `${names.get(queue)} ${attribute}`,
+    verdict: isGood ? "good" : "bad",
+    detail: remedy === "" ? detail : `${detail}. ${remedy}`
+  })
 
 const operate = Effect.fnUntraced(function* (settings: Settings) {
   // Who asks for queues gets them, whatever the program itself may do.
@@ -97,7 +103,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
         const findings = SqsPlan.verify(plan, found)
         return {
           objects: plan.queues.map((planned) => inspected(planned, found.get(planned.name.name), findings)),
-          findings: findings.map(toFinding)
+          findings: findings.map(toFinding(namesOf(plan)))
         }
       }),
     create: (wish) => Effect.andThen(planFor(wish, settings), Effect.asVoid(queues.ensure(toPlanWish(wish))))

@@ -22,6 +22,8 @@ export interface Queue {
 export interface Queues {
   /** The queue of this name, asked once; made, as a producer's, where it is missing and may be. */
   readonly find: (queue: string) => Effect.Effect<Queue, BrokerError>
+  /** The same for who only looks: nothing is made. */
+  readonly see: (queue: string) => Effect.Effect<Queue, BrokerError>
   /**
    * Makes, verifies or finds all queues of a consumer; fails when they cannot keep its policy.
    *
@@ -160,6 +162,7 @@ export const make = (
         const one = known.get(queue)
         return one === undefined ? ensure({ queue }) : Effect.succeed(one)
       }),
+    see: (queue) => Effect.flatMap(planOf({ queue }), ({ queues }) => locate(queues.at(-1)!)),
     ensure,
     inspect,
     forget: (queue) => void known.delete(queue)

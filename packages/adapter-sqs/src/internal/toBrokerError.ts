@@ -22,7 +22,7 @@ const credentials: Answer = {
 const throttled: Answer = { reason: "Throttled", remedy: "Send less at a time, or ask AWS for a higher quota" }
 const missing: Answer = {
   reason: "QueueMissing",
-  remedy: `Check region, account and name, or create it; queues: "create" does it for you`
+  remedy: `Check region, account and name, or create it; with queues: "create", a consumer does when it starts`
 }
 const lost: Answer = { reason: "LeaseLost" }
 const large: Answer = { reason: "BodyTooLarge", remedy: "Store the content elsewhere and send a reference to it" }
