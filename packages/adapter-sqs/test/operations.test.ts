@@ -6,8 +6,10 @@ import type { Inspection } from "@requeue/core/Plan"
 import * as Plan from "@requeue/core/Plan"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { readFileSync } from "node:fs"
 import { assert, describe, test } from "vitest"
-import { adapter } from "../src/index.ts"
+import { adapter, SqsOptions, SqsPlan } from "../src/index.ts"
 import { strict } from "./strict.ts"
 import { on, queueName } from "./world.ts"
 
@@ -143,6 +145,23 @@ describe("a queue's picture", () => {
       '  n0 -->|"given up"| n1["orders-dlq"]',
       '  n0 -->|"given up by SQS after 13 receives"| n1'
     ])
+  })
+})
+
+describe("the README", () => {
+  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8")
+  const block = (language: string) => new RegExp(`\`\`\`${language}\\n([^]*?)\\n\`\`\``).exec(readme)?.[1]
+  const policy = RetryPolicy.make({ maxRetries: 5, backoff: Backoff.exponential("1 second", { max: "1 hour" }) })
+  const wish = { queue: "orders", retry: policy, deadLetterQueues: ["orders.dlq"] }
+  const aws = new URL("sqs://eu-west-1")
+
+  test("draws the plan of its first example", async () => {
+    assert.strictEqual(Plan.mermaid(await Effect.runPromise(operations.plan(wish, aws))), block("mermaid"))
+  })
+
+  test("prints it", () => {
+    const settings = Result.getOrThrow(SqsOptions.decode({ url: aws }))
+    assert.strictEqual(SqsPlan.format(SqsPlan.make(wish, settings) as SqsPlan.Plan), block("text plan"))
   })
 })
 
