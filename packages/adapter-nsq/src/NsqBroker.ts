@@ -7,7 +7,7 @@
  */
 import type { Adapter } from "@requeue/core/Adapter"
 import { Broker, type Service } from "@requeue/core/Broker"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { type BrokerError, ofPlan } from "@requeue/core/BrokerError"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Connection from "@requeue/core/Connection"
 import * as Clock from "effect/Clock"
@@ -20,22 +20,12 @@ import * as Capabilities from "./internal/capabilities.ts"
 import * as Consumer from "./internal/consumer.ts"
 import * as Lookup from "./internal/lookup.ts"
 import * as Nodes from "./internal/nodes.ts"
+import { operations } from "./internal/operations.ts"
 import * as Pool from "./internal/pool.ts"
 import type { Presence } from "./internal/presence.ts"
 import * as Sender from "./internal/sender.ts"
 import { decode, type Options, type Settings } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
-
-/** A queue that NSQ cannot have. */
-const unsupported = ({ detail, field, queue, remedy }: ConfigurationError): BrokerError =>
-  new BrokerError({
-    broker: "nsq",
-    operation: "subscribe",
-    queue,
-    reason: "Unsupported",
-    detail: `${field}: ${detail}`,
-    remedy
-  })
 
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
@@ -69,7 +59,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options
         const plan = Plan.make({ queue, retry, deadLetterQueues }, settings, nodes.limits().maxReqTimeout)
-        if (plan instanceof ConfigurationError) return yield* unsupported(plan)
+        if (plan instanceof ConfigurationError) return yield* ofPlan("nsq", plan)
         for (const note of plan.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue })
         return yield* Consumer.subscribe(options, plan, environment)
       }),
@@ -111,4 +101,8 @@ export const layerConfig = (
  * Serves `nsq:` URLs: `nsq://:secret@host:4150?lookupd=host:4161&channel=billing`. Every option but `tls` material can
  * stand in the query; times are in milliseconds.
  */
-export const adapter: Adapter = { schemes: ["nsq"], layer: (url) => layer({ url }) }
+export const adapter: Adapter = {
+  schemes: ["nsq"],
+  layer: (url, options) => layer({ ...options, url }),
+  operations
+}

@@ -6,6 +6,7 @@
  */
 import * as AdapterOptions from "@requeue/core/AdapterOptions"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -109,9 +110,18 @@ const decodeFields = AdapterOptions.decoder("nsq", fields)
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError =>
   new ConfigurationError({ field, detail, remedy, broker: "nsq" })
 
+/** From a config file, a secret of digits may come as a number. */
+const isText = (given: unknown): boolean =>
+  given === undefined || typeof given === "string" || Redacted.isRedacted(given)
+
+const isTls = (given: unknown): boolean =>
+  given === undefined || typeof given === "boolean" || Predicate.isObject(given)
+
 /** Decodes options; never shows a secret in its errors. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError> => {
   const { authSecret, tls, url, ...rest } = options
+  if (!isText(authSecret)) return Result.fail(refuse("authSecret", "must be text", "Write it in quotes"))
+  if (!isTls(tls)) return Result.fail(refuse("tls", "must be true, false or certificates", "Give ca, cert and key"))
   const parsed = url === undefined ? nowhere : Address.parse(url)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const { parameters, secret } = parsed.success

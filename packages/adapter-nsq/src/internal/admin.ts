@@ -1,10 +1,11 @@
 /** What operators see and do. */
-import { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/BrokerError"
 import type { Admin } from "@requeue/core/Broker"
 import type { Delivery } from "@requeue/core/Delivery"
 import * as Effect from "effect/Effect"
 import * as Attend from "./attend.ts"
 import * as Credit from "./credit.ts"
+import * as Http from "./http.ts"
 import type { Queue } from "./names.ts"
 import * as Names from "./names.ts"
 import type { Node } from "./nodes.ts"
@@ -26,16 +27,6 @@ const pause = 50
 /** Messages that are taken at a time. */
 const window = 200
 
-const unsupported = (operation: string, queue: string): BrokerError =>
-  new BrokerError({
-    broker: "nsq",
-    operation,
-    queue,
-    reason: "Unsupported",
-    detail: "only nsqd's HTTP interface can do this",
-    remedy: "Set http: true, and nsqdHttp if it is not one port above"
-  })
-
 /** A topic of the queue on an nsqd that has it. */
 interface Place {
   readonly node: Node
@@ -56,7 +47,7 @@ export const make = (env: Environment): Admin => {
 
   const places = (name: string, operation: string): Effect.Effect<ReadonlyArray<Place>, BrokerError> =>
     Effect.gen(function* () {
-      if (!settings.http) return yield* unsupported(operation, name)
+      if (!settings.http) return yield* Http.needed(operation, name)
       const all: Array<Place> = []
       for (const queue of yield* topicsOf(name, operation)) {
         for (const node of yield* nodesOf(queue)) {

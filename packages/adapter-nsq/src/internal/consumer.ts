@@ -93,8 +93,6 @@ export const subscribe = (
     })
 
     const presence = Presence.make(now)
-    yield* Effect.addFinalizer(() => Effect.sync(() => presences.delete(presence)))
-    presences.add(presence)
     const attendance = yield* Attend.attend(
       {
         queue,
@@ -113,5 +111,7 @@ export const subscribe = (
     // A topic that nobody has yet begins where this process would publish it.
     if (!attendance.isAttended(plan.source) || !attendance.isAttended(plan.retry)) yield* attendance.join(node)
     yield* attendance.ready
+    yield* Effect.addFinalizer(() => Effect.sync(() => presences.delete(presence)))
+    presences.add(presence)
     return { credit: credit.set, settle, extend }
   })

@@ -46,3 +46,14 @@ export const unreachable = (base: string, error: BrokerError): BrokerError =>
     detail: `nsqd's HTTP interface at ${base} does not answer: ${error.detail}`,
     remedy: "Give its address in nsqdHttp, or set http: false and see the README for what is lost"
   })
+
+/** What only the HTTP interface can do, where it is not used. */
+export const needed = (operation: string, queue: string): BrokerError =>
+  new Failure({
+    broker: "nsq",
+    operation,
+    queue,
+    reason: "Unsupported",
+    detail: "only nsqd's HTTP interface can do this",
+    remedy: "Set http: true, and nsqdHttp if it is not one port above"
+  })

@@ -17,7 +17,7 @@ export interface Limits {
 export type Configured = Partial<Pick<Limits, "maxReqTimeout" | "maxMsgSize" | "maxBodySize">>
 
 /** nsqd's own defaults. */
-const usual = { maxReqTimeout: 60 * 60 * 1000, maxMsgSize: 1024 * 1024, maxBodySize: 5 * 1024 * 1024 }
+export const usual = { maxReqTimeout: 60 * 60 * 1000, maxMsgSize: 1024 * 1024, maxBodySize: 5 * 1024 * 1024 }
 
 export const of = (identity: Identity, configured: Configured, settings: Settings): Limits => {
   const pick = (name: keyof Configured): number =>

@@ -18,6 +18,9 @@ export interface Queue {
   readonly isOwn: boolean
 }
 
+/** A channel, as people write it. */
+export const toText = ({ channel, topic }: Queue): string => `${topic}/${channel}`
+
 /** Why nsqd would refuse the name. */
 export interface Refused {
   readonly detail: string

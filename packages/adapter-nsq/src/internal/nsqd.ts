@@ -68,11 +68,16 @@ const pause = 20
 const topicDepth = (base: string, topic: string, millis: number): Effect.Effect<number, BrokerError> =>
   Effect.map(stats(base, topic, millis), (json) => number(topicOf(json)?.["depth"]))
 
-/** Whether topic and channel are there. */
-export const has = (base: string, { channel, topic }: Queue, millis: number): Effect.Effect<boolean, BrokerError> =>
-  Effect.map(stats(base, topic, millis), (json) =>
-    records(topicOf(json)?.["channels"]).some((one) => one["channel_name"] === channel)
-  )
+/** The topic's channels; `undefined` when the topic is not there. */
+export const channels = (
+  base: string,
+  topic: string,
+  millis: number
+): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError> =>
+  Effect.map(stats(base, topic, millis), (json) => {
+    const found = topicOf(json)
+    return found && records(found["channels"]).map((one) => String(one["channel_name"]))
+  })
 
 /** What the channel holds. https://nsq.io/components/nsqd.html#get-stats */
 export const depths = (base: string, { channel, topic }: Queue, millis: number): Effect.Effect<Depths, BrokerError> =>

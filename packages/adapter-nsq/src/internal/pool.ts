@@ -3,6 +3,7 @@ import { BrokerError } from "@requeue/core/BrokerError"
 import type { Connection } from "@requeue/core/Connection"
 import * as Delay from "@requeue/core/Delay"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -29,7 +30,7 @@ export interface Pool {
 /** How long the start waits for further nsqd when one is well. */
 const patience = Duration.seconds(1)
 
-const nobody = (settings: Settings): BrokerError =>
+export const nobody = (settings: Settings): BrokerError =>
   new BrokerError({
     broker: "nsq",
     operation: "connect",
@@ -137,6 +138,9 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
     const first = yield* gather(1, candidates)
     if (first.well.length === 0) return yield* first.errors[0] ?? nobody(settings)
     yield* Effect.timeoutOption(others, patience)
+    /** There is a connection as long as there is an nsqd, also while nobody publishes. */
+    const stay = Effect.flatMap(pick(1), ([outlet]) => Deferred.await(outlet!.gone))
+    yield* Effect.forkScoped(Effect.forever(Effect.ignore(stay)))
     return { pick, candidates: () => candidates, state: presence.state }
   })
 

@@ -1,0 +1,119 @@
+/** A queue's plan for operators: shown, compared with what every nsqd has, and made. */
+import type { Operations, Operator, Wish } from "@requeue/core/Adapter"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import type * as Plans from "@requeue/core/Plan"
+import * as Policy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Operators from "../NsqOperator.ts"
+import { decode, type Settings } from "../NsqOptions.ts"
+import * as Plan from "../NsqPlan.ts"
+import * as Capabilities from "./capabilities.ts"
+import * as Flows from "./flows.ts"
+import * as Http from "./http.ts"
+import * as Limits from "./limits.ts"
+import * as Lookup from "./lookup.ts"
+import * as Names from "./names.ts"
+import * as Nodes from "./nodes.ts"
+import * as Nsqd from "./nsqd.ts"
+import * as Pool from "./pool.ts"
+import * as Survey from "./survey.ts"
+
+const planFor = (
+  { queue, retry }: Wish,
+  settings: Settings,
+  cap: number
+): Effect.Effect<Plan.Plan, ConfigurationError> => {
+  const deadLetterQueues = Policy.deadLetterQueues(retry, queue)
+  const plan = Plan.make({ queue, retry, deadLetterQueues }, settings, cap)
+  return plan instanceof ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+}
+
+const objectsOf = ({ deadLetters, retry, source }: Plan.Plan): ReadonlyArray<Plans.PlannedObject> => {
+  const all = (role: string, queue: Plan.Queue) => [
+    { kind: "topic", name: queue.topic, details: role },
+    { kind: "channel", name: Names.toText(queue), details: "" }
+  ]
+  const objects = [
+    ...all("messages", source),
+    ...all("retries that are copies", retry),
+    ...deadLetters.flatMap((queue) => all("dead letters", queue))
+  ]
+  return [...new Map(objects.map((object) => [object.name, object])).values()]
+}
+
+/** Which no setting of nsqd prevents. */
+const losses = ({ publishTo }: Settings): ReadonlyArray<string> =>
+  publishTo === 2 ? [] : ["an nsqd that is killed loses its messages in memory, in flight and deferred: see publishTo"]
+
+const toPlan = (plan: Plan.Plan, wish: Wish, settings: Settings, cap: number): Plans.Plan => ({
+  broker: "nsq",
+  queue: wish.queue,
+  delays: settings.retry === "exact" ? "deferred copies" : "requeued by nsqd",
+  objects: objectsOf(plan),
+  flows: Flows.flows(plan, wish, settings, cap),
+  notes: [...plan.notes, ...losses(settings)]
+})
+
+const withoutHttp = "only nsqd's HTTP interface tells: set http: true"
+
+/** How an object stands on all the nsqd that could be asked. */
+const standing = (
+  { name }: Plans.PlannedObject,
+  all: ReadonlyArray<Survey.Facts>
+): Pick<Plans.Inspected, "state" | "why"> => {
+  const asked = all.filter(({ missing }) => missing !== undefined)
+  if (asked.length === 0) return { state: "unknown", why: withoutHttp }
+  const having = asked.filter(({ missing }) => missing?.includes(name) === false).map(({ nsqd }) => nsqd)
+  if (having.length === 0) return { state: "missing" }
+  return { state: "present", why: having.length === asked.length ? undefined : `only on ${having.join(", ")}` }
+}
+
+const toFinding = ({ about, detail, isGood, nsqd }: Operators.Finding): Plans.Finding => ({
+  about,
+  verdict: isGood ? "good" : "bad",
+  detail: nsqd === undefined ? detail : `${nsqd}: ${detail}`
+})
+
+const operate = Effect.fnUntraced(function* (settings: Settings) {
+  const nodes = yield* Nodes.make(settings)
+  const lookup = Lookup.make(settings)
+  yield* Pool.make(settings, nodes, lookup)
+  const cap = () => nodes.limits().maxReqTimeout
+
+  const operator: Operator = {
+    capabilities: Capabilities.make(settings, nodes.limits()),
+    plan: (wish) => Effect.map(planFor(wish, settings, cap()), (plan) => toPlan(plan, wish, settings, cap())),
+    inspect: (wish) =>
+      Effect.gen(function* () {
+        const plan = yield* planFor(wish, settings, cap())
+        const { facts, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
+        // What is missing is told of the objects, and what nsqd loses is no matter of how it is set up.
+        const findings = Operators.judge(facts, settings).filter(({ about }) => about !== "topics" && about !== "loss")
+        const away = failures.map(({ message }): Plans.Finding => ({ about: "nsqd", verdict: "bad", detail: message }))
+        return {
+          objects: objectsOf(plan).map((object) => ({ ...object, ...standing(object, facts) })),
+          findings: [...away, ...findings.map(toFinding)]
+        }
+      }),
+    create: (wish) =>
+      Effect.gen(function* () {
+        const plan = yield* planFor(wish, settings, cap())
+        if (!settings.http) return yield* Http.needed("create", wish.queue)
+        for (const { address } of yield* Survey.nodesOf(plan, settings, nodes, lookup)) {
+          if (address.http === undefined) continue
+          for (const queue of Survey.queuesOf(plan)) yield* Nsqd.create(address.http, queue, settings.requestTimeout)
+        }
+      })
+  }
+  return operator
+})
+
+export const operations: Operations = {
+  plan: (wish, url, options) =>
+    Effect.gen(function* () {
+      const settings = yield* Effect.fromResult(decode({ ...options, url }))
+      const cap = settings.maxReqTimeout ?? Limits.usual.maxReqTimeout
+      return toPlan(yield* planFor(wish, settings, cap), wish, settings, cap)
+    }),
+  operate: (url, options) => Effect.flatMap(Effect.fromResult(decode({ ...options, url })), operate)
+}
