@@ -173,8 +173,8 @@ export const make = async (): Promise<Instance> => {
       closeSync(file)
       child.on("error", () => {})
       child.unref()
-      const identity = child.pid === undefined ? undefined : processes.identify(child.pid)
-      if (identity === undefined) throw new Error(`Cannot run ${command}`)
+      if (child.pid === undefined) throw new Error(`Cannot run ${command}`)
+      const identity = processes.identify(child.pid) ?? processes.lost(child.pid)
       update({ processes: [...record.processes.filter(processes.isAlive), identity] })
       return identity
     },

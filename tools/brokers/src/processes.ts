@@ -41,6 +41,9 @@ export const identify = (pid: number): Identity | undefined => {
   }
 }
 
+/** One that ended before anybody could look at it. Never alive, and never signalled. */
+export const lost = (pid: number): Identity => ({ pid, started: "never" })
+
 export const isAlive = ({ pid, started }: Identity): boolean => identify(pid)?.started === started
 
 /** Sends a signal to the process if it is still the same; says whether it was. */
