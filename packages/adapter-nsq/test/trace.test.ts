@@ -167,6 +167,8 @@ describe("consumer backoff on two nsqd", () => {
     const queue = queueName(state)
     let cutAt = 0
     let probed = 0
+    const rdyAfter = () =>
+      commandsOf(queue).filter(({ args, at, name }) => at > cutAt && name === "RDY" && args[0] !== "0")
     // What was in flight on a connection that is cut comes again when its time is over.
     await on({ ...one.wired, messageTimeout: 1500 }, (broker) =>
       Effect.gen(function* () {
@@ -184,6 +186,8 @@ describe("consumer backoff on two nsqd", () => {
         if (state === "probing") yield* until("a probe", () => runs === 2)
         cutAt = performance.now()
         for (const wire of one.wires) wire.cut()
+        // A probe that succeeds before would end the backoff.
+        yield* until("a new connection", () => rdyAfter().length > 0)
         probe.resolve()
         yield* until("a success", () => told.succeeded.size === 1)
         probed = performance.now()
@@ -191,7 +195,7 @@ describe("consumer backoff on two nsqd", () => {
         yield* until("an end of all", () => told.succeeded.size === 21)
       })
     )
-    const rdy = commandsOf(queue).filter(({ args, at, name }) => at > cutAt && name === "RDY" && args[0] !== "0")
+    const rdy = rdyAfter()
     assert.deepStrictEqual(rdy[0]?.args, ["1"])
     for (const { at, ready } of moments(queue, cutAt)) if (at < probed - 4 * burst) assert.isAtMost(ready, 1)
     assert.isTrue(rdy.some(({ args }) => Number(args[0]) > 1))
