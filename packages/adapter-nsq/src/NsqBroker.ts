@@ -10,6 +10,7 @@ import { Broker, type Service } from "@requeue/core/Broker"
 import { type BrokerError, ofPlan } from "@requeue/core/BrokerError"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Connection from "@requeue/core/Connection"
+import type { Outgoing } from "@requeue/core/Outgoing"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -19,6 +20,7 @@ import * as Admin from "./internal/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
 import * as Consumer from "./internal/consumer.ts"
 import * as Lookup from "./internal/lookup.ts"
+import * as Names from "./internal/names.ts"
 import * as Nodes from "./internal/nodes.ts"
 import { operations } from "./internal/operations.ts"
 import * as Pool from "./internal/pool.ts"
@@ -26,6 +28,12 @@ import type { Presence } from "./internal/presence.ts"
 import * as Sender from "./internal/sender.ts"
 import { decode, type Options, type Settings } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
+
+/** What is redriven is for one channel: from the topic, all others would get it again. */
+const placed = (target: Names.Queue, { metadata }: Outgoing) => {
+  const isCopy = metadata.redrives > 0 && !target.isOwn
+  return { target: isCopy ? Names.retry(target) : target, isCopy }
+}
 
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
@@ -49,8 +57,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         Effect.forEach(messages, (message) =>
           Effect.map(Sender.target(message.queue, "publish", settings), (target) => ({
             message,
-            target,
-            isCopy: false
+            ...placed(target, message)
           }))
         ),
         (items) => sender.send(items, { count: settings.publishTo })

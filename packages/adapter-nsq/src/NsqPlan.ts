@@ -40,9 +40,7 @@ const retriesOf = ({ retry }: Wish, settings: Pick<Settings, "retry">, cap: numb
 
 const notesOf = (wish: Wish, settings: Choices, cap: number): ReadonlyArray<string> => [
   retriesOf(wish, settings, cap),
-  ...(settings.envelope === "never"
-    ? ["what is sent is a bare body: id and headers are lost, and so is the count of a redriven message"]
-    : []),
+  ...(settings.envelope === "never" ? ["what is sent is a bare body: its id and headers are lost"] : []),
   ...(settings.http && settings.create
     ? []
     : ["topics and channels come into being when they are first used: until then, what is deferred waits longer"])
