@@ -1,6 +1,7 @@
 /** One message that fails twice, is dead-lettered, and is sent back to work: one trace, the same on every broker. */
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import { MemoryBroker } from "@requeue/adapter-memory"
+import { NsqBroker } from "@requeue/adapter-nsq"
 import { RabbitMqBroker } from "@requeue/adapter-rabbitmq"
 import { SqsBroker } from "@requeue/adapter-sqs"
 import { start } from "@requeue/brokers"
@@ -43,6 +44,19 @@ const rows: ReadonlyArray<Row> = [
       ({ url }) => RabbitMqBroker.layer({ url })
     ),
     delay: 200,
+    around: (program) => program
+  },
+  {
+    name: "nsq",
+    open: Effect.map(
+      Effect.acquireRelease(
+        Effect.promise(() => start("nsq")),
+        (broker) => Effect.promise(broker.dispose)
+      ),
+      ({ url }) => NsqBroker.layer({ url })
+    ),
+    // A new channel's delays are looked after only after up to 5 seconds; a delay of 0 needs no looking after.
+    delay: 0,
     around: (program) => program
   },
   {
