@@ -50,7 +50,7 @@ const within =
 /**
  * Makes a function whose handler gets one message at a time; it lives as long as the scope.
  *
- * When to use: in a program that runs Effect on Lambda by itself; else {@link handler}.
+ * When to use: in a program that runs Effect on Lambda by itself; else `SqsLambda.handler`.
  *
  * @throws RangeError when an option is out of its range, or the handler is no function
  */

@@ -11,6 +11,7 @@ brokers:
   local: "memory:"
   spare: { url: "memory:", maxMessages: 5 }
   broken: { url: "memory:", maxMesages: 5 }
+  cloud: "sqs://eu-west-1"
   secret: "amqp://me:\${RABBIT_PASSWORD}@127.0.0.1:1"
 policies:
   patient: { maxRetries: 8 }
@@ -69,6 +70,10 @@ describe("without a URL", () => {
     [
       ["--broker", "secret", "-q", "orders"],
       "requeue.config.yaml: brokers.secret.url: the environment variable RABBIT_PASSWORD is not set. Set RABBIT_PASSWORD"
+    ],
+    [
+      ["--broker", "cloud", "-q", "orders", "--policy", '{"deadLetter":"graves.fifo"}'],
+      "retry.deadLetter (queue shop.orders, broker sqs): graves.fifo is a FIFO queue, shop.orders a standard one"
     ],
     [["--policy", "patiant"], "--policy: there is no policy named patiant. There are: patient, cloudflareQueues"],
     [["--config", "mine.yaml"], "mine.yaml: there is no such file. Check its path"],

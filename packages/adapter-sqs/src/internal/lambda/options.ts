@@ -26,7 +26,7 @@ export interface Options extends Pick<
    * Default 1 second.
    */
   readonly reserve?: Delay.Input | undefined
-  /** Whether the event source mapping has it. Default true; see {@link "../../SqsLambda.ts"}. */
+  /** Whether the event source mapping has it. Default true; see `SqsLambda`. */
   readonly reportBatchItemFailures?: boolean | undefined
 }
 
