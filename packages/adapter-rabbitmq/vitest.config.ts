@@ -2,4 +2,4 @@ import { defineConfig } from "vitest/config"
 
 // One file after the other in one process: they share a server (see test/server.ts), and what they say about times holds
 // only where no other file keeps the machine busy.
-export default defineConfig({ test: { isolate: false, fileParallelism: false } })
+export default defineConfig({ test: { isolate: false, fileParallelism: false, maxConcurrency: 4 } })

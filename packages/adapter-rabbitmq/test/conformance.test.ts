@@ -1,8 +1,20 @@
-import { Suite } from "@requeue/conformance"
+import { Case, Cases, Suite } from "@requeue/conformance"
 import { afterAll, describe, test } from "vitest"
-import { layer } from "./harness.ts"
+import * as Capabilities from "../src/internal/capabilities.ts"
+import { layer, settingsOf } from "./harness.ts"
 import { server } from "./server.ts"
 
 const one = await server()
+const name = `rabbitmq ${one.version}`
+const capabilities = Capabilities.make(settingsOf({}), one.version)
+const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
 
-Suite.register({ describe, test, afterAll }, { name: `rabbitmq ${one.version}`, layer: layer(one) })
+// The cases side by side, as they mostly wait; then those that cut connections or restart the server, one by one.
+Suite.register(
+  { describe: describe.concurrent, test: test.concurrent, afterAll },
+  { name, layer: layer(one), cases: Cases.cases.filter((each) => !isAlone(each)) }
+)
+Suite.register(
+  { describe, test, afterAll },
+  { name: `${name}, disturbed`, layer: layer(one), cases: Cases.cases.filter(isAlone) }
+)

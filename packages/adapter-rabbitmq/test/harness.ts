@@ -11,7 +11,7 @@ import { toDelivery } from "../src/internal/toDelivery.ts"
 import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 import type { Server } from "./server.ts"
 
-const settingsOf = (options: RabbitMqOptions.Options) => Result.getOrThrow(RabbitMqOptions.decode(options))
+export const settingsOf = (options: RabbitMqOptions.Options) => Result.getOrThrow(RabbitMqOptions.decode(options))
 
 /** A connection of the harness's own, made again after a restart. */
 const client = (url: string) => {

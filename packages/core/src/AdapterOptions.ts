@@ -38,7 +38,7 @@ export const decoder = <F extends Fields>(broker: string, fields: F) => {
       return refuse(unknown, "unknown option", OptionNames.remedy(unknown, Object.keys(fields)))
     }
     const decoded = decodeFields(options)
-    if (Result.isSuccess(decoded)) return Result.succeed(decoded.success as Given<F>)
+    if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
     const issue = format(decoded.failure.issue).issues[0]
     const field = String(issue?.path?.[0] ?? "options")
     return refuse(field, issue?.message ?? "invalid", `See the options table of @requeue/adapter-${broker}`)

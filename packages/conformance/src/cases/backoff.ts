@@ -142,14 +142,15 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "backoff survives a new connection: still paused, and then the first credit is 1",
     function* (lab) {
-      yield* failing(lab, 1)
+      // Long enough for the retry, the cut and the new connection.
+      yield* failing(lab, 1, { multiplier: 2 * lab.unit })
       yield* lab.untilEvents("BackoffEntered", 1)
       // A retry whose copy is still under way would be cut off as well, and slow the consumer for a second reason.
       yield* lab.untilEvents("RetryScheduled", 1)
       yield* lab.harness.cutConnections!
       yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0)
       yield* lab.until("the probe", () => lab.runs.length > 1)
-      lab.checkDelay("the pause", lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
+      lab.checkDelay("the pause", 4 * lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
       const after = lab.log.slice(lab.log.findIndex(({ _tag }) => _tag === "Reconnected"))
       const given = after.flatMap((entry) => (entry._tag === "Credit" && entry.limit > 0 ? [entry.limit] : []))
       Check.equal("first credit", given[0], 1)
