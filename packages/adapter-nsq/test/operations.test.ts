@@ -5,6 +5,7 @@ import type { Inspection, State } from "@requeue/core/Plan"
 import * as Plan from "@requeue/core/Plan"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
+import * as References from "effect/References"
 import { assert, describe, test } from "vitest"
 import { adapter } from "../src/index.ts"
 import { channels } from "./raw.ts"
@@ -22,7 +23,13 @@ const operated = <A, E>(
   use: (operator: Effect.Success<ReturnType<typeof operations.operate>>) => Effect.Effect<A, E>,
   options: Readonly<Record<string, unknown>> = {},
   at = url
-) => Effect.runPromise(Effect.scoped(Effect.flatMap(operations.operate(at, options), use)))
+) =>
+  Effect.runPromise(
+    Effect.flatMap(operations.operate(at, options), use).pipe(
+      Effect.scoped,
+      Effect.provideService(References.MinimumLogLevel, "None")
+    )
+  )
 
 const states = ({ objects }: Inspection): ReadonlySet<State> => new Set(objects.map(({ state }) => state))
 
