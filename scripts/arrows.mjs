@@ -10,11 +10,12 @@ import { posix as path } from "node:path"
 const levels = {
   facts:
     "Message Delay Backoff Jitter Settlement Capabilities Delivery Outgoing Metadata Failure OptionNames Remembered Codec SchemaCodec " +
-    "Handler BrokerError ConfigurationError EncodeError",
+    "Handler BrokerError ConfigurationError EncodeError StrictSchema",
   policies:
-    "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility QueueDefinition",
+    "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility Plan QueueDefinition",
   port: "Broker Adapter",
-  composition: "Consumer ConsumerOptions Producer Puller DeadLetters Event Timers internal/**",
+  composition:
+    "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Health Telemetry Timers VirtualClock internal/**",
   faces: "Requeue promise Cloudflare PolicyConfig index"
 }
 
@@ -23,12 +24,20 @@ const rooms = [
   // What is Node's own: the adapter of a URL is loaded, and Cloudflare's v8 bodies are read.
   { files: /^packages\/core\/src\/(Cloudflare|internal\/resolve)\.ts$/, may: /^(effect\/|node:)/ },
   { files: /^packages\/core\/src\//, may: /^effect\// },
+  // Files are read in one place.
+  { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:|yaml$)/ },
+  { files: /^packages\/config\/src\//, may: /^(effect|@requeue\/core)\// },
+  {
+    files: /^packages\/cli\/src\//,
+    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core\/|config$)|node:|tinyqueue$)/
+  },
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/core)(\/|$)/ },
   {
     files: /^packages\/adapter-[^/]+\/src\//,
     may: /^(effect|@requeue\/core)(\/|$)/,
     driver: /\/src\/internal\/client\.ts$/
   },
+  { files: /^packages\/opentelemetry\/src\//, may: /^(effect|@requeue\/core|@opentelemetry\/(api|core))(\/|$)/ },
   { files: /^packages\/adapter-[^/]+\/test\//, may: /^(?!@requeue\/adapter-)/ },
   { files: /^packages\/(core|conformance)\/test\//, may: /^(?!@requeue\/(adapter-|cli))/ },
   { files: /^(packages|apps)\/[^/]+\/src\//, may: /^(?!@requeue\/conformance)/ }
@@ -45,7 +54,7 @@ export const imports = (source) => {
     /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\/\*[\s\S]*?\*\/|\/\/.*/g,
     (_, text) => text ?? ""
   )
-  return [...code.matchAll(/\b(?:from|import)\b\s*\(?\s*["']([^"'\n]+)["']/g)].map((match) => match[1])
+  return [...code.matchAll(/\b(?:from|import)\b\s*\(?\s*["']([\w@./:-]+)["']/g)].map((match) => match[1])
 }
 
 const violation = (file, specifier) => {

@@ -17,6 +17,8 @@ export interface Snapshot {
   readonly delayed: ReadonlyArray<{ readonly delivery: Delivery; readonly dueIn: number }>
   /** As they were handed out, oldest first. */
   readonly inFlight: ReadonlyArray<Delivery>
+  /** How many consumers the queue has. */
+  readonly consumers: number
 }
 
 export interface Control {
@@ -32,4 +34,6 @@ export interface Control {
    */
   readonly restart: Effect.Effect<void>
   readonly snapshot: (queue: string) => Effect.Effect<Snapshot>
+  /** Every queue by its name. */
+  readonly queues: Effect.Effect<ReadonlyMap<string, Snapshot>>
 }

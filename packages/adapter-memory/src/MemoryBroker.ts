@@ -6,7 +6,7 @@
  * Effect's Clock, so that a `TestClock` governs every delay.
  */
 import type { Adapter } from "@requeue/core/Adapter"
-import { Broker, type Service } from "@requeue/core/Broker"
+import { Broker, type Connection, type Service } from "@requeue/core/Broker"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Timers from "@requeue/core/Timers"
 import * as Clock from "effect/Clock"
@@ -20,6 +20,7 @@ import * as InternalControl from "./internal/control.ts"
 import * as Delays from "./internal/delays.ts"
 import * as Dispatch from "./internal/dispatch.ts"
 import { every } from "./internal/every.ts"
+import { operations } from "./internal/operations.ts"
 import * as Publish from "./internal/publish.ts"
 import * as Settle from "./internal/settle.ts"
 import * as Store from "./internal/store.ts"
@@ -96,11 +97,23 @@ const build = Effect.fnUntraced(function* (options: Options) {
     headers: capabilities.headers,
     forgetDelays: vices.forgetDelaysOnRestart === true,
     now,
-    elapsed: timers.now
+    elapsed: timers.now,
+    onCut: () => setConnection("up")
   })
-  yield* Effect.addFinalizer(() => Effect.sync(publish.close))
+  let connection: Connection
+  const setConnection = (state: Connection["state"]): void => {
+    connection = { state, since: now() }
+  }
+  setConnection("up")
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      publish.close()
+      setConnection("down")
+    })
+  )
   const broker: Service = {
     capabilities,
+    connection: () => connection,
     publish: publish.publish,
     subscribe: (wanted) => subscribe(wanted, { store, dispatch, settle }),
     admin: Admin.make(store, publish, capabilities)
@@ -139,12 +152,13 @@ export const layer = (options: Options = {}): Layer.Layer<Broker> => Layer.effec
  */
 export const adapter: Adapter = {
   schemes: ["memory"],
-  layer: (url) =>
+  layer: (url, own) =>
     Layer.effect(
       Broker,
       Effect.suspend(() => {
-        const options = fromUrl(url)
+        const options = fromUrl(url, own)
         return options instanceof ConfigurationError ? Effect.fail(options) : make(options)
       })
-    )
+    ),
+  operations
 }

@@ -1,5 +1,7 @@
 /** The options of a memory broker, from code or from a URL. */
+import type * as Adapter from "@requeue/core/Adapter"
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as OptionNames from "@requeue/core/OptionNames"
 import type { Vices } from "./Vices.ts"
 
 export interface Options {
@@ -29,26 +31,39 @@ export const validate = (options: Options): void => {
   }
 }
 
-const refusal = (field: string, detail: string): ConfigurationError =>
-  new ConfigurationError({
-    field,
-    detail,
-    remedy: "Write memory: or, for example, memory:?maxMessages=1000&maxBodySize=1048576",
-    broker: "memory"
-  })
+const example = "Write memory: or, for example, memory:?maxMessages=1000&maxBodySize=1048576"
 
-/** Reads the options from a URL's query: `memory:?maxMessages=1000`. */
-export const fromUrl = (url: URL): Options | ConfigurationError => {
-  if (url.host !== "" || !["", "/"].includes(url.pathname)) {
-    return refusal("url", "a memory: URL has no host and no path")
-  }
-  const options: { -readonly [K in (typeof limits)[number]]?: number } = {}
+const refusal = (field: string, detail: string, remedy = example): ConfigurationError =>
+  new ConfigurationError({ field, detail, remedy, broker: "memory" })
+
+type Limits = { -readonly [K in (typeof limits)[number]]?: number }
+
+const fromQuery = (url: URL): Limits | ConfigurationError => {
+  const options: Limits = {}
   for (const [parameter, text] of url.searchParams) {
     const name = limits.find((known) => known === parameter)
     if (name === undefined) return refusal(parameter, `unknown parameter; known are ${limits.join(" and ")}`)
     if (name in options) return refusal(name, "given twice")
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
     if (!isLimit(value)) return refusal(name, `must be a whole number >= 1, got ${JSON.stringify(text)}`)
+    options[name] = value
+  }
+  return options
+}
+
+/** Reads the options from a URL's query, `memory:?maxMessages=1000`, and from a config object, which beats it. */
+export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | ConfigurationError => {
+  if (url.host !== "" || !["", "/"].includes(url.pathname)) {
+    return refusal("url", "a memory: URL has no host and no path")
+  }
+  const options = fromQuery(url)
+  if (options instanceof ConfigurationError) return options
+  for (const [option, value] of Object.entries(own)) {
+    const name = limits.find((known) => known === option)
+    if (name === undefined) return refusal(option, "unknown option", OptionNames.remedy(option, limits))
+    if (typeof value !== "number" || !isLimit(value)) {
+      return refusal(name, `must be a whole number >= 1, got ${JSON.stringify(value)}`)
+    }
     options[name] = value
   }
   return options

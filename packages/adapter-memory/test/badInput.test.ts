@@ -115,7 +115,7 @@ describe("consume", () => {
       assert.instanceOf(error, ConfigurationError)
       assert.strictEqual(
         error.message,
-        "retry.deadLetter (queue q): the queue is its own dead-letter queue: its dead letters would be consumed " +
+        "retry.deadLetter (queue q, broker memory): the queue is its own dead-letter queue: its dead letters would be consumed " +
           "again for ever. Name another queue, or none for q.dlq"
       )
     }

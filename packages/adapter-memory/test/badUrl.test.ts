@@ -21,9 +21,15 @@ describe("connect", () => {
   it.each<readonly [unknown, string]>([
     ["", `url: the broker is no URL. Use a URL such as "memory:"`],
     ["localhost", `url: the broker is no URL. Use a URL such as "memory:"`],
-    [undefined, `url: the broker must be a URL or a Layer, got undefined. Pass a URL such as "memory:"`],
-    [null, `url: the broker must be a URL or a Layer, got null. Pass a URL such as "memory:"`],
-    [{ url: "memory:" }, `url: the broker must be a URL or a Layer, got object. Pass a URL such as "memory:"`],
+    [
+      undefined,
+      `url: the broker must be a URL, an object with a url, or a Layer, got undefined. Pass a URL such as "memory:"`
+    ],
+    [null, `url: the broker must be a URL, an object with a url, or a Layer, got null. Pass a URL such as "memory:"`],
+    [
+      { URL: "memory:" },
+      `url: the broker must be a URL, an object with a url, or a Layer, got object. Pass a URL such as "memory:"`
+    ],
     ["memory:?maxMessages=many", `maxMessages (broker memory): must be a whole number >= 1, got "many".`],
     ["memory:?maxMesages=5", "maxMesages (broker memory): unknown parameter; known are maxMessages and maxBodySize."]
   ])("%o", async (broker, message) => {

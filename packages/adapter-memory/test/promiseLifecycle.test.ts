@@ -1,5 +1,5 @@
 /** Workers and connections from start to end, through the promise face. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { connect, ConnectionClosed, deadLetterBudget, DeadLetterBudgetExhausted } from "@requeue/core/promise"
 import { open, turns } from "./virtualBroker.ts"
 
@@ -165,5 +165,26 @@ describe("a connection", () => {
       assert.strictEqual((error as Error).message, "the connection to the broker memory was closed. Call connect again")
     }
     assert.strictEqual(worker.stats().state, "stopped")
+  })
+})
+
+describe("what is logged", () => {
+  it("goes to standard error, and leaves standard output to the program", async () => {
+    const [output, errors] = [vi.spyOn(console, "log"), vi.spyOn(console, "error")].map((spy) =>
+      spy.mockImplementation(() => {})
+    )
+    try {
+      await using requeue = await connect("memory:")
+      const failed = Promise.withResolvers<void>()
+      await requeue.consume("q", { onEvent: ({ _tag }) => _tag === "RetryScheduled" && failed.resolve() }, () =>
+        Promise.reject(new Error("503"))
+      )
+      await requeue.send("q", 1)
+      await failed.promise
+      assert.match(String(errors!.mock.calls[0]), /level=WARN .*Error: 503/)
+      assert.isEmpty(output!.mock.calls)
+    } finally {
+      vi.restoreAllMocks()
+    }
   })
 })

@@ -2,6 +2,7 @@
 import { Broker } from "@requeue/core/Broker"
 import type { Delivery } from "@requeue/core/Delivery"
 import { connect, type Requeue } from "@requeue/core/promise"
+import * as VirtualClock from "@requeue/core/VirtualClock"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -40,20 +41,8 @@ const patience = 1000
 
 export const open = async (options: Options.Options = {}): Promise<VirtualBroker> => {
   const scope = Scope.makeUnsafe()
-  const due: Array<number> = []
   const testClock = await Effect.runPromise(Scope.provide(TestClock.make(), scope))
-  const clock: TestClock.TestClock = {
-    ...testClock,
-    sleep: (duration) =>
-      Effect.suspend(() => {
-        const at = testClock.currentTimeMillisUnsafe() + Duration.toMillis(duration)
-        due.push(at)
-        return Effect.ensuring(
-          testClock.sleep(duration),
-          Effect.sync(() => due.splice(due.indexOf(at), 1))
-        )
-      })
-  }
+  const clock = VirtualClock.make(testClock, 0)
   const { broker, control } = await Effect.runPromise(
     MemoryBroker.makeControlled(options).pipe(Scope.provide(scope), Effect.provideService(Clock.Clock, clock))
   )
@@ -61,13 +50,13 @@ export const open = async (options: Options.Options = {}): Promise<VirtualBroker
   const requeue = await connect(layer, { logLevel: "None" })
 
   const moveTo = async (time: number): Promise<void> => {
-    await Effect.runPromise(testClock.setTime(time))
+    await Effect.runPromise(clock.setTime(time))
     await turns()
   }
   const advance: VirtualBroker["advance"] = async (duration) => {
-    const end = testClock.currentTimeMillisUnsafe() + Duration.toMillis(duration)
+    const end = clock.currentTimeMillisUnsafe() + Duration.toMillis(duration)
     await turns()
-    while (Math.min(...due) < end) await moveTo(Math.min(...due))
+    for (let next = clock.next(); next !== undefined && next < end; next = clock.next()) await moveTo(next)
     await moveTo(end)
   }
   const finish: VirtualBroker["finish"] = async (promise) => {
@@ -77,7 +66,8 @@ export const open = async (options: Options.Options = {}): Promise<VirtualBroker
     for (let step = 0; step < patience; step++) {
       await turns()
       if (settled) return promise
-      if (due.length > 0) await moveTo(Math.min(...due))
+      const next = clock.next()
+      if (next !== undefined) await moveTo(next)
     }
     throw new Error("the promise waits for something that is no clock")
   }
@@ -87,7 +77,7 @@ export const open = async (options: Options.Options = {}): Promise<VirtualBroker
   return {
     requeue,
     control,
-    now: testClock.currentTimeMillisUnsafe,
+    now: () => clock.currentTimeMillisUnsafe(),
     advance,
     finish,
     waiting: async (queue) => (await snapshot(queue)).ready.map(text),

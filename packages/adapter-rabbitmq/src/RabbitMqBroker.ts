@@ -22,6 +22,7 @@ import * as Declarer from "./internal/declarer.ts"
 import * as Link from "./internal/link.ts"
 import * as Management from "./internal/management.ts"
 import * as Objects from "./internal/objects.ts"
+import { operations } from "./internal/operations.ts"
 import * as Publisher from "./internal/publisher.ts"
 import * as Sender from "./internal/sender.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
@@ -80,6 +81,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 
   const service: Service = {
     capabilities,
+    connection: () => Link.both(link.state(), publishing.state()),
     publish: (messages) =>
       Effect.gen(function* () {
         const items: Array<Sender.Item> = []
@@ -144,4 +146,8 @@ export const layerConfig = (
  * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. Every option but `tls` can
  * stand in the query; times are in milliseconds.
  */
-export const adapter: Adapter = { schemes: ["amqp", "amqps"], layer: (url) => layer({ url }) }
+export const adapter: Adapter = {
+  schemes: ["amqp", "amqps"],
+  layer: (url, options) => layer({ ...options, url }),
+  operations
+}

@@ -6,6 +6,7 @@
  */
 import { ConfigurationError } from "@requeue/core/ConfigurationError"
 import * as Delay from "@requeue/core/Delay"
+import * as OptionNames from "@requeue/core/OptionNames"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -146,7 +147,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   if (Result.isFailure(address)) return Result.fail(address.failure)
   const unknown = Object.keys(given({ ...address.success.parameters, ...rest })).find((name) => !(name in fields))
   if (unknown !== undefined) {
-    return Result.fail(refuse(unknown, "unknown option", `Use one of ${Object.keys(fields).join(", ")}`))
+    return Result.fail(refuse(unknown, "unknown option", OptionNames.remedy(unknown, Object.keys(fields))))
   }
   const decoded = decodeFields(given({ ...address.success.parameters, ...rest }))
   if (Result.isFailure(decoded)) {

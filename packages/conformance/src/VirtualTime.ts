@@ -5,9 +5,9 @@
  * the clock moves, fibers and promises that can still do something get turns of the event loop. What is used inside
  * must take its time from Effect's Clock and must not wait for input and output.
  */
+import * as VirtualClock from "@requeue/core/VirtualClock"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -27,8 +27,7 @@ export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
   Effect.gen(function* () {
     const context = yield* Layer.build(TestClock.layer())
     const testClock = Context.get(context as Context.Context<any>, Clock.Clock) as TestClock.TestClock
-    const due: Array<number> = []
-    const clock = shifted(testClock, due)
+    const clock = VirtualClock.make(testClock, epoch)
     const fiber = yield* effect.pipe(
       Effect.provideService(Clock.Clock, clock),
       Effect.provideContext(context),
@@ -36,9 +35,10 @@ export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
     )
     for (let idle = 0; fiber.pollUnsafe() === undefined; ) {
       for (let turn = 0; turn < turns; turn++) yield* Effect.yieldNow
-      if (due.length > 0) {
+      const next = clock.next()
+      if (next !== undefined) {
         idle = 0
-        yield* testClock.setTime(Math.min(...due))
+        yield* clock.setTime(next)
       } else if (++idle > patience) {
         yield* Fiber.interrupt(fiber)
         return yield* Effect.die(new Error("VirtualTime.run: the program waits for something that is no clock"))
@@ -46,26 +46,3 @@ export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
     }
     return yield* Fiber.join(fiber)
   }).pipe(Effect.scoped) as Effect.Effect<A, E, R>
-
-/** The test clock with its wall clock set to {@link epoch}; keeps in `due` the times at which sleepers wake. */
-const shifted = (clock: TestClock.TestClock, due: Array<number>): TestClock.TestClock => {
-  const millis = () => clock.currentTimeMillisUnsafe() + epoch
-  const nanos = () => clock.currentTimeNanosUnsafe() + BigInt(epoch) * 1_000_000n
-  return {
-    ...clock,
-    currentTimeMillisUnsafe: millis,
-    currentTimeMillis: Effect.sync(millis),
-    currentTimeNanosUnsafe: nanos,
-    currentTimeNanos: Effect.sync(nanos),
-    sleep: (duration) =>
-      Effect.suspend(() => {
-        const at = clock.currentTimeMillisUnsafe() + Duration.toMillis(duration)
-        if (!Number.isFinite(at)) return Effect.never
-        due.push(at)
-        return Effect.ensuring(
-          clock.sleep(duration),
-          Effect.sync(() => due.splice(due.indexOf(at), 1))
-        )
-      })
-  }
-}

@@ -30,6 +30,7 @@ const capabilities: Capabilities = {
 
 export const broker: Service = {
   capabilities,
+  connection: () => ({ state: "up", since: 0 }),
   publish: () => Effect.void,
   subscribe: () =>
     Effect.succeed({ credit: () => {}, settle: () => Effect.succeed([]), extend: () => Effect.succeed([]) }),

@@ -18,6 +18,8 @@
  *    tells the core.
  * 7. `publish`, `settle` and `extend` end in bounded time, with an error where the broker does not answer.
  * 8. Nothing is delivered before its time, or it carries `metadata.notBefore` so that the core can give it back.
+ * 9. `connection` says `down` from the moment a loss is noticed until the broker can be reached again, and every loss
+ *    moves `since`. It sends nothing and answers at once.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -70,6 +72,14 @@ export interface Subscription {
   readonly extend: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
 }
 
+/** Whether the broker can be reached, as its adapter has seen it last. */
+export interface Connection {
+  /** `up` when publishing and consuming can both go on. */
+  readonly state: "up" | "down"
+  /** Since when, in milliseconds since the epoch. */
+  readonly since: number
+}
+
 /** A queue's numbers; `undefined` where the broker cannot tell. */
 export interface Counts {
   readonly ready: number | undefined
@@ -88,6 +98,7 @@ export interface Admin {
 
 export interface Service {
   readonly capabilities: Capabilities
+  readonly connection: () => Connection
   /** Publishes all, or fails; after a failure any part of them may have been published. */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
   /** Delivers until the scope closes. Closing it gives back what is unsettled. */

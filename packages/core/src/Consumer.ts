@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import type { Broker } from "./Broker.ts"
 import { names, type Options } from "./ConsumerOptions.ts"
-import type { Batch, BatchHandler, MessageHandler } from "./Handler.ts"
+import type { Batch, BatchHandler, Context, MessageHandler } from "./Handler.ts"
 import * as Assembly from "./internal/assembly.ts"
 import { dispatch } from "./internal/dispatch.ts"
 import type { Consumer, StartError } from "./internal/assembly.ts"
@@ -86,8 +86,10 @@ const launch = <A, R>(
       concurrency: () => concurrency,
       window: () => window,
       maxCredit: window,
-      runner: (environment) => (unit, done) =>
-        dispatch(environment, (context) => handler(unit.view() as Batch<A>, context), done)
+      runner: (environment) => (unit, done, within) => {
+        const run = (context: Context) => handler(unit.view() as Batch<A>, context)
+        return dispatch(environment, within === undefined ? run : (context) => within(() => run(context)), done)
+      }
     })
     engine.refresh()
     return consumer

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { BatchPolicy } from "./BatchPolicy.ts"
 import type { Capabilities, Lease } from "./Capabilities.ts"
-import { ConfigurationError } from "./ConfigurationError.ts"
+import type { ConfigurationError } from "./ConfigurationError.ts"
 import type { ConsumerBackoff } from "./ConsumerBackoff.ts"
 import type { DeadLetterBudget } from "./DeadLetterBudget.ts"
 import * as Delay from "./Delay.ts"
@@ -93,16 +93,6 @@ export const verify = (
   capabilities: Capabilities,
   queue: string
 ): Effect.Effect<void, ConfigurationError> => {
-  if (RetryPolicy.deadLetterQueues(wish.retry, queue).includes(queue)) {
-    return Effect.fail(
-      new ConfigurationError({
-        field: "retry.deadLetter",
-        queue,
-        detail: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
-        remedy: `Name another queue, or none for ${queue}.dlq`
-      })
-    )
-  }
-  const refusal = Feasibility.refusal(Feasibility.check(wish, capabilities), capabilities, queue)
+  const refusal = Feasibility.refusal(Feasibility.check(wish, capabilities, queue), capabilities, queue)
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 }

@@ -5,7 +5,7 @@ import * as Backoff from "./Backoff.ts"
 import type { Capabilities, DelayReach } from "./Capabilities.ts"
 import { ConfigurationError } from "./ConfigurationError.ts"
 import * as Delay from "./Delay.ts"
-import type { RetryPolicy } from "./RetryPolicy.ts"
+import { deadLetterQueues, type RetryPolicy } from "./RetryPolicy.ts"
 
 /** How one wish is met. */
 export type Answer =
@@ -53,10 +53,20 @@ const lease = (timeout: number, { lease }: Capabilities): Answer => {
   }
 }
 
+const ownDeadLetters = (queue: string): Finding => ({
+  field: "retry.deadLetter",
+  answer: {
+    _tag: "Impossible",
+    why: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
+    remedy: `Name another queue, or none for ${queue}.dlq`
+  }
+})
+
 /** Every wish that the broker meets otherwise than exactly stands out by its answer. */
-export const check = (wish: Wish, capabilities: Capabilities): ReadonlyArray<Finding> => {
+export const check = (wish: Wish, capabilities: Capabilities, queue?: string): ReadonlyArray<Finding> => {
   const { backoff } = wish.retry
   const findings: Array<Finding> = []
+  if (queue !== undefined && deadLetterQueues(wish.retry, queue).includes(queue)) findings.push(ownDeadLetters(queue))
   if (backoff !== undefined) {
     findings.push({
       field: "retry.backoff",

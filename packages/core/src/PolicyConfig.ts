@@ -22,10 +22,7 @@
  * policy.maxAttempts // => 6
  * ```
  */
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as SchemaGetter from "effect/SchemaGetter"
-import * as SchemaIssue from "effect/SchemaIssue"
 import * as Backoffs from "./Backoff.ts"
 import * as BatchPolicies from "./BatchPolicy.ts"
 import * as ConsumerBackoffs from "./ConsumerBackoff.ts"
@@ -34,53 +31,18 @@ import * as DeadLetterBudgets from "./DeadLetterBudget.ts"
 import type * as Delay from "./Delay.ts"
 import type * as Jitter from "./Jitter.ts"
 import * as RetryPolicies from "./RetryPolicy.ts"
+import * as StrictSchema from "./StrictSchema.ts"
 
-/** A struct without any other key. */
-const strict = <Fields extends Schema.Struct.Fields>(fields: Fields): Schema.Struct<Fields> => {
-  const known = Object.keys(fields)
-  const unknownKey = Schema.String.check(Schema.isPattern(new RegExp(`^(?!(?:${known.join("|")})$)`)))
-  const nothing = Schema.Never.annotate({ message: `unknown key; known are ${known.join(", ")}` })
-  // What the rest adds to the type is that there is no rest.
-  return Schema.StructWithRest(Schema.Struct(fields), [
-    Schema.Record(unknownKey, nothing)
-  ]) as unknown as Schema.Struct<Fields>
-}
-
-/** Decodes through a constructor; its RangeError becomes the issue, at the field that it names. */
-const through =
-  <Input extends object, Output extends object>(identifier: string, make: (input: Input) => Output) =>
-  <Encoded>(schema: Schema.Codec<Input, Encoded>): Schema.Codec<Output, Encoded> =>
-    schema.pipe(
-      Schema.decodeTo(
-        Schema.declare((u): u is Output => typeof u === "object" && u !== null, { identifier }),
-        {
-          decode: SchemaGetter.transformEffect((input: Input, options) => {
-            try {
-              return Effect.succeed(make(input))
-            } catch (error) {
-              if (!(error instanceof RangeError)) throw error
-              const issue = new SchemaIssue.InvalidValue({ message: error.message }, input, options)
-              return Effect.fail(new SchemaIssue.Pointer(pathOf(error.message, input), issue))
-            }
-          }),
-          encode: SchemaGetter.forbiddenEncoding
-        }
-      )
-    )
-
-/** The path of the field that a constructor's message names: `Backoff.sequence: delays[1]: must be …`. */
-const pathOf = (message: string, input: object): ReadonlyArray<PropertyKey> => {
-  const [, field = "", index] = /^[\w.]+: (\w+)(?:\[(\d+)\])?/.exec(message) ?? []
-  if (Object.hasOwn(input, field)) return index === undefined ? [field] : [field, Number(index)]
-  const parent = Object.entries(input).find(([, value]) => Object.hasOwn(Object(value) as object, field))
-  return parent === undefined ? [] : [parent[0], field]
-}
+const { struct: strict, through } = StrictSchema
 
 /** Milliseconds, or text such as `"10 seconds"`. */
 export type DurationJson = number | string
 
-// The constructors tell durations from other text; here any text will do.
-const Duration = Schema.Union([Schema.Finite, Schema.String]) as unknown as Schema.Codec<Delay.Input, DurationJson>
+/** Milliseconds, or text such as `"10 seconds"`. The constructors tell durations from other text; here any will do. */
+export const Duration = Schema.Union([Schema.Finite, Schema.String]) as unknown as Schema.Codec<
+  Delay.Input,
+  DurationJson
+>
 
 const Limit = Schema.Union([Schema.Finite, Schema.Literal("unlimited")])
 
@@ -207,8 +169,8 @@ export const DeadLetterBudget = strict({
   perSuccess: Schema.optionalKey(Schema.Finite)
 }).pipe(through("DeadLetterBudget", ({ max, ...options }) => DeadLetterBudgets.make(max, options)))
 
-/** `Consumer.start`'s options, but for `onEvent`. */
-export const Consumer = strict({
+/** The fields of {@link Consumer}, for a struct that has more of them. */
+export const consumerFields = {
   retry: Schema.optionalKey(RetryPolicy),
   retryDelay: Schema.optionalKey(Duration),
   batch: Schema.optionalKey(BatchPolicy),
@@ -218,7 +180,10 @@ export const Consumer = strict({
   deadLetterBudget: Schema.optionalKey(DeadLetterBudget),
   drainTimeout: Schema.optionalKey(Duration),
   onLimit: Schema.optionalKey(Schema.Literals(["fail", "clamp"]))
-}).pipe(
+}
+
+/** `Consumer.start`'s options, but for `onEvent`. */
+export const Consumer = strict(consumerFields).pipe(
   through("ConsumerOptions", (options): ConsumerOptions.Options => {
     // For its checks: a bad option is an error of the configuration, not of the consumer that it is for.
     ConsumerOptions.toWish(options)

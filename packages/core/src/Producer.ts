@@ -13,6 +13,7 @@ import type { Headers } from "./Message.ts"
 import * as Metadata from "./Metadata.ts"
 import * as Outgoing from "./Outgoing.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
+import * as Telemetry from "./Telemetry.ts"
 
 export interface SendOptions {
   /** Time until the first delivery, 0 to 24 hours; a number counts milliseconds. An explicit 0 overrides defaults. */
@@ -63,6 +64,7 @@ export const make = <A>(
 ): Effect.Effect<Producer<A>, ConfigurationError, Broker> =>
   Effect.gen(function* () {
     const broker = yield* Broker
+    const telemetry = yield* Telemetry.Telemetry
     const { codec, delay: queueDelay, name } = QueueDefinition.from(queue)
     const { maxPending = 1000 } = options
     const timeout = Delay.constrain("Producer.make: publishTimeout", options.publishTimeout ?? 30_000, 1, Delay.max)
@@ -193,6 +195,8 @@ export const make = <A>(
     const failure = (reason: "Timeout" | "Throttled", detail: string, remedy: string) =>
       new BrokerError({ broker: broker.capabilities.broker, operation: "publish", queue: name, reason, detail, remedy })
 
+    const watched = Telemetry.publisher(telemetry, broker.capabilities.broker, publish)
+
     const sendBatch: Producer<A>["sendBatch"] = (entries, batchOptions) =>
       Effect.suspend(() => {
         if (entries.length === 0) return Effect.succeed([])
@@ -202,7 +206,7 @@ export const make = <A>(
         })
         return Effect.flatMap(prepared, (messages) =>
           Effect.as(
-            publish(messages),
+            watched(messages),
             messages.map(({ metadata }) => metadata.id)
           )
         )

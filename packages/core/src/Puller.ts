@@ -59,7 +59,7 @@ export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly 
   }
 }
 
-export interface Puller<A> extends Pick<Assembly.Consumer, "queue" | "stats" | "drain" | "done"> {
+export interface Puller<A> extends Pick<Assembly.Consumer, "queue" | "stats" | "health" | "drain" | "done"> {
   /**
    * The next batch; `undefined` when no message came in time, or when the puller is drained meanwhile. What an
    * interrupted pull had gathered goes back to the queue.
@@ -172,6 +172,7 @@ export const make = <A = any>(
     return {
       queue: consumer.queue,
       stats: consumer.stats,
+      health: consumer.health,
       drain: (timeout) => Effect.andThen(stop, consumer.drain(timeout)),
       done: consumer.done,
       pull: ({ wait = 5000 } = {}) =>

@@ -7,12 +7,14 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as LogLevel from "effect/LogLevel"
+import * as Adapters from "./Adapters.ts"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import { Broker, type Counts } from "./Broker.ts"
 import * as Consumer from "./Consumer.ts"
 import * as ConsumerBackoff from "./ConsumerBackoff.ts"
 import * as DeadLetters from "./DeadLetters.ts"
 import type * as Delay from "./Delay.ts"
+import * as Health from "./Health.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "./Handler.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
@@ -21,6 +23,7 @@ import * as Producer from "./Producer.ts"
 import * as Puller from "./Puller.ts"
 import type * as QueueDefinition from "./QueueDefinition.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
+import * as Telemetry from "./Telemetry.ts"
 
 export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
@@ -86,6 +89,11 @@ export interface Requeue extends AsyncDisposable {
   /** What waits in a queue, as far as the broker can tell. */
   readonly counts: (queue: string) => Promise<Counts>
   /**
+   * How the connection and every consumer and puller are, as a value that can be printed as JSON. Answers within about a
+   * second; see `isReady` and `isLive`.
+   */
+  readonly health: () => Promise<Health.Health>
+  /**
    * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), then closes the connection. What
    * is used later rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it short.
    */
@@ -95,12 +103,15 @@ export interface Requeue extends AsyncDisposable {
 export interface ConnectOptions {
   /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
   readonly logLevel?: LogLevel.LogLevel | undefined
+  /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
+  readonly telemetry?: Telemetry.Service | undefined
 }
 
 /**
  * Connects to a broker.
  *
- * @param broker a URL such as `memory:`, whose adapter package is then loaded, or the Layer of an adapter
+ * @param broker a URL such as `memory:`, or an object of it and the adapter's options, whose adapter package is then
+ * loaded; or the Layer of an adapter
  *
  * Rejects with `ConfigurationError` for a URL that cannot be used or an adapter that is not installed, and with
  * `BrokerError` when the broker cannot be reached.
@@ -119,13 +130,15 @@ export interface ConnectOptions {
  * ```
  */
 export const connect = async <E>(
-  broker: string | URL | Layer.Layer<Broker, E>,
+  broker: Adapters.Address | Layer.Layer<Broker, E>,
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
   const layer: Layer.Layer<Broker, unknown> = Layer.isLayer(broker)
     ? (broker as Layer.Layer<Broker, E>)
-    : await resolve(broker)
-  const session = await Session.open(layer, options.logLevel ?? "Warn")
+    : Adapters.layerOf(await resolve(broker))
+  const { logLevel = "Warn", telemetry } = options
+  const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
+  const session = await Session.open(watched, logLevel)
   const { run, start } = session
   const producerOf = remember((queue: QueueDefinition.Input<any>) => run(Producer.make(queue)))
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
@@ -150,6 +163,7 @@ export const connect = async <E>(
       purge: async () => run((await lettersOf(queue)).purge)
     }),
     counts: (queue) => run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue))),
+    health: () => run(Health.check(session.workers)),
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
   }

@@ -12,6 +12,7 @@ export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./Fa
 export type { Batch, Context, Received, RetryOptions } from "./Handler.ts"
 export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./Puller.ts"
 export type { Headers, Message } from "./Message.ts"
+export { type ConsumerHealth, type Health, isLive, isReady } from "./Health.ts"
 export { make as queue } from "./QueueDefinition.ts"
 export {
   connect,

@@ -4,6 +4,8 @@ import * as PolicyConfig from "../src/PolicyConfig.ts"
 
 const { BatchPolicy, Consumer, ConsumerBackoff, DeadLetterBudget, RetryPolicy } = PolicyConfig
 
+const schemas = Object.entries(PolicyConfig).filter(([, value]) => Schema.isSchema(value))
+
 type Case = readonly [string, Schema.Codec<any, any>, unknown, path: string, message: string]
 
 const cases: ReadonlyArray<Case> = [
@@ -131,12 +133,12 @@ describe("an error names its path and the constraint", () => {
 })
 
 describe("every schema", () => {
-  it.each(Object.entries(PolicyConfig))("%s has a JSON Schema", (_, schema) => {
+  it.each(schemas)("%s has a JSON Schema", (_, schema) => {
     const document = Schema.toJsonSchemaDocument(schema as Schema.Codec<unknown, unknown>)
     assert.isNotEmpty(JSON.stringify(document.schema))
   })
 
-  it.each(Object.entries(PolicyConfig))("%s cannot be written back: a policy may hold functions", (_, schema) => {
+  it.each(schemas)("%s cannot be written back: a policy may hold functions", (_, schema) => {
     const encode = Schema.encodeUnknownSync(schema as Schema.Codec<unknown, unknown>)
     assert.throws(() => encode({}), /./)
   })

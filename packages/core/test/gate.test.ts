@@ -9,7 +9,9 @@ const start = Effect.fnUntraced(function* (policy = ConsumerBackoff.make()) {
   const timers = yield* Timers.make
   const seen: Array<string> = []
   const gate: Gate.Gate = Gate.make(policy, {
+    because: "handler",
     timers,
+    wallClock: () => 1_000_000 + timers.now(),
     random: () => 0,
     onChange: () => seen.push(`credit ${gate.allowance()}`),
     onTransition: (before, after) => seen.push(`${before.mode._tag} to ${after.mode._tag}`)
@@ -22,9 +24,9 @@ describe("gate", () => {
   it.effect("closes for the pause, lets one through, and opens again", () =>
     Effect.gen(function* () {
       const { gate, take } = yield* start()
-      assert.deepStrictEqual([gate.allowance(), gate.mayStart(), gate.level()], [Infinity, true, 0])
+      assert.deepStrictEqual([gate.allowance(), gate.mayStart(), gate.backoff()], [Infinity, true, undefined])
       gate.signal({ _tag: "Failed", id: "a" })
-      assert.deepStrictEqual([gate.allowance(), gate.mayStart(), gate.level()], [0, false, 1])
+      assert.deepStrictEqual([gate.allowance(), gate.mayStart(), gate.backoff()?.level], [0, false, 1])
       yield* TestClock.adjust(1999)
       assert.deepStrictEqual(take(), ["Running to Paused", "credit 0"])
       yield* TestClock.adjust(1)
@@ -35,7 +37,7 @@ describe("gate", () => {
       assert.deepStrictEqual(take(), [])
       gate.signal({ _tag: "Succeeded", id: "b" })
       assert.deepStrictEqual(take(), ["Probing to Running", "credit Infinity"])
-      assert.deepStrictEqual([gate.mayStart(), gate.level()], [true, 0])
+      assert.deepStrictEqual([gate.mayStart(), gate.backoff()], [true, undefined])
     })
   )
 

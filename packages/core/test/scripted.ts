@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
-import { Broker, type Service, type SettleRequest, type SubscribeOptions } from "../src/Broker.ts"
+import { Broker, type Counts, type Service, type SettleRequest, type SubscribeOptions } from "../src/Broker.ts"
 import { BrokerError, type Reason } from "../src/BrokerError.ts"
 import type { Capabilities } from "../src/Capabilities.ts"
 import * as Delay from "../src/Delay.ts"
@@ -30,7 +30,13 @@ export const plain: Capabilities = {
   peek: true
 }
 
-export const make = (capabilities: Partial<Capabilities> = {}) => {
+/** What it says of itself. */
+interface Says {
+  readonly connection?: Service["connection"]
+  readonly counts?: Effect.Effect<Counts, BrokerError>
+}
+
+export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) => {
   let log: Array<string> = []
   let subscriber: SubscribeOptions | undefined
   /** Why a settlement fails; `undefined`: it does not. */
@@ -47,6 +53,7 @@ export const make = (capabilities: Partial<Capabilities> = {}) => {
   }
   const broker: Service = {
     capabilities: { ...plain, ...capabilities },
+    connection: says.connection ?? (() => ({ state: "up", since: 0 })),
     publish: () => Effect.void,
     subscribe: (options) =>
       Effect.sync(() => {
@@ -62,7 +69,7 @@ export const make = (capabilities: Partial<Capabilities> = {}) => {
         }
       }),
     admin: {
-      counts: () => Effect.succeed({ ready: 0, inFlight: 0, delayed: 0 }),
+      counts: () => says.counts ?? Effect.succeed({ ready: 0, inFlight: 0, delayed: 0 }),
       peek: () => Effect.succeed([]),
       purge: () => Effect.succeed(0)
     }

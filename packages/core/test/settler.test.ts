@@ -52,6 +52,7 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     timers,
     batch,
     wait,
+    watch: undefined,
     onSettled: ({ key }, { _tag }) => log.push(`${key} ${_tag} settled`),
     onFailed: ({ key }, { _tag }, { reason }) => log.push(`${key} ${_tag} ${reason}`),
     onLeaseLost: ({ key }, { reason }) => log.push(`${key} ${reason}`)

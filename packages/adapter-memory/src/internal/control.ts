@@ -1,7 +1,7 @@
 /** The control handle over a broker's own parts. */
 import * as Metadata from "@requeue/core/Metadata"
 import * as Effect from "effect/Effect"
-import type { Control } from "../Control.ts"
+import type { Control, Snapshot } from "../Control.ts"
 import { type Dispatch, view } from "./dispatch.ts"
 import type { Publish } from "./publish.ts"
 import type { Queue, Store } from "./store.ts"
@@ -17,6 +17,8 @@ export const make = (env: {
   readonly now: () => number
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
+  /** The connection is another one. */
+  readonly onCut: () => void
 }): Control => {
   const { dispatch, store } = env
   let foreign = 0
@@ -34,8 +36,18 @@ export const make = (env: {
 
   const reconnectAll = (forgetDelays: boolean): Effect.Effect<void> =>
     Effect.sync(() => {
+      env.onCut()
       for (const queue of store.queues.values()) reconnect(queue, forgetDelays)
     })
+
+  const snapshot = ({ consumers, delayed, ready }: Queue): Snapshot => ({
+    ready: Array.from(ready, (stored) => view(stored, stored.deliveries + 1)),
+    delayed: [...delayed]
+      .toSorted((a, b) => a.due - b.due)
+      .map((stored) => ({ delivery: view(stored, stored.deliveries + 1), dueIn: stored.due - env.elapsed() })),
+    inFlight: [...consumers].flatMap(({ loans }) => Array.from(loans.values(), ({ delivery }) => delivery)),
+    consumers: consumers.size
+  })
 
   return {
     publishRaw: (queue, body, headers = {}) =>
@@ -45,19 +57,7 @@ export const make = (env: {
       }),
     cut: reconnectAll(false),
     restart: reconnectAll(env.forgetDelays),
-    snapshot: (name) =>
-      Effect.sync(() => {
-        const { consumers, delayed, ready } = store.queue(name)
-        return {
-          ready: Array.from(ready, (stored) => view(stored, stored.deliveries + 1)),
-          delayed: [...delayed]
-            .toSorted((a, b) => a.due - b.due)
-            .map((stored) => ({
-              delivery: view(stored, stored.deliveries + 1),
-              dueIn: stored.due - env.elapsed()
-            })),
-          inFlight: [...consumers].flatMap(({ loans }) => Array.from(loans.values(), ({ delivery }) => delivery))
-        }
-      })
+    snapshot: (name) => Effect.sync(() => snapshot(store.queue(name))),
+    queues: Effect.sync(() => new Map([...store.queues.values()].map((queue) => [queue.name, snapshot(queue)])))
   }
 }

@@ -24,7 +24,8 @@ export interface Declarer {
   ) => Effect.Effect<A, BrokerError>
 }
 
-const declare = async (channel: Channel, object: Objects.Object): Promise<void> => {
+/** Declares one object; what exists with the same arguments stays as it is. */
+export const declare = async (channel: Channel, object: Objects.Object): Promise<void> => {
   switch (object._tag) {
     case "Exchange":
       if (object.assert === "declare") {

@@ -2,6 +2,7 @@
  * A connection that is made again for ever. Each connection is a generation of its own: what was opened on one is never
  * used on another.
  */
+import type { Connection } from "@requeue/core/Broker"
 import { BrokerError } from "@requeue/core/BrokerError"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -23,6 +24,7 @@ export interface Live {
   /** Done when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
   readonly isGone: () => boolean
+  readonly state: () => Connection
   /** Closed while the server blocks publishers because of an alarm. */
   readonly unblocked: Latch.Latch
   readonly blockedBy: () => string | undefined
@@ -34,6 +36,7 @@ export interface Link {
   /** The connection, or an error after a time. */
   readonly within: (context: Context, millis: number) => Effect.Effect<Live, BrokerError>
   readonly current: () => Live | undefined
+  readonly state: () => Connection
 }
 
 /** A connection that lived so long was a good one, in milliseconds: its end is answered at once. */
@@ -45,13 +48,15 @@ const open = (settings: Settings, address: Address.Address, role: string): Effec
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const unblocked = yield* Latch.make(true)
-    let isGone = false
+    const clock = yield* Clock.Clock
+    const now = () => clock.currentTimeMillisUnsafe()
+    let state: Connection | undefined
     let blockedBy: string | undefined
     const connection = yield* Effect.tryPromise({
       try: () =>
         Client.connect(settings, address, role, {
           closed: () => {
-            isGone = true
+            state = { state: "down", since: now() }
             Deferred.doneUnsafe(gone, Exit.void)
             unblocked.openUnsafe()
           },
@@ -68,7 +73,15 @@ const open = (settings: Settings, address: Address.Address, role: string): Effec
         return toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
       }
     })
-    return { connection, gone, isGone: () => isGone, unblocked, blockedBy: () => blockedBy }
+    const opened: Connection = { state: "up", since: now() }
+    return {
+      connection,
+      gone,
+      isGone: () => state !== undefined,
+      state: () => state ?? opened,
+      unblocked,
+      blockedBy: () => blockedBy
+    }
   })
 
 const close = ({ connection, isGone }: Live): Effect.Effect<void> =>
@@ -93,6 +106,7 @@ export const make = (settings: Settings, role: string): Effect.Effect<Link, Brok
     )
     const first = yield* Effect.acquireRelease(Effect.retry(connect, { times: nodes.length - 1 }), close)
     let current: Live | undefined = first
+    let last = first
     let next = Deferred.makeUnsafe<Live>()
 
     const keep = Effect.gen(function* () {
@@ -102,7 +116,7 @@ export const make = (settings: Settings, role: string): Effect.Effect<Link, Brok
         yield* Deferred.await(current!.gone)
         current = undefined
         attempt = (yield* Clock.currentTimeMillis) - born < healthy ? attempt + 1 : 0
-        current = yield* persist(connect, { attempt, settings, complaint: "not connected", about: { role } })
+        last = current = yield* persist(connect, { attempt, settings, complaint: "not connected", about: { role } })
         yield* Effect.annotateLogs(Effect.logInfo("connected again"), { role })
         Deferred.doneUnsafe(next, Exit.succeed(current))
         next = Deferred.makeUnsafe<Live>()
@@ -129,6 +143,15 @@ export const make = (settings: Settings, role: string): Effect.Effect<Link, Brok
               })
             )
         }),
-      current: () => (current?.isGone() === false ? current : undefined)
+      current: () => (current?.isGone() === false ? current : undefined),
+      state: () => last.state()
     }
   })
+
+/** The state of two connections that are both needed. */
+export const both = (one: Connection, other: Connection): Connection => {
+  if (one.state !== other.state) return one.state === "down" ? one : other
+  // Up since the second came up; down since the first went down.
+  const isFirst = one.since < other.since
+  return isFirst === (one.state === "down") ? one : other
+}

@@ -12,10 +12,18 @@ export interface QueueInfo {
   readonly unacknowledged: number | undefined
 }
 
+export interface BindingInfo {
+  readonly source: string
+  readonly queue: string
+  readonly key: string
+}
+
 export interface Management {
   /** Deliveries that consumers have; `undefined` until the server has counted. */
   readonly unacknowledged: (queue: string) => Effect.Effect<number | undefined, BrokerError>
   readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError>
+  /** Of queues to exchanges. */
+  readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError>
 }
 
 /** The server counts a new queue's messages within this time, in milliseconds. */
@@ -33,6 +41,14 @@ const toInfo = (json: unknown): QueueInfo => {
     unacknowledged: number(messages_unacknowledged)
   }
 }
+
+const toBinding = (json: unknown): BindingInfo => {
+  const { destination, routing_key, source } = json as Record<string, unknown>
+  return { source: String(source), queue: String(destination), key: String(routing_key) }
+}
+
+const list = <A>(json: unknown, read: (item: unknown) => A): ReadonlyArray<A> =>
+  Array.isArray(json) ? json.map((item) => read(item)) : []
 
 const failed = (detail: string): BrokerError =>
   new BrokerError({
@@ -82,6 +98,7 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
 
   return {
     unacknowledged,
-    queues: Effect.map(get(`queues/${vhost}`), (json) => (Array.isArray(json) ? json.map(toInfo) : []))
+    queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toInfo)),
+    bindings: Effect.map(get(`bindings/${vhost}`), (json) => list(json, toBinding))
   }
 }

@@ -21,12 +21,17 @@ export const undelivered = (naming: Naming): string => `${own(naming)}undelivere
 
 export const undeliveredQueue = (naming: Naming): string => `${own(naming)}${type(naming)}.undelivered`
 
+/** What the names of all rungs start with. */
+export const rungs = (naming: Naming): string => `${own(naming)}${type(naming)}.delay.`
+
 /** The queue of one delay, and the exchange in front of it. */
-export const rung = (naming: Naming, ms: number): string => `${own(naming)}${type(naming)}.delay.${ms}`
+export const rung = (naming: Naming, ms: number): string => `${rungs(naming)}${ms}`
+
+/** What the names of all levels start with. */
+export const levels = (naming: Naming): string => `${own(naming)}${type(naming)}.level.`
 
 /** The queue of one binary digit of a delay, and the exchange in front of it. */
-export const level = (naming: Naming, unit: number, bit: number): string =>
-  `${own(naming)}${type(naming)}.level.${unit}.${bit}`
+export const level = (naming: Naming, unit: number, bit: number): string => `${levels(naming)}${unit}.${bit}`
 
 /** The header that says that a message must wait in the level of this digit. */
 export const levelHeader = (bit: number): string => `requeue-level-${bit}`

@@ -1,5 +1,8 @@
 /** What is given up is kept, seen in the broker itself. */
+import { Broker } from "@requeue/core/Broker"
 import * as Codec from "@requeue/core/Codec"
+import * as DeadLetters from "@requeue/core/DeadLetters"
+import type { Headers } from "@requeue/core/Message"
 import * as Metadata from "@requeue/core/Metadata"
 import * as Outgoing from "@requeue/core/Outgoing"
 import * as QueueDefinition from "@requeue/core/QueueDefinition"
@@ -12,6 +15,17 @@ import * as Needs from "../Needs.ts"
 const test = Case.inGroup("dead letters")
 
 const boom = () => Effect.fail(new Error("boom"))
+
+/** As W3C writes it, with what its grammar allows in a state. https://www.w3.org/TR/trace-context/ */
+const traceContext = {
+  traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+  tracestate: "rojo=00f067aa0ba902b7,tenant@vendor=a:b;c/d*e_f-g"
+}
+
+const pick = ({ headers }: { readonly headers: Headers }) => ({
+  traceparent: headers["traceparent"],
+  tracestate: headers["tracestate"]
+})
 
 const once = RetryPolicy.make({ maxRetries: 0 })
 
@@ -129,5 +143,19 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("redriven", [again.id, again.body, again.attempts], ["a", "a", 1])
     const { deadLetter, firstPublished, redrives } = lab.entriesOf("Delivered").at(-1)!.delivery.metadata
     Check.equal("metadata", [redrives, deadLetter, firstPublished], [1, undefined, delivered.metadata.firstPublished])
+  }),
+  test("trace context survives retries, the dead letter and a redrive", function* (lab) {
+    const producer = yield* lab.producer()
+    yield* producer.send("a", { headers: traceContext })
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 2 }) }, (message) =>
+      message.attempts === 2 ? message.retry({ delay: lab.unit }) : boom()
+    )
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("the dead letter's", pick(letter!), traceContext)
+    const letters = yield* Effect.provideService(DeadLetters.make(lab.dlq), Broker, lab.broker)
+    yield* letters.redrive()
+    const runs = yield* lab.untilRuns(4)
+    Check.equal("attempts", runs.map(({ attempts }) => attempts).slice(0, 4), [1, 2, 3, 1])
+    for (const run of runs) Check.equal(`of attempt ${run.attempts}`, pick(run), traceContext)
   })
 ]

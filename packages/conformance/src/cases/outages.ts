@@ -99,6 +99,24 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.cutConnections
   ),
   test(
+    "the connection is said to be up since it was made again, and never since before it was cut",
+    function* (lab) {
+      yield* lab.start()
+      Check.equal("before", lab.broker.connection().state, "up")
+      const until = lab.now() + lab.unit
+      yield* Effect.sleep(lab.unit)
+      yield* lab.harness.cutConnections!
+      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      // What was sent and confirmed has been sent on connections that are up.
+      yield* lab.send("a")
+      yield* lab.untilRuns(1, recovery)
+      const { since, state } = lab.broker.connection()
+      Check.equal("after", state, "up")
+      Check.isTrue("since the cut", since >= until && since <= lab.now(), { since, until })
+    },
+    Needs.cutConnections
+  ),
+  test(
     "accepted messages survive a restart of the broker",
     function* (lab) {
       yield* lab.send("a", "b", "c")

@@ -49,6 +49,11 @@ export const mutants: ReadonlyArray<Mutant> = [
       headers: Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name.toLowerCase(), value]))
     })
   ),
+  stores(
+    "drops the headers of what is redriven",
+    "trace context survives retries, the dead letter and a redrive",
+    (m) => (m.metadata.redrives > 0 ? { ...m, headers: {} } : m)
+  ),
   stores("ignores the delay of a send", "a delayed send comes at its time", (message) => ({
     ...message,
     delay: 0,
@@ -164,6 +169,14 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "keeps lost connections to itself",
     kills: "a connection that breaks in the middle of a batch loses nothing",
     broker: (broker) => decorate(broker, { onReconnect: () => {} })
+  },
+  {
+    name: "always says that its connection is up, and has been from the start",
+    kills: "the connection is said to be up since it was made again, and never since before it was cut",
+    broker: (broker) => {
+      const first = broker.connection()
+      return { ...broker, connection: () => first }
+    }
   },
   {
     name: "peeking takes messages away",

@@ -16,8 +16,11 @@ import * as ConsumerBackoff from "../ConsumerBackoff.ts"
 import type { DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
 import * as DeadLetterRouting from "../DeadLetterRouting.ts"
 import * as Delay from "../Delay.ts"
+import type { Hook } from "../Event.ts"
 import type { QueueDefinition } from "../QueueDefinition.ts"
+import * as Health from "../Health.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
+import * as Telemetry from "../Telemetry.ts"
 import * as Timers from "../Timers.ts"
 import type { Environment } from "./dispatch.ts"
 import * as Engine from "./engine.ts"
@@ -59,6 +62,8 @@ export interface DrainReport {
 export interface Consumer {
   readonly queue: string
   readonly stats: () => Stats
+  /** How it is, for probes; `Health.check` adds what the broker knows. */
+  readonly health: () => Health.ConsumerHealth
   /**
    * Stops the intake, gives back what no handler has begun, waits for the handlers until the deadline, interrupts and
    * gives back the rest, and closes. A later call has a deadline of its own; the
@@ -79,6 +84,14 @@ export interface Assembled {
   readonly consumer: Consumer
 }
 
+/** The second one's answer is the answer: it may be a promise that rejects. */
+const both =
+  (first: Hook, second: Hook | undefined): Hook =>
+  (event) => {
+    first(event)
+    return second?.(event)
+  }
+
 /** Settlements of interrupted handlers get so long, in milliseconds, before the connection is closed. */
 const settleGrace = 5000
 
@@ -86,6 +99,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
   Effect.gen(function* () {
     const { options, queue } = settings
     const broker = yield* Broker
+    const telemetry = yield* Telemetry.Telemetry
     const clock = yield* Clock.Clock
     const random = yield* Random.Random
     const context = yield* Effect.context<R>()
@@ -116,6 +130,15 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
 
+    const watch = telemetry?.consumer({
+      broker: broker.capabilities.broker,
+      queue: queue.name,
+      now: () => Number(clock.currentTimeNanosUnsafe()) / 1e6,
+      health: () => health(),
+      connection: broker.connection,
+      counts: broker.admin.counts(queue.name)
+    })
+
     const engine = Engine.make({
       subscription,
       queue: queue.name,
@@ -137,12 +160,13 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       wallClock: () => clock.currentTimeMillisUnsafe(),
       reporter: Reporter.make(
         queue.name,
-        options.onEvent,
+        watch === undefined ? options.onEvent : both(watch.onEvent, options.onEvent),
         (message, annotations) => {
           fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
         },
         (error) => DeadLetterRouting.redacted(wish.retry.deadLetter, error)
       ),
+      watch,
       onFatal: (error) => {
         fatal = error
         fork(Effect.andThen(Effect.logError(error.message), drain()))
@@ -158,7 +182,10 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
         const exit = fatal === undefined ? Exit.void : Exit.fail(fatal)
         return Effect.andThen(
           Scope.close(scope, Exit.void),
-          Effect.sync(() => Deferred.doneUnsafe(stopped, exit))
+          Effect.sync(() => {
+            watch?.close()
+            Deferred.doneUnsafe(stopped, exit)
+          })
         )
       })
     )
@@ -187,8 +214,14 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     })
 
     const stats = (): Stats => {
-      const { buffered, inProgress, level } = engine.stats()
-      return { buffered, inProgress, backoffLevel: level, state }
+      const { backoff, buffered, inProgress } = engine.stats()
+      const backoffLevel = backoff.find(({ because }) => because === "handler")?.level ?? 0
+      return { buffered, inProgress, backoffLevel, state }
     }
-    return { engine, consumer: { queue: queue.name, stats, drain, done: Deferred.await(stopped) } }
+    const health = (): Health.ConsumerHealth => {
+      const seen = engine.stats()
+      const held = state === "running" ? Health.strictest(seen.backoff) : state
+      return { queue: queue.name, state: held, ...seen, error: fatal?.message }
+    }
+    return { engine, consumer: { queue: queue.name, stats, health, drain, done: Deferred.await(stopped) } }
   })

@@ -13,12 +13,14 @@ import type { Codec } from "../Codec.ts"
 import * as ConsumerBackoff from "../ConsumerBackoff.ts"
 import { type DeadLetterBudget, DeadLetterBudgetExhausted } from "../DeadLetterBudget.ts"
 import type { Delay } from "../Delay.ts"
+import type { ConsumerHealth } from "../Health.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
+import type { Watch } from "../Telemetry.ts"
 import type { Timers } from "../Timers.ts"
 import * as Arrivals from "./arrivals.ts"
 import * as Batcher from "./batcher.ts"
-import * as Gate from "./gate.ts"
+import * as Gates from "./gates.ts"
 import * as Judge from "./judge.ts"
 import * as Outbox from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
@@ -49,6 +51,7 @@ export interface Options {
   /** Milliseconds since the epoch. */
   readonly wallClock: () => number
   readonly reporter: Reporter
+  readonly watch: Watch | undefined
   /** The consumer cannot go on; it has stopped its intake. */
   readonly onFatal: (error: DeadLetterBudgetExhausted) => void
 }
@@ -64,7 +67,7 @@ export interface Engine extends Pick<SubscribeOptions, "onDelivery" | "onReconne
   readonly interrupt: () => Workshop.Interrupted
   /** Calls back as soon as nothing is in progress and everything is settled. */
   readonly whenIdle: (callback: () => void) => void
-  readonly stats: () => { readonly buffered: number; readonly inProgress: number; readonly level: number }
+  readonly stats: () => Omit<ConsumerHealth, "queue" | "state" | "error">
 }
 
 export const make = (options: Options): Engine => {
@@ -75,14 +78,14 @@ export const make = (options: Options): Engine => {
   let gathering = false
   let reconnecting = false
   let idleWaiters: Array<() => void> = []
+  let lastDelivery: number | undefined
 
   const inProgress = (): number => outbox.size() - batcher.size() - arrivals.decoding()
 
   const updateCredit = (): void => {
-    const allowance = Math.min(...gates.map((gate) => gate.allowance()))
     // What handlers still have of a lost connection takes its room, though the broker does not know it.
     const room = Math.max(0, options.window(inProgress()) - outbox.stale())
-    const wanted = stopping ? 0 : Math.min(room, allowance)
+    const wanted = stopping ? 0 : Math.min(room, gates.allowance())
     if (wanted === credit || reconnecting) return
     credit = wanted
     subscription.credit(wanted)
@@ -93,16 +96,7 @@ export const make = (options: Options): Engine => {
     workshop.pump()
   }
 
-  const gate = (because: "handler" | "broker", policy: ConsumerBackoff.ConsumerBackoff): Gate.Gate =>
-    Gate.make(policy, {
-      timers,
-      random: options.random,
-      onChange: refresh,
-      onTransition: (before, after) => reporter.backoff(because, before, after)
-    })
-  const handlerGate = gate("handler", options.backoff)
-  const brokerGate = gate("broker", ConsumerBackoff.make())
-  const gates = [handlerGate, brokerGate]
+  const gates = Gates.make(options.backoff, { ...options, onChange: refresh, onTransition: reporter.backoff })
 
   const checkIdle = (): void => {
     if (idleWaiters.length === 0 || workshop.size() > 0 || outbox.size() > 0) return
@@ -120,9 +114,11 @@ export const make = (options: Options): Engine => {
     timers,
     batch: capabilities.settleBatch,
     wait: capabilities.settleWait,
+    watch: options.watch,
     judge: Judge.make({ ...options, longest }),
-    handlerGate,
-    brokerGate,
+    wallClock: options.wallClock,
+    handlerGate: gates.handler,
+    brokerGate: gates.broker,
     reporter,
     onGone: () => {
       updateCredit()
@@ -159,7 +155,7 @@ export const make = (options: Options): Engine => {
   const arrivals = Arrivals.make({
     ...options,
     outbox,
-    brokerGate,
+    brokerGate: gates.broker,
     isWanted: () => !stopping && options.window(0) > 0,
     onDecoded: (item) => {
       batcher.push(item)
@@ -179,7 +175,7 @@ export const make = (options: Options): Engine => {
     if (stopping) return
     stopping = true
     updateCredit()
-    for (const each of gates) each.close()
+    gates.close()
     giveBack()
   }
 
@@ -189,14 +185,17 @@ export const make = (options: Options): Engine => {
   }
 
   return {
-    onDelivery: arrivals.onDelivery,
+    onDelivery: (delivery) => {
+      lastDelivery = options.wallClock()
+      arrivals.onDelivery(delivery)
+    },
     onReconnect: () => {
       reconnecting = true
       arrivals.onReconnect()
       // What had arrived and was not begun belongs to the lost connection, and is delivered again by the new one.
       for (const item of batcher.clear()) outbox.forget(item)
       outbox.onReconnect()
-      for (const each of gates) each.signal({ _tag: "Reconnected" })
+      gates.signal({ _tag: "Reconnected" })
       reconnecting = false
       // Said again, whatever it was, and only now: before every gate knew, it could be too much.
       credit = -1
@@ -210,6 +209,12 @@ export const make = (options: Options): Engine => {
       idleWaiters.push(callback)
       checkIdle()
     },
-    stats: () => ({ buffered: batcher.size(), inProgress: inProgress(), level: handlerGate.level() })
+    stats: () => ({
+      buffered: batcher.size(),
+      inProgress: inProgress(),
+      backoff: gates.backoff(),
+      lastDelivery,
+      lastSettled: outbox.lastSettled()
+    })
   }
 }

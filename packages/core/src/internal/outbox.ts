@@ -31,6 +31,8 @@ export interface Outbox {
   readonly size: () => number
   /** Those of them that a lost connection delivered. */
   readonly stale: () => number
+  /** When the broker took the last settlement, in milliseconds since the epoch. */
+  readonly lastSettled: () => number | undefined
   /** The connection is another one. */
   readonly onReconnect: () => void
 }
@@ -45,8 +47,13 @@ const publishOf = ({ metadata: { firstPublished, id } }: Delivery): string => `$
 const rememberLimit = 10_000
 
 export const make = (
-  env: Pick<Parameters<typeof Settler.make>[0], "broker" | "subscription" | "fork" | "timers" | "batch" | "wait"> & {
+  env: Pick<
+    Parameters<typeof Settler.make>[0],
+    "broker" | "subscription" | "fork" | "timers" | "batch" | "wait" | "watch"
+  > & {
     readonly judge: Judge
+    /** Milliseconds since the epoch. */
+    readonly wallClock: () => number
     /** For handlers that fail. */
     readonly handlerGate: Gate
     /** For a broker that does not take retries and dead letters. */
@@ -63,6 +70,7 @@ export const make = (
   const gathers = env.batch > 1 && env.wait > 0
   const acked = Remembered.make(rememberLimit)
   let arrivals = 0
+  let lastSettled: number | undefined
 
   const forget = (item: Item): void => {
     inHand.delete(item)
@@ -83,7 +91,8 @@ export const make = (
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
     if (settlement._tag === "Ack") acked.delete(publishOf(item.delivery))
     brokerGate.signal({ _tag: "Succeeded", id: item.key })
-    reporter.settled(item.delivery, settlement)
+    lastSettled = env.wallClock()
+    reporter.settled(item.delivery, settlement, lastSettled)
     forget(item)
   }
 
@@ -133,6 +142,7 @@ export const make = (
     isAcked: (delivery) => acked.has(publishOf(delivery)),
     size: () => inHand.size,
     stale: () => stale.size,
+    lastSettled: () => lastSettled,
     onReconnect: () => {
       for (const item of inHand) stale.add(item)
     }

@@ -9,6 +9,7 @@ import * as Outgoing from "../Outgoing.ts"
 import * as QueueDefinition from "../QueueDefinition.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
+import * as Telemetry from "../Telemetry.ts"
 import * as Timers from "../Timers.ts"
 
 export interface Options {
@@ -81,6 +82,7 @@ export const redrive = (broker: Service, queue: string, options: Options = {}): 
   Effect.scoped(
     Effect.gen(function* () {
       validate(queue, options)
+      const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
       const { ready } = yield* broker.admin.counts(queue)
       const limit = options.limit ?? Number.POSITIVE_INFINITY
       // New dead letters may come while we work; those are for the next time, else a hopeless one would go round.
@@ -99,7 +101,7 @@ export const redrive = (broker: Service, queue: string, options: Options = {}): 
           if (answer === "redriven" && options.dryRun !== true) chosen.push(letter)
         }
         if (chosen.length > 0) {
-          yield* broker.publish(chosen.map((letter) => Outgoing.redrive(letter, target(letter, options)!)))
+          yield* publish(chosen.map((letter) => Outgoing.redrive(letter, target(letter, options)!)))
           yield* inbox.remove(chosen)
         }
         options.onProgress?.({ ...report })

@@ -19,7 +19,8 @@ const loggedNames = 100
 export interface Reporter {
   readonly received: (delivery: Delivery) => void
   readonly failed: (delivery: Delivery, failure: Failure, willRerun: boolean) => void
-  readonly settled: (delivery: Delivery, settlement: Settlement) => void
+  /** `now` is in milliseconds since the epoch. */
+  readonly settled: (delivery: Delivery, settlement: Settlement, now: number) => void
   readonly settleFailed: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
@@ -83,11 +84,17 @@ export const make = (
       warnOfFailure(delivery, failure)
       if (hook !== undefined) emit({ _tag: "AttemptFailed", ...subject(delivery), error: failure.summary, willRerun })
     },
-    settled: (delivery, settlement) => {
+    settled: (delivery, settlement, now) => {
       if (settlement._tag === "DeadLetter" || settlement._tag === "Drop") {
         const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
         const { error, reason } = settlement
-        warn("gave up a message", { ...subject(delivery), reason, ...target, error: `${error.name}: ${error.message}` })
+        warn("gave up a message", {
+          ...subject(delivery),
+          reason,
+          ...target,
+          error: `${error.name}: ${error.message}`,
+          age: Delay.format(Math.max(0, now - delivery.metadata.firstPublished))
+        })
       }
       if (hook !== undefined) emit(settledEvent(subject(delivery), settlement))
     },

@@ -1,11 +1,9 @@
-/** From a broker's URL to its Layer. Only the adapter that serves the URL's scheme is loaded. */
+/** From a broker's URL to its adapter. Only the adapter that serves the URL's scheme is loaded. */
 import { createRequire } from "node:module"
 import { join, resolve as resolvePath } from "node:path"
 import { pathToFileURL } from "node:url"
-import type * as Layer from "effect/Layer"
-import type { Adapter } from "../Adapter.ts"
-import type { Broker } from "../Broker.ts"
-import type { BrokerError } from "../BrokerError.ts"
+import * as Redacted from "effect/Redacted"
+import type { Adapter, Options } from "../Adapter.ts"
 import { ConfigurationError } from "../ConfigurationError.ts"
 
 /** The package that serves each scheme. */
@@ -15,8 +13,17 @@ const packages: Readonly<Record<string, string>> = {
   amqps: "@requeue/adapter-rabbitmq"
 }
 
-export const resolve = async (broker: unknown): Promise<Layer.Layer<Broker, BrokerError | ConfigurationError>> => {
-  const url = parse(broker)
+/** The adapter of an address. What is asked of it may hold passwords, and is not shown. */
+export interface Resolved {
+  readonly adapter: Adapter
+  /** Without the colon. */
+  readonly scheme: string
+  readonly address: Redacted.Redacted<{ readonly url: URL; readonly options: Options }>
+}
+
+export const resolve = async (broker: unknown): Promise<Resolved> => {
+  const { url: given, ...options } = isConfig(broker) ? broker : { url: broker }
+  const url = parse(Redacted.isRedacted(given) ? Redacted.value(given) : given)
   const scheme = url.protocol.slice(0, -1)
   const name = packages[scheme]
   if (name === undefined) {
@@ -28,8 +35,11 @@ export const resolve = async (broker: unknown): Promise<Layer.Layer<Broker, Brok
     )
   }
   const { adapter } = await load(name, scheme)
-  return adapter.layer(url)
+  return { adapter, scheme, address: Redacted.make({ url, options }) }
 }
+
+const isConfig = (broker: unknown): broker is { readonly url: unknown } & Options =>
+  Object.prototype.toString.call(broker) === "[object Object]" && Object.hasOwn(broker as object, "url")
 
 const invalid = (detail: string, remedy: string) => new ConfigurationError({ field: "url", detail, remedy })
 
@@ -37,7 +47,10 @@ const parse = (broker: unknown): URL => {
   if (broker instanceof URL) return broker
   if (typeof broker !== "string") {
     const got = broker === null ? "null" : typeof broker
-    throw invalid(`the broker must be a URL or a Layer, got ${got}`, `Pass a URL such as "memory:"`)
+    throw invalid(
+      `the broker must be a URL, an object with a url, or a Layer, got ${got}`,
+      `Pass a URL such as "memory:"`
+    )
   }
   const url = URL.parse(broker)
   // The text itself is not shown: it may hold a password.

@@ -10,12 +10,15 @@ import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import { Broker } from "../Broker.ts"
 import * as Delay from "../Delay.ts"
+import type { ConsumerHealth } from "../Health.ts"
 import type { Consumer, DrainReport, Stats } from "./assembly.ts"
 
 /** A running consumer. Leaving its `await using` block drains it. */
 export interface Worker extends AsyncDisposable {
   readonly queue: string
   readonly stats: () => Stats
+  /** How it is, for probes; `Requeue.health` adds what the broker knows. */
+  readonly health: () => ConsumerHealth
   /** Stops taking messages, lets handlers finish until the deadline, gives back the rest, and closes. */
   readonly drain: (timeout?: Delay.Input) => Promise<DrainReport>
   /** Resolves when the consumer has stopped; rejects when it stopped itself. */
@@ -29,7 +32,7 @@ export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ rea
   }
 }
 
-type Running = Pick<Consumer, "queue" | "stats" | "drain" | "done">
+type Running = Pick<Consumer, "queue" | "stats" | "health" | "drain" | "done">
 
 export interface Session {
   readonly broker: string
@@ -39,14 +42,15 @@ export interface Session {
   readonly start: <C extends Running, E>(
     effect: Effect.Effect<C, E, Broker | Scope.Scope>
   ) => Promise<{ readonly running: C; readonly worker: Worker }>
+  /** Those that have been started and not yet drained. */
+  readonly workers: Iterable<Worker>
   /** A later call waits for the first one, and may shorten it. */
   readonly close: (timeout?: Delay.Input) => Promise<void>
 }
 
 const logging = (level: LogLevel.LogLevel) =>
   Layer.mergeAll(
-    Logger.layer([Logger.consoleLogFmt]),
-    Layer.succeed(References.LogToStderr, true),
+    Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
     Layer.succeed(References.MinimumLogLevel, level)
   )
 
@@ -85,6 +89,7 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
     const worker: Worker = {
       queue: running.queue,
       stats: running.stats,
+      health: running.health,
       drain,
       done: () => done,
       [Symbol.asyncDispose]: async () => void (await drain())
@@ -125,7 +130,7 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
     await closing
   }
 
-  return { broker, run, start, close }
+  return { broker, run, start, workers, close }
 }
 
 /** A broker that cannot be reached is found now and not by the first message; what was opened by then is closed. */

@@ -10,6 +10,7 @@ import type { SettleFailure, Subscription } from "../Broker.ts"
 import { BrokerError } from "../BrokerError.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Settlement } from "../Settlement.ts"
+import type { Watch } from "../Telemetry.ts"
 import type { Timers } from "../Timers.ts"
 import type { Item } from "./item.ts"
 
@@ -36,6 +37,7 @@ export const make = (env: {
   readonly timers: Timers
   readonly batch: number
   readonly wait: number
+  readonly watch: Watch | undefined
   readonly onSettled: (item: Item, settlement: Settlement) => void
   readonly onFailed: (item: Item, settlement: Settlement, error: BrokerError) => void
   readonly onLeaseLost: (item: Item, error: BrokerError) => void
@@ -74,7 +76,8 @@ export const make = (env: {
     underWay++
     const native = requests.map(({ item, settlement }) => ({ delivery: item.delivery, settlement }))
     const deliveries = native.map(({ delivery }) => delivery)
-    call(deliveries, env.subscription.settle(native), (failures) => {
+    const settled = env.subscription.settle(native)
+    call(deliveries, env.watch === undefined ? settled : env.watch.settle(native, settled), (failures) => {
       underWay--
       // An interrupted settle was cut off by the consumer's own end: the broker brings the deliveries back.
       if (failures !== undefined) report(requests, failures)

@@ -1,18 +1,20 @@
 /** The batches in progress: starts them as far as concurrency and gates allow, and sees each to its end. */
 import * as Classifier from "../Classifier.ts"
+import * as DeadLetterRouting from "../DeadLetterRouting.ts"
 import * as Failure from "../Failure.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
+import type * as Telemetry from "../Telemetry.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Outcome, Run } from "./dispatch.ts"
-import type { Gate } from "./gate.ts"
+import type { Gates } from "./gates.ts"
 import type { Item } from "./item.ts"
 import type { Outbox } from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
 import * as Unit from "./unit.ts"
 
-/** Runs a unit and says how it ended, exactly once. */
-export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void) => Run
+/** Runs a unit and says how it ended, exactly once. A handler is called through `within`, where there is one. */
+export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]) => Run
 
 export interface Interrupted {
   readonly handlers: number
@@ -41,8 +43,9 @@ export const make = (env: {
   readonly runner: Runner
   readonly batcher: Batcher
   readonly outbox: Outbox
-  readonly gates: ReadonlyArray<Gate>
+  readonly gates: Gates
   readonly reporter: Reporter
+  readonly watch: Telemetry.Watch | undefined
   readonly concurrency: () => number
   readonly isStopping: () => boolean
   /** Gives the event loop a turn, then calls back. */
@@ -58,14 +61,13 @@ export const make = (env: {
   let yielding = false
   let pumping = false
 
-  const mayStart = (): boolean =>
-    !env.isStopping() && !yielding && batches < env.concurrency() && gates.every((gate) => gate.mayStart())
+  const mayStart = (): boolean => !env.isStopping() && !yielding && batches < env.concurrency() && gates.mayStart()
 
   const pump = (): void => {
     if (pumping) return
     pumping = true
     while (mayStart()) {
-      const taken = batcher.take(Math.min(...gates.map((gate) => gate.allowance())))
+      const taken = batcher.take(gates.allowance())
       if (taken === undefined) break
       const items = taken.filter(isNew)
       if (items.length === 0) continue
@@ -93,7 +95,7 @@ export const make = (env: {
 
   const startBatch = (items: ReadonlyArray<Item>): void => {
     batches++
-    for (const gate of gates) gate.signal({ _tag: "Started", id: items[0]!.key })
+    gates.signal({ _tag: "Started", id: items[0]!.key })
     const units = env.single ? items.map((item) => [item]) : [items]
     let open = units.length
     const onUnitEnd = (): void => {
@@ -116,19 +118,30 @@ export const make = (env: {
 
   const runUnit = (unit: Unit.Unit, reruns: number, onEnd: () => void): void => {
     let ended = false
-    const run = env.runner(unit, (outcome) => {
+    const watched = env.watch?.run(
+      unit.items.map(({ delivery }) => delivery),
+      reruns
+    )
+    const onEnded = (outcome: Outcome): void => {
       ended = true
       running.delete(unit)
       const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, env.wallClock()) : undefined
+      watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : failed(failure))
       if (failure !== undefined && mayRerun(unit, failure, reruns)) {
         for (const item of unit.items) reporter.failed(item.delivery, failure, true)
         return runUnit(unit, reruns + 1, onEnd)
       }
       conclude(unit, outcome, failure)
       onEnd()
-    })
+    }
+    const run = env.runner(unit, onEnded, watched?.within)
     if (!ended) running.set(unit, run)
   }
+
+  const failed = ({ summary }: Failure.Failure): Telemetry.Ending => ({
+    _tag: "Failed",
+    error: DeadLetterRouting.redacted(retry.deadLetter, summary)
+  })
 
   /** A promise's handler that was timed out may still be running, so it is not run again beside itself. */
   const mayRerun = (unit: Unit.Unit, failure: Failure.Failure, reruns: number): boolean =>

@@ -1,0 +1,39 @@
+/** What an operator can do about queues that live in the process that uses them: look at their plan. */
+import type { Operations, Wish } from "@requeue/core/Adapter"
+import * as Plan from "@requeue/core/Plan"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Effect from "effect/Effect"
+import { fromUrl, type Options } from "../Options.ts"
+import * as Capabilities from "./capabilities.ts"
+
+const plan = ({ queue, retry }: Wish): Plan.Plan => ({
+  broker: "memory",
+  queue,
+  delays: "timers of the process",
+  objects: [queue, ...RetryPolicy.deadLetterQueues(retry, queue)].map((name) => ({ kind: "queue", name, details: "" })),
+  flows: [...Plan.retries(queue, retry), ...Plan.deadLetters(queue, retry)],
+  notes: ["queues are made on first use, and end with the process"]
+})
+
+const elsewhere = "it lives in the process that uses it"
+
+const checked = (url: URL, own?: Readonly<Record<string, unknown>>): Effect.Effect<Options, ConfigurationError> => {
+  const options = fromUrl(url, own)
+  return options instanceof ConfigurationError ? Effect.fail(options) : Effect.succeed(options)
+}
+
+export const operations: Operations = {
+  plan: (wish, url, options) => Effect.as(checked(url, options), plan(wish)),
+  operate: (url, options) =>
+    Effect.map(checked(url, options), ({ maxBodySize }) => ({
+      capabilities: Capabilities.make(maxBodySize ?? Number.POSITIVE_INFINITY, {}),
+      plan: (wish) => Effect.succeed(plan(wish)),
+      inspect: (wish) =>
+        Effect.succeed({
+          objects: plan(wish).objects.map((object) => ({ ...object, state: "unknown", why: elsewhere })),
+          findings: []
+        }),
+      create: () => Effect.void
+    }))
+}

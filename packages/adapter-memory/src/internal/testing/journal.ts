@@ -1,0 +1,93 @@
+/** A broker that writes down what goes through it. */
+import type { Service } from "@requeue/core/Broker"
+import type { Outgoing } from "@requeue/core/Outgoing"
+import type { Settlement } from "@requeue/core/Settlement"
+import * as Effect from "effect/Effect"
+import type { Happening } from "./tools.ts"
+
+interface Sent extends Outgoing {
+  /** Milliseconds since the test began. */
+  readonly at: number
+}
+
+export interface Journal {
+  readonly broker: Service
+  readonly happenings: ReadonlyArray<Happening>
+  /** What was published, redrives included, in order. */
+  readonly sent: ReadonlyArray<Sent>
+}
+
+/** `now` is in milliseconds since the test began. */
+export const make = (broker: Service, now: () => number): Journal => {
+  const happenings: Array<Happening> = []
+  const sent: Array<Sent> = []
+
+  // Written down before it is done, since a delivery may follow at once; struck out when it fails.
+  const note = (entries: Iterable<Happening>): void => void happenings.push(...entries)
+  const strike = (entries: Iterable<Happening | undefined>): void => {
+    for (const entry of entries) if (entry !== undefined) happenings.splice(happenings.lastIndexOf(entry), 1)
+  }
+
+  const publish: Service["publish"] = (messages) =>
+    Effect.suspend(() => {
+      const at = now()
+      const entries = messages.map(({ delay, metadata, queue }): Happening => {
+        return { _tag: "Sent", at, queue, id: metadata.id, delay }
+      })
+      note(entries)
+      return broker.publish(messages).pipe(
+        Effect.tap(() => Effect.sync(() => sent.push(...messages.map((message) => ({ ...message, at }))))),
+        Effect.tapError(() => Effect.sync(() => strike(entries)))
+      )
+    })
+
+  const subscribe: Service["subscribe"] = (options) => {
+    const { queue } = options
+    const subscription = broker.subscribe({
+      ...options,
+      onDelivery: (delivery) => {
+        const { attempts, metadata } = delivery
+        note([{ _tag: "Received", at: now(), queue, id: metadata.id, attempts }])
+        options.onDelivery(delivery)
+      }
+    })
+    return Effect.map(subscription, (inner) => ({
+      ...inner,
+      settle: (requests) =>
+        Effect.suspend(() => {
+          const entries = new Map(
+            requests.map(({ delivery, settlement }) => {
+              const { attempts, metadata } = delivery
+              return [delivery, { at: now(), queue, id: metadata.id, attempts, ...end(settlement) }]
+            })
+          )
+          note(entries.values())
+          return Effect.tap(inner.settle(requests), (failures) =>
+            Effect.sync(() => strike(failures.map(({ delivery }) => entries.get(delivery))))
+          )
+        })
+    }))
+  }
+
+  return { broker: { ...broker, publish, subscribe }, happenings, sent }
+}
+
+const end = (settlement: Settlement) => {
+  switch (settlement._tag) {
+    case "Ack":
+      return { _tag: "Succeeded" } as const
+    case "Retry":
+      return { ...settlement, _tag: "RetryScheduled" } as const
+    case "DeadLetter":
+      return {
+        _tag: "DeadLettered",
+        reason: settlement.reason,
+        target: settlement.queue,
+        error: settlement.error
+      } as const
+    case "Drop":
+      return { ...settlement, _tag: "Dropped" } as const
+    case "Release":
+      return { ...settlement, _tag: "Released" } as const
+  }
+}

@@ -1,0 +1,81 @@
+/** What a test has in its hands. */
+import type { Delay, Input } from "@requeue/core/Delay"
+import type { Event } from "@requeue/core/Event"
+import type { Headers } from "@requeue/core/Message"
+import type { Attempt, ErrorSummary, Reason } from "@requeue/core/Metadata"
+import type * as QueueDefinition from "@requeue/core/QueueDefinition"
+import type * as MemoryOptions from "../../Options.ts"
+
+export interface Options extends MemoryOptions.Options {
+  /**
+   * How long a handler's promise is waited for before the clock moves on, in milliseconds of real time: for handlers that
+   * do input and output. Default 1,000.
+   */
+  readonly patience?: number | undefined
+}
+
+/** Something that happened to a message, in the words of core's events. `at` is in milliseconds since the test began. */
+export type Happening = { readonly at: number } & (
+  | { readonly _tag: "Sent"; readonly queue: string; readonly id: string; readonly delay: Delay }
+  | Extract<
+      Event,
+      { readonly _tag: "Received" | "Succeeded" | "RetryScheduled" | "DeadLettered" | "Dropped" | "Released" }
+    >
+)
+
+/** A message that was sent. */
+export interface Sent<A> {
+  /** Milliseconds since the test began. */
+  readonly at: number
+  readonly id: string
+  /** The bytes, where the queue's codec cannot decode them. */
+  readonly body: A | Uint8Array
+  readonly headers: Headers
+  readonly delay: Delay
+}
+
+/** A message that was given up. */
+export interface DeadLetter<A> {
+  /** Milliseconds since the test began. */
+  readonly at: number
+  /** The dead-letter queue that it lies in. */
+  readonly queue: string
+  readonly id: string
+  /** The bytes, where the queue's codec cannot decode them. */
+  readonly body: A | Uint8Array
+  readonly headers: Headers
+  readonly attempts: number
+  readonly reason: Reason
+  readonly error: ErrorSummary
+  readonly history: ReadonlyArray<Attempt>
+}
+
+export interface IdleOptions {
+  /** The most that the clock may be moved. Default 30 days. */
+  readonly within?: Input | undefined
+}
+
+export interface Tools {
+  /** Milliseconds since the test began. */
+  readonly now: () => number
+  /** Moves the clock. What becomes due on the way happens in order and at its time; handlers are waited for. */
+  readonly advance: (duration: Input) => Promise<void>
+  /**
+   * Moves the clock until no consumer has a message left: none with a handler, none waiting, none delayed. Rejects with
+   * those that are left when it takes longer than `within`.
+   */
+  readonly waitUntilIdle: (options?: IdleOptions) => Promise<void>
+  /**
+   * Rejects unless nothing has happened since the last call of `happened`, and no consumer has a message left. The clock
+   * stands still.
+   */
+  readonly expectNothingElse: () => Promise<void>
+  /** What has happened since the last call, in order. */
+  readonly happened: () => ReadonlyArray<Happening>
+  /** What was sent to a queue, in order, redrives included; retries and dead letters are not sent. */
+  readonly sent: <A = any>(queue: QueueDefinition.Input<A>) => Promise<ReadonlyArray<Sent<A>>>
+  /** The dead letters of a queue, oldest first: of `orders`, not of `orders.dlq`. */
+  readonly deadLetters: <A = any>(queue: QueueDefinition.Input<A>) => Promise<ReadonlyArray<DeadLetter<A>>>
+  /** Moves the clock until the promise has settled, and settles as it does: for a drain, a pull, a slow redrive. */
+  readonly finish: <A>(promise: Promise<A>) => Promise<A>
+}

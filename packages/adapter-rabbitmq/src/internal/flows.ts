@@ -1,0 +1,87 @@
+/** The ways that messages take through a plan, as a picture shows them; pure. */
+import type { Wish } from "@requeue/core/Adapter"
+import * as Delay from "@requeue/core/Delay"
+import * as Plans from "@requeue/core/Plan"
+import * as Policy from "@requeue/core/RetryPolicy"
+import type { Plan } from "../RabbitMqPlan.ts"
+import type { Settings } from "../RabbitMqOptions.ts"
+import * as Names from "./names.ts"
+import type { Object } from "./objects.ts"
+
+/** The staircase is one station: its steps say nothing of this queue. */
+const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
+
+/** Which of the delays that queues share an object belongs to. */
+export const groupOf = (name: string, settings: Settings): string | undefined => {
+  if (isLevel(name, settings)) return `${Names.levels(settings)}*`
+  return name.startsWith(Names.rungs(settings)) ? name : undefined
+}
+
+const station = (name: string, settings: Settings): string =>
+  isLevel(name, settings) ? `${Names.levels(settings)}*` : name
+
+/** Every delay that the policy, or a queue of the plan, has. */
+const delays = ({ objects }: Plan, { retry }: Wish, settings: Settings): ReadonlyArray<number> => {
+  const asked = Policy.schedule(retry).flatMap(({ delay }) => delay)
+  const kept = objects.flatMap((object) => {
+    const isOwn = object._tag === "Queue" && !isLevel(object.name, settings)
+    const ttl = isOwn ? object.arguments["x-message-ttl"] : undefined
+    return typeof ttl === "number" ? [ttl] : []
+  })
+  return [...new Set([...asked, ...kept])].filter((ms) => ms > 0).toSorted((a, b) => a - b)
+}
+
+const list = (times: ReadonlyArray<number>): string =>
+  `${times.slice(0, 4).map(Delay.format).join(", ")}${times.length > 4 ? ", …" : ""}`
+
+/** From the queue into its delays. */
+const entries = (plan: Plan, wish: Wish, settings: Settings): ReadonlyArray<Plans.Flow> => {
+  if (plan.native !== undefined) return Plans.retries(wish.queue, wish.retry)
+  const byStation = Map.groupBy(delays(plan, wish, settings), (ms) => {
+    const { exchange, routingKey } = plan.route(ms)
+    return station(exchange === "" ? routingKey : exchange, settings)
+  })
+  const flows = [...byStation].map(([to, times]) => ({ from: wish.queue, to, label: `retry after ${list(times)}` }))
+  const levels = plan.objects.find((object) => object._tag === "Queue" && isLevel(object.name, settings))
+  if (levels === undefined || byStation.has(`${Names.levels(settings)}*`)) return flows
+  return [...flows, { from: wish.queue, to: `${Names.levels(settings)}*`, label: "any other delay" }]
+}
+
+/** Where an object hands on what it has. */
+const onward = (object: Object, wish: Wish): ReadonlyArray<Plans.Flow> => {
+  switch (object._tag) {
+    case "Exchange": {
+      const to = object.arguments["alternate-exchange"]
+      return typeof to === "string" ? [{ from: object.name, to, label: "nowhere to go" }] : []
+    }
+    case "Queue": {
+      const {
+        "x-dead-letter-exchange": exchange,
+        "x-dead-letter-routing-key": key,
+        "x-message-ttl": ttl
+      } = object.arguments
+      // The default exchange leads to the queue that the key names.
+      const to = exchange === "" ? key : exchange
+      if (typeof to !== "string" || Policy.deadLetterQueues(wish.retry, wish.queue).includes(object.name)) return []
+      const own = object.name === wish.queue
+      const label = own ? "given up by the server" : typeof ttl === "number" ? `after ${Delay.format(ttl)}` : "when due"
+      return [{ from: object.name, to, label }]
+    }
+    case "Binding":
+      return object.source === object.queue ? [] : [{ from: object.source, to: object.queue, label: object.key }]
+  }
+}
+
+/** What a picture of the plan shows: the queue, its delays, its dead letters, and what is behind them. */
+export const flows = (plan: Plan, wish: Wish, settings: Settings): ReadonlyArray<Plans.Flow> => {
+  const handed = plan.objects
+    .flatMap((object) => onward(object, wish))
+    .map(({ from, label, to }) => ({
+      from: station(from, settings),
+      to: station(to, settings),
+      label: isLevel(from, settings) ? "when due" : label === to ? "" : label
+    }))
+    .filter(({ from, to }) => from !== to)
+  const all = [...entries(plan, wish, settings), ...Plans.deadLetters(wish.queue, wish.retry), ...handed]
+  return [...new Map(all.map((flow) => [JSON.stringify(flow), flow])).values()]
+}

@@ -1,0 +1,141 @@
+/** A queue's plan for operators: shown, compared with what the server has, and made. */
+import type { Operations, Operator, Wish } from "@requeue/core/Adapter"
+import type { BrokerError } from "@requeue/core/BrokerError"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import type * as Plans from "@requeue/core/Plan"
+import * as Policy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Operators from "../RabbitMqOperator.ts"
+import { decode, type Settings } from "../RabbitMqOptions.ts"
+import * as Plan from "../RabbitMqPlan.ts"
+import * as Capabilities from "./capabilities.ts"
+import * as Declarer from "./declarer.ts"
+import * as Flows from "./flows.ts"
+import * as Link from "./link.ts"
+import * as Management from "./management.ts"
+import type { Object } from "./objects.ts"
+import * as Objects from "./objects.ts"
+import * as Version from "./version.ts"
+
+/** What is planned for without a connection. */
+const newestServer = "4.3"
+
+const planFor = (
+  { queue, retry }: Wish,
+  settings: Settings,
+  version: string
+): Effect.Effect<Plan.Plan, ConfigurationError> => {
+  const deadLetterQueues = Policy.deadLetterQueues(retry, queue)
+  const plan = Plan.make({ queue, retry, deadLetterQueues }, settings, version)
+  return plan instanceof ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+}
+
+const show = (object: Object, settings: Settings): Plans.PlannedObject => {
+  const [kind = "", name = "", details = ""] = Objects.describe(object)
+  const group = Flows.groupOf(object._tag === "Binding" ? object.queue : object.name, settings)
+  return { kind, name, details: details.trim(), ...(group === undefined ? {} : { group }) }
+}
+
+const toPlan = (plan: Plan.Plan, wish: Wish, settings: Settings): Plans.Plan => ({
+  broker: "rabbitmq",
+  queue: wish.queue,
+  delays: plan.topology,
+  objects: plan.objects.map((object) => show(object, settings)),
+  flows: Flows.flows(plan, wish, settings),
+  notes: plan.notes
+})
+
+type Verdict = Pick<Plans.Inspected, "state" | "why">
+
+const verdictOf = (check: Effect.Effect<unknown, BrokerError>): Effect.Effect<Verdict, BrokerError> =>
+  check.pipe(
+    Effect.as<Verdict>({ state: "present" }),
+    Effect.catch((error) => {
+      if (error.reason === "QueueMissing") return Effect.succeed<Verdict>({ state: "missing" })
+      if (error.reason === "QueueMismatch") return Effect.succeed<Verdict>({ state: "different", why: error.detail })
+      if (error.reason === "AccessRefused") return Effect.succeed<Verdict>({ state: "unknown", why: error.detail })
+      return Effect.fail(error)
+    })
+  )
+
+/** Asks for what an object is. A declaration of what exists already compares, and changes nothing. */
+const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<Object, { _tag: "Binding" }>) => {
+  const passive = onChannel("inspect", object.name, (channel) =>
+    object._tag === "Queue" ? channel.checkQueue(object.name) : channel.checkExchange(object.name)
+  )
+  if (object.assert !== "declare") return passive
+  return Effect.andThen(
+    passive,
+    onChannel("inspect", object.name, (channel) => Declarer.declare(channel, object))
+  )
+}
+
+const withoutManagement = "only the management interface tells: give the option management"
+
+const bindingOf = (
+  binding: Extract<Object, { _tag: "Binding" }>,
+  there: ReadonlyArray<Management.BindingInfo> | undefined
+): Verdict => {
+  if (there === undefined) return { state: "unknown", why: withoutManagement }
+  const isThere = there.some(
+    ({ key, queue, source }) => key === binding.key && queue === binding.queue && source === binding.source
+  )
+  return { state: isThere ? "present" : "missing" }
+}
+
+const toFinding = ({ about, detail, isGood }: Operators.Finding): Plans.Finding => ({
+  about,
+  verdict: isGood ? "good" : "bad",
+  detail
+})
+
+const operate = Effect.fnUntraced(function* (settings: Settings) {
+  const link = yield* Link.make(settings, "operator")
+  const version = link.current()!.connection.version
+  const refusal = Version.refusal(version)
+  if (refusal !== undefined) return yield* refusal
+  const declarer = yield* Declarer.make(link, settings)
+  const management = Management.make(settings)
+
+  const findings = Effect.fnUntraced(function* (queue: string) {
+    if (management === undefined) {
+      return [
+        { about: "settings", verdict: "unknown", detail: withoutManagement }
+      ] satisfies ReadonlyArray<Plans.Finding>
+    }
+    const queues = yield* management.queues
+    return Operators.judge(
+      queues.find(({ name }) => name === queue),
+      version
+    ).map(toFinding)
+  })
+
+  const operator: Operator = {
+    capabilities: Capabilities.make(settings, version),
+    plan: (wish) => Effect.map(planFor(wish, settings, version), (plan) => toPlan(plan, wish, settings)),
+    inspect: (wish) =>
+      Effect.gen(function* () {
+        const plan = yield* planFor(wish, settings, version)
+        const bindings = yield* management?.bindings ?? Effect.undefined
+        const objects = yield* Effect.forEach(plan.objects, (object) =>
+          Effect.map(
+            object._tag === "Binding" ? Effect.succeed(bindingOf(object, bindings)) : verdictOf(ask(declarer, object)),
+            (verdict) => ({ ...show(object, settings), ...verdict })
+          )
+        )
+        return { objects, findings: yield* findings(wish.queue) }
+      }),
+    create: (wish) =>
+      Effect.flatMap(planFor(wish, settings, version), ({ objects }) => declarer.ensure(objects, wish.queue))
+  }
+  return operator
+})
+
+export const operations: Operations = {
+  plan: (wish, url, options) =>
+    Effect.gen(function* () {
+      const settings = yield* Effect.fromResult(decode({ ...options, url }))
+      return toPlan(yield* planFor(wish, settings, newestServer), wish, settings)
+    }),
+  operate: (url, options) => Effect.flatMap(Effect.fromResult(decode({ ...options, url })), operate)
+}

@@ -1,0 +1,151 @@
+/** What an operator sees and makes of a queue's plan, on a real server. */
+import * as Backoff from "@requeue/core/Backoff"
+import type { Inspection, State } from "@requeue/core/Plan"
+import * as Plan from "@requeue/core/Plan"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import { assert, describe, test } from "vitest"
+import { adapter } from "../src/index.ts"
+import { shared } from "./server.ts"
+import { on, queueName } from "./world.ts"
+
+const one = await shared()
+const url = new URL(one.url)
+const management = one.broker.managementUrl
+const operations = adapter.operations!
+const retry = RetryPolicy.make({ backoff: Backoff.sequence(["1 second", "1 minute"]) })
+
+const operated = <A, E>(
+  use: (operator: Effect.Success<ReturnType<typeof operations.operate>>) => Effect.Effect<A, E>,
+  options: Readonly<Record<string, unknown>> = {}
+) => Effect.runPromise(Effect.scoped(Effect.flatMap(operations.operate(url, options), use)))
+
+const states = ({ objects }: Inspection, of: (kind: string) => boolean): ReadonlySet<State> =>
+  new Set(objects.filter(({ kind }) => of(kind)).map(({ state }) => state))
+
+const stateOf = ({ objects }: Inspection, name: string): State | undefined =>
+  objects.find((object) => object.kind === "queue" && object.name === name)?.state
+
+const isNoBinding = (kind: string) => kind !== "binding"
+
+describe("a queue's plan", () => {
+  test("is what a consumer declares", async () => {
+    const queue = queueName("planned")
+    const wish = { queue, retry }
+    await operated((operator) =>
+      Effect.gen(function* () {
+        const before = yield* operator.inspect(wish)
+        assert.strictEqual(stateOf(before, queue), "missing")
+        assert.strictEqual(stateOf(before, `${queue}.dlq`), "missing")
+      })
+    )
+    const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
+    await on({ url: one.url }, (broker) =>
+      broker.subscribe({ ...wish, deadLetterQueues: [`${queue}.dlq`], ...listener })
+    )
+    assert.deepStrictEqual(
+      states(await operated(({ inspect }) => inspect(wish)), isNoBinding),
+      new Set<State>(["present"])
+    )
+  })
+
+  test("can be created, once and again", async () => {
+    const wish = { queue: queueName("created"), retry }
+    await operated(({ create, inspect }) =>
+      Effect.gen(function* () {
+        yield* create(wish)
+        assert.deepStrictEqual(states(yield* inspect(wish), isNoBinding), new Set<State>(["present"]))
+        yield* create(wish)
+      })
+    )
+  })
+
+  test("looking at it makes nothing", async () => {
+    const wish = { queue: queueName("looked"), retry }
+    await operated(({ inspect }) =>
+      Effect.gen(function* () {
+        yield* inspect(wish)
+        assert.strictEqual(stateOf(yield* inspect(wish), wish.queue), "missing")
+      })
+    )
+  })
+
+  test("differs from a queue with other settings, which stays as it is", async () => {
+    const wish = { queue: queueName("other"), retry }
+    await operated(({ create }) => create(wish), { queues: { [wish.queue]: { arguments: { "x-delivery-limit": 7 } } } })
+    await operated(({ create, inspect }) =>
+      Effect.gen(function* () {
+        const { objects } = yield* inspect(wish)
+        const found = objects.find(({ kind, name }) => kind === "queue" && name === wish.queue)
+        assert.strictEqual(found?.state, "different")
+        assert.match(found?.why ?? "", /x-delivery-limit.*7/)
+        assert.strictEqual((yield* Effect.flip(create(wish)))._tag, "BrokerError")
+      })
+    )
+  })
+
+  test("has bindings that only the management interface tells", async () => {
+    const wish = { queue: queueName("bound"), retry }
+    await operated(({ create }) => create(wish))
+    const without = await operated(({ inspect }) => inspect(wish))
+    assert.deepStrictEqual(
+      states(without, (kind) => kind === "binding"),
+      new Set<State>(["unknown"])
+    )
+    assert.deepStrictEqual(
+      without.findings.map(({ verdict }) => verdict),
+      ["unknown"]
+    )
+    if (management === undefined) return
+    const found = await operated(({ inspect }) => inspect(wish), { management })
+    assert.deepStrictEqual(
+      states(found, () => true),
+      new Set<State>(["present"])
+    )
+    assert.deepStrictEqual(new Set(found.findings.map(({ verdict }) => verdict)), new Set(["good"]))
+  })
+
+  test("needs no connection", async () => {
+    const nowhere = new URL("amqp://127.0.0.1:1")
+    const { delays, objects } = await Effect.runPromise(operations.plan({ queue: "orders", retry }, nowhere))
+    assert.strictEqual(delays, "ladder")
+    assert.include(
+      objects.map(({ name }) => name),
+      "requeue.v1.q.delay.60000"
+    )
+  })
+})
+
+describe("a queue's picture", () => {
+  const draw = (settings: Readonly<Record<string, unknown>>, policy = retry) =>
+    Effect.runPromise(Effect.map(operations.plan({ queue: "orders", retry: policy }, url, settings), Plan.mermaid))
+
+  test("leads through the delays and back", async () => {
+    const picture = await draw({ topology: "ladder" })
+    for (const way of [
+      /n0\["orders"\] -->\|"retry after 1s"\| n\d+\["requeue\.v1\.q\.delay\.1000"\]/,
+      /n0 -->\|"any other delay"\| n\d+\["requeue\.v1\.q\.level\.\*"\]/,
+      /n0 -->\|"given up"\| n\d+\["orders\.dlq"\]/,
+      /n\d+ -->\|"after 1m"\| n\d+/,
+      /\n {2}n\d+ --> n0/
+    ]) {
+      assert.match(picture, way)
+    }
+  })
+
+  test.each(["levels", "perMessageTtl", "perMessageTtlShared", "perDelayQueue", "waitLoop"])(
+    "of %s has a way into the delay and a way back",
+    async (topology) => {
+      const picture = await draw({ topology })
+      assert.match(picture, /n0\["orders"\] -->\|"retry after 1s/)
+      assert.match(picture, /--> n0/)
+    }
+  )
+
+  test("of native delays is a loop", async () => {
+    assert.match(
+      await draw({ topology: "native" }, RetryPolicy.make({ backoff: Backoff.constant("5 seconds") })),
+      /n0\["orders"\] -->\|"retry after 5s, 5s, 5s"\| n0/
+    )
+  })
+})

@@ -1,0 +1,90 @@
+/** The commands, put together: arguments in, exit code out. */
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as CliConfig from "effect/cli/CliConfig"
+import * as CliError from "effect/cli/CliError"
+import * as CliOutput from "effect/cli/CliOutput"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import { createRequire } from "node:module"
+import { check } from "./commands/check.ts"
+import { completion } from "./commands/completion.ts"
+import { create } from "./commands/create.ts"
+import { deadLetters } from "./commands/deadLetters/index.ts"
+import { plan } from "./commands/plan.ts"
+import { send } from "./commands/send.ts"
+import { simulate } from "./commands/simulate.ts"
+import { status } from "./commands/status.ts"
+import { tail } from "./commands/tail.ts"
+import { verify } from "./commands/verify.ts"
+import * as ExitCode from "./ExitCode.ts"
+import * as Output from "./Output.ts"
+import { Problem } from "./Problem.ts"
+
+const { version } = createRequire(import.meta.url)("../package.json") as { readonly version: string }
+
+const Json = GlobalFlag.Setting("json")({
+  flag: Flag.Boolean("json").pipe(
+    Flag.withDescription("Print the result as JSON, and errors as one line of JSON"),
+    Flag.withDefault(false)
+  )
+})
+
+const exitCodes = ExitCode.table.map(([code, meaning]) => `  ${String(code).padEnd(3)}  ${meaning}`).join("\n")
+
+const whole = (): Command.Command.Any => root
+
+const root = Command.make("requeue").pipe(
+  Command.withDescription(`Plans, checks and looks after queues on any broker.\n\nEXIT CODES\n${exitCodes}`),
+  Command.withSubcommands([plan, verify, create, check, simulate, status, deadLetters, send, tail, completion(whole)]),
+  Command.withGlobalFlags([Json])
+)
+
+/** One line for a mistake in the arguments; the help is only shown to those who ask for it. */
+const presenter: CliOutput.Presenter = {
+  present: (event) => (event._tag === "InvalidInvocation" ? Effect.void : CliOutput.defaultPresenter.present(event))
+}
+
+/** What went wrong, in one line with its remedy; `undefined` when the command has said it already. */
+const explain = (error: unknown): string | undefined => {
+  if (error instanceof Problem) return undefined
+  if (!CliError.isCliError(error)) return error instanceof Error ? error.message : String(error)
+  if (error._tag !== "ShowHelp") return error.message
+  const [first] = error.errors
+  if (first === undefined) return undefined
+  const text = first.message.replaceAll(/\s+/g, " ").replace("Expected: must", "It must")
+  return `${text}. Try ${error.commandPath.join(" ")} --help`
+}
+
+const details = (error: unknown) =>
+  error instanceof BrokerError ? { reason: error.reason, broker: error.broker, queue: error.queue } : {}
+
+/** Runs a command line; answers its exit code. */
+export const run = (args: ReadonlyArray<string>) => {
+  const json = args.includes("--json")
+  const complain = (error: unknown, text: string) =>
+    Console.error(
+      json ? JSON.stringify({ error: { message: text, ...details(error) } }) : text.replaceAll(/^/gm, "requeue: ")
+    )
+
+  return Command.runWith(root, { version })(args).pipe(
+    Effect.as(ExitCode.ok),
+    Effect.catch((error) => {
+      const text = explain(error)
+      return Effect.as(text === undefined ? Effect.void : complain(error, text), ExitCode.of(error))
+    }),
+    Effect.catchDefect((defect) => {
+      const text = defect instanceof Error ? defect.message : String(defect)
+      return Effect.as(complain(defect, `a mistake of ours: ${text}. Please report it`), ExitCode.defect)
+    }),
+    Effect.provideService(Output.Output, Output.make(json)),
+    Effect.provide(CliOutput.layerPresenter(presenter)),
+    Effect.provide(CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })),
+    Effect.provideService(References.MinimumLogLevel, "Warn"),
+    Effect.provideService(Logger.LogToStderr, true)
+  )
+}

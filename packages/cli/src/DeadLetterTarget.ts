@@ -1,0 +1,39 @@
+/** The dead-letter queues that a command acts on: those of `--queue`, or those named by `--dlq`. */
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Flag from "effect/cli/Flag"
+import * as Target from "./Target.ts"
+
+export const flags = {
+  ...Target.flags,
+  dlq: Flag.String("dlq").pipe(
+    Flag.withMetavar("NAME"),
+    Flag.withDescription("A dead-letter queue by its own name, instead of those of --queue; can be repeated"),
+    Flag.atLeast(0)
+  )
+}
+
+export interface Flags extends Target.Flags {
+  readonly dlq: ReadonlyArray<string>
+}
+
+interface DeadLetterTarget extends Target.Place {
+  /** At least one. */
+  readonly queues: ReadonlyArray<string>
+}
+
+/** The dead-letter queues that a queue's policy fills. */
+export const of = ({ name, options }: Target.Queue): ReadonlyArray<string> =>
+  RetryPolicy.deadLetterQueues(options.retry ?? RetryPolicy.make(), name)
+
+/** Nothing is connected. */
+export const resolve = ({ dlq, ...flags }: Flags) =>
+  Effect.gen(function* () {
+    if (dlq.length > 0) {
+      const found: DeadLetterTarget = { ...(yield* Target.place(flags)), queues: dlq }
+      return found
+    }
+    const target = yield* Target.resolve(flags)
+    const found: DeadLetterTarget = { ...target, queues: [...new Set(target.queues.flatMap(of))] }
+    return found
+  })

@@ -1,0 +1,32 @@
+/** What the program's exit code says; one table for all commands. */
+import { BrokerError } from "@requeue/core/BrokerError"
+import { Problem } from "./Problem.ts"
+
+export const ok = 0
+/** Something is wrong with what was looked at: an impossible policy, a missing queue. */
+const problem = 1
+/** Wrong arguments, or a wrong configuration. */
+const misused = 2
+/** The broker cannot be reached, or does not let us in. */
+const unreachable = 3
+/** A mistake of ours. */
+export const defect = 70
+
+export const interrupted = 130
+
+/** The table, for help and documentation. */
+export const table: ReadonlyArray<readonly [number, string]> = [
+  [ok, "all is well"],
+  [problem, "a problem was found: an impossible policy, a queue that is missing or different"],
+  [misused, "wrong arguments or a wrong configuration"],
+  [unreachable, "the broker cannot be reached, or refuses access"],
+  [defect, "a mistake in requeue itself"],
+  [interrupted, "interrupted"]
+]
+
+/** The code of a command's error. */
+export const of = (error: unknown): number => {
+  if (error instanceof Problem) return problem
+  if (!(error instanceof BrokerError)) return misused
+  return error.isRetryable || error.reason === "AccessRefused" ? unreachable : problem
+}

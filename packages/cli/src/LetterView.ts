@@ -1,0 +1,58 @@
+/** Dead letters for people and for scripts. */
+import type { DeadLetter } from "@requeue/core/DeadLetters"
+import * as Delay from "@requeue/core/Delay"
+import * as Body from "./Body.ts"
+import * as LetterFilter from "./LetterFilter.ts"
+
+const time = (millis: number): string => new Date(millis).toISOString()
+
+/** A letter as JSON; times in ISO 8601. */
+export const toJson = ({ body, firstPublished, headers, history, id, origin, redrives }: DeadLetter) => ({
+  id,
+  body: Body.toJson(body),
+  headers,
+  firstPublished: time(firstPublished),
+  redrives,
+  origin: origin === undefined ? null : { ...origin, at: time(origin.at) },
+  history: history.map((attempt) => ({ ...attempt, at: time(attempt.at) }))
+})
+
+export const header = ["id", "from", "reason", "error", "attempts", "redrives", "age"]
+
+export const row = (letter: DeadLetter, now: number): ReadonlyArray<string> => {
+  const { id, origin, redrives } = letter
+  return [
+    id,
+    origin?.queue ?? "-",
+    origin?.reason ?? "-",
+    origin === undefined ? "-" : Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 60),
+    String(origin?.attempts ?? "-"),
+    String(redrives),
+    Delay.format(Math.max(0, now - LetterFilter.since(letter)))
+  ]
+}
+
+/** All that is known of a letter. */
+export const detail = (letter: DeadLetter): string => {
+  const { body, firstPublished, headers, history, id, origin, redrives } = letter
+  const given =
+    origin === undefined
+      ? "not by Requeue"
+      : `${origin.reason}, after ${origin.attempts} ${origin.attempts === 1 ? "attempt" : "attempts"}`
+  return [
+    `id         ${id}`,
+    `from       ${origin?.queue ?? "unknown"}`,
+    `given up   ${given}, at ${time(LetterFilter.since(letter))}`,
+    ...(origin === undefined
+      ? []
+      : [`error      ${Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 300)}`]),
+    `published  ${time(firstPublished)}`,
+    `redrives   ${redrives}`,
+    ...Object.entries(headers).map(([name, value]) => `header     ${name}: ${value}`),
+    ...history.map(({ at, attempt, delay, error }) => {
+      return `attempt ${attempt}  ${time(at)}  ${error}; again in ${Delay.format(delay)}`
+    }),
+    "",
+    Body.show(body)
+  ].join("\n")
+}

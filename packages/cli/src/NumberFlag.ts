@@ -1,0 +1,21 @@
+/** Flags that take a number within bounds. */
+import * as Flag from "effect/cli/Flag"
+
+export const whole = (name: string, min: number, max: number): Flag.Flag<number> =>
+  Flag.Int(name).pipe(
+    Flag.withMetavar("N"),
+    Flag.filter(
+      (value) => value >= min && value <= max,
+      (value) => `must be a whole number from ${min} to ${max}, got ${value}`
+    )
+  )
+
+/** Above `min`. */
+export const positive = (name: string, max: number): Flag.Flag<number> =>
+  Flag.Finite(name).pipe(
+    Flag.withMetavar("N"),
+    Flag.filter(
+      (value) => value > 0 && value <= max,
+      (value) => `must be a number above 0 and up to ${max}, got ${value}`
+    )
+  )

@@ -1,0 +1,96 @@
+/** What many simulated outages have in common, as a value and as text with a plot. */
+import * as Delay from "@requeue/core/Delay"
+import type { Service } from "./Output.ts"
+import * as Plot from "./Plot.ts"
+import * as Range from "./Range.ts"
+import type { Outcome, Scenario } from "./Simulation.ts"
+import * as Table from "./Table.ts"
+
+export interface OutageReport {
+  readonly rate: number
+  /** Milliseconds, as all times here. */
+  readonly length: number
+  readonly handlerTime: number
+  readonly concurrency: number
+  readonly seed: number
+  readonly rounds: number
+  readonly messages: Range.Range
+  readonly deadLetters: Range.Range
+  readonly discarded: Range.Range
+  readonly runsPerMessage: Range.Range
+  readonly peakBacklog: Range.Range
+  /** Of the rounds that recovered; `null` when none did. */
+  readonly recovery: Range.Range | null
+  readonly unrecovered: number
+  /** The first round's largest backlog in each slice of time. */
+  readonly backlog: { readonly slice: number; readonly values: ReadonlyArray<number> }
+}
+
+/** At least one outcome. */
+export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): OutageReport => {
+  const of = (value: (outcome: Outcome) => number): Range.Range => Range.of(outcomes.map(value))
+  const recovered = outcomes.flatMap(({ recovery }) => (recovery === undefined ? [] : [recovery]))
+  const [first] = outcomes
+  return {
+    rate: scenario.rate,
+    length: scenario.outage,
+    handlerTime: scenario.handlerTime,
+    concurrency: scenario.concurrency,
+    seed: scenario.seed,
+    rounds: outcomes.length,
+    messages: of(({ arrived }) => arrived),
+    deadLetters: of(({ deadLettered }) => deadLettered),
+    discarded: of(({ discarded }) => discarded),
+    runsPerMessage: of(({ arrived, handlerRuns, left }) => handlerRuns / Math.max(1, arrived - left)),
+    peakBacklog: of(({ peakBacklog }) => peakBacklog),
+    recovery: recovered.length === 0 ? null : Range.of(recovered),
+    unrecovered: outcomes.length - recovered.length,
+    backlog: { slice: first?.slice ?? 0, values: first?.backlog ?? [] }
+  }
+}
+
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 })
+const fraction = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 })
+
+const row = (
+  what: string,
+  { high, low, median }: Range.Range,
+  show: (value: number) => string
+): ReadonlyArray<string> => [what, show(median), low === high ? show(low) : `${show(low)} to ${show(high)}`]
+
+const width = 60
+
+/** The backlog over time, with the end of the outage marked below it. */
+const plot = ({ backlog: { slice, values }, length, seed }: OutageReport, paint: Service["paint"]): string => {
+  const peak = Math.max(...values)
+  const end = Math.max(1, Math.min(width, Math.round((length / (slice * values.length)) * width)))
+  return [
+    `backlog of the outage with seed ${seed}, ${whole.format(peak)} at most, over ${Delay.format(slice * values.length)}`,
+    ...Plot.columns(values, { height: 6, width }).map((line) => paint("cyan", line.trimEnd())),
+    `${"─".repeat(end - 1)}┴${"─".repeat(width - end)}`,
+    `${" ".repeat(Math.max(0, end - 1))}the outage ends`
+  ].join("\n")
+}
+
+export const text = (report: OutageReport, paint: Service["paint"]): string => {
+  const { deadLetters, discarded, recovery, rounds, unrecovered } = report
+  const count = whole.format.bind(whole)
+  const lost = deadLetters.high > 0 ? "red" : "green"
+  const rows = [
+    row("messages", report.messages, count),
+    row("dead letters", deadLetters, (value) => paint(lost, count(value))),
+    ...(discarded.high > 0 ? [row("discarded", discarded, (value) => paint("red", count(value)))] : []),
+    row("handler runs per message", report.runsPerMessage, fraction.format.bind(fraction)),
+    row("largest backlog", report.peakBacklog, count),
+    recovery === null ? ["time to recover", "never", ""] : row("time to recover", recovery, Delay.format)
+  ]
+  return [
+    `an outage of ${Delay.format(report.length)}, ${report.rate} messages a second, ` +
+      `${report.concurrency} handlers of ${Delay.format(report.handlerTime)}`,
+    "",
+    Table.format([`of ${rounds} outages`, "median", "nine of ten"], rows),
+    ...(unrecovered > 0 && recovery !== null ? [`${unrecovered} of ${rounds} did not recover`] : []),
+    "",
+    plot(report, paint)
+  ].join("\n")
+}

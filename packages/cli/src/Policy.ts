@@ -1,0 +1,50 @@
+/** A retry policy from the command line: the name of one in the config file, of a preset, or JSON. */
+import * as PolicyConfig from "@requeue/core/PolicyConfig"
+import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Flag from "effect/cli/Flag"
+import * as Schema from "effect/Schema"
+import { UsageError } from "./UsageError.ts"
+
+const presets = ["cloudflareQueues", "nsqRequeue", "webhookSender", "rabbitMqGrowing"]
+
+export const flag = Flag.String("policy").pipe(
+  Flag.withMetavar("POLICY"),
+  Flag.withDescription(
+    `A retry policy: a name in the config file, a preset (${presets.join(", ")}), or JSON such as ` +
+      `'{"maxRetries":5,"backoff":{"type":"exponential","base":"1 second"}}'`
+  ),
+  Flag.optional
+)
+
+/** True when it takes no config file to know the policy. */
+export const isSelfContained = (text: string): boolean => presets.includes(text) || text.startsWith("{")
+
+const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(PolicyConfig.RetryPolicy))
+
+/** The policy that the text names or is. */
+export const decode = (
+  text: string,
+  named: Readonly<Record<string, RetryPolicy>>
+): Effect.Effect<RetryPolicy, UsageError> => {
+  const found = Object.hasOwn(named, text) ? named[text] : undefined
+  if (found !== undefined) return Effect.succeed(found)
+  const json = presets.includes(text) ? JSON.stringify({ preset: text }) : text
+  if (!json.startsWith("{")) {
+    const known = [...Object.keys(named), ...presets].join(", ")
+    return Effect.fail(
+      new UsageError({
+        detail: `--policy: there is no policy named ${text}`,
+        remedy: `There are: ${known}; or give JSON`
+      })
+    )
+  }
+  return Effect.mapError(
+    decodeJson(json),
+    (error) =>
+      new UsageError({
+        detail: `--policy: ${error.message.replaceAll(/\s+/g, " ")}`,
+        remedy: `Write, for example, '{"maxRetries":5,"backoff":{"type":"constant","delay":"10 seconds"}}'`
+      })
+  )
+}

@@ -1,0 +1,13 @@
+/** The middle of many numbers, and where nine of ten lie. */
+export interface Range {
+  readonly low: number
+  readonly median: number
+  readonly high: number
+}
+
+/** Of at least one number. */
+export const of = (values: ReadonlyArray<number>): Range => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (part: number): number => sorted[Math.round(part * (sorted.length - 1))]!
+  return { low: at(0.05), median: at(0.5), high: at(0.95) }
+}

@@ -1,0 +1,183 @@
+/** What a command acts on: a broker, and queues of it. From a config file, or from `--url` and `--queue`. */
+import { Configuration, type ConfigFileError } from "@requeue/config"
+import * as Adapters from "@requeue/core/Adapters"
+import { Broker } from "@requeue/core/Broker"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import type * as ConsumerOptions from "@requeue/core/ConsumerOptions"
+import * as OptionNames from "@requeue/core/OptionNames"
+import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Flag from "effect/cli/Flag"
+import * as Policy from "./Policy.ts"
+import { UsageError } from "./UsageError.ts"
+
+/** The flags of every command that acts on a broker. */
+export const flags = {
+  config: Flag.String("config").pipe(
+    Flag.withMetavar("FILE"),
+    Flag.withDescription("The config file. Default: requeue.config.{ts,js,mjs,json,yaml} here or in a folder above"),
+    Flag.optional
+  ),
+  broker: Flag.String("broker").pipe(
+    Flag.withMetavar("NAME"),
+    Flag.withDescription("A broker of the config file. Default: the queue's, else the file's default broker"),
+    Flag.optional
+  ),
+  url: Flag.String("url").pipe(
+    Flag.withMetavar("URL"),
+    Flag.withDescription("A broker's URL, instead of a config file"),
+    Flag.optional
+  ),
+  queue: Flag.String("queue").pipe(
+    Flag.withAlias("q"),
+    Flag.withMetavar("NAME"),
+    Flag.withDescription("The queue; can be repeated. Default: all queues that the config file has on the broker"),
+    Flag.atLeast(0)
+  )
+}
+
+/** The values of the flags. */
+export interface Flags {
+  readonly config: Option.Option<string>
+  readonly broker: Option.Option<string>
+  readonly url: Option.Option<string>
+  readonly queue: ReadonlyArray<string>
+}
+
+export interface Queue {
+  readonly name: string
+  /** What its consumers are started with. */
+  readonly options: ConsumerOptions.Options
+}
+
+/** A broker, not yet connected. */
+export interface Place {
+  /** The broker's name in the config file, or its scheme. */
+  readonly name: string
+  readonly resolved: Adapters.Resolved
+  /** What the adapter refused, at its place in the config file where there is one. */
+  readonly locate: (error: ConfigurationError) => ConfigurationError | ConfigFileError
+}
+
+/** A broker, and at least one queue. */
+export interface Target extends Place {
+  readonly queues: ReadonlyArray<Queue>
+}
+
+/** The config file that the flags mean; `undefined` where they give a URL instead. */
+const configOf = ({ broker, config, url }: Flags) => {
+  if (Option.isNone(url)) {
+    return Effect.mapError(Configuration.load({ file: Option.getOrUndefined(config) }), (error) =>
+      error.file === Configuration.anyName
+        ? new UsageError({
+            detail: "no broker is given, and there is no config file",
+            remedy: "Give --url or --config"
+          })
+        : error
+    )
+  }
+  const given = Option.isSome(config) ? "--config" : Option.isSome(broker) ? "--broker" : undefined
+  return given === undefined
+    ? Effect.undefined
+    : Effect.fail(new UsageError({ detail: `--url and ${given} do not go together`, remedy: "Give one of them" }))
+}
+
+const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, broker: string | undefined) =>
+  Effect.gen(function* () {
+    if (config === undefined) {
+      const resolved = yield* Adapters.find(Option.getOrThrow(flags.url))
+      return { name: resolved.scheme, resolved, locate: (error: ConfigurationError) => error }
+    }
+    const resolved = yield* config.find(broker)
+    const name = broker ?? config.defaultBroker!
+    return { name, resolved, locate: (error: ConfigurationError) => config.locate(name, error) }
+  })
+
+/** The queues of the config file that are asked for, and the broker that they are on. */
+const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuration, flags: Flags) {
+  const wanted = Option.getOrUndefined(flags.broker)
+  const all = Object.entries(config.queues)
+  const named = flags.queue.map((name) => ({
+    name,
+    found: all.find(([key, queue]) => [key, queue.name].includes(name))
+  }))
+  const unknown = named.find(({ found }) => found === undefined)
+  if (unknown !== undefined) {
+    const remedy = OptionNames.remedy(unknown.name, Object.keys(config.queues))
+    return yield* new UsageError({ detail: `--queue: ${config.file} has no queue named ${unknown.name}`, remedy })
+  }
+  const found = named.flatMap(({ found }) => (found === undefined ? [] : [found[1]]))
+  // Whoever names both means them, wherever the queue is by default.
+  if (wanted !== undefined && found.length > 0) return { broker: wanted, queues: found }
+  const broker = wanted ?? found[0]?.broker ?? config.defaultBroker
+  const here = (found.length > 0 ? found : all.map(([, queue]) => queue)).filter((queue) => queue.broker === broker)
+  if (here.length > 0 && here.length >= found.length) return { broker, queues: here }
+  const what = found.length > 0 ? "these queues on several brokers" : `no queue on broker ${broker ?? "none"}`
+  return yield* new UsageError({
+    detail: `${config.file} has ${what}`,
+    remedy: `Give --queue, or --broker with one of ${config.brokers.join(", ")}`
+  })
+})
+
+/** The broker that the flags mean. For commands that take any queue's name. */
+export const place = (flags: Flags) =>
+  Effect.gen(function* () {
+    const config = yield* configOf(flags)
+    const [first] = flags.queue
+    const queue = Object.values(config?.queues ?? {}).find(({ name }) => name === first)
+    const place: Place = yield* placeOf(
+      config,
+      flags,
+      Option.getOrElse(flags.broker, () => queue?.broker)
+    )
+    return place
+  })
+
+/** The broker and the queues that the flags mean, with a policy that replaces theirs. Nothing is connected. */
+export const resolve = (flags: Flags, policy: Option.Option<string> = Option.none()) =>
+  Effect.gen(function* () {
+    const config = yield* configOf(flags)
+    const retry = Option.isSome(policy) ? yield* Policy.decode(policy.value, config?.policies ?? {}) : undefined
+    if (config === undefined && flags.queue.length === 0) {
+      return yield* new UsageError({ detail: "no queue is given", remedy: "Give --queue NAME" })
+    }
+    const { broker, queues } =
+      config === undefined
+        ? { broker: undefined, queues: flags.queue.map((name) => ({ name, options: {} })) }
+        : yield* queuesOf(config, flags)
+    const target: Target = {
+      ...(yield* placeOf(config, flags, broker)),
+      queues: queues.map(({ name, options }) => ({ name, options: withRetry(options, retry) }))
+    }
+    return target
+  })
+
+const withRetry = (options: ConsumerOptions.Options, retry: RetryPolicy | undefined): ConsumerOptions.Options =>
+  retry === undefined ? options : { ...options, retry }
+
+/** The options of a queue's consumer, for who needs no broker: of a queue in the config file, or of a policy alone. */
+export const policies = (
+  file: Option.Option<string>,
+  queue: Option.Option<string>,
+  policy: Option.Option<string>
+): Effect.Effect<ConsumerOptions.Options, ConfigFileError | UsageError> =>
+  Effect.gen(function* () {
+    if (Option.isNone(queue) && Option.isNone(policy)) {
+      return yield* new UsageError({ detail: "no policy is given", remedy: "Give --policy or --queue" })
+    }
+    const isAlone = Option.isNone(queue) && Option.isNone(file) && Option.exists(policy, Policy.isSelfContained)
+    const config = isAlone ? undefined : yield* Configuration.load({ file: Option.getOrUndefined(file) })
+    const retry = Option.isSome(policy) ? yield* Policy.decode(policy.value, config?.policies ?? {}) : undefined
+    if (Option.isNone(queue) || config === undefined) return withRetry({}, retry)
+    return withRetry((yield* Configuration.queue(config, queue.value)).options, retry)
+  })
+
+/** The broker, connected as long as the command runs. */
+export const layer = ({ locate, resolved }: Place) =>
+  Adapters.layerOf(resolved).pipe(
+    Layer.catch((error) =>
+      Layer.effect(Broker, Effect.fail(error instanceof ConfigurationError ? locate(error) : error))
+    )
+  )

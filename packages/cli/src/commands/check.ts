@@ -1,0 +1,72 @@
+/** `requeue check`: whether a broker can do what the policies ask. */
+import type { Capabilities } from "@requeue/core/Capabilities"
+import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
+import * as Delay from "@requeue/core/Delay"
+import * as Feasibility from "@requeue/core/Feasibility"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Operating from "../Operating.ts"
+import { Output } from "../Output.ts"
+import * as Policy from "../Policy.ts"
+import { Problem } from "../Problem.ts"
+import * as Table from "../Table.ts"
+import * as Target from "../Target.ts"
+
+/** A wish, and how it is met. */
+interface Checked {
+  readonly queue: string
+  readonly wish: string
+  readonly answer: keyof typeof colours
+  readonly detail: string
+}
+
+const show = (answer: Feasibility.Answer): Pick<Checked, "answer" | "detail"> => {
+  switch (answer._tag) {
+    case "Exact":
+      return { answer: "exact", detail: "" }
+    case "Emulated":
+      return { answer: "emulated", detail: answer.how }
+    case "Clamped":
+      return { answer: "clamped", detail: `from ${Delay.format(answer.from)} to ${Delay.format(answer.to)}` }
+    case "Impossible":
+      return { answer: "impossible", detail: `${answer.why}. ${answer.remedy}` }
+  }
+}
+
+const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
+
+/** What the broker makes of each wish of a queue's consumer. */
+const checked = ({ name, options }: Target.Queue, capabilities: Capabilities): ReadonlyArray<Checked> =>
+  Feasibility.check(ConsumerOptions.toWish(options, capabilities.lease), capabilities, name).map(
+    ({ answer, field }) => ({
+      queue: name,
+      wish: field,
+      ...show(answer)
+    })
+  )
+
+export const check = Command.make("check", { ...Target.flags, policy: Policy.flag }, (flags) =>
+  Effect.gen(function* () {
+    const { paint, result } = yield* Output
+    const target = yield* Target.resolve(flags, flags.policy)
+    const { capabilities } = yield* Effect.scoped(Operating.open(target))
+    const wishes = target.queues.flatMap((queue) => checked(queue, capabilities))
+    const rows = wishes.map(({ answer, detail, queue, wish }) => [queue, wish, paint(colours[answer], answer), detail])
+    yield* result({ broker: target.name, wishes }, () => Table.format(["queue", "wish", "answer", "detail"], rows))
+    if (wishes.some(({ answer }) => answer === "impossible")) return yield* new Problem()
+  })
+).pipe(
+  Command.withDescription(
+    "Checks the retry policies of queues against what the broker can do: exact, emulated, clamped or impossible. " +
+      "Connects, because what a broker can do depends on its version. Exit code 1 when something is impossible."
+  ),
+  Command.withShortDescription("Whether the broker can do what the policies ask"),
+  Command.withExamples([
+    { command: "requeue check", description: "Every queue of the config file's default broker" },
+    { command: "requeue check --broker staging --queue orders --json", description: "One queue, for a script" },
+    {
+      command: "requeue check --url amqp://localhost --queue orders --policy webhookSender",
+      description: "Without a config file"
+    }
+  ])
+)

@@ -1,0 +1,30 @@
+/** `requeue completion`: a script for the shell, which then completes commands and flags. */
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Completions from "effect/cli/Completions"
+import * as Effect from "effect/Effect"
+import { Output } from "../Output.ts"
+
+/** `root` is asked for late: this command is one of its own. */
+export const completion = (root: () => Command.Command.Any) =>
+  Command.make(
+    "completion",
+    { shell: Argument.Literals("shell", ["bash", "zsh", "fish", "powershell"]) },
+    ({ shell }) =>
+      Effect.gen(function* () {
+        const { result } = yield* Output
+        const generated = Completions.generate("requeue", shell, Completions.fromCommand(root()))
+        // It says itself how it was made.
+        const script = generated.replaceAll("requeue --completions", "requeue completion")
+        yield* result({ shell, script }, () => script)
+      })
+  ).pipe(
+    Command.withDescription("Prints a script with which the shell completes requeue's commands and flags."),
+    Command.withShortDescription("Complete commands and flags in your shell"),
+    Command.withExamples([
+      { command: "requeue completion bash > ~/.local/share/bash-completion/completions/requeue", description: "bash" },
+      { command: "requeue completion zsh > ~/.zfunc/_requeue", description: "zsh, with ~/.zfunc in fpath" },
+      { command: "requeue completion fish > ~/.config/fish/completions/requeue.fish", description: "fish" },
+      { command: "requeue completion powershell >> $PROFILE", description: "PowerShell" }
+    ])
+  )

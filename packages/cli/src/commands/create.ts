@@ -1,0 +1,51 @@
+/** `requeue create`: makes what the queues need on the broker. */
+import type * as Adapter from "@requeue/core/Adapter"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Objects from "../Objects.ts"
+import * as Operating from "../Operating.ts"
+import { Output } from "../Output.ts"
+import * as Policy from "../Policy.ts"
+import * as Target from "../Target.ts"
+
+/** What of a queue's plan was missing, and is there now. */
+const created = Effect.fnUntraced(function* (operator: Adapter.Operator, wish: Adapter.Wish) {
+  const before = yield* operator.inspect(wish)
+  yield* operator.create(wish)
+  return { queue: wish.queue, created: before.objects.filter(({ state }) => state === "missing") }
+})
+
+export const create = Command.make(
+  "create",
+  { ...Target.flags, policy: Policy.flag, all: Objects.all },
+  ({ all, policy, ...rest }) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { done, paint, progress, result } = yield* Output
+        const target = yield* Target.resolve(rest, policy)
+        const operator = yield* Operating.open(target)
+        const made = yield* Effect.forEach(target.queues.map(Operating.wishOf), (wish) =>
+          Effect.andThen(progress(`creating ${wish.queue}`), created(operator, wish))
+        ).pipe(Effect.ensuring(done))
+        yield* result({ broker: target.name, queues: made }, () =>
+          made
+            .map(({ created, queue }) =>
+              created.length === 0
+                ? `queue ${queue}: nothing was missing`
+                : `queue ${queue}: created\n${Objects.table(created, all, paint)}`
+            )
+            .join("\n\n")
+        )
+      })
+    )
+).pipe(
+  Command.withDescription(
+    "Creates what the queues need and the broker has not: queues, dead-letter queues, delays. What is there stays as it " +
+      "is; what is there with other settings is an error. See requeue plan for what would be created."
+  ),
+  Command.withShortDescription("Make what the queues need on the broker"),
+  Command.withExamples([
+    { command: "requeue create", description: "For every queue of the config file's default broker" },
+    { command: "requeue create --url amqp://localhost --queue orders", description: "Without a config file" }
+  ])
+)

@@ -1,0 +1,99 @@
+/** `requeue dead-letters list` and `peek`: what lies there, in a line each or whole. */
+import * as DeadLetters from "@requeue/core/DeadLetters"
+import * as Clock from "effect/Clock"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
+import * as LetterFilter from "../../LetterFilter.ts"
+import * as LetterView from "../../LetterView.ts"
+import { Output } from "../../Output.ts"
+import * as Table from "../../Table.ts"
+import * as Target from "../../Target.ts"
+
+const limit = (standard: number) =>
+  Flag.Int("limit").pipe(
+    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 }))),
+    Flag.withDescription("How many are shown at most, oldest first"),
+    Flag.withDefault(standard)
+  )
+
+/** With a filter, so many are looked at to find those that are meant. */
+const depth = 10_000
+
+const find = Effect.fnUntraced(function* (queue: string, filter: LetterFilter.Filter, limit: number) {
+  const dead = yield* DeadLetters.make(queue)
+  const total = yield* dead.count
+  const seen = yield* dead.list({ limit: LetterFilter.isEmpty(filter) ? limit : depth })
+  const now = yield* Clock.currentTimeMillis
+  const letters = seen.filter(LetterFilter.matches(filter, now)).slice(0, limit)
+  return { queue, total, looked: seen.length, letters }
+})
+
+type Found = Effect.Success<ReturnType<typeof find>>
+
+const toJson = (found: ReadonlyArray<Found>) => ({
+  queues: found.map(({ letters, total, ...rest }) => ({
+    ...rest,
+    total: total ?? null,
+    letters: letters.map(LetterView.toJson)
+  }))
+})
+
+const heading = ({ letters, looked, queue, total }: Found): string => {
+  const shown = `${letters.length} of ${total ?? looked} dead letters`
+  const part = looked === depth && total !== looked ? `, found among the oldest ${depth}` : ""
+  return `${queue}: ${shown}${part}`
+}
+
+const run = (
+  { dlq, limit, ...flags }: DeadLetterTarget.Flags & LetterFilter.Filter & { readonly limit: number },
+  show: (found: Found, now: number) => string
+) =>
+  Effect.gen(function* () {
+    const { result } = yield* Output
+    const target = yield* DeadLetterTarget.resolve({ ...flags, dlq })
+    const found = yield* Effect.provide(
+      Effect.forEach(target.queues, (queue) => find(queue, flags, limit)),
+      Target.layer(target)
+    )
+    const now = yield* Clock.currentTimeMillis
+    yield* result({ broker: target.name, ...toJson(found) }, () =>
+      found
+        .map((each) => [heading(each), ...(each.letters.length === 0 ? [] : [show(each, now)])].join("\n"))
+        .join("\n\n")
+    )
+  })
+
+export const list = Command.make(
+  "list",
+  { ...DeadLetterTarget.flags, ...LetterFilter.flags, limit: limit(20) },
+  (flags) =>
+    run(flags, ({ letters }, now) =>
+      Table.format(
+        LetterView.header,
+        letters.map((letter) => LetterView.row(letter, now))
+      )
+    )
+).pipe(
+  Command.withDescription("Lists dead letters, oldest first, in a line each. With --json, all that is known of each."),
+  Command.withShortDescription("A line for each dead letter"),
+  Command.withExamples([
+    { command: "requeue dead-letters list --queue orders", description: "The oldest 20" },
+    { command: "requeue dead-letters list -q orders --error timeout --newer-than 1h", description: "Of the last hour" }
+  ])
+)
+
+export const peek = Command.make(
+  "peek",
+  { ...DeadLetterTarget.flags, ...LetterFilter.flags, limit: limit(1) },
+  (flags) => run(flags, ({ letters }) => letters.map(LetterView.detail).join("\n\n"))
+).pipe(
+  Command.withDescription("Shows dead letters whole: body, headers, error, and every attempt that is remembered."),
+  Command.withShortDescription("A dead letter whole"),
+  Command.withExamples([
+    { command: "requeue dead-letters peek --queue orders", description: "The oldest one" },
+    { command: "requeue dead-letters peek --dlq orders.dlq --id 5f1c2a", description: "One of them" }
+  ])
+)

@@ -1,0 +1,91 @@
+/** `requeue plan`: what a broker would be given for the queues, and how that differs from what it has. */
+import type * as Adapter from "@requeue/core/Adapter"
+import * as Plan from "@requeue/core/Plan"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Operating from "../Operating.ts"
+import * as Objects from "../Objects.ts"
+import { Output } from "../Output.ts"
+import * as Policy from "../Policy.ts"
+import * as Target from "../Target.ts"
+
+const flags = {
+  ...Target.flags,
+  policy: Policy.flag,
+  offline: Flag.Boolean("offline").pipe(
+    Flag.withDescription("Do not connect: the plan for the broker's newest version, without what is there"),
+    Flag.withDefault(false)
+  ),
+  mermaid: Flag.Boolean("mermaid").pipe(
+    Flag.withDescription("Draw the ways of the messages as a Mermaid flowchart"),
+    Flag.withDefault(false)
+  ),
+  all: Objects.all
+}
+
+interface Planned {
+  readonly plan: Plan.Plan
+  /** `undefined` when nothing was asked of the broker. */
+  readonly inspection: Plan.Inspection | undefined
+}
+
+const header = ({ broker, delays, queue }: Plan.Plan): string => `queue ${queue} on ${broker}, delays: ${delays}`
+
+const planned = (target: Target.Target, offline: boolean) => {
+  const wishes = target.queues.map(Operating.wishOf)
+  if (offline) {
+    return Effect.forEach(wishes, (wish) =>
+      Effect.map(Operating.plan(target, wish), (plan): Planned => ({ plan, inspection: undefined }))
+    )
+  }
+  return Effect.scoped(
+    Effect.flatMap(Operating.open(target), (operator) =>
+      Effect.forEach(wishes, (wish) => planAndInspect(operator, wish))
+    )
+  )
+}
+
+const planAndInspect = (operator: Adapter.Operator, wish: Adapter.Wish) =>
+  Effect.all({ plan: operator.plan(wish), inspection: operator.inspect(wish) })
+
+export const plan = Command.make("plan", flags, ({ all, mermaid, offline, policy, ...rest }) =>
+  Effect.gen(function* () {
+    const output = yield* Output
+    const target = yield* Target.resolve(rest, policy)
+    const found = yield* planned(target, offline || mermaid)
+    yield* output.result(
+      {
+        broker: target.name,
+        queues: found.map(({ inspection, plan }) => ({ ...plan, objects: inspection?.objects ?? plan.objects }))
+      },
+      () =>
+        found
+          .map(({ inspection, plan }) =>
+            mermaid
+              ? Plan.mermaid(plan)
+              : [
+                  header(plan),
+                  Objects.table(inspection?.objects ?? plan.objects, all, output.paint),
+                  ...plan.notes.map((note) => `note: ${note}`)
+                ].join("\n")
+          )
+          .join("\n\n")
+    )
+  })
+).pipe(
+  Command.withDescription(
+    "Shows what each queue, with its dead letters and delays, becomes on the broker, and what of it is there: + missing, " +
+      "~ different, = present, ? unknown. Changes nothing."
+  ),
+  Command.withShortDescription("What a broker would be given, and how that differs from what it has"),
+  Command.withExamples([
+    { command: "requeue plan", description: "Every queue of the config file's default broker" },
+    { command: "requeue plan --offline --queue orders", description: "Without a connection, as a review sees it" },
+    { command: "requeue plan --queue orders --mermaid", description: "As a picture" },
+    {
+      command: "requeue plan --url amqp://localhost --queue orders --policy nsqRequeue",
+      description: "Without a config file"
+    }
+  ])
+)

@@ -1,0 +1,111 @@
+/** `requeue send`: one message, from an argument, a file or standard input. */
+import type { Codec } from "@requeue/core/Codec"
+import * as DelayLimit from "@requeue/core/Delay"
+import * as Producer from "@requeue/core/Producer"
+import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { readFile } from "node:fs/promises"
+import { buffer } from "node:stream/consumers"
+import * as DurationFlag from "../DurationFlag.ts"
+import { Output } from "../Output.ts"
+import * as Target from "../Target.ts"
+import { UsageError } from "../UsageError.ts"
+
+const flags = {
+  ...Target.flags,
+  body: Argument.String("body").pipe(
+    Argument.withDescription("The body. Without it and --file, it is read from standard input"),
+    Argument.optional
+  ),
+  file: Flag.String("file").pipe(
+    Flag.withAlias("f"),
+    Flag.withMetavar("FILE"),
+    Flag.withDescription("A file that is the body"),
+    Flag.optional
+  ),
+  raw: Flag.Boolean("raw").pipe(Flag.withDescription("Send bytes that are not JSON, too"), Flag.withDefault(false)),
+  header: Flag.String("header").pipe(
+    Flag.withAlias("H"),
+    Flag.withMetavar("NAME=VALUE"),
+    Flag.withDescription("A header; can be repeated"),
+    Flag.atLeast(0)
+  ),
+  delay: DurationFlag.make("delay", DelayLimit.max).pipe(
+    Flag.withDescription("Time until the first delivery"),
+    Flag.optional
+  ),
+  id: Flag.String("id").pipe(Flag.withDescription("The message's id. Default: a random UUID"), Flag.optional)
+}
+
+/** The bytes as they are. */
+const codec = (raw: boolean): Codec<Uint8Array> => ({
+  contentType: raw ? undefined : "application/json",
+  encode: (bytes) => bytes,
+  decode: (bytes) => bytes
+})
+
+const read = (body: Option.Option<string>, file: Option.Option<string>): Effect.Effect<Uint8Array, UsageError> => {
+  if (Option.isSome(body) && Option.isSome(file)) {
+    return Effect.fail(new UsageError({ detail: "a body and --file do not go together", remedy: "Give one of them" }))
+  }
+  if (Option.isSome(body)) return Effect.succeed(Buffer.from(body.value))
+  if (Option.isNone(file)) return Effect.promise(() => buffer(process.stdin))
+  return Effect.tryPromise({
+    try: () => readFile(file.value),
+    catch: (error) => new UsageError({ detail: `--file: ${String(error)}`, remedy: "Give a file that can be read" })
+  })
+}
+
+const verify = (bytes: Uint8Array): Effect.Effect<void, UsageError> =>
+  Effect.try({
+    try: () => void JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)),
+    catch: () =>
+      new UsageError({
+        detail: "the body is not JSON, and consumers of JSON would dead-letter it",
+        remedy: `Write, for example, '{"id":1}', or give --raw`
+      })
+  })
+
+const headersOf = (given: ReadonlyArray<string>): Effect.Effect<Record<string, string>, UsageError> => {
+  const wrong = given.find((each) => !/^[^=]+=/.test(each))
+  if (wrong !== undefined) {
+    return Effect.fail(new UsageError({ detail: `--header: ${wrong} has no value`, remedy: "Write name=value" }))
+  }
+  return Effect.succeed(Object.fromEntries(given.map((each) => each.split(/=(.*)/s, 2) as [string, string])))
+}
+
+export const send = Command.make("send", flags, ({ body, delay, file, header, id, raw, ...rest }) =>
+  Effect.gen(function* () {
+    const { result } = yield* Output
+    const target = yield* Target.resolve(rest)
+    const [queue, ...others] = target.queues
+    if (queue === undefined || others.length > 0) {
+      return yield* new UsageError({ detail: "a message goes to one queue", remedy: "Give --queue once" })
+    }
+    const headers = yield* headersOf(header)
+    const bytes = yield* read(body, file)
+    if (!raw) yield* verify(bytes)
+    const definition = QueueDefinition.make(queue.name, { codec: codec(raw) })
+    const sent = yield* Effect.provide(
+      Effect.flatMap(Producer.make(definition), (producer) =>
+        producer.send(bytes, { headers, delay: Option.getOrUndefined(delay), id: Option.getOrUndefined(id) })
+      ),
+      Target.layer(target)
+    )
+    yield* result({ broker: target.name, queue: queue.name, id: sent }, () => `sent ${sent} to ${queue.name}`)
+  })
+).pipe(
+  Command.withDescription(
+    "Sends one message, and ends when the broker has confirmed it. The body is JSON unless --raw is given."
+  ),
+  Command.withShortDescription("Send a message"),
+  Command.withExamples([
+    { command: `requeue send --queue orders '{"id":1}'`, description: "From the command line" },
+    { command: "requeue send -q orders --file order.json --delay 10m -H tenant=a", description: "From a file, later" },
+    { command: "requeue send --url amqp://localhost -q images --raw < cat.png", description: "From standard input" }
+  ])
+)

@@ -1,0 +1,147 @@
+/** `requeue simulate`: what a policy does, before it does it. */
+import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
+import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
+import * as Delay from "@requeue/core/Delay"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as DurationFlag from "../DurationFlag.ts"
+import * as NumberFlag from "../NumberFlag.ts"
+import * as OutageReport from "../OutageReport.ts"
+import { Output } from "../Output.ts"
+import * as Policy from "../Policy.ts"
+import * as ScheduleReport from "../ScheduleReport.ts"
+import * as Simulation from "../Simulation.ts"
+import * as Target from "../Target.ts"
+import { UsageError } from "../UsageError.ts"
+
+const hour = 3_600_000
+
+const flags = {
+  config: Target.flags.config,
+  queue: Flag.String("queue").pipe(
+    Flag.withAlias("q"),
+    Flag.withMetavar("NAME"),
+    Flag.withDescription("A queue of the config file, whose policies are simulated"),
+    Flag.optional
+  ),
+  policy: Policy.flag,
+  outage: DurationFlag.make("outage", 24 * hour).pipe(
+    Flag.withDescription("Simulate that what the handler needs is down for so long. Default: only the schedule"),
+    Flag.optional
+  ),
+  rate: NumberFlag.positive("rate", 100_000).pipe(
+    Flag.withDescription("Messages a second, on average. Default 10"),
+    Flag.withDefault(10)
+  ),
+  handlerTime: DurationFlag.make("handler-time", hour).pipe(
+    Flag.withDescription("How long one handler run takes. Default 100ms"),
+    Flag.withDefault(100)
+  ),
+  concurrency: NumberFlag.whole("concurrency", 1, 100_000).pipe(
+    Flag.withDescription("Handlers at a time. Default: twice as many as the rate needs"),
+    Flag.optional
+  ),
+  consumerBackoff: Flag.Boolean("consumer-backoff").pipe(
+    Flag.withDescription("Pause the consumer while handlers fail. Default: as the queue of the config file says"),
+    Flag.optional
+  ),
+  rounds: NumberFlag.whole("rounds", 1, 10_000).pipe(
+    Flag.withDescription("How many outages are simulated. Default 20"),
+    Flag.withDefault(20)
+  ),
+  seed: NumberFlag.whole("seed", 0, 2 ** 32 - 1).pipe(
+    Flag.withDescription("Where the random numbers start; the same seed has the same result. Default 1"),
+    Flag.withDefault(1)
+  )
+}
+
+type Asked = Command.Command.Config.Infer<typeof flags>
+
+/** Messages of one outage beyond which a simulation takes too long. */
+const patience = 1_000_000
+
+const scenarioOf = (options: ConsumerOptions.Options, outage: number, asked: Asked) => {
+  const { handlerTime, rate, seed } = asked
+  const needed = (rate * handlerTime) / 1000
+  const concurrency = Option.getOrElse(asked.concurrency, () => Math.ceil(2 * needed))
+  if (concurrency <= needed) {
+    return Effect.fail(
+      new UsageError({
+        detail: `--concurrency: ${concurrency} handlers of ${Delay.format(handlerTime)} cannot keep up with ${rate} messages a second`,
+        remedy: `Give more than ${needed}`
+      })
+    )
+  }
+  if ((rate * outage) / 1000 > patience) {
+    return Effect.fail(
+      new UsageError({
+        detail: `--rate: ${Math.round((rate * outage) / 1000)} messages in one outage are too many to simulate`,
+        remedy: "Give a lower rate, and multiply the result"
+      })
+    )
+  }
+  const wanted = Option.getOrElse(asked.consumerBackoff, () => options.consumerBackoff !== undefined)
+  const scenario: Simulation.Scenario = {
+    retry: options.retry ?? RetryPolicy.make(),
+    retryDelay: ConsumerOptions.toWish(options).retryDelay ?? 0,
+    consumerBackoff: wanted ? (options.consumerBackoff ?? ConsumerBackoff.make()) : ConsumerBackoff.off,
+    rate,
+    outage,
+    handlerTime,
+    concurrency,
+    seed
+  }
+  return Effect.succeed(scenario)
+}
+
+/** One after the other, so that the program can be interrupted in between. */
+const simulated = (scenario: Simulation.Scenario, rounds: number) =>
+  Effect.gen(function* () {
+    const { done, progress } = yield* Output
+    return yield* Effect.forEach(Array.from({ length: rounds }), (_, index) =>
+      Effect.gen(function* () {
+        yield* progress(`outage ${index + 1} of ${rounds}`)
+        yield* Effect.yieldNow
+        return Simulation.run({ ...scenario, seed: (scenario.seed + index) >>> 0 })
+      })
+    ).pipe(Effect.ensuring(done))
+  })
+
+export const simulate = Command.make("simulate", flags, (asked) =>
+  Effect.gen(function* () {
+    const { paint, result } = yield* Output
+    const options = yield* Target.policies(asked.config, asked.queue, asked.policy)
+    const policy = options.retry ?? RetryPolicy.make()
+    const description = RetryPolicy.describe(policy, ConsumerOptions.toWish(options).retryDelay)
+    if (Option.isNone(asked.outage)) {
+      return yield* result(ScheduleReport.value(description), () => ScheduleReport.text(description, paint))
+    }
+    const scenario = yield* scenarioOf(options, asked.outage.value, asked)
+    const report = OutageReport.make(scenario, yield* simulated(scenario, asked.rounds))
+    yield* result({ ...ScheduleReport.value(description), outage: report }, () =>
+      [description.text, OutageReport.text(report, paint)].join("\n\n")
+    )
+  })
+).pipe(
+  Command.withDescription(
+    "Shows the schedule of a retry policy: every delay, the most handler runs, the longest time. With --outage, simulates " +
+      "that what the handler needs is down while messages keep arriving: how many become dead letters, how large the " +
+      "backlog gets, how long it takes to recover. No broker is needed."
+  ),
+  Command.withShortDescription("What a policy does: its schedule, and what an outage makes of it"),
+  Command.withExamples([
+    { command: "requeue simulate --queue orders", description: "The schedule of a queue of the config file" },
+    { command: "requeue simulate --policy webhookSender", description: "The schedule of a preset" },
+    {
+      command: "requeue simulate --queue orders --outage 15m --rate 50 --handler-time 200ms",
+      description: "What an outage of 15 minutes does at 50 messages a second"
+    },
+    {
+      command: "requeue simulate --policy '{\"maxRetries\":3}' --outage 1m --consumer-backoff",
+      description: "Whether pausing the consumer saves a policy that gives up early"
+    }
+  ])
+)

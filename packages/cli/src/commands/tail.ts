@@ -1,0 +1,151 @@
+/**
+ * `requeue tail`: what waits in a queue, as it comes.
+ *
+ * No broker shows what passes through a queue to somebody who is not a consumer of it. So this looks at what waits, again
+ * and again; or, where that is asked for, it is a consumer and takes the messages away.
+ */
+import { Broker } from "@requeue/core/Broker"
+import type { Delivery } from "@requeue/core/Delivery"
+import * as Remembered from "@requeue/core/Remembered"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Settlement from "@requeue/core/Settlement"
+import * as Clock from "effect/Clock"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Schema from "effect/Schema"
+import * as Body from "../Body.ts"
+import * as DeadLetterTarget from "../DeadLetterTarget.ts"
+import * as DurationFlag from "../DurationFlag.ts"
+import { Output } from "../Output.ts"
+import * as Target from "../Target.ts"
+import { UsageError } from "../UsageError.ts"
+
+const flags = {
+  ...Target.flags,
+  dead: Flag.Boolean("dead").pipe(
+    Flag.withDescription("The queue's dead letters, which nobody takes away in between"),
+    Flag.withDefault(false)
+  ),
+  take: Flag.Boolean("take").pipe(
+    Flag.withDescription("Be a consumer: take each message out of the queue, for good, and print it"),
+    Flag.withDefault(false)
+  ),
+  limit: Flag.Int("limit").pipe(
+    Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+    Flag.withDescription("End after so many messages. Default: go on until interrupted"),
+    Flag.optional
+  ),
+  interval: DurationFlag.make("interval", 24 * 60 * 60 * 1000).pipe(
+    Flag.withDescription("Time between two looks. Default: 1s"),
+    Flag.withDefault(1000)
+  )
+}
+
+/** Messages that one look shows, and that are in our hands with --take, at most. */
+const depth = 1000
+const hands = 100
+
+/** Messages that are known to have been printed. */
+const memory = 100_000
+
+interface Source {
+  readonly queue: string
+  readonly retry: RetryPolicy.RetryPolicy
+  readonly deadLetterQueues: ReadonlyArray<string>
+}
+
+const sourcesOf = (queue: Target.Queue, dead: boolean): ReadonlyArray<Source> => {
+  const deadLetterQueues = DeadLetterTarget.of(queue)
+  if (dead) return deadLetterQueues.map((name) => ({ queue: name, retry: RetryPolicy.make(), deadLetterQueues: [] }))
+  return [{ queue: queue.name, retry: queue.options.retry ?? RetryPolicy.make(), deadLetterQueues }]
+}
+
+const print = (queue: string, { attempts, body, headers, metadata }: Delivery) =>
+  Effect.gen(function* () {
+    const { line } = yield* Output
+    const at = new Date(yield* Clock.currentTimeMillis).toISOString()
+    const { deadLetter, id } = metadata
+    yield* line({ at, queue, id, attempts, headers, body: Body.toJson(body), deadLetter: deadLetter ?? null }, () =>
+      [at, queue, id, deadLetter === undefined ? `attempt ${attempts}` : deadLetter.reason, Body.line(body)].join("  ")
+    )
+  })
+
+/** Prints what waits and has not been printed; ends after `limit` messages. */
+const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit: number, interval: number) {
+  const { admin } = yield* Broker
+  const printed = Remembered.make(memory)
+  for (let left = limit; ; yield* Effect.sleep(interval)) {
+    for (const { queue } of sources) {
+      for (const delivery of yield* admin.peek(queue, depth)) {
+        const { attempts, metadata } = delivery
+        const name = JSON.stringify([queue, metadata.id, metadata.redrives, attempts])
+        if (printed.has(name)) continue
+        printed.add(name)
+        yield* print(queue, delivery)
+        if (--left === 0) return
+      }
+    }
+  }
+})
+
+/** Takes messages, prints each, and only then removes it; ends after `limit` messages. */
+const take = (sources: ReadonlyArray<Source>, limit: number) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      const arrived = yield* Queue.unbounded<{ readonly source: Source; readonly delivery: Delivery }>()
+      const subscriptions = new Map(
+        yield* Effect.forEach(sources, (source) =>
+          Effect.map(
+            broker.subscribe({
+              ...source,
+              maxCredit: hands,
+              onDelivery: (delivery) => Queue.offerUnsafe(arrived, { source, delivery }),
+              onReconnect: () => {}
+            }),
+            (subscription) => [source, subscription] as const
+          )
+        )
+      )
+      for (let left = limit; left > 0; left--) {
+        for (const subscription of subscriptions.values()) subscription.credit(Math.min(hands, left))
+        const { delivery, source } = yield* Queue.take(arrived)
+        yield* print(source.queue, delivery)
+        yield* subscriptions.get(source)!.settle([{ delivery, settlement: Settlement.Ack }])
+      }
+    })
+  )
+
+export const tail = Command.make("tail", flags, (given) =>
+  Effect.gen(function* () {
+    const { dead, interval, limit, ...rest } = given
+    const target = yield* Target.resolve(rest)
+    const sources = target.queues.flatMap((queue) => sourcesOf(queue, dead))
+    const most = Option.getOrElse(limit, () => Number.POSITIVE_INFINITY)
+    const work = Effect.gen(function* () {
+      if (given.take) return yield* take(sources, most)
+      const { capabilities } = yield* Broker
+      if (capabilities.peek) return yield* look(sources, most, interval)
+      return yield* new UsageError({
+        detail: `${capabilities.broker} cannot show messages without taking them`,
+        remedy: "Give --take to take them out of the queue for good, or see their number with requeue status --watch"
+      })
+    })
+    yield* Effect.provide(work, Target.layer(target))
+  })
+).pipe(
+  Command.withDescription(
+    "Prints the messages that wait in a queue, and then those that come, until interrupted. It looks at the oldest 1,000 " +
+      "that wait, again and again: what a consumer takes between two looks is not seen, and on brokers without a way to " +
+      "look (they say so) nothing can be shown. With --take it is a consumer itself: it sees everything that it gets, and " +
+      "takes it out of the queue for good."
+  ),
+  Command.withShortDescription("Print what waits in a queue, as it comes"),
+  Command.withExamples([
+    { command: "requeue tail --queue orders --dead", description: "What is given up, as it happens" },
+    { command: "requeue tail -q audit --take --json > audit.jsonl", description: "Empty a queue into a file" }
+  ])
+)

@@ -1,0 +1,67 @@
+/** `requeue verify`: whether the queues are on the broker as the policies need them. */
+import type * as Adapter from "@requeue/core/Adapter"
+import type * as Plan from "@requeue/core/Plan"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Objects from "../Objects.ts"
+import * as Operating from "../Operating.ts"
+import { Output, type Service } from "../Output.ts"
+import * as Policy from "../Policy.ts"
+import { Problem } from "../Problem.ts"
+import * as Table from "../Table.ts"
+import * as Target from "../Target.ts"
+
+interface Verified extends Plan.Inspection {
+  readonly queue: string
+}
+
+const isBad = ({ findings, objects }: Plan.Inspection): boolean =>
+  objects.some(({ state }) => state === "missing" || state === "different") ||
+  findings.some(({ verdict }) => verdict === "bad")
+
+const colours = { good: "green", bad: "red", unknown: "gray" } as const
+
+const show = ({ findings, objects, queue }: Verified, all: boolean, paint: Service["paint"]): string => {
+  const amiss = all ? objects : objects.filter(({ state }) => state !== "present")
+  const counted = `${objects.length - objects.filter(({ state }) => state !== "present").length} of ${objects.length}`
+  const rows = findings.map(({ about, detail, verdict }) => [paint(colours[verdict], verdict), about, detail])
+  return [
+    `queue ${queue}: ${counted} objects are as planned`,
+    ...(amiss.length === 0 ? [] : [Objects.table(amiss, all, paint)]),
+    ...(rows.length === 0 ? [] : [Table.format(["verdict", "about", "detail"], rows)])
+  ].join("\n")
+}
+
+const verified = (operator: Adapter.Operator, wish: Adapter.Wish) =>
+  Effect.map(operator.inspect(wish), (inspection): Verified => ({ queue: wish.queue, ...inspection }))
+
+export const verify = Command.make(
+  "verify",
+  { ...Target.flags, policy: Policy.flag, all: Objects.all },
+  ({ all, policy, ...rest }) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { paint, progress, done, result } = yield* Output
+        const target = yield* Target.resolve(rest, policy)
+        const operator = yield* Operating.open(target)
+        const found = yield* Effect.forEach(target.queues.map(Operating.wishOf), (wish) =>
+          Effect.andThen(progress(`looking at ${wish.queue}`), verified(operator, wish))
+        ).pipe(Effect.ensuring(done))
+        yield* result({ broker: target.name, queues: found }, () =>
+          found.map((queue) => show(queue, all, paint)).join("\n\n")
+        )
+        if (found.some(isBad)) return yield* new Problem()
+      })
+    )
+).pipe(
+  Command.withDescription(
+    "Looks whether everything that the queues need is on the broker, with the settings that the policies count on. " +
+      "Changes nothing. Exit code 1 when something is missing, different or unsafe."
+  ),
+  Command.withShortDescription("Whether the queues are on the broker as the policies need them"),
+  Command.withExamples([
+    { command: "requeue verify", description: "Every queue of the config file's default broker" },
+    { command: "requeue verify --queue orders --json", description: "One queue, for a script" },
+    { command: "requeue verify --url amqp://localhost --queue orders", description: "Without a config file" }
+  ])
+)

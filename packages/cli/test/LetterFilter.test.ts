@@ -1,0 +1,52 @@
+import * as Option from "effect/Option"
+import { assert, describe, it } from "vitest"
+import * as LetterFilter from "../src/LetterFilter.ts"
+
+const all: LetterFilter.Filter = {
+  reason: [],
+  error: Option.none(),
+  origin: Option.none(),
+  id: [],
+  olderThan: Option.none(),
+  newerThan: Option.none()
+}
+
+const now = 1_000_000
+
+const letter: LetterFilter.Subject = {
+  id: "a",
+  firstPublished: 0,
+  origin: {
+    queue: "orders",
+    attempts: 3,
+    reason: "permanent",
+    at: now - 60_000,
+    error: { name: "HttpError", message: "503 Service Unavailable" }
+  }
+}
+
+const foreign: LetterFilter.Subject = { id: "b", firstPublished: now - 60_000, origin: undefined }
+
+describe("a filter", () => {
+  it.each<readonly [boolean, boolean, Partial<LetterFilter.Filter>]>([
+    [true, true, {}],
+    [true, false, { reason: ["too-old", "permanent"] }],
+    [false, false, { reason: ["too-old"] }],
+    [true, false, { error: Option.some("httperror") }],
+    [true, false, { error: Option.some("503 service") }],
+    [false, false, { error: Option.some("404") }],
+    [true, false, { origin: Option.some("orders") }],
+    [false, false, { origin: Option.some("orders.dlq") }],
+    [true, true, { id: ["a", "b"] }],
+    [false, true, { id: ["b"] }],
+    [true, true, { olderThan: Option.some(59_999) }],
+    [false, false, { olderThan: Option.some(60_000) }],
+    [true, true, { newerThan: Option.some(60_001) }],
+    [false, false, { newerThan: Option.some(60_000) }],
+    [false, false, { reason: ["permanent"], id: ["b"] }]
+  ])("means a letter: %s, and a foreign message: %s, with %j", (known, other, asked) => {
+    const isMeant = LetterFilter.matches({ ...all, ...asked }, now)
+    assert.deepStrictEqual([isMeant(letter), isMeant(foreign)], [known, other])
+    assert.strictEqual(LetterFilter.isEmpty({ ...all, ...asked }), Object.keys(asked).length === 0)
+  })
+})

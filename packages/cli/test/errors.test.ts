@@ -1,0 +1,42 @@
+/** What goes wrong outside of a command's own work: one line with a remedy, and an exit code of the table. */
+import { assert, describe, it } from "vitest"
+import { requeue } from "./requeue.ts"
+
+const cases: ReadonlyArray<readonly [ReadonlyArray<string>, number, RegExp]> = [
+  [["chek"], 2, /^requeue: Unknown subcommand "chek".*check.*Try requeue --help$/],
+  [["check", "--ur", "memory:"], 2, /^requeue: Unrecognized flag: --ur.*--url.*Try requeue check --help$/],
+  [["check", "--url", "memory:"], 2, /^requeue: no queue is given\. Give --queue/],
+  [["check", "--url", "gopher://x", "-q", "a"], 2, /^requeue: url: no adapter serves the scheme gopher:/],
+  [["check", "--url", "amqp://me:hunter2@127.0.0.1:1", "-q", "a"], 3, /ECONNREFUSED.*is the server running\?$/],
+  [["check", "--url", "memory:", "-q", "a", "--policy", "webhook"], 2, /no policy named webhook.*webhookSender/]
+]
+
+describe("an error", () => {
+  it.each(cases)("%j", async (args, expected, message) => {
+    const { code, stderr, stdout } = await requeue(args)
+    assert.deepStrictEqual([code, stdout], [expected, ""])
+    assert.match(stderr.trimEnd(), message)
+    assert.strictEqual(stderr.trimEnd().split("\n").length, 1)
+    assert.notInclude(stderr, "hunter2")
+  })
+
+  it("is one line of JSON with --json", async () => {
+    const { stderr } = await requeue(["check", "--url", "amqp://127.0.0.1:1", "-q", "a", "--json"])
+    const { error } = JSON.parse(stderr) as { error: { reason: string; message: string } }
+    assert.strictEqual(error.reason, "ConnectionFailed")
+    assert.include(error.message, "ECONNREFUSED")
+  })
+})
+
+describe("requeue", () => {
+  it("alone shows its commands", async () => {
+    const { code, stdout } = await requeue([])
+    assert.strictEqual(code, 2)
+    assert.match(stdout, /SUBCOMMANDS[^]*\n +check /)
+  })
+
+  it("shows no colours where nobody sees them", async () => {
+    const { stdout } = await requeue(["--help"])
+    assert.notInclude(stdout, "\u001b")
+  })
+})

@@ -1,0 +1,226 @@
+/** What operators do to a running system, against a real RabbitMQ. The sessions in docs/dead-letters.md are the rest. */
+import { writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { start } from "@requeue/brokers"
+import { connect, PermanentError, type Requeue } from "@requeue/core/promise"
+import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
+import { type Circumstances, requeue } from "./requeue.ts"
+
+const patience = 60_000
+
+let url = ""
+let connection: Requeue
+
+beforeAll(async () => {
+  const broker = await start("rabbitmq")
+  url = broker.url
+  connection = await connect(url, { logLevel: "None" })
+}, 120_000)
+
+afterAll(() => connection.close())
+
+const run = (args: string, queue: string, ...rest: ReadonlyArray<string>) =>
+  requeue([...args.split(" "), "--url", url, "--queue", queue, ...rest])
+
+const runUntil = (args: string, queue: string, circumstances: Circumstances) =>
+  requeue([...args.split(" "), "--url", url, "--queue", queue], circumstances)
+
+const json = async (args: string, queue: string) => {
+  const { code, stderr, stdout } = await run(`${args} --json`, queue)
+  assert.deepStrictEqual([code, stderr], [0, ""])
+  return JSON.parse(stdout) as any
+}
+
+/** Dead letters 0 to n - 1; every third one is permanent. */
+const bury = async (queue: string, count: number) => {
+  let left = count
+  const all = Promise.withResolvers<void>()
+  const worker = await connection.consume<number>(
+    queue,
+    { retry: { maxRetries: 0 }, onEvent: ({ _tag }) => _tag === "DeadLettered" && --left === 0 && all.resolve() },
+    ({ body }) => {
+      throw body % 3 === 0 ? new PermanentError("never") : new Error("503")
+    }
+  )
+  const entries = Array.from({ length: count }, (_, body) => ({ body, id: `${queue}-${body}` }))
+  await connection.sendBatch(queue, entries)
+  await all.promise
+  await worker.drain()
+}
+
+const ready = async (queue: string) => (await connection.counts(queue)).ready
+
+/** A quorum queue counts what it has a moment later. */
+const settled = (queue: string, count: number) =>
+  vi.waitFor(async () => assert.strictEqual(await ready(queue), count), { timeout: patience })
+
+describe("requeue send", { timeout: patience }, () => {
+  it("sends an argument, a file, or what comes on standard input", async () => {
+    const file = join(tmpdir(), `requeue-${process.pid}.json`)
+    writeFileSync(file, '{"from":"file"}')
+    const sent = await run("send --id one -H tenant=a -H x=1=2", "sent", '{"from":"argument"}')
+    assert.deepStrictEqual(sent, { code: 0, stdout: "sent one to sent\n", stderr: "" })
+    await run(`send --file ${file}`, "sent")
+    await runUntil("send", "sent", { input: '{"from":"input"}' })
+    await run("send --raw", "sent", "no json")
+    const letters = await connection.deadLetters("sent").list()
+    assert.deepStrictEqual(
+      letters.map(({ body }) => new TextDecoder().decode(body)),
+      ['{"from":"argument"}', '{"from":"file"}', '{"from":"input"}', "no json"]
+    )
+    assert.deepStrictEqual(letters[0]?.headers, { "content-type": "application/json", tenant: "a", x: "1=2" })
+    assert.deepStrictEqual(letters[3]?.headers, {})
+  })
+
+  it("sends later", async () => {
+    const before = performance.now()
+    await run("send --delay 2s", "later", "1")
+    const came = Promise.withResolvers<number>()
+    await using _worker = await connection.consume("later", {}, () => came.resolve(performance.now()))
+    assert.isAtLeast((await came.promise) - before, 2000)
+  })
+
+  it.each([
+    ["send", ["no json"], /^requeue: the body is not JSON, and .*or give --raw$/],
+    ["send", ["1", "--file", "x"], /^requeue: a body and --file do not go together/],
+    ["send --file /nowhere", [], /^requeue: --file: .*ENOENT.*Give a file that can be read$/],
+    ["send -H tenant", ["1"], /^requeue: --header: tenant has no value\. Write name=value$/],
+    ["send -q other", ["1"], /^requeue: a message goes to one queue\. Give --queue once$/],
+    ["send --delay 2d", ["1"], /must be a duration up to 1d/]
+  ])("refuses %s %j", async (args, rest, message) => {
+    const { code, stderr, stdout } = await run(args, "refused", ...rest)
+    assert.deepStrictEqual([code, stdout], [2, ""])
+    assert.match(stderr.trimEnd(), message)
+  })
+})
+
+describe("requeue status", { timeout: patience }, () => {
+  it("counts", async () => {
+    await bury("counted", 2)
+    await connection.send("counted", 1)
+    await settled("counted", 1)
+    await settled("counted.dlq", 2)
+    const none = { inFlight: null, delayed: null }
+    assert.deepStrictEqual(await json("status", "counted"), {
+      broker: "amqp",
+      queues: [{ queue: "counted", ready: 1, ...none, dead: { "counted.dlq": 2 } }]
+    })
+  })
+
+  it("goes on with --watch until it is interrupted", async () => {
+    const interruption = (said: () => string) =>
+      vi.waitUntil(() => said().split("\n").length > 3, { timeout: patience })
+    const { code, stdout } = await runUntil("status --watch --interval 200ms --json", "watched", { interruption })
+    assert.strictEqual(code, 130)
+    const looks = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as any)
+    assert.isAtLeast(looks.length, 3)
+    assert.deepStrictEqual(looks.at(-1).queues[0].dead, { "watched.dlq": 0 })
+  })
+})
+
+describe("requeue dead-letters", { timeout: patience }, () => {
+  it("lists, groups and shows those that are meant", async () => {
+    await bury("meant", 7)
+    const ids = async (args: string) => {
+      const { queues } = await json(`dead-letters list ${args}`, "meant")
+      return queues[0].letters.map(({ id }: { id: string }) => id)
+    }
+    assert.deepStrictEqual(await ids("--reason permanent"), ["meant-0", "meant-3", "meant-6"])
+    assert.deepStrictEqual(await ids("--error 503 --limit 2"), ["meant-1", "meant-2"])
+    assert.deepStrictEqual(await ids("--id meant-5 --id meant-0"), ["meant-0", "meant-5"])
+    assert.deepStrictEqual(await ids("--older-than 1h"), [])
+    const { queues } = await json("dead-letters group --newer-than 1h", "meant")
+    assert.deepStrictEqual(
+      queues[0].groups.map(({ count, error, reason }: any) => [count, reason, error]),
+      [
+        [4, "retries-exhausted", "Error"],
+        [3, "permanent", "PermanentError"]
+      ]
+    )
+    const peeked = await json("dead-letters peek --id meant-4", "meant")
+    const [letter] = peeked.queues[0].letters
+    assert.deepStrictEqual([letter.body, letter.origin.queue, letter.redrives], [4, "meant", 0])
+  })
+
+  it("redrives so many, elsewhere, of a queue by its own name", async () => {
+    await bury("moved", 5)
+    const args = ["dead-letters", "redrive", "--url", url, "--dlq", "moved.dlq", "--to", "elsewhere", "--limit", "3"]
+    const { code, stdout } = await requeue([...args, "--yes"])
+    assert.deepStrictEqual([code, stdout], [0, "moved.dlq: redriven 3 of 3\n"])
+    await settled("elsewhere", 3)
+    await settled("moved.dlq", 2)
+  })
+
+  it("stops between two letters when it is interrupted, and keeps the books", async () => {
+    await bury("interrupted", 20)
+    const interruption = () => vi.waitUntil(async () => ((await ready("interrupted")) ?? 0) > 2, { timeout: patience })
+    const { code, stderr, stdout } = await runUntil("dead-letters redrive --rate 4 --yes", "interrupted", {
+      interruption
+    })
+    assert.deepStrictEqual([code, stdout], [130, ""])
+    const [, redriven] = /^requeue: interrupted\. interrupted\.dlq: redriven (\d+) of \d+\n$/.exec(stderr) ?? []
+    assert.isAtLeast(Number(redriven), 3)
+    await settled("interrupted", Number(redriven))
+    await settled("interrupted.dlq", 20 - Number(redriven))
+  })
+
+  it("removes nothing unless it may", async () => {
+    await bury("purged", 2)
+    const refused = await run("dead-letters purge", "purged")
+    assert.deepStrictEqual([refused.code, refused.stdout], [2, ""])
+    assert.match(refused.stderr, /^requeue: there is no terminal on which to ask\. Give --yes/)
+    assert.strictEqual((await json("dead-letters purge --dry-run", "purged")).queues[0].removed, 2)
+    assert.strictEqual((await json("dead-letters purge --yes", "purged")).queues[0].removed, 2)
+    assert.strictEqual((await json("dead-letters purge --dry-run", "purged")).queues[0].removed, 0)
+  })
+
+  it.each(["redrive --limit 0", "redrive --rate 0", "list --limit 0", "list --older-than soon", "list --reason bad"])(
+    "refuses %s",
+    async (args) => {
+      const { code, stderr, stdout } = await run(`dead-letters ${args}`, "refused")
+      assert.deepStrictEqual([code, stdout], [2, ""])
+      assert.strictEqual(stderr.trimEnd().split("\n").length, 1)
+    }
+  )
+})
+
+describe("requeue tail", { timeout: patience }, () => {
+  it("takes so many messages and no more", async () => {
+    await connection.sendBatch("taken", [{ body: 1, id: "a" }, { body: 2 }, { body: 3 }])
+    const { code, stdout } = await run("tail --take --limit 2 --json", "taken")
+    assert.strictEqual(code, 0)
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as any)
+    assert.deepStrictEqual(
+      lines.map(({ body }) => body),
+      [1, 2]
+    )
+    assert.strictEqual(lines[0].id, "a")
+    await settled("taken", 1)
+  })
+
+  it("takes what comes, until it is interrupted", async () => {
+    await connection.send("awaited", 1)
+    const interruption = async (said: () => string) => {
+      await vi.waitUntil(() => said().includes("\n"), { timeout: patience })
+      await connection.send("awaited", 2)
+      await vi.waitUntil(() => said().split("\n").length > 2, { timeout: patience })
+    }
+    const { code, stdout } = await runUntil("tail --take", "awaited", { interruption })
+    assert.strictEqual(code, 130)
+    assert.match(stdout, /^\S+ {2}awaited {2}\S+ {2}attempt 1 {2}1\n\S+ {2}awaited {2}\S+ {2}attempt 1 {2}2\n$/)
+  })
+
+  it("shows dead letters where the broker lets it look, and else says what to do", async () => {
+    await bury("looked", 2)
+    const { code, stderr, stdout } = await run("tail --dead --limit 2", "looked")
+    if (code === 0) assert.match(stdout, /looked\.dlq {2}looked-0 {2}permanent {2}0\n.*retries-exhausted {2}1\n$/)
+    else assert.match(stderr, /^requeue: rabbitmq cannot show messages without taking them\. Give --take/)
+  })
+})

@@ -1,0 +1,89 @@
+/** What a command acts on, by config file and flags. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it, onTestFinished } from "vitest"
+import { requeue } from "./requeue.ts"
+
+const file = `
+broker: local
+brokers:
+  local: "memory:"
+  spare: { url: "memory:", maxMessages: 5 }
+  broken: { url: "memory:", maxMesages: 5 }
+  secret: "amqp://me:\${RABBIT_PASSWORD}@127.0.0.1:1"
+policies:
+  patient: { maxRetries: 8 }
+queues:
+  orders: { name: shop.orders, retry: patient }
+  invoices: {}
+  reports: { broker: spare }
+`
+
+const project = async (): Promise<string> => {
+  const cwd = await mkdtemp(join(tmpdir(), "requeue-cli-"))
+  onTestFinished(() => rm(cwd, { recursive: true }))
+  await writeFile(join(cwd, "requeue.config.yaml"), file)
+  return cwd
+}
+
+interface Planned {
+  readonly broker: string
+  readonly queues: ReadonlyArray<{ readonly queue: string }>
+}
+
+describe("without a URL", () => {
+  it.each<readonly [ReadonlyArray<string>, string, ReadonlyArray<string>]>([
+    [[], "local", ["shop.orders", "invoices"]],
+    [["--queue", "orders"], "local", ["shop.orders"]],
+    [["--queue", "shop.orders"], "local", ["shop.orders"]],
+    [["-q", "invoices", "-q", "orders"], "local", ["invoices", "shop.orders"]],
+    [["--queue", "reports"], "spare", ["reports"]],
+    [["--broker", "spare"], "spare", ["reports"]],
+    [["--broker", "spare", "--queue", "orders"], "spare", ["shop.orders"]]
+  ])("%j means %s and %j", async (flags, broker, queues) => {
+    const { code, stderr, stdout } = await requeue(["plan", "--json", ...flags], { cwd: await project() })
+    assert.deepStrictEqual([code, stderr], [0, ""])
+    const planned = JSON.parse(stdout) as Planned
+    assert.strictEqual(planned.broker, broker)
+    assert.deepStrictEqual(
+      planned.queues.map(({ queue }) => queue),
+      queues
+    )
+  })
+
+  it.each<readonly [ReadonlyArray<string>, string]>([
+    [["-q", "ordres"], "--queue: requeue.config.yaml has no queue named ordres. Did you mean orders?"],
+    [
+      ["-q", "orders", "-q", "reports"],
+      "requeue.config.yaml has these queues on several brokers. Give --queue, or --broker"
+    ],
+    [
+      ["--broker", "lokal", "-q", "orders"],
+      "requeue.config.yaml: brokers: there is no broker named lokal. Did you mean local?"
+    ],
+    [
+      ["--broker", "broken", "-q", "orders"],
+      "requeue.config.yaml: brokers.broken.maxMesages: unknown option. Did you mean maxMessages?"
+    ],
+    [
+      ["--broker", "secret", "-q", "orders"],
+      "requeue.config.yaml: brokers.secret.url: the environment variable RABBIT_PASSWORD is not set. Set RABBIT_PASSWORD"
+    ],
+    [["--policy", "patiant"], "--policy: there is no policy named patiant. There are: patient, cloudflareQueues"],
+    [["--config", "mine.yaml"], "mine.yaml: there is no such file. Check its path"],
+    [["--url", "memory:", "--broker", "local"], "--url and --broker do not go together. Give one of them"]
+  ])("%j is refused", async (flags, message) => {
+    const { code, stderr, stdout } = await requeue(["plan", ...flags], { cwd: await project() })
+    assert.deepStrictEqual([code, stdout], [2, ""])
+    assert.include(stderr, `requeue: ${message}`)
+  })
+
+  it("takes a broker from the environment, and shows no secret", async () => {
+    const env = { REQUEUE_BROKER: "secret", RABBIT_PASSWORD: "hunter2" }
+    const { code, stderr } = await requeue(["plan", "-q", "orders"], { cwd: await project(), env })
+    assert.strictEqual(code, 3)
+    assert.include(stderr, "ECONNREFUSED")
+    assert.notInclude(stderr, "hunter2")
+  })
+})

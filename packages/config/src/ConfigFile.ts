@@ -1,0 +1,74 @@
+/**
+ * The shape of a config file, as a Schema: what stands in `requeue.config.*`, before names are looked up in it.
+ *
+ * Its JSON Schema is published with the package as `schema.json`, for editors.
+ */
+import * as PolicyConfig from "@requeue/core/PolicyConfig"
+import * as StrictSchema from "@requeue/core/StrictSchema"
+import * as Schema from "effect/Schema"
+
+const described = <S extends Schema.Top>(description: string, schema: S) =>
+  Schema.optionalKey(schema).annotateKey({ description })
+
+/** A broker: its URL, or an object of it and the adapter's own options. */
+const Broker = Schema.Union([
+  Schema.String,
+  Schema.StructWithRest(Schema.Struct({ url: Schema.String }), [Schema.Record(Schema.String, Schema.Json)])
+]).annotate({ identifier: "Broker", message: "must be a URL, or an object with a url and the adapter's options" })
+
+/** A queue of the file. Its key is what the program calls it. */
+const Queue = StrictSchema.struct({
+  ...PolicyConfig.consumerFields,
+  name: described("The queue's name on the broker. Default: the key.", Schema.NonEmptyString),
+  broker: described("The name of a broker of this file. Default: the file's broker.", Schema.String),
+  codec: described("What bodies are. Default: json.", Schema.Literals(["json", "text", "bytes"])),
+  delay: described("Delay of messages that are sent without one, 0 to 24 hours. Default: none.", PolicyConfig.Duration),
+  retry: described(
+    "The retry policy, or the name of one in policies. Default: 3 retries at once, then the dead-letter queue.",
+    Schema.Union([Schema.String, PolicyConfig.RetryPolicy])
+  ),
+  consumerBackoff: described(
+    "Slows the consumer while what its handler needs is down; true for the defaults. Default: false.",
+    Schema.Union([Schema.Boolean, PolicyConfig.ConsumerBackoff])
+  )
+})
+
+/** A whole file. */
+export const ConfigFile = StrictSchema.struct({
+  $schema: described("For editors.", Schema.String),
+  broker: described("The broker of queues that name none. Default: the only broker of the file.", Schema.String),
+  brokers: Schema.Record(Schema.String, Broker).annotateKey({ description: "Brokers by name." }),
+  policies: described("Retry policies by name.", Schema.Record(Schema.String, PolicyConfig.RetryPolicy)),
+  queues: described("Queues by name.", Schema.Record(Schema.String, Queue))
+}).annotate({ identifier: "ConfigFile", message: "must be an object with brokers, and policies and queues" })
+
+/** The file after decoding. */
+export type ConfigFile = typeof ConfigFile.Type
+
+/** What people write: the file's JSON. */
+export type Json = typeof ConfigFile.Encoded
+
+interface Node {
+  readonly properties?: unknown
+  additionalProperties?: unknown
+}
+
+/** Editors complain about keys that decoding refuses. */
+const closed = (node: unknown): unknown => {
+  if (Array.isArray(node)) return node.map(closed)
+  if (typeof node !== "object" || node === null) return node
+  const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, closed(value)])) as Node
+  if (copy.properties !== undefined && copy.additionalProperties === true) copy.additionalProperties = false
+  return copy
+}
+
+/** The JSON Schema of a config file. */
+export const jsonSchema = (): object => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(ConfigFile)
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Requeue configuration",
+    ...(closed(schema) as object),
+    $defs: closed(definitions)
+  }
+}

@@ -1,0 +1,124 @@
+/** What the environment says about a file: overrides of its values, and secrets in them. */
+import * as OptionNames from "@requeue/core/OptionNames"
+import type { Problem } from "@requeue/core/StrictSchema"
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+type Path = Problem["path"]
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Each value that is no object and no list, with its path. */
+const leaves = (value: unknown, path: Path = []): ReadonlyArray<Path> => {
+  if (Array.isArray(value)) return value.flatMap((item, index) => leaves(item, [...path, index]))
+  if (isObject(value)) return Object.entries(value).flatMap(([key, item]) => leaves(item, [...path, key]))
+  return [path]
+}
+
+/** `queues.orders.retry.maxRetries` is `REQUEUE_QUEUES_ORDERS_RETRY_MAX_RETRIES`. */
+export const variableOf = (path: Path): string =>
+  ["requeue", ...path]
+    .map((key) =>
+      String(key)
+        .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_")
+        .replaceAll(/[^A-Za-z0-9]+/g, "_")
+        .toUpperCase()
+    )
+    .join("_")
+
+/** Where a variable may put a value: where the file has one, and where it chooses a broker. */
+const slots = (file: Readonly<Record<string, unknown>>): ReadonlyArray<Path> => {
+  const keys = (field: string): ReadonlyArray<string> => Object.keys(isObject(file[field]) ? file[field] : {})
+  return [
+    ["broker"],
+    ...keys("brokers").map((name) => ["brokers", name, "url"]),
+    ...keys("queues").map((name) => ["queues", name, "broker"]),
+    ...leaves(file)
+  ]
+}
+
+const set = (value: unknown, [key, ...rest]: Path, text: string): unknown => {
+  if (key === undefined) return typed(value, text)
+  if (Array.isArray(value)) return value.map((item, index) => (index === key ? set(item, rest, text) : item))
+  const object = isObject(value) ? value : {}
+  return { ...object, [key]: set(object[key], rest, text) }
+}
+
+/** A number stays a number, and a truth value one, where the text is one. */
+const typed = (value: unknown, text: string): unknown => {
+  if (typeof value === "number" && text.trim() !== "" && Number.isFinite(Number(text))) return Number(text)
+  if (typeof value === "boolean" && ["true", "false"].includes(text)) return text === "true"
+  return text
+}
+
+const isOverride = (name: string): boolean => /^REQUEUE_(BROKER$|(BROKERS|QUEUES|POLICIES)_)/.test(name)
+
+/** The file with a URL alone written as an object, so that every broker has its `url`. */
+const normal = (file: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  if (!isObject(file["brokers"])) return file
+  const brokers = Object.entries(file["brokers"]).map(([name, url]) => [name, typeof url === "string" ? { url } : url])
+  return { ...file, brokers: Object.fromEntries(brokers) as unknown }
+}
+
+/** The file with the values that the environment has for it. A variable that overrides nothing is a problem. */
+export const override = (given: unknown, environment: Environment): readonly [unknown, ReadonlyArray<Problem>] => {
+  if (!isObject(given)) return [given, []]
+  let file: unknown = normal(given)
+  const found = Map.groupBy(slots(file as Readonly<Record<string, unknown>>), variableOf)
+  const problems: Array<Problem> = []
+  for (const [name, text] of Object.entries(environment)) {
+    if (text === undefined || !isOverride(name)) continue
+    const paths = [...new Map((found.get(name) ?? []).map((path) => [JSON.stringify(path), path])).values()]
+    const [path] = paths
+    if (path === undefined) {
+      const remedy = OptionNames.nearest(name, [...found.keys()])
+      problems.push({
+        path: [name],
+        detail: "this environment variable overrides nothing in the file",
+        remedy: remedy === undefined ? "Write the value in the file first, or unset it" : `Did you mean ${remedy}?`
+      })
+    } else if (paths.length > 1) {
+      const detail = `this environment variable could override ${paths.map((p) => p.join(".")).join(" or ")}`
+      problems.push({ path: [name], detail, remedy: "Rename one of them" })
+    } else file = set(file, path, text)
+  }
+  return [file, problems]
+}
+
+/** A value with its secrets filled in. */
+export interface Expanded {
+  readonly value: unknown
+  /** What was filled in, by its variable: not to be shown. */
+  readonly secrets: ReadonlyMap<string, string>
+  readonly problems: ReadonlyArray<Problem>
+}
+
+/** Fills in `${NAME}` in every text of a value. */
+export const expand = (given: unknown, environment: Environment, at: Path): Expanded => {
+  const secrets = new Map<string, string>()
+  const problems: Array<Problem> = []
+  const fill = (value: unknown, path: Path): unknown => {
+    if (Array.isArray(value)) return value.map((item, index) => fill(item, [...path, index]))
+    if (isObject(value)) {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, [...path, key])]))
+    }
+    if (typeof value !== "string") return value
+    return value.replaceAll(/\$\{([A-Za-z_]\w*)\}/g, (text, name: string) => {
+      const secret = environment[name]
+      if (secret !== undefined) {
+        secrets.set(name, secret)
+        return secret
+      }
+      problems.push({ path, detail: `the environment variable ${name} is not set`, remedy: `Set ${name}` })
+      return text
+    })
+  }
+  return { value: fill(given, at), secrets, problems }
+}
+
+/** A text in which no secret is to be seen; what has two letters is none. */
+export const mask = (text: string, secrets: ReadonlyMap<string, string>): string => {
+  const longest = [...secrets].filter(([, secret]) => secret.length > 2).toSorted(([, a], [, b]) => b.length - a.length)
+  return longest.reduce((shown, [name, secret]) => shown.replaceAll(secret, `\${${name}}`), text)
+}

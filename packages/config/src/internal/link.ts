@@ -1,0 +1,88 @@
+/** From a decoded file to values: names of policies and brokers are looked up, definitions made. */
+import * as Codec from "@requeue/core/Codec"
+import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
+import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
+import * as OptionNames from "@requeue/core/OptionNames"
+import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import * as StrictSchema from "@requeue/core/StrictSchema"
+import * as Result from "effect/Result"
+import type { ConfigFile } from "../ConfigFile.ts"
+import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
+
+export interface Linked {
+  readonly defaultBroker: string | undefined
+  readonly policies: Readonly<Record<string, RetryPolicy>>
+  readonly queues: Readonly<Record<string, ConfiguredQueue>>
+}
+
+type Written = NonNullable<ConfigFile["queues"]>[string]
+
+const codecs = { json: Codec.json, text: Codec.text, bytes: Codec.bytes } as const
+
+/** The names in the file that nothing has. */
+const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArray<StrictSchema.Problem> => {
+  const problems: Array<StrictSchema.Problem> = []
+  const lookUp = (what: string, name: string, known: ReadonlyArray<string>, path: StrictSchema.Problem["path"]) => {
+    if (known.includes(name)) return
+    const remedy =
+      known.length === 0
+        ? `Write it under ${path[0] === "broker" ? "brokers" : "policies"}`
+        : OptionNames.remedy(name, known)
+    problems.push({ path, detail: `there is no ${what} named ${name}`, remedy })
+  }
+  if (file.broker !== undefined) lookUp("broker", file.broker, brokers, ["broker"])
+  for (const [key, { broker, retry }] of Object.entries(file.queues ?? {})) {
+    if (broker !== undefined) lookUp("broker", broker, brokers, ["queues", key, "broker"])
+    else if (file.broker === undefined && brokers.length !== 1) {
+      const remedy = `Write broker: and one of ${brokers.join(", ")}, here or for all queues at the top`
+      problems.push({ path: ["queues", key, "broker"], detail: "no broker is given, and none is the default", remedy })
+    }
+    if (typeof retry === "string") {
+      lookUp("policy", retry, Object.keys(file.policies ?? {}), ["queues", key, "retry"])
+    }
+  }
+  return problems
+}
+
+const backoffOf = (written: Written["consumerBackoff"]): ConsumerBackoff.ConsumerBackoff | undefined =>
+  typeof written === "object" ? written : written === true ? ConsumerBackoff.make() : undefined
+
+const queueOf = (key: string, written: Written, file: ConfigFile, defaultBroker: string): ConfiguredQueue => {
+  const { broker = defaultBroker, codec = "json", consumerBackoff, delay, name = key, retry, ...rest } = written
+  const options: ConsumerOptions.Options = {
+    ...rest,
+    retry: typeof retry === "string" ? file.policies?.[retry] : retry,
+    consumerBackoff: backoffOf(consumerBackoff)
+  }
+  // For its checks: a bad option is an error of the file, not of the consumer that it is for.
+  ConsumerOptions.toWish(options)
+  return {
+    ...QueueDefinition.make(name, { codec: codecs[codec] as Codec.Codec<any>, delay }),
+    broker,
+    options,
+    retryPath: typeof retry === "string" ? ["policies", retry] : ["queues", key, "retry"]
+  }
+}
+
+/** The values that the file means; else what does not fit together. */
+export const link = (file: ConfigFile): Result.Result<Linked, ReadonlyArray<StrictSchema.Problem>> => {
+  const brokers = Object.keys(file.brokers)
+  const absent = missing(file, brokers)
+  if (absent.length > 0) return Result.fail(absent)
+  const defaultBroker = file.broker ?? (brokers.length === 1 ? brokers[0] : undefined)
+  const queues: Record<string, ConfiguredQueue> = {}
+  const problems: Array<StrictSchema.Problem> = []
+  for (const [key, written] of Object.entries(file.queues ?? {})) {
+    try {
+      queues[key] = queueOf(key, written, file, defaultBroker ?? "")
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      const { path, ...refusal } = StrictSchema.refusal(error, written)
+      problems.push({ ...refusal, path: ["queues", key, ...path] })
+    }
+  }
+  return problems.length > 0
+    ? Result.fail(problems)
+    : Result.succeed({ defaultBroker, policies: file.policies ?? {}, queues })
+}

@@ -1,0 +1,64 @@
+/** Finding and reading a config file. */
+import * as Effect from "effect/Effect"
+import { existsSync, readFileSync } from "node:fs"
+import { dirname, extname, join, relative, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import * as Yaml from "yaml"
+import { ConfigFileError } from "../ConfigFileError.ts"
+
+/** In this order. */
+const names = ["ts", "mts", "js", "mjs", "json", "yaml", "yml"].map((extension) => `requeue.config.${extension}`)
+
+/** What is said in place of a file's name when none is found. */
+export const anyName = "requeue.config.{ts,js,json,yaml}"
+
+export interface Source {
+  /** Absolute. */
+  readonly path: string
+  /** As people see it: relative to where the program runs, where that is shorter. */
+  readonly file: string
+}
+
+const source = (path: string, cwd: string): Source => {
+  const near = relative(cwd, path)
+  return { path, file: near.length < path.length ? near : path }
+}
+
+const refuse = (file: string, detail: string, remedy: string): ConfigFileError =>
+  new ConfigFileError({ file, problems: [{ path: [], detail, remedy }] })
+
+/** The file that is named, or the first of the known names in the folder or one above it. */
+export const locate = (named: string | undefined, cwd: string): Effect.Effect<Source, ConfigFileError> =>
+  Effect.suspend(() => {
+    if (named !== undefined) {
+      const path = resolve(cwd, named)
+      if (existsSync(path)) return Effect.succeed(source(path, cwd))
+      return Effect.fail(refuse(named, "there is no such file", "Check its path"))
+    }
+    for (let folder = cwd; ; folder = dirname(folder)) {
+      const path = names.map((name) => join(folder, name)).find((candidate) => existsSync(candidate))
+      if (path !== undefined) return Effect.succeed(source(path, cwd))
+      if (folder === dirname(folder)) break
+    }
+    return Effect.fail(refuse(anyName, `there is none in ${cwd} or above it`, "Write one, or name the file"))
+  })
+
+const parse = async ({ path }: Source): Promise<unknown> => {
+  if (![".json", ".yaml", ".yml"].includes(extname(path))) {
+    const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown }
+    if (module.default === undefined) throw new Error("it has no default export; write export default { … }")
+    return module.default
+  }
+  const text = readFileSync(path, "utf8")
+  return extname(path) === ".json" ? (JSON.parse(text) as unknown) : (Yaml.parse(text) as unknown)
+}
+
+/** What stands in the file. */
+export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
+  Effect.tryPromise({
+    try: () => parse(from),
+    catch: (cause) => {
+      const [detail = "it cannot be read"] = (cause instanceof Error ? cause.message : String(cause)).split("\n")
+      return refuse(from.file, detail.replace(/[.:]$/, ""), "Mend the file")
+    }
+  })

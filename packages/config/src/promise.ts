@@ -1,0 +1,47 @@
+/** The same for programs that use no Effect. */
+import type { ConnectOptions, Requeue } from "@requeue/core/Requeue"
+import { connect } from "@requeue/core/Requeue"
+import * as Effect from "effect/Effect"
+import type { Json } from "./ConfigFile.ts"
+import * as Configuration from "./Configuration.ts"
+import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
+
+/** A loaded config file. */
+export interface LoadedConfig {
+  /** Connects to a broker of the file. Default: the file's default broker. */
+  readonly connect: (broker?: string, options?: ConnectOptions) => Promise<Requeue>
+  /**
+   * A queue of the file: to send to, and to consume from with its `options`.
+   *
+   * @throws ConfigFileError when the file has no such queue
+   */
+  readonly queue: <A = any>(name: string) => ConfiguredQueue<A>
+}
+
+/**
+ * Loads `requeue.config.{ts,mts,js,mjs,json,yaml,yml}` from the working directory or one above it.
+ *
+ * Rejects with `ConfigFileError`: everything that is wrong, with its path in the file and what to do about it.
+ *
+ * @example
+ * ```ts no-run
+ * import { loadConfig } from "@requeue/config"
+ *
+ * const { connect, queue } = await loadConfig()
+ * const webhooks = queue("webhooks")
+ *
+ * await using requeue = await connect()
+ * await requeue.consume(webhooks, webhooks.options, async (message) => console.log(message.body))
+ * await requeue.send(webhooks, { url: "https://example.com" })
+ * ```
+ */
+export const loadConfig = async (options: Configuration.Options = {}): Promise<LoadedConfig> => {
+  const config = await Effect.runPromise(Configuration.load(options))
+  return {
+    connect: (broker, connectOptions) => connect(config.layer(broker), connectOptions),
+    queue: (name) => Effect.runSync(Configuration.queue(config, name))
+  }
+}
+
+/** The config of a `requeue.config.ts`, with its types checked. */
+export const defineConfig = (config: Json): Json => config

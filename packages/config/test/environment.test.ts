@@ -1,0 +1,62 @@
+import { assert, describe, it } from "vitest"
+import { variableOf } from "../src/internal/environment.ts"
+import { complaints, sound } from "./folder.ts"
+
+const yaml = `
+brokers: { main: "memory:", spare-one: "memory:" }
+broker: main
+policies: { patient: { maxRetries: 5 } }
+queues:
+  orders: { retry: patient, concurrency: 2, drainTimeout: 1 second, consumerBackoff: false }
+`
+
+describe("the environment", () => {
+  it.each([
+    [["broker"], "REQUEUE_BROKER"],
+    [["brokers", "spare-one", "url"], "REQUEUE_BROKERS_SPARE_ONE_URL"],
+    [["queues", "orders", "retry", "maxRetries"], "REQUEUE_QUEUES_ORDERS_RETRY_MAX_RETRIES"],
+    [["policies", "p", "backoff", "delays", 0], "REQUEUE_POLICIES_P_BACKOFF_DELAYS_0"]
+  ] as const)("calls %j %s", (path, name) => {
+    assert.strictEqual(variableOf(path), name)
+  })
+
+  it("overrides what the file says, each value as its own type", async () => {
+    const { defaultBroker, policies, queues } = await sound(yaml, {
+      REQUEUE_BROKER: "spare-one",
+      REQUEUE_POLICIES_PATIENT_MAX_RETRIES: "unlimited",
+      REQUEUE_QUEUES_ORDERS_CONCURRENCY: "7",
+      REQUEUE_QUEUES_ORDERS_DRAIN_TIMEOUT: "2 seconds",
+      REQUEUE_QUEUES_ORDERS_CONSUMER_BACKOFF: "true"
+    })
+    assert.strictEqual(defaultBroker, "spare-one")
+    assert.strictEqual(policies["patient"]?.maxAttempts, Number.POSITIVE_INFINITY)
+    const { broker, options } = queues["orders"]!
+    assert.strictEqual(broker, "spare-one")
+    assert.strictEqual(options.concurrency, 7)
+    assert.strictEqual(options.drainTimeout, "2 seconds")
+    assert.isDefined(options.consumerBackoff)
+  })
+
+  it("overrides what the file leaves out, where that chooses a broker", async () => {
+    const { queues } = await sound(yaml, { REQUEUE_QUEUES_ORDERS_BROKER: "spare-one" })
+    assert.strictEqual(queues["orders"]?.broker, "spare-one")
+  })
+
+  it("is asked about names that override nothing", async () => {
+    assert.deepStrictEqual(await complaints(yaml, { REQUEUE_BROKERS_MIAN_URL: "memory:" }), [
+      "requeue.config.yaml: REQUEUE_BROKERS_MIAN_URL: this environment variable overrides nothing in the file. " +
+        "Did you mean REQUEUE_BROKERS_MAIN_URL?"
+    ])
+  })
+
+  it("must not mean two things", async () => {
+    const [line] = await complaints(`brokers: { a-b: "memory:", a.b: "memory:" }`, {
+      REQUEUE_BROKERS_A_B_URL: "memory:"
+    })
+    assert.include(line, "could override brokers.a-b.url or brokers.a.b.url. Rename one of them")
+  })
+
+  it("has other variables that are none of ours", async () => {
+    assert.strictEqual((await sound(yaml, { REQUEUE_RABBITMQ_URL: "x", REQUEUE_KILLS: "3" })).defaultBroker, "main")
+  })
+})

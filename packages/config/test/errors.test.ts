@@ -1,0 +1,162 @@
+/** A bad file: each error shows its path in the file and what to do. */
+import * as Effect from "effect/Effect"
+import { assert, describe, it } from "vitest"
+import { type Configuration, ConfigFileError } from "../src/index.ts"
+import { complaints, sound } from "./folder.ts"
+
+const file = "requeue.config.yaml: "
+
+const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: ReadonlyArray<string>]> = [
+  [
+    "an unknown key",
+    "brokers: { main: 'memory:' }\nqueues: { orders: { retry: { maxRetires: 5 } } }",
+    ["queues.orders.retry.maxRetires: unknown key. Did you mean maxRetries?"]
+  ],
+  [
+    "an unknown key at the top",
+    "broker: main\nbrokers: { main: 'memory:' }\nqueue: {}",
+    ["queue: unknown key. Did you mean queues?"]
+  ],
+  [
+    "a wrong unit",
+    "brokers: { main: 'memory:' }\npolicies: { slow: { backoff: { type: constant, delay: 5 secs } } }",
+    [
+      "policies.slow.backoff.delay: must be a duration from 0ms to 1d, got 5 secs. " +
+        'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
+    ]
+  ],
+  [
+    "a wrong unit of a consumer's option",
+    "brokers: { main: 'memory:' }\nqueues: { orders: { handlerTimeout: 3 fortnights } }",
+    [
+      "queues.orders.handlerTimeout: must be a duration from 1ms to 12h, got 3 fortnights. " +
+        'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
+    ]
+  ],
+  [
+    "a wrong type",
+    "brokers: { main: 'memory:' }\nqueues: { orders: { concurrency: many } }",
+    ["queues.orders.concurrency: Expected number"]
+  ],
+  [
+    "a number out of range",
+    "brokers: { main: 'memory:' }\nqueues: { orders: { batch: { maxBatchSize: 500 }, concurrency: 0 } }",
+    ["queues.orders.batch.maxBatchSize: must be a whole number from 1 to 100, got 500"]
+  ],
+  [
+    "an unknown policy",
+    "brokers: { main: 'memory:' }\npolicies: { patient: {} }\nqueues: { orders: { retry: patiant } }",
+    ["queues.orders.retry: there is no policy named patiant. Did you mean patient?"]
+  ],
+  [
+    "an unknown broker",
+    "brokers: { main: 'memory:', spare: 'memory:' }\nqueues: { orders: { broker: mian } }",
+    ["queues.orders.broker: there is no broker named mian. Did you mean main?"]
+  ],
+  [
+    "no broker",
+    "brokers: { main: 'memory:', spare: 'memory:' }\nqueues: { orders: {} }",
+    [
+      "queues.orders.broker: no broker is given, and none is the default. " +
+        "Write broker: and one of main, spare, here or for all queues at the top"
+    ]
+  ],
+  ["no brokers", "queues: {}", ["brokers: Missing key"]],
+  [
+    "a broker that is none",
+    "brokers: { main: 5 }",
+    ["brokers.main: must be a URL, or an object with a url and the adapter's options"]
+  ],
+  ["no object", "- 1", ["must be an object with brokers, and policies and queues"]],
+  [
+    "a missing secret",
+    "brokers: { main: 'memory:' }\nqueues: { orders: { name: 'orders-${STAGE}' } }",
+    ["queues.orders.name: the environment variable STAGE is not set. Set STAGE"]
+  ],
+  [
+    "several at once",
+    "brokers: { main: 'memory:' }\nqueues: { a: { rety: 1 }, 'b.c': { codec: xml } }",
+    ["queues.a.rety: unknown key. Did you mean retry?", 'queues["b.c"].codec: Expected "json" | "text" | "bytes"']
+  ],
+  [
+    "what is no YAML",
+    "brokers: { main: 'memory:'",
+    ["Flow map in block collection must be sufficiently indented and end with a }"]
+  ]
+]
+
+describe("a bad file", () => {
+  it.each(cases)("%s", async (_, yaml, expected) => {
+    const lines = await complaints(yaml)
+    for (const [index, line] of expected.entries()) assert.include(lines[index], file + line)
+    assert.strictEqual(lines.length, expected.length)
+  })
+})
+
+/** What is said when a broker of the file is opened. */
+const refusal = async (config: Configuration.Configuration, broker?: string): Promise<ConfigFileError> => {
+  const error = await Effect.runPromise(Effect.flip(Effect.scoped(Effect.provide(Effect.void, config.layer(broker)))))
+  assert.instanceOf(error, ConfigFileError)
+  return error
+}
+
+describe("a bad broker", () => {
+  it("has a secret that is missing, which matters only where it is used", async () => {
+    const yaml = "broker: local\nbrokers: { local: 'memory:', live: { url: 'amqp://u:${RABBIT_PASSWORD}@127.0.0.1' } }"
+    const config = await sound(yaml)
+    await Effect.runPromise(Effect.provide(Effect.void, config.layer()))
+    assert.strictEqual(
+      (await refusal(config, "live")).message,
+      `${file}brokers.live.url: the environment variable RABBIT_PASSWORD is not set. Set RABBIT_PASSWORD`
+    )
+  })
+
+  it("has an option that its adapter does not know", async () => {
+    const { message } = await refusal(await sound("brokers: { main: { url: 'memory:', maxMesages: 5 } }"))
+    assert.strictEqual(message, `${file}brokers.main.maxMesages: unknown option. Did you mean maxMessages?`)
+  })
+
+  it("has no adapter", async () => {
+    const { message } = await refusal(await sound("brokers: { main: 'gopher://hunter2@host' }"))
+    assert.match(message, /brokers\.main\.url: no adapter serves the scheme gopher:/)
+    assert.notInclude(message, "hunter2")
+  })
+
+  it("has a name that nobody knows", async () => {
+    const { message } = await refusal(await sound("brokers: { main: 'memory:' }"), "mian")
+    assert.strictEqual(message, `${file}brokers: there is no broker named mian. Did you mean main?`)
+  })
+
+  it("cannot do what a queue's own policy asks", async () => {
+    const yaml = "brokers: { main: 'memory:' }\nqueues: { orders: { retry: { deadLetter: orders } } }"
+    assert.strictEqual(
+      (await refusal(await sound(yaml))).message,
+      `${file}queues.orders.retry.deadLetter: on broker memory, for queue orders: the queue is its own dead-letter ` +
+        "queue: its dead letters would be consumed again for ever. Name another queue, or none for orders.dlq"
+    )
+  })
+
+  it("cannot do what a shared policy asks", async () => {
+    const yaml =
+      "brokers: { main: 'memory:' }\npolicies: { own: { deadLetter: orders } }\nqueues: { orders: { retry: own } }"
+    assert.include((await refusal(await sound(yaml))).message, `${file}policies.own.deadLetter: on broker memory`)
+  })
+})
+
+describe("a secret", () => {
+  it("is not shown by what is wrong with it", async () => {
+    const yaml = "brokers: { main: 'memory:' }\npolicies: { p: { maxAge: '${PASSWORD}' } }"
+    const lines = await complaints(yaml, { PASSWORD: "hunter2" })
+    assert.include(lines[0], "policies.p.maxAge: must be a duration")
+    assert.include(lines[0], "got ${PASSWORD}")
+  })
+
+  it("is not shown by the configuration", async () => {
+    const config = await sound("brokers: { main: 'amqp://u:${PASSWORD}@host' }", { PASSWORD: "hunter2" })
+    const resolved = await Effect.runPromise(config.find())
+    for (const value of [config, resolved]) {
+      assert.notInclude(JSON.stringify(value), "hunter2")
+      assert.notInclude(String(value), "hunter2")
+    }
+  })
+})

@@ -1,0 +1,102 @@
+import * as Effect from "effect/Effect"
+import { mkdir } from "node:fs/promises"
+import { join } from "node:path"
+import { assert, describe, expect, it } from "vitest"
+import { Configuration, ConfigFileError, jsonSchema, loadConfig } from "../src/index.ts"
+import { folder, sound } from "./folder.ts"
+
+const json = JSON.stringify({ brokers: { main: "memory:" }, queues: { orders: { concurrency: 3 } } })
+
+describe("the file", () => {
+  it.each([
+    ["requeue.config.ts", `const config: { brokers: object } = ${json}\nexport default config`],
+    ["requeue.config.mts", `export default ${json} as object`],
+    ["requeue.config.mjs", `export default ${json}`],
+    ["requeue.config.json", json],
+    ["requeue.config.yaml", "brokers:\n  main: 'memory:'\nqueues:\n  orders:\n    concurrency: 3\n"],
+    ["requeue.config.yml", json]
+  ])("can be %s", async (name, text) => {
+    const cwd = await folder({ [name]: text })
+    const { file, queues } = await Effect.runPromise(Configuration.load({ cwd, environment: {} }))
+    assert.strictEqual(file, name)
+    assert.strictEqual(queues["orders"]?.options.concurrency, 3)
+  })
+
+  it("is found from a folder below it", async () => {
+    const above = await folder({ "requeue.config.json": json })
+    const cwd = join(above, "a", "b")
+    await mkdir(cwd, { recursive: true })
+    const { file } = await Effect.runPromise(Configuration.load({ cwd, environment: {} }))
+    assert.strictEqual(file, join("..", "..", "requeue.config.json"))
+  })
+
+  it("can be named", async () => {
+    const cwd = await folder({ "other.yaml": json })
+    const { file } = await Effect.runPromise(Configuration.load({ cwd, file: "other.yaml", environment: {} }))
+    assert.strictEqual(file, "other.yaml")
+  })
+
+  it.each<readonly [Record<string, string>, string | undefined, RegExp]>([
+    [{}, undefined, /^requeue\.config\..*: there is none in .* or above it\. Write one, or name the file$/],
+    [{}, "mine.json", /^mine\.json: there is no such file\. Check its path$/],
+    [{ "mine.json": "{" }, "mine.json", /^mine\.json: Expected property name.*\. Mend the file$/],
+    [{ "mine.mjs": "export const a = 1" }, "mine.mjs", /^mine\.mjs: it has no default export; write export default/]
+  ])("%j read as %s is refused", async (files, file, message) => {
+    const cwd = await folder(files)
+    const error = await Effect.runPromise(Effect.flip(Configuration.load({ cwd, file, environment: {} })))
+    assert.instanceOf(error, ConfigFileError)
+    assert.match(error.message, message)
+  })
+})
+
+describe("a queue", () => {
+  it("has all that its consumers need", async () => {
+    const { queues } = await sound(`
+brokers: { main: "memory:" }
+policies:
+  patient: { maxRetries: 8, backoff: { type: linear, step: 10 seconds } }
+queues:
+  orders:
+    name: shop.orders
+    codec: text
+    delay: 1 second
+    retry: patient
+    batch: { maxBatchSize: 50 }
+    consumerBackoff: true
+`)
+    const { broker, codec, delay, name, options } = queues["orders"]!
+    assert.deepStrictEqual(
+      [broker, name, delay, codec.contentType],
+      ["main", "shop.orders", 1000, "text/plain; charset=utf-8"]
+    )
+    assert.strictEqual(options.retry?.maxAttempts, 9)
+    assert.strictEqual(options.batch?.maxBatchSize, 50)
+    assert.strictEqual(options.consumerBackoff?.maxBackoffDuration, 120_000)
+  })
+
+  it("that nobody knows is asked about", async () => {
+    const cwd = await folder({ "requeue.config.json": json })
+    const { queue } = await loadConfig({ cwd, environment: {} })
+    expect(() => queue("ordres")).toThrow("queues: there is no queue named ordres. Did you mean orders?")
+  })
+})
+
+describe("a program", () => {
+  it("runs on the broker that the file names", async () => {
+    const cwd = await folder({ "requeue.config.json": json })
+    const { connect, queue } = await loadConfig({ cwd, environment: {} })
+    const orders = queue<{ readonly id: number }>("orders")
+    await using requeue = await connect()
+    const handled = Promise.withResolvers<number>()
+    await requeue.consume(orders, orders.options, ({ body }) => handled.resolve(body.id))
+    await requeue.send(orders, { id: 7 })
+    assert.strictEqual(await handled.promise, 7)
+    assert.strictEqual(requeue.broker, "memory")
+  })
+})
+
+describe("schema.json", () => {
+  it("is what decoding takes; vitest -u writes it", async () => {
+    await expect(`${JSON.stringify(jsonSchema(), null, 2)}\n`).toMatchFileSnapshot("../schema.json")
+  })
+})

@@ -1,0 +1,101 @@
+/**
+ * Traces and metrics of Requeue by OpenTelemetry's conventions for messaging.
+ *
+ * When to use: give it to `connect` (`telemetry`), or provide the {@link layer} next to the broker's. Without it, Requeue
+ * does nothing of this and costs nothing for it.
+ *
+ * One message is one trace, over all its attempts, its dead letter and its redrives: the context that it was created in
+ * travels in its headers (`traceparent` and `tracestate`, https://www.w3.org/TR/trace-context/), no copy of it changes
+ * that, and every run of a handler is a child of it. A run that does several messages cannot be a child of all, so it
+ * begins a trace of its own with a link to each.
+ *
+ * Names of spans and attributes: https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
+ */
+import { metrics, type MeterProvider, type TextMapPropagator, trace, type TracerProvider } from "@opentelemetry/api"
+import { W3CTraceContextPropagator } from "@opentelemetry/core"
+import * as OptionNames from "@requeue/core/OptionNames"
+import * as Telemetry from "@requeue/core/Telemetry"
+import * as Layer from "effect/Layer"
+import * as Carrier from "./internal/carrier.ts"
+import * as Gauges from "./internal/gauges.ts"
+import * as Metrics from "./internal/metrics.ts"
+import * as Send from "./internal/send.ts"
+import * as Watch from "./internal/watch.ts"
+
+export interface Options {
+  /** Where spans go. Default: the provider that is registered globally when this is made. */
+  readonly tracerProvider?: TracerProvider | undefined
+  /** Where metrics go. Default: the provider that is registered globally when this is made. */
+  readonly meterProvider?: MeterProvider | undefined
+  /**
+   * How context travels in headers. Default: W3C trace context. For baggage as well, a `CompositePropagator` of
+   * `@opentelemetry/core`.
+   */
+  readonly propagator?: TextMapPropagator | undefined
+}
+
+const names: OptionNames.Of<Options> = { tracerProvider: true, meterProvider: true, propagator: true }
+
+/** The name of the instrumentation scope. */
+const scope = "@requeue/opentelemetry"
+
+/**
+ * Telemetry for `connect`, or for the reference `Telemetry.Telemetry`.
+ *
+ * Make it once, and after the providers have been registered.
+ *
+ * @throws RangeError when an option is unknown
+ *
+ * @example
+ * ```ts
+ * import { InMemorySpanExporter, SimpleSpanProcessor, BasicTracerProvider } from "@opentelemetry/sdk-trace-base"
+ * import { connect } from "@requeue/core/promise"
+ * import { OpenTelemetry } from "@requeue/opentelemetry"
+ *
+ * const exporter = new InMemorySpanExporter()
+ * const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+ *
+ * await using requeue = await connect("memory:", { telemetry: OpenTelemetry.make({ tracerProvider }) })
+ * await requeue.send("orders", { id: 7 })
+ * exporter.getFinishedSpans().map(({ name }) => name) // => ["send orders"]
+ * ```
+ */
+export const make = (options: Options = {}): Telemetry.Service => {
+  OptionNames.check("OpenTelemetry.make", options, names)
+  const {
+    meterProvider = metrics.getMeterProvider(),
+    propagator = new W3CTraceContextPropagator(),
+    tracerProvider = trace.getTracerProvider()
+  } = options
+  const meter = meterProvider.getMeter(scope)
+  const env = {
+    tracer: tracerProvider.getTracer(scope),
+    metrics: Metrics.make(meter),
+    carrier: Carrier.make(propagator)
+  }
+  const gauges = Gauges.make(meter)
+  return {
+    send: Send.make(env),
+    consumer: (about) => Watch.make(about, { ...env, gauges })
+  }
+}
+
+/**
+ * The same for programs with Effect: provide it to producers, consumers and redrives.
+ *
+ * A misspelt option is a defect when the layer is built. Spans of `Effect.withSpan` in a handler are children of its run where Effect's own tracer goes to OpenTelemetry as
+ * well, for example by `@effect/opentelemetry`.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { Producer } from "@requeue/core"
+ * import { OpenTelemetry } from "@requeue/opentelemetry"
+ * import { Effect, Layer } from "effect"
+ *
+ * const program = Effect.flatMap(Producer.make("orders"), ({ send }) => send({ id: 7 }))
+ *
+ * await Effect.runPromise(Effect.provide(program, Layer.merge(MemoryBroker.layer(), OpenTelemetry.layer())))
+ * ```
+ */
+export const layer = (options: Options = {}): Layer.Layer<never> => Layer.sync(Telemetry.Telemetry, () => make(options))

@@ -1,0 +1,2 @@
+/** OpenTelemetry for Requeue: see {@link OpenTelemetry}. */
+export * as OpenTelemetry from "./OpenTelemetry.ts"

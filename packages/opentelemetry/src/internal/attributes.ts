@@ -1,0 +1,69 @@
+/**
+ * Names and values of attributes, as the conventions have them, and those that are our own.
+ *
+ * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
+ */
+import type { Attributes } from "@opentelemetry/api"
+import type { BrokerError } from "@requeue/core/BrokerError"
+import type { Delivery } from "@requeue/core/Delivery"
+import type { Outgoing } from "@requeue/core/Outgoing"
+import * as Cause from "effect/Cause"
+import * as Option from "effect/Option"
+
+export const destination = "messaging.destination.name"
+export const operationName = "messaging.operation.name"
+const operationType = "messaging.operation.type"
+const messageId = "messaging.message.id"
+const bodySize = "messaging.message.body.size"
+const batchCount = "messaging.batch.message_count"
+/** https://opentelemetry.io/docs/specs/semconv/registry/attributes/error/ */
+export const errorType = "error.type"
+
+const attempt = "requeue.message.attempt"
+export const rerun = "requeue.message.rerun"
+const redrives = "requeue.message.redrives"
+export const settlement = "requeue.settlement"
+export const reason = "requeue.dead_letter.reason"
+export const target = "requeue.dead_letter.queue"
+export const delay = "requeue.retry.delay"
+export const because = "requeue.backoff.because"
+export const state = "requeue.message.state"
+
+/** Systems whose names the conventions spell differently. */
+const systems: Readonly<Record<string, string>> = { sqs: "aws.sqs" }
+
+/** What the conventions called the system before they called it `messaging.system.name`; most tools still read it. */
+const formerly: Readonly<Record<string, string>> = { sqs: "aws_sqs" }
+
+export const system = (broker: string): Attributes => ({
+  "messaging.system.name": systems[broker] ?? broker,
+  "messaging.system": formerly[broker] ?? broker
+})
+
+export const operation = (name: string, type: string): Attributes => ({ [operationName]: name, [operationType]: type })
+
+const identity = (id: string, body: Uint8Array, redriven: number): Attributes => ({
+  [messageId]: id,
+  [bodySize]: body.length,
+  ...(redriven === 0 ? {} : { [redrives]: redriven })
+})
+
+/** Of one message that goes out. */
+export const outgoing = ({ body, metadata }: Outgoing): Attributes => identity(metadata.id, body, metadata.redrives)
+
+/** Of one delivery. */
+export const delivery = ({ attempts, body, metadata }: Delivery): Attributes => ({
+  ...identity(metadata.id, body, metadata.redrives),
+  [attempt]: attempts
+})
+
+/** Why a call of the broker failed, or ended without an answer. */
+export const errorOf = (cause: Cause.Cause<BrokerError>): string =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => (Cause.hasInterruptsOnly(cause) ? "interrupted" : "_OTHER"),
+    onSome: ({ reason }) => reason
+  })
+
+/** Of one message, its own; of several, how many. */
+export const ofAll = <A>(all: ReadonlyArray<A>, ofOne: (one: A) => Attributes): Attributes =>
+  all.length === 1 ? ofOne(all[0]!) : { [batchCount]: all.length }

@@ -1,0 +1,90 @@
+/** What is observed when metrics are collected: consumers, their backoff, their queues, the connection. */
+import type { Attributes as Values, BatchObservableResult, Meter } from "@opentelemetry/api"
+import type { ConsumerHealth } from "@requeue/core/Health"
+import type * as Telemetry from "@requeue/core/Telemetry"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Attributes from "./attributes.ts"
+
+export interface Gauges {
+  /** Observes a consumer until the answer is called. */
+  readonly add: (consumer: Telemetry.About) => () => void
+}
+
+/**
+ * The consumers of one queue: together they are one number, else the last would hide the others. Without any it is still
+ * observed, as a queue that nobody takes messages from: an SDK goes on telling the last number that it was told.
+ */
+interface Queue {
+  readonly where: Values
+  readonly members: Set<Telemetry.About>
+}
+
+/** Longest wait for a queue's numbers: others are collected as well. */
+const patience = "5 seconds"
+
+export const make = (meter: Meter): Gauges => {
+  const queues = new Map<string, Queue>()
+  const gauge = (name: string, unit: string, description: string) =>
+    meter.createObservableGauge(name, { unit, description })
+  const consumers = gauge("requeue.consumers", "{consumer}", "Consumers that take messages.")
+  const inFlight = gauge("requeue.consumer.in_flight", "{message}", "Messages in the hands of consumers.")
+  const paused = gauge("requeue.consumer.paused", "{consumer}", "Consumers that are paused, or probing after a pause.")
+  const level = gauge("requeue.consumer.backoff.level", "{level}", "How far the pauses have grown.")
+  const backlog = gauge("requeue.queue.messages", "{message}", "Messages in the queue, as the broker tells.")
+  const connected = gauge("requeue.broker.connected", "1", "1 while the broker is reached, else 0.")
+
+  const observeQueue = async (result: BatchObservableResult, { where, members }: Queue): Promise<void> => {
+    observeConsumers(
+      result,
+      where,
+      Array.from(members, ({ health }) => health())
+    )
+    const [first] = members
+    if (first === undefined) return
+    result.observe(connected, first.connection().state === "up" ? 1 : 0, Attributes.system(first.broker))
+    const counts = await Effect.runPromise(
+      first.counts.pipe(Effect.timeoutOption(patience), Effect.orElseSucceed(Option.none))
+    )
+    if (Option.isNone(counts)) return
+    const { delayed, inFlight: taken, ready } = counts.value
+    for (const [state, count] of Object.entries({ ready, delayed, in_flight: taken })) {
+      if (count !== undefined) result.observe(backlog, count, { ...where, [Attributes.state]: state })
+    }
+  }
+
+  const observeConsumers = (result: BatchObservableResult, where: Values, all: ReadonlyArray<ConsumerHealth>): void => {
+    const isTaking = ({ state }: ConsumerHealth) => state === "running" || state === "probing"
+    result.observe(consumers, all.filter(isTaking).length, where)
+    result.observe(
+      inFlight,
+      all.reduce((sum, { buffered, inProgress }) => sum + buffered + inProgress, 0),
+      where
+    )
+    for (const because of ["handler", "broker"] as const) {
+      const backoffs = all.flatMap(({ backoff }) => backoff.filter((each) => each.because === because))
+      const which = { ...where, [Attributes.because]: because }
+      result.observe(paused, backoffs.filter(({ state }) => state !== "running").length, which)
+      result.observe(level, Math.max(0, ...backoffs.map((each) => each.level)), which)
+    }
+  }
+
+  meter.addBatchObservableCallback(
+    async (result) => {
+      await Promise.all(Array.from(queues.values(), (queue) => observeQueue(result, queue)))
+    },
+    [consumers, inFlight, paused, level, backlog, connected]
+  )
+
+  return {
+    add: (consumer) => {
+      const { broker, queue } = consumer
+      const key = `${broker} ${queue}`
+      const where = { ...Attributes.system(broker), [Attributes.destination]: queue }
+      const { members } = queues.get(key) ?? { members: new Set() }
+      members.add(consumer)
+      queues.set(key, { where, members })
+      return () => void members.delete(consumer)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** Spans of a consumer: a handler's runs, and settlements. */
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
+import type { Delivery } from "@requeue/core/Delivery"
+import type * as Telemetry from "@requeue/core/Telemetry"
+import * as Attributes from "./attributes.ts"
+import * as Carrier from "./carrier.ts"
+import type { Gauges } from "./gauges.ts"
+import type { Environment } from "./send.ts"
+import * as Settlements from "./settlements.ts"
+
+export const make = (
+  about: Telemetry.About,
+  { carrier, gauges, metrics, tracer }: Environment & { readonly gauges: Gauges }
+): Telemetry.Watch => {
+  const { broker, now, queue } = about
+  const consumer = metrics.consumer(about)
+  const close = gauges.add(about)
+  const runs = new WeakMap<Delivery, Settlements.Run>()
+
+  /** One message's run belongs to its trace; a run of several can be a child of none of them. */
+  const run = (deliveries: ReadonlyArray<Delivery>, rerun: number): Telemetry.Run => {
+    const [only, ...others] = deliveries
+    const creation = others.length === 0 ? carrier.creation(only!.headers) : undefined
+    const parent = creation ?? ROOT_CONTEXT
+    const startTime = now()
+    const attributes = {
+      ...Attributes.system(broker),
+      [Attributes.destination]: queue,
+      ...Attributes.operation("process", "process"),
+      ...Attributes.ofAll(deliveries, Attributes.delivery),
+      ...(rerun === 0 ? {} : { [Attributes.rerun]: rerun })
+    }
+    const options = { kind: SpanKind.CONSUMER, attributes, links: [...carrier.linksTo(deliveries)], startTime }
+    const span = tracer.startSpan(`process ${queue}`, options, parent)
+    const context = trace.setSpan(parent, span)
+    const self: Settlements.Run = { context }
+    for (const delivery of deliveries) runs.set(delivery, self)
+    return {
+      within: (handler) => Carrier.within(context, handler),
+      end: (ending) => {
+        const ended = now()
+        if (ending._tag === "Failed") {
+          span.setAttribute(Attributes.errorType, ending.error.name)
+          span.recordException(ending.error, ended)
+          span.setStatus({ code: SpanStatusCode.ERROR, message: ending.error.message })
+        }
+        span.end(ended)
+        consumer.processed(ended - startTime, ending)
+      }
+    }
+  }
+
+  const settle = Settlements.make(about, {
+    carrier,
+    tracer,
+    metrics: consumer,
+    runOf: (delivery) => runs.get(delivery)
+  })
+  return { onEvent: consumer.onEvent, run, settle, close }
+}
