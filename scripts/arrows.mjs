@@ -35,7 +35,8 @@ const rooms = [
   {
     files: /^packages\/adapter-[^/]+\/src\//,
     may: /^(effect|@requeue\/core)(\/|$)/,
-    driver: /\/src\/internal\/client\.ts$/
+    // And the types of a driver that has none.
+    driver: /\/src\/internal\/(client|\w+\.d)\.ts$/
   },
   { files: /^packages\/opentelemetry\/src\//, may: /^(effect|@requeue\/core|@opentelemetry\/(api|core))(\/|$)/ },
   { files: /^packages\/adapter-[^/]+\/test\//, may: /^(?!@requeue\/adapter-)/ },

@@ -13,14 +13,14 @@ const brokers = {
   },
   rabbitmq: {
     schemes: ["amqp", "amqps"]
+  },
+  nsq: {
+    schemes: ["nsq"]
   }
 } as const satisfies Record<string, Entry>
 
 /** Brokers of Requeue's design whose adapters do not exist yet. */
-const planned = [
-  { name: "nsq", schemes: ["nsq"], adapter: "@requeue/adapter-nsq" },
-  { name: "sqs", schemes: ["sqs"], adapter: "@requeue/adapter-sqs" }
-]
+const planned = [{ name: "sqs", schemes: ["sqs"], adapter: "@requeue/adapter-sqs" }]
 
 export type BrokerName = keyof typeof brokers
 

@@ -106,13 +106,14 @@ describe("the program", () => {
     expect(run.output.stderr).toContain(`the ${report.queued} messages still queued are gone with this process`)
   })
 
-  test("on RabbitMQ it starts one, drains on SIGTERM, and leaves none running", { timeout: 120_000 }, async () => {
-    const run = start("--json", "--broker", "rabbitmq", "--count", "400", "--seed", "7")
+  const real = ["rabbitmq", "nsq"]
+  test.each(real)("on %s it starts one, drains on SIGTERM, and leaves none", { timeout: 120_000 }, async (broker) => {
+    const run = start("--json", "--broker", broker, "--count", "400", "--seed", "7")
     await run.says(/delivered [1-9]/)
     run.child.kill("SIGTERM")
     expect(await run.ended).toEqual({ code: 0, signal: null })
     const report = run.report()
-    expect(report).toMatchObject({ broker: "rabbitmq", balanced: true, early: 0, stopped: { by: "SIGTERM" } })
+    expect(report).toMatchObject({ broker, balanced: true, early: 0, stopped: { by: "SIGTERM" } })
     expect(report.queued).toBeGreaterThan(0)
     expect(run.output.stderr).toContain(`the ${report.queued} messages still queued are kept by the broker`)
     if (report.keeps !== "until the end") return
@@ -141,7 +142,7 @@ describe("the program", () => {
   })
 
   test.each<[ReadonlyArray<string>, RegExp]>([
-    [["--broker", "kafka"], /^--broker: no broker named "kafka"; there is: memory, rabbitmq\n$/],
+    [["--broker", "kafka"], /^--broker: no broker named "kafka"; there is: memory, rabbitmq, nsq\n$/],
     [["--count", "none"], /^--count: must be a whole number/],
     [["--url", "memory:?maxMessages=none"], /^maxMessages .*must be a whole number/]
   ])("%j ends with one sentence and exit code 2", async (args, message) => {

@@ -30,10 +30,12 @@ test("every option", () => {
   })
 })
 
-test("RabbitMQ is one that is started, or the one of a URL", () => {
-  expect(parsed("--broker", "rabbitmq")).toMatchObject({ broker: "rabbitmq", url: undefined })
-  const url = "amqps://rabbit.example"
-  expect(parsed("--url", url)).toMatchObject({ broker: "rabbitmq", url })
+test.each([
+  ["rabbitmq", "amqps://rabbit.example"],
+  ["nsq", "nsq://nsqd.example?lookupd=nsqlookupd.example:4161"]
+])("%s is one that is started, or the one of a URL", (broker, url) => {
+  expect(parsed("--broker", broker)).toMatchObject({ broker, url: undefined })
+  expect(parsed("--url", url)).toMatchObject({ broker, url })
 })
 
 test.each([
@@ -57,11 +59,11 @@ test("--help wins over other options, and names every option and exit code", () 
 
 describe("mistakes are named with what would be right", () => {
   test.each<[ReadonlyArray<string>, RegExp]>([
-    [["--broker", "kafka"], /--broker: no broker named "kafka"; there is: memory, rabbitmq/],
-    [["--broker", "nsq"], /needs @requeue\/adapter-nsq.*there is: memory, rabbitmq/],
+    [["--broker", "kafka"], /--broker: no broker named "kafka"; there is: memory, rabbitmq, nsq/],
+    [["--broker", "sqs"], /needs @requeue\/adapter-sqs.*there is: memory, rabbitmq, nsq/],
     [["--broker", "constructor"], /no broker named "constructor"/],
     [["--broker", ""], /no broker named ""/],
-    [["--url", "kafka://localhost"], /--url: no broker for kafka: URLs; there is: memory, rabbitmq/],
+    [["--url", "kafka://localhost"], /--url: no broker for kafka: URLs; there is: memory, rabbitmq, nsq/],
     [["--broker", "memory", "--url", "amqp://localhost"], /memory is reached by memory: URLs, not by amqp: ones/],
     [["--url", "nowhere"], /--url: not a URL/],
     [["--count", "0"], /--count: must be a whole number from 1 to 100000, got "0"/],

@@ -1,9 +1,9 @@
 /** The servers that tests run on, each with a proxy in front of it. */
-import { proxy, start, type Broker, type Proxy } from "@requeue/brokers"
+import { proxy, start, type Proxy, type RabbitMqBroker } from "@requeue/brokers"
 import { afterAll } from "vitest"
 
 export interface Server {
-  readonly broker: Broker
+  readonly broker: RabbitMqBroker
   readonly version: string
   /** Straight to the server. */
   readonly url: string

@@ -92,9 +92,9 @@ export const make = (broker: Service): Effect.Effect<Recording> =>
                 log.push({ _tag: "Delivered", at: now(), queue: options.queue, delivery })
                 options.onDelivery(delivery)
               },
-              onReconnect: () => {
+              onReconnect: (isGone) => {
                 log.push({ _tag: "Reconnected", at: now(), queue: options.queue })
-                options.onReconnect()
+                options.onReconnect(isGone)
               }
             }),
             (subscription) => ({

@@ -44,9 +44,9 @@ export interface SubscribeOptions {
   readonly onDelivery: (delivery: Delivery) => void
   /**
    * Called after the connection was lost and made again, before the first delivery of the new one; unsettled deliveries
-   * of the old one are gone.
+   * of the old one are gone. An adapter with several connections says which deliveries were of the one that was lost.
    */
-  readonly onReconnect: () => void
+  readonly onReconnect: (isGone?: (delivery: Delivery) => boolean) => void
 }
 
 /** One settlement for one delivery. */

@@ -132,12 +132,15 @@ const fits = (text: string): boolean => new TextEncoder().encode(text).length <=
  * treated as a foreign message and not as an error.
  */
 export const decode = (text: string): Metadata | undefined => {
-  let json: unknown
   try {
-    json = JSON.parse(text)
+    return fromJson(JSON.parse(text))
   } catch {
     return undefined
   }
+}
+
+/** The same for what is parsed already, as part of an envelope. */
+export const fromJson = (json: unknown): Metadata | undefined => {
   if (!isRecord(json) || json["v"] !== 1 || typeof json["id"] !== "string" || json["id"] === "") return undefined
   const [attempts, firstPublished] = [count(json["a"]), count(json["t0"])]
   if (attempts === undefined || firstPublished === undefined) return undefined

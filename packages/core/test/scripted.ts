@@ -78,7 +78,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
     layer: Layer.merge(Layer.succeed(Broker, broker), Layer.succeed(References.MinimumLogLevel, "None")),
     faults,
     deliver: (id: string, more: Partial<Delivery> = {}) => subscriber!.onDelivery(delivery(id, more)),
-    reconnect: () => subscriber!.onReconnect(),
+    reconnect: (isGone?: (delivery: Delivery) => boolean) => subscriber!.onReconnect(isGone),
     /** What was asked of the broker since the last call. */
     take: () => {
       const taken = log

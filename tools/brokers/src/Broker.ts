@@ -18,12 +18,10 @@ export interface Node {
   readonly restart: () => Promise<void>
   /** The end of its log. */
   readonly log: () => Promise<string>
-  /** Runs the broker's own command-line tool against it and answers what that prints. */
-  readonly ctl: (...args: ReadonlyArray<string>) => Promise<string>
 }
 
 /** A broker that accepts connections. `start`, `kill`, `stop` and `restart` mean all nodes. */
-export interface Broker extends AsyncDisposable {
+export interface Broker<N extends Node = Node> extends AsyncDisposable {
   readonly version: string
   /** Where it came from, for people. */
   readonly source: string
@@ -31,7 +29,7 @@ export interface Broker extends AsyncDisposable {
   readonly url: string
   readonly managementUrl: string | undefined
   /** Empty, and every control but `dispose` refused, when the environment named the broker. */
-  readonly nodes: ReadonlyArray<Node>
+  readonly nodes: ReadonlyArray<N>
   readonly start: () => Promise<void>
   readonly kill: () => Promise<void>
   readonly stop: () => Promise<void>
@@ -43,7 +41,8 @@ export interface Broker extends AsyncDisposable {
 export interface StartOptions {
   /** `newest` at hand without a download, `system` for the machine's own, or a release. Default: newest. */
   readonly version?: string | undefined
-  readonly nodes?: 1 | 3 | undefined
+  /** How many there can be depends on the broker. Default: 1. */
+  readonly nodes?: number | undefined
   /** Milliseconds until a start that is not done has failed. Default: 60,000. */
   readonly deadline?: number | undefined
   /** Keep it running when this process ends. */
@@ -53,9 +52,9 @@ export interface StartOptions {
 }
 
 /** A way to come by a broker. It throws `Unavailable` to let the next one try, any other error to end the search. */
-export interface Source {
+export interface Source<Options extends StartOptions = StartOptions, B extends Broker = Broker> {
   readonly name: string
-  readonly open: (options: StartOptions) => Promise<Broker>
+  readonly open: (options: Options) => Promise<B>
 }
 
 export class Unavailable extends Error {
@@ -77,11 +76,11 @@ export const firstOf = async (sources: ReadonlyArray<Source>, options: StartOpti
 }
 
 /** A broker of nodes that were started here. */
-export const ofNodes = (
-  nodes: readonly [Node, ...Array<Node>],
+export const ofNodes = <N extends Node>(
+  nodes: readonly [N, ...Array<N>],
   rest: Pick<Broker, "version" | "source" | "managementUrl" | "dispose">
-): Broker => {
-  const all = (action: (node: Node) => Promise<void>) => async () => {
+): Broker<N> => {
+  const all = (action: (node: N) => Promise<void>) => async () => {
     await Promise.all(nodes.map(action))
   }
   const stop = all((node) => node.stop())
@@ -102,7 +101,7 @@ export const ofNodes = (
 }
 
 /** A broker that somebody else runs. */
-export const foreign = (variable: string, rest: Pick<Broker, "version" | "url" | "managementUrl">): Broker => {
+export const foreign = (variable: string, rest: Pick<Broker, "version" | "url" | "managementUrl">): Broker<never> => {
   const refuse = (action: string) => async () => {
     throw new Unavailable(`${action}() needs a broker that was started here: unset ${variable}`)
   }

@@ -15,10 +15,11 @@ Names: ${names.join(", ")}. Without one: all of them.
 
 Options of up
   --version v     newest (at hand without a download; the default), system, or a release such as 3.10, 4.0, 4.3
-  --nodes n       1 (the default) or 3
+  --nodes n       1 (the default); rabbitmq 3, for a cluster; nsq 2 or 3
 
-A broker comes from REQUEUE_RABBITMQ_URL, a Docker engine, an installed server, or Debian's packages: the first that has
-one. Exit codes: 0 done, 1 failed, 2 misused.`
+RabbitMQ comes from REQUEUE_RABBITMQ_URL, a Docker engine, an installed server, or Debian's packages; NSQ from
+REQUEUE_NSQ_URL, a Docker engine, an installed nsqd, or Go: the first that has one. Exit codes: 0 done, 1 failed,
+2 misused.`
 
 class Misuse extends Error {}
 
@@ -101,15 +102,20 @@ const main = async (args: Array<string>): Promise<void> => {
   if (rest.length > 0 || (name !== undefined && !isName(name))) {
     throw new Misuse(`The name is one of ${names.join(", ")}`)
   }
-  if (![undefined, "1", "3"].includes(values.nodes)) throw new Misuse("--nodes is 1 or 3")
   if (!/^(newest|system|\d+\.\d+(\.\d+)?)$/.test(values.version ?? "newest")) {
     throw new Misuse("--version is newest, system, or a release such as 4.3")
   }
   if (command !== "up" && (values.version ?? values.nodes) !== undefined) throw new Misuse("Options are for up only")
   const asked = name === undefined ? names : [name]
+  const nodes = values.nodes === undefined ? undefined : Number(values.nodes)
+  for (const each of asked) {
+    const { nodeCounts } = kinds[each]
+    if (nodes !== undefined && !nodeCounts.includes(nodes)) {
+      throw new Misuse(`--nodes of ${each} is ${nodeCounts.join(" or ")}`)
+    }
+  }
   await Instance.sweep()
   if (command === "status") return status(asked, name !== undefined)
-  const nodes = values.nodes === undefined ? undefined : values.nodes === "3" ? 3 : 1
   for (const each of asked) await (command === "up" ? up(each, { version: values.version, nodes }) : down(each))
 }
 

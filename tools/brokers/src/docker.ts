@@ -40,6 +40,8 @@ export interface ContainerOptions {
   readonly ports: { readonly [inside: number]: number }
   /** Files to copy in, by their path inside. */
   readonly files: { readonly [inside: string]: string }
+  /** In place of the image's own. */
+  readonly command?: ReadonlyArray<string>
   readonly say: (line: string) => void
 }
 
@@ -85,7 +87,9 @@ export const make = async (instance: Owner, options: ContainerOptions): Promise<
   instance.addContainer(name)
   const env = Object.entries(options.env).flatMap(([key, value]) => ["--env", `${key}=${value}`])
   const ports = Object.entries(options.ports).flatMap(([inside, port]) => ["--publish", `127.0.0.1:${port}:${inside}`])
-  await docker("create", "--name", name, "--hostname", "requeue", ...env, ...ports, options.image)
+  const { command = [], image } = options
+  // With an init process nothing that ended inside is taken for alive.
+  await docker("create", "--init", "--name", name, "--hostname", "requeue", ...env, ...ports, image, ...command)
   for (const [inside, file] of Object.entries(options.files)) await docker("cp", file, `${name}:${inside}`)
   const isRunning = async () => (await docker("inspect", "--format", "{{.State.Running}}", name)).trim() === "true"
   return {

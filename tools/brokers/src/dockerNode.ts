@@ -2,9 +2,9 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { awaitAmqp } from "./amqp.ts"
-import type { Node } from "./Broker.ts"
 import * as docker from "./docker.ts"
 import type { Instance } from "./Instance.ts"
+import type { RabbitMqNode } from "./RabbitMqNode.ts"
 
 interface Options {
   readonly image: string
@@ -13,7 +13,7 @@ interface Options {
   readonly say: (line: string) => void
 }
 
-export const make = async (instance: Instance, { image, password, deadline, say }: Options): Promise<Node> => {
+export const make = async (instance: Instance, { image, password, deadline, say }: Options): Promise<RabbitMqNode> => {
   const [port, managementPort] = [instance.port(1), instance.port(2)]
   const file = join(instance.folder, "rabbitmq.conf")
   const lines = ["default_user = requeue", `default_pass = ${password}`, "collect_statistics_interval = 250", ""]

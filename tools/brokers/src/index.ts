@@ -1,3 +1,5 @@
 export { Unavailable, type Broker, type Node, type StartOptions } from "./Broker.ts"
+export type { NsqBroker, NsqStartOptions } from "./nsq.ts"
 export { proxy, type Proxy } from "./proxy.ts"
+export type { RabbitMqBroker } from "./RabbitMqNode.ts"
 export { start, type BrokerName } from "./start.ts"

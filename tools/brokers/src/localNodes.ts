@@ -6,9 +6,9 @@ import { connect } from "node:net"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
-import type { Node } from "./Broker.ts"
 import type { Instance } from "./Instance.ts"
 import type { Installation } from "./installation.ts"
+import type { RabbitMqNode } from "./RabbitMqNode.ts"
 import { awaitAmqp } from "./amqp.ts"
 import * as processes from "./processes.ts"
 
@@ -69,7 +69,7 @@ const accepts = (port: number): Promise<boolean> =>
     socket.once("error", () => finish(false))
   })
 
-export const make = (instance: Instance, installation: Installation, options: Options): ReadonlyArray<Node> => {
+export const make = (instance: Instance, installation: Installation, options: Options): ReadonlyArray<RabbitMqNode> => {
   const { root } = installation
   const home = root === undefined ? instance.folder : mountPoint
   writeFileSync(join(instance.folder, ".erlang.cookie"), randomBytes(16).toString("hex"), { mode: 0o400 })

@@ -27,9 +27,13 @@ interface Piece {
   readonly pass: () => boolean
 }
 
+/** Sees the bytes of each direction as they arrive. Connections are counted from 1. */
+export type Tap = (connection: number, from: "client" | "server", bytes: Buffer) => void
+
 /** Forwards connections to a port of 127.0.0.1. */
-export const proxy = async (target: number): Promise<Proxy> => {
+export const proxy = async (target: number, tap?: Tap): Promise<Proxy> => {
   const sockets = new Set<Socket>()
+  let accepted = 0
   let refusing = false
   let lag = 0
   let opened: PromiseWithResolvers<void> | undefined
@@ -80,6 +84,9 @@ export const proxy = async (target: number): Promise<Proxy> => {
       return
     }
     const upstream = connect({ port: target, host: "127.0.0.1", allowHalfOpen: true, noDelay: true })
+    const connection = ++accepted
+    client.on("data", (bytes) => tap?.(connection, "client", bytes))
+    upstream.on("data", (bytes) => tap?.(connection, "server", bytes))
     forward(client, upstream)
     forward(upstream, client)
   })

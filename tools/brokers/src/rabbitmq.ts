@@ -2,13 +2,14 @@
 import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { handshake, redact } from "./amqp.ts"
-import { foreign, ofNodes, Unavailable, type Broker, type Node, type Source, type StartOptions } from "./Broker.ts"
+import { foreign, ofNodes, Unavailable, type Source, type StartOptions } from "./Broker.ts"
 import * as debian from "./debian.ts"
 import * as docker from "./docker.ts"
 import * as dockerNode from "./dockerNode.ts"
 import * as Instance from "./Instance.ts"
 import { byAge, isOf, ofSystem, ofTree, type Installation } from "./installation.ts"
 import * as localNodes from "./localNodes.ts"
+import type { RabbitMqBroker, RabbitMqNode } from "./RabbitMqNode.ts"
 
 const variable = "REQUEUE_RABBITMQ_URL"
 
@@ -30,7 +31,7 @@ const defaults = (options: StartOptions) => ({
 
 type Settings = ReturnType<typeof defaults>
 
-const attach = async ({ version, count }: Settings): Promise<Broker> => {
+const attach = async ({ version, count }: Settings): Promise<RabbitMqBroker> => {
   const url = process.env[variable] ?? ""
   if (url === "") throw new Unavailable(`${variable} is not set`)
   if (!/^amqps?:\/\//.test(url) || !URL.canParse(url)) {
@@ -58,7 +59,7 @@ const pick = (version: string): Installation | undefined => {
 }
 
 /** Until the first node sees all of them running. */
-const joined = async (node: Node, { count, deadline }: Settings): Promise<void> => {
+const joined = async (node: RabbitMqNode, { count, deadline }: Settings): Promise<void> => {
   const { username, password, host } = new URL(node.managementUrl ?? "")
   const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` }
   const end = performance.now() + deadline
@@ -75,11 +76,11 @@ const joined = async (node: Node, { count, deadline }: Settings): Promise<void> 
 const launch = async (
   source: string,
   settings: Settings,
-  make: (instance: Instance.Instance) => Promise<ReadonlyArray<Node>>
-): Promise<Broker> => {
+  make: (instance: Instance.Instance) => Promise<ReadonlyArray<RabbitMqNode>>
+): Promise<RabbitMqBroker> => {
   const instance = await Instance.make()
   try {
-    const [first, ...others] = (await make(instance)) as [Node, ...Array<Node>]
+    const [first, ...others] = (await make(instance)) as [RabbitMqNode, ...Array<RabbitMqNode>]
     // At once: the nodes of a cluster look for each other while they start.
     await Promise.all([first, ...others].map((node) => node.start()))
     if (others.length > 0) await joined(first, settings)
@@ -97,7 +98,7 @@ const launch = async (
 const launchLocal = (found: Installation, settings: Settings) =>
   launch(found.root ?? found.scripts, settings, async (instance) => localNodes.make(instance, found, settings))
 
-const launchContainer = async (settings: Settings): Promise<Broker> => {
+const launchContainer = async (settings: Settings): Promise<RabbitMqBroker> => {
   const { version, count } = settings
   if (version === "system") throw new Unavailable("the machine's own server was asked for")
   if (count > 1) throw new Unavailable("clusters are made of servers on this machine only")
@@ -109,14 +110,14 @@ const launchContainer = async (settings: Settings): Promise<Broker> => {
   return launch(image, settings, async (instance) => [await dockerNode.make(instance, { ...settings, image })])
 }
 
-const launchInstalled = async (settings: Settings): Promise<Broker> => {
+const launchInstalled = async (settings: Settings): Promise<RabbitMqBroker> => {
   const found = pick(settings.version)
   if (found !== undefined) return launchLocal(found, settings)
   const others = atHand().map((one) => one.version)
   throw new Unavailable(others.length === 0 ? "none found" : `there is only ${others.join(", ")}`)
 }
 
-const launchPackage = async (settings: Settings): Promise<Broker> => {
+const launchPackage = async (settings: Settings): Promise<RabbitMqBroker> => {
   const { version, say } = settings
   const release = debians[version]
   if (isRelease(version) && release === undefined) throw new Unavailable(`of ${Object.keys(debians).join(", ")} only`)
@@ -127,6 +128,9 @@ const launchPackage = async (settings: Settings): Promise<Broker> => {
   throw new Unavailable(`Debian ${release} has ${found.version} now`)
 }
 
+/** A node that works alone, or a cluster. */
+export const nodeCounts = [1, 3]
+
 /** Whether it accepts connections. */
 export const answers = (url: string): Promise<boolean> =>
   handshake(url, 5000).then(
@@ -134,7 +138,7 @@ export const answers = (url: string): Promise<boolean> =>
     () => false
   )
 
-export const sources: ReadonlyArray<Source> = [
+export const sources: ReadonlyArray<Source<StartOptions, RabbitMqBroker>> = [
   { name: "the environment", open: (options) => attach(defaults(options)) },
   { name: "a Docker engine", open: (options) => launchContainer(defaults(options)) },
   { name: "an installed server", open: (options) => launchInstalled(defaults(options)) },

@@ -1,27 +1,38 @@
 import { firstOf, type Broker, type Source, type StartOptions } from "./Broker.ts"
+import * as nsq from "./nsq.ts"
+import type { NsqBroker, NsqStartOptions } from "./nsq.ts"
 import * as rabbitmq from "./rabbitmq.ts"
+import type { RabbitMqBroker } from "./RabbitMqNode.ts"
 
 /** What this package must know about a broker. */
 export interface Kind {
   /** In the order in which they are tried. */
   readonly sources: ReadonlyArray<Source>
+  /** How many nodes it can have. */
+  readonly nodeCounts: ReadonlyArray<number>
   /** What to say when none of them has one. */
   readonly remedy: (version?: string) => string
   /** Whether the server at this address accepts connections. */
   readonly answers: (url: string) => Promise<boolean>
 }
 
-export type BrokerName = "rabbitmq"
+export type BrokerName = "rabbitmq" | "nsq"
 
-export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq }
+export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq }
 
 export const names = Object.keys(kinds) as ReadonlyArray<BrokerName>
 
 export const isName = (text: unknown): text is BrokerName => names.some((name) => name === text)
 
 /** Starts a broker, or finds a running one. It is disposed of when this process ends, unless that was done before. */
-export const start = async (name: BrokerName, options: StartOptions = {}): Promise<Broker> => {
+export function start(name: "rabbitmq", options?: StartOptions): Promise<RabbitMqBroker>
+export function start(name: "nsq", options?: NsqStartOptions): Promise<NsqBroker>
+export function start(name: BrokerName, options?: StartOptions): Promise<Broker>
+export async function start(name: BrokerName, options: StartOptions = {}): Promise<Broker> {
   if (!isName(name)) throw new RangeError(`start: broker must be ${names.join(" or ")}, got ${String(name)}`)
-  const { remedy, sources } = kinds[name]
+  const { nodeCounts, remedy, sources } = kinds[name]
+  if (options.nodes !== undefined && !nodeCounts.includes(options.nodes)) {
+    throw new RangeError(`start: ${name} has ${nodeCounts.join(" or ")} nodes, got ${options.nodes}`)
+  }
   return firstOf(sources, options, remedy(options.version))
 }

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, test, vi } from "vitest"
 import { handshake } from "../src/amqp.ts"
+import { build, installed } from "../src/nsq/installation.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -12,10 +13,19 @@ const program = fileURLToPath(new URL("../src/cli.ts", import.meta.url))
 // Brokers that somebody keeps up on this machine are none of this test's business.
 const cache = mkdtempSync(join(tmpdir(), "requeue-cli-"))
 
+// In a cache that is empty it would be built again.
+const { folder: nsq } = installed()[0] ?? (await build(console.error))
+
 const cli = (...args: ReadonlyArray<string>) =>
   spawnSync(process.execPath, [program, ...args], {
     encoding: "utf8",
-    env: { ...process.env, XDG_CACHE_HOME: cache, REQUEUE_RABBITMQ_URL: "" }
+    env: {
+      ...process.env,
+      PATH: `${nsq}${delimiter}${process.env["PATH"]}`,
+      XDG_CACHE_HOME: cache,
+      REQUEUE_RABBITMQ_URL: "",
+      REQUEUE_NSQ_URL: ""
+    }
   })
 
 afterAll(() => {
@@ -34,17 +44,30 @@ test("up, status and down", async () => {
   assert.strictEqual(status.status, 0)
   assert.match(status.stdout, new RegExp(`rabbitmq +${version} +1 +up +until down .*${url}`))
 
-  const again = cli("up")
+  const again = cli("up", "rabbitmq")
   assert.strictEqual(again.stdout.trim(), url)
   assert.include(again.stderr, "is up already")
-  assert.strictEqual(cli("up", "--nodes", "3").status, 1)
+  assert.strictEqual(cli("up", "rabbitmq", "--nodes", "3").status, 1)
 
   const down = cli("down")
   assert.strictEqual(down.status, 0)
   assert.include(down.stderr, "rabbitmq is down")
+  assert.include(down.stderr, "nsq is not up")
   assert.strictEqual(cli("status", "rabbitmq").status, 1)
   assert.strictEqual(cli("status").status, 0)
   assert.include(cli("down", "rabbitmq").stderr, "rabbitmq is not up")
+})
+
+test("up of several nsqd prints them all, and where clients find them", () => {
+  const up = cli("up", "nsq", "--nodes", "2")
+  assert.strictEqual(up.status, 0, up.stderr)
+  const urls = up.stdout.trim().split("\n")
+  assert.strictEqual(urls.length, 2)
+  for (const url of urls) assert.match(url, /^nsq:\/\/127\.0\.0\.1:\d+$/)
+  assert.match(up.stderr, /management: http:\/\/127\.0\.0\.1:\d+/)
+  assert.match(cli("status", "nsq").stdout, new RegExp(`nsq +1\\.\\S+ +2 +up +until down .*${urls[0]}`))
+  assert.strictEqual(cli("up", "nsq", "--nodes", "2").stdout.trim(), urls[0])
+  assert.strictEqual(cli("down", "nsq").status, 0)
 })
 
 test("misuse is explained", () => {
@@ -54,7 +77,8 @@ test("misuse is explained", () => {
     [],
     ["sideways"],
     ["up", "kafka"],
-    ["up", "--nodes", "2"],
+    ["up", "rabbitmq", "--nodes", "2"],
+    ["up", "nsq", "--nodes", "4"],
     ["up", "--version", "x"],
     ["--what"]
   ]) {

@@ -2,14 +2,14 @@
 import { connect } from "amqplib"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, assert, describe, test, vi } from "vitest"
-import { start, type Broker, type StartOptions } from "../src/index.ts"
+import { start, type RabbitMqBroker, type StartOptions } from "../src/index.ts"
 
 vi.setConfig({ testTimeout: 300_000 })
 vi.stubEnv("REQUEUE_RABBITMQ_URL", "")
 
-let broker: Broker | undefined
+let broker: RabbitMqBroker | undefined
 afterEach(() => broker?.dispose())
-const startOne = async (options: StartOptions): Promise<Broker> => (broker = await start("rabbitmq", options))
+const startOne = async (options: StartOptions): Promise<RabbitMqBroker> => (broker = await start("rabbitmq", options))
 
 const publish = async (url: string, queue: string): Promise<void> => {
   const connection = await connect(url)
@@ -30,7 +30,7 @@ const publish = async (url: string, queue: string): Promise<void> => {
   }
 }
 
-const queueOf = async (broker: Broker, node: number, name: string) => {
+const queueOf = async (broker: RabbitMqBroker, node: number, name: string) => {
   const { username, password, host } = new URL(broker.nodes[node]?.managementUrl ?? "")
   const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` }
   const response = await fetch(`http://${host}/api/queues/%2F/${name}`, { headers })

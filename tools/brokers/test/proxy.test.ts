@@ -104,6 +104,16 @@ test("delay holds bytes up each way", async () => {
   assert.isAtLeast(performance.now() - began, 100)
 })
 
+test("a tap sees what passes, by connection and direction", async () => {
+  const seen: Array<string> = []
+  await between.close()
+  const { port } = server.address() as AddressInfo
+  between = await proxy(port, (connection, from, bytes) => void seen.push(`${connection} ${from} ${bytes}`))
+  assert.strictEqual(await ask(await dial(), "a"), "a")
+  assert.strictEqual(await ask(await dial(), "b"), "b")
+  assert.deepStrictEqual(seen, ["1 client a", "1 server a", "2 client b", "2 server b"])
+})
+
 test("a server that cannot be reached is a closed connection", async () => {
   const nowhere = await proxy(1)
   await closed(connect(nowhere.port, "127.0.0.1").on("error", () => {}))

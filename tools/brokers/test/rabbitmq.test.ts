@@ -6,7 +6,7 @@ import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { afterEach, assert, test, vi } from "vitest"
-import { proxy, start, type Broker } from "../src/index.ts"
+import { proxy, start, type RabbitMqBroker } from "../src/index.ts"
 import { handshake } from "../src/amqp.ts"
 import { home, list } from "../src/Instance.ts"
 import { marked } from "../src/processes.ts"
@@ -15,8 +15,8 @@ vi.setConfig({ testTimeout: 60_000 })
 // These tests control their brokers.
 vi.stubEnv("REQUEUE_RABBITMQ_URL", "")
 
-const started: Array<Broker> = []
-const startOne = async (): Promise<Broker> => {
+const started: Array<RabbitMqBroker> = []
+const startOne = async (): Promise<RabbitMqBroker> => {
   const broker = await start("rabbitmq")
   started.push(broker)
   return broker
@@ -116,7 +116,7 @@ test("a proxy in front of it: cut ends a connection, a blackhole holds up confir
 
 test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its broker with it", async (signal) => {
   const program = fileURLToPath(new URL("startAndWait.ts", import.meta.url))
-  const owner = spawn(process.execPath, [program], { stdio: ["ignore", "pipe", "inherit"] })
+  const owner = spawn(process.execPath, [program, "rabbitmq"], { stdio: ["ignore", "pipe", "inherit"] })
   const [url] = (await once(createInterface(owner.stdout), "line")) as [string]
   const { id } = recordOf(url)?.record ?? assert.fail("no record")
   assert.isNotEmpty(marked(id))

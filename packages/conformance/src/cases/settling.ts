@@ -156,7 +156,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEmpty
   }),
   test("settlements that fail use up no credit: the consumer goes on", function* (lab) {
-    fails(lab, "Ack", "Timeout", 4)
+    fails(lab, "Ack", "Timeout", 3)
     yield* lab.send("a", "b", "c", "d", "e", "f", "g", "h")
     yield* lab.start()
     yield* lab.until("a run of every message", () => new Set(lab.runs.map(({ id }) => id)).size === 8, 60_000)

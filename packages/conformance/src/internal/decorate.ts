@@ -29,7 +29,7 @@ export const decorate = (broker: Service, { credit, onDelivery, onReconnect, pub
         ...options,
         onDelivery: (delivery) =>
           onDelivery === undefined ? options.onDelivery(delivery) : onDelivery(delivery, options),
-        onReconnect: () => (onReconnect === undefined ? options.onReconnect() : onReconnect(options))
+        onReconnect: (isGone) => (onReconnect === undefined ? options.onReconnect(isGone) : onReconnect(options))
       }),
       (subscription) => ({
         ...subscription,

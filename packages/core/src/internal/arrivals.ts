@@ -12,8 +12,8 @@ import type { Reporter } from "./reporter.ts"
 
 export interface Arrivals {
   readonly onDelivery: SubscribeOptions["onDelivery"]
-  /** The connection is another one: what is still being decoded is delivered again. */
-  readonly onReconnect: () => void
+  /** The connection that delivered these is another one now: what is still being decoded is delivered again. */
+  readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
   /** Messages whose codec takes its time. */
   readonly decoding: () => number
 }
@@ -32,8 +32,8 @@ export const make = (env: {
   readonly onDecoded: (item: Item) => void
 }): Arrivals => {
   const { brokerGate, codec, isWanted, outbox, queue, retry } = env
-  let decoding = 0
-  let connection = 0
+  const decoding = new Set<Item>()
+  const lost = new Set<Item>()
 
   const turnAway = (item: Item, settlement: Settlement.Settlement): void => {
     // No handler sees it, but the broker is probed with its settlement: else one that fails would go round at once.
@@ -48,13 +48,13 @@ export const make = (env: {
       : Settlement.Release()
 
   const decode = (item: Item): void => {
-    const from = connection
-    decoding++
+    decoding.add(item)
     /** What a lost connection delivered is delivered again. */
     const isOurs = (): boolean => {
-      decoding--
-      if (from !== connection) outbox.forget(item)
-      return from === connection
+      decoding.delete(item)
+      const isLost = lost.delete(item)
+      if (isLost) outbox.forget(item)
+      return !isLost
     }
     Intake.decode(codec, item.delivery, {
       decoded: (body) => {
@@ -78,9 +78,9 @@ export const make = (env: {
       if (refused === undefined) decode(item)
       else turnAway(item, refused)
     },
-    onReconnect: () => {
-      connection++
+    onReconnect: (isGone) => {
+      for (const item of decoding) if (isGone(item.delivery)) lost.add(item)
     },
-    decoding: () => decoding
+    decoding: () => decoding.size
   }
 }

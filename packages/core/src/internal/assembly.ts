@@ -123,7 +123,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
         maxCredit: settings.maxCredit,
         // Nothing is delivered before the engine gives its first credit.
         onDelivery: (delivery) => engine.onDelivery(delivery),
-        onReconnect: () => engine.onReconnect()
+        onReconnect: (isGone) => engine.onReconnect(isGone)
       })
       .pipe(
         Scope.provide(scope),

@@ -189,12 +189,15 @@ export const make = (options: Options): Engine => {
       lastDelivery = options.wallClock()
       arrivals.onDelivery(delivery)
     },
-    onReconnect: () => {
+    onReconnect: (isGone = () => true) => {
       reconnecting = true
-      arrivals.onReconnect()
-      // What had arrived and was not begun belongs to the lost connection, and is delivered again by the new one.
-      for (const item of batcher.clear()) outbox.forget(item)
-      outbox.onReconnect()
+      arrivals.onReconnect(isGone)
+      // What the lost connection delivered and was not begun is delivered again by the new one.
+      for (const item of batcher.clear()) {
+        if (isGone(item.delivery)) outbox.forget(item)
+        else batcher.push(item)
+      }
+      outbox.onReconnect(isGone)
       gates.signal({ _tag: "Reconnected" })
       reconnecting = false
       // Said again, whatever it was, and only now: before every gate knew, it could be too much.

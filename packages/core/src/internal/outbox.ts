@@ -33,8 +33,8 @@ export interface Outbox {
   readonly stale: () => number
   /** When the broker took the last settlement, in milliseconds since the epoch. */
   readonly lastSettled: () => number | undefined
-  /** The connection is another one. */
-  readonly onReconnect: () => void
+  /** The connection that delivered these is another one now. */
+  readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
 }
 
 /** Milliseconds after which a release is tried again that the broker did not take. */
@@ -143,8 +143,8 @@ export const make = (
     size: () => inHand.size,
     stale: () => stale.size,
     lastSettled: () => lastSettled,
-    onReconnect: () => {
-      for (const item of inHand) stale.add(item)
+    onReconnect: (isGone) => {
+      for (const item of inHand) if (isGone(item.delivery)) stale.add(item)
     }
   }
 }

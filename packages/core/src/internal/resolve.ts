@@ -10,7 +10,8 @@ import { ConfigurationError } from "../ConfigurationError.ts"
 const packages: Readonly<Record<string, string>> = {
   memory: "@requeue/adapter-memory",
   amqp: "@requeue/adapter-rabbitmq",
-  amqps: "@requeue/adapter-rabbitmq"
+  amqps: "@requeue/adapter-rabbitmq",
+  nsq: "@requeue/adapter-nsq"
 }
 
 /** The adapter of an address. What is asked of it may hold passwords, and is not shown. */

@@ -1,0 +1,180 @@
+/**
+ * The options of an NSQ broker: from code, from a config object, or from a URL.
+ *
+ * They are decoded and validated before anything is connected. The secret is `Redacted` from here on: no error, log or
+ * printed option shows it.
+ */
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as Address from "./internal/address.ts"
+
+const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
+const addresses = (pattern: RegExp) => Schema.Array(Schema.String.check(Schema.isPattern(pattern)))
+
+const day = 24 * 60 * 60 * 1000
+
+const fields = {
+  nsqd: addresses(Address.pattern),
+  nsqdHttp: addresses(Address.httpPattern),
+  lookupd: addresses(Address.httpPattern),
+  lookupdInterval: between(100, 3_600_000),
+  channel: Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/)),
+  compression: Schema.Literals(["none", "deflate", "snappy"]),
+  userAgent: Schema.NonEmptyString,
+  heartbeat: between(1000, 60_000),
+  connectTimeout: between(100, 120_000),
+  requestTimeout: between(100, 120_000),
+  publishTimeout: between(100, 120_000),
+  reconnectFirst: between(1, 60_000),
+  reconnectMax: between(1, 120_000),
+  messageTimeout: between(1000, day),
+  outputBufferTimeout: between(1, 60_000),
+  maxUnconfirmed: between(1, 65_535),
+  retry: Schema.Literals(["native", "exact"]),
+  envelope: Schema.Literals(["always", "never"]),
+  publishTo: Schema.Literals([1, 2]),
+  create: Schema.Boolean,
+  http: Schema.Boolean,
+  maxReqTimeout: between(1, day),
+  maxMsgSize: between(8192, 1024 * 1024 * 1024),
+  maxBodySize: between(8192, 1024 * 1024 * 1024)
+}
+
+type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
+
+/** TLS material, as `node:tls` takes it. */
+export interface Tls {
+  readonly ca?: string | Buffer | Array<string | Buffer> | undefined
+  readonly cert?: string | Buffer | undefined
+  readonly key?: string | Buffer | undefined
+  readonly passphrase?: Redacted.Redacted | undefined
+  readonly servername?: string | undefined
+  readonly rejectUnauthorized?: boolean | undefined
+}
+
+/** Times are in milliseconds; the README's table says what each option means and its default. */
+export interface Options extends Partial<Fields> {
+  /** `nsq://:secret@host:port?lookupd=host:port`. Default `nsq://127.0.0.1:4150`, unless `nsqd` or `lookupd` is given. */
+  readonly url?: string | URL | Redacted.Redacted | undefined
+  readonly authSecret?: string | Redacted.Redacted | undefined
+  /** `true` for TLS with the system's authorities. */
+  readonly tls?: boolean | Tls | undefined
+}
+
+/** Decoded options, every default filled in. Of the limits, those that stay `undefined` are asked of the server. */
+export interface Settings extends Omit<
+  Fields,
+  "nsqd" | "nsqdHttp" | "lookupd" | "http" | "messageTimeout" | "maxReqTimeout" | "maxMsgSize" | "maxBodySize"
+> {
+  /** The nsqd that are given, not found. */
+  readonly nsqd: ReadonlyArray<Address.Address>
+  /** Addresses of nsqlookupd's HTTP interface. */
+  readonly lookupd: ReadonlyArray<string>
+  /** Whether the HTTP interface of nsqd is used. */
+  readonly http: boolean
+  readonly secret: Redacted.Redacted | undefined
+  readonly tls: Tls | undefined
+  readonly messageTimeout: number | undefined
+  readonly maxReqTimeout: number | undefined
+  readonly maxMsgSize: number | undefined
+  readonly maxBodySize: number | undefined
+}
+
+const defaults = {
+  lookupdInterval: 15_000,
+  channel: "requeue",
+  compression: "none",
+  userAgent: "requeue-nsq",
+  heartbeat: 10_000,
+  connectTimeout: 10_000,
+  requestTimeout: 10_000,
+  publishTimeout: 10_000,
+  reconnectFirst: 100,
+  reconnectMax: 5000,
+  outputBufferTimeout: 25,
+  maxUnconfirmed: 1000,
+  retry: "native",
+  envelope: "always",
+  publishTo: 1,
+  create: true,
+  http: true
+} as const satisfies Partial<Fields>
+
+const optional = Object.fromEntries(
+  Object.entries(fields).map(([name, schema]) => [name, Schema.optionalKey(schema)])
+) as { readonly [K in keyof typeof fields]: Schema.optionalKey<(typeof fields)[K]> }
+
+const decodeFields = Schema.decodeUnknownResult(Schema.Struct(optional))
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const refuse = (field: string, detail: string, remedy: string): ConfigurationError =>
+  new ConfigurationError({ field, detail, remedy, broker: "nsq" })
+
+const given = (options: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+
+/** Decodes options; never shows a secret in its errors. */
+export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError> => {
+  const { authSecret, tls, url, ...rest } = options
+  const parsed = url === undefined ? nowhere : Address.parse(url)
+  if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
+  const { parameters, secret } = parsed.success
+  const { tls: inQuery, ...all } = given({ ...parameters, ...rest })
+  const unknown = Object.keys(all).find((name) => !(name in fields))
+  if (unknown !== undefined) {
+    return Result.fail(refuse(unknown, "unknown option", `Use one of ${Object.keys(fields).join(", ")}`))
+  }
+  if (inQuery !== undefined && typeof inQuery !== "boolean") {
+    return Result.fail(refuse("tls", "in a URL it is true or false", "Give certificates in code"))
+  }
+  const decoded = decodeFields(all)
+  if (Result.isFailure(decoded)) {
+    const issue = format(decoded.failure.issue).issues[0]
+    const field = String(issue?.path?.[0] ?? "options")
+    return Result.fail(refuse(field, issue?.message ?? "invalid", "See the options table of @requeue/adapter-nsq"))
+  }
+  const { lookupd = [], nsqd: listed = [], nsqdHttp, ...values } = decoded.success
+  const nsqd = parsed.success.nsqd === undefined ? listed : [parsed.success.nsqd, ...listed]
+  const some = nsqd.length === 0 && lookupd.length === 0 ? ["127.0.0.1:4150"] : nsqd
+  const usesHttp = values.http ?? true
+  const password = authSecret ?? (secret === "" ? undefined : secret)
+  const settings: Settings = {
+    ...defaults,
+    messageTimeout: undefined,
+    maxReqTimeout: undefined,
+    maxMsgSize: undefined,
+    maxBodySize: undefined,
+    ...values,
+    nsqd: some.map((text, index) => Address.toAddress(text, nsqdHttp?.[index], usesHttp)),
+    lookupd: lookupd.map((text) => Address.toHttp(text, 4161)),
+    secret: typeof password === "string" ? Redacted.make(password) : password,
+    tls: toTls(tls ?? inQuery)
+  }
+  const conflict = contradiction(settings, nsqdHttp)
+  return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
+}
+
+const nowhere: ReturnType<typeof Address.parse> = Result.succeed({ nsqd: undefined, secret: "", parameters: {} })
+
+const toTls = (tls: boolean | Tls | undefined): Tls | undefined => (tls === true ? {} : tls === false ? undefined : tls)
+
+const contradiction = (
+  settings: Settings,
+  nsqdHttp: ReadonlyArray<string> | undefined
+): ConfigurationError | undefined => {
+  if (settings.reconnectMax < settings.reconnectFirst) {
+    return refuse("reconnectMax", "it is less than reconnectFirst", "Set it to reconnectFirst or more")
+  }
+  if (nsqdHttp !== undefined && nsqdHttp.length !== settings.nsqd.length) {
+    const detail = `${nsqdHttp.length} addresses for ${settings.nsqd.length} nsqd`
+    return refuse("nsqdHttp", detail, "Give one for each nsqd, in the same order")
+  }
+  if (settings.publishTo === 2 && settings.lookupd.length === 0 && settings.nsqd.length < 2) {
+    return refuse("publishTo", "there is one nsqd only", "Give a second one in nsqd, or lookupd")
+  }
+  return undefined
+}

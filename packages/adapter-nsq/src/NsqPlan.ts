@@ -1,0 +1,82 @@
+/**
+ * What a queue becomes on NSQ, as data: its topics and channels, and how its delays are kept.
+ *
+ * When to use: to see what a consumer would make, before it does.
+ */
+import * as Backoff from "@requeue/core/Backoff"
+import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Delay from "@requeue/core/Delay"
+import * as Names from "./internal/names.ts"
+import type { Settings } from "./NsqOptions.ts"
+
+export type Queue = Names.Queue
+
+export interface Wish {
+  readonly queue: string
+  readonly retry?: RetryPolicy | undefined
+  readonly deadLetterQueues?: ReadonlyArray<string> | undefined
+}
+
+export interface Plan {
+  /** Where producers publish. Retries never go there: every other channel would get them. */
+  readonly source: Queue
+  /** Where copies wait for their retry. */
+  readonly retry: Queue
+  readonly deadLetters: ReadonlyArray<Queue>
+  /** What the delays of the policy become, for people. */
+  readonly notes: ReadonlyArray<string>
+}
+
+const notesOf = ({ retry }: Wish, settings: Pick<Settings, "retry">, cap: number): ReadonlyArray<string> => {
+  const longest = retry?.backoff === undefined ? 0 : Backoff.longest(retry.backoff)
+  if (settings.retry === "exact") return ["retries are copies, so that their delays survive a restart of nsqd"]
+  const native = `retries are requeued by nsqd, up to ${Delay.format(cap)}`
+  return [longest <= cap ? native : `${native}; longer delays are deferred copies, one after the other`]
+}
+
+/**
+ * The plan of a queue, or why there cannot be one.
+ *
+ * `cap` is the longest delay that nsqd keeps by itself, in milliseconds.
+ *
+ * @example
+ * ```ts
+ * import { NsqOptions, NsqPlan } from "@requeue/adapter-nsq"
+ * import * as Result from "effect/Result"
+ *
+ * const settings = Result.getOrThrow(NsqOptions.decode())
+ * const plan = NsqPlan.make({ queue: "orders/billing" }, settings, 3_600_000)
+ * "retry" in plan ? plan.retry.topic : plan.detail // => "orders.billing.retry"
+ * ```
+ */
+export const make = (
+  wish: Wish,
+  settings: Pick<Settings, "channel" | "retry">,
+  cap: number
+): Plan | ConfigurationError => {
+  const source = Names.parse(wish.queue, settings.channel)
+  if (Names.isRefused(source)) {
+    return new ConfigurationError({ field: "queue", broker: "nsq", queue: wish.queue, ...source })
+  }
+  const deadLetters: Array<Queue> = []
+  for (const name of wish.deadLetterQueues ?? []) {
+    const parsed = Names.parse(name, settings.channel)
+    if (Names.isRefused(parsed)) {
+      return new ConfigurationError({ field: "retry.deadLetter", broker: "nsq", queue: wish.queue, ...parsed })
+    }
+    deadLetters.push(parsed)
+  }
+  return { source, retry: Names.retry(source), deadLetters, notes: notesOf(wish, settings, cap) }
+}
+
+const line = (role: string, { channel, topic }: Queue): string => `${role}: topic ${topic}, channel ${channel}`
+
+/** The plan for people, one thing a line. */
+export const format = ({ deadLetters, notes, retry, source }: Plan): string =>
+  [
+    line("messages", source),
+    line("retries", retry),
+    ...deadLetters.map((queue) => line("dead letters", queue)),
+    ...notes
+  ].join("\n")

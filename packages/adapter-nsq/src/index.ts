@@ -1,0 +1,6 @@
+/** Requeue on NSQ. */
+export * as NsqBroker from "./NsqBroker.ts"
+export * as NsqOperator from "./NsqOperator.ts"
+export * as NsqOptions from "./NsqOptions.ts"
+export * as NsqPlan from "./NsqPlan.ts"
+export { adapter } from "./NsqBroker.ts"

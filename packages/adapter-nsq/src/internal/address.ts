@@ -1,0 +1,89 @@
+/** Where nsqd and nsqlookupd are, from a URL and from lists. The secret is redacted as soon as it has been read. */
+import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+
+/** Where one nsqd listens. */
+export interface Address {
+  readonly host: string
+  readonly port: number
+  /** Of its HTTP interface, without a slash at the end; `undefined`: not to be used. */
+  readonly http: string | undefined
+}
+
+export interface Parsed {
+  /** `host:port` of the URL itself; `undefined` when it has no host. */
+  readonly nsqd: string | undefined
+  readonly secret: string
+  /** The options of the URL's query; numbers, truths and lists are such. */
+  readonly parameters: Readonly<Record<string, unknown>>
+}
+
+/** The lists among the options; in a URL's query their parts stand between commas. */
+const lists: ReadonlySet<string> = new Set(["nsqd", "nsqdHttp", "lookupd"])
+
+const remedy =
+  "Write nsq://:secret@host:4150, or nsq://?lookupd=host:4161; further nsqd go into the query: nsqd=host:4150,host:4150"
+
+const refuse = (detail: string): Result.Result<never, ConfigurationError> =>
+  Result.fail(new ConfigurationError({ field: "url", detail, remedy, broker: "nsq" }))
+
+/** Text in a URL's query that options take as numbers, truths or lists. */
+const value = (name: string, text: string): unknown => {
+  if (lists.has(name)) return text.split(",")
+  if (/^\d+$/.test(text)) return Number(text)
+  return text === "true" ? true : text === "false" ? false : text
+}
+
+const unescape = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+export const parse = (input: string | URL | Redacted.Redacted): Result.Result<Parsed, ConfigurationError> => {
+  const url = input instanceof URL ? input : URL.parse(typeof input === "string" ? input : Redacted.value(input))
+  // The text itself is not shown: it may hold a secret.
+  if (url === null) return refuse("it is no URL")
+  if (url.protocol !== "nsq:") return refuse(`the scheme ${url.protocol} is not nsq:`)
+  if (url.pathname !== "" && url.pathname !== "/") return refuse("it has a path; queues are named in the program")
+  if (url.username !== "") return refuse("it has a user name; NSQ knows a secret only")
+  const secret = unescape(url.password)
+  if (secret === undefined) return refuse("it is badly %-encoded")
+  const names = [...url.searchParams.keys()]
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) return refuse(`the parameter ${twice} is given twice`)
+  return Result.succeed({
+    nsqd: url.hostname === "" ? undefined : `${url.hostname}:${url.port === "" ? "4150" : url.port}`,
+    secret,
+    parameters: Object.fromEntries([...url.searchParams].map(([name, text]) => [name, value(name, text)]))
+  })
+}
+
+/** `host`, `host:port`, or `[::1]:port`. */
+export const pattern = /^(\[[0-9a-fA-F:]+\]|[^\s:/@?#[\]]+)(:\d{1,5})?$/
+
+/** `host:port`, or the URL of an interface behind TLS or a proxy. */
+export const httpPattern = /^(https?:\/\/[^\s@?#]+|(\[[0-9a-fA-F:]+\]|[^\s:/@?#[\]]+)(:\d{1,5})?)$/
+
+const split = (text: string, otherwise: number): { readonly host: string; readonly port: number } => {
+  const [, host = text, port] = /^(\[.+\]|[^:]+)(?::(\d+))?$/.exec(text) ?? []
+  return { host: host.replace(/^\[|\]$/g, ""), port: port === undefined ? otherwise : Number(port) }
+}
+
+/** `host:port`, with brackets around an IPv6 address. */
+export const hostPort = ({ host, port }: { readonly host: string; readonly port: number }): string =>
+  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
+
+/** The address of an HTTP interface as a URL without a slash at the end. */
+export const toHttp = (text: string, otherwise: number): string =>
+  text.includes("://") ? text.replace(/\/+$/, "") : `http://${hostPort(split(text, otherwise))}`
+
+/** An nsqd's HTTP interface is one port above, unless it is given. */
+export const toAddress = (text: string, http: string | undefined, usesHttp: boolean): Address => {
+  const { host, port } = split(text, 4150)
+  const base = http === undefined ? `http://${hostPort({ host, port: port + 1 })}` : toHttp(http, 4151)
+  return { host, port, http: usesHttp ? base : undefined }
+}

@@ -1,0 +1,86 @@
+/**
+ * What a message carries on a broker without headers. Pure.
+ *
+ * | bytes | |
+ * | --- | --- |
+ * | 4 | `0x00`, `R`, `K`, `0x01`: no text begins so |
+ * | 2 | length of the JSON in bytes, unsigned, big-endian |
+ * | n | JSON in UTF-8: `m` metadata, `h` headers, `d` milliseconds that nsqd was to hold this copy back |
+ * | rest | the body |
+ *
+ * Whatever else comes is a foreign producer's, and is consumed as it is.
+ */
+import type { Headers } from "@requeue/core/Message"
+import * as Metadata from "@requeue/core/Metadata"
+
+export interface Envelope {
+  readonly metadata: Metadata.Metadata
+  readonly headers: Headers
+  /** Milliseconds that nsqd was to hold this copy back, when after them it is due. */
+  readonly deferred: number | undefined
+  readonly body: Uint8Array
+}
+
+const magic = Buffer.from([0x00, 0x52, 0x4b, 0x01])
+const start = magic.length + 2
+
+/** The longest JSON, in bytes. */
+export const jsonLimit = 0xffff
+
+/** Room that the largest body leaves for metadata and a few headers, in bytes. */
+export const reserve = 4096
+
+/** Metadata and headers as JSON. */
+export const json = ({ deferred, headers, metadata }: Omit<Envelope, "body">): string => {
+  const named = Object.keys(headers).length === 0 ? "" : `,"h":${JSON.stringify(headers)}`
+  return `{"m":${Metadata.encode(metadata)}${named}${deferred === undefined ? "" : `,"d":${deferred}`}}`
+}
+
+/** Bytes of an envelope with so much JSON and so large a body. */
+export const size = (json: number, body: number): number => start + json + body
+
+/** @throws RangeError when metadata and headers have more than `jsonLimit` bytes */
+export const encode = (envelope: Envelope): Buffer => {
+  const text = json(envelope)
+  const length = Buffer.byteLength(text)
+  if (length > jsonLimit) throw new RangeError(`Envelope.encode: ${length} bytes of headers, at most ${jsonLimit}`)
+  const bytes = Buffer.allocUnsafe(size(length, envelope.body.length))
+  magic.copy(bytes)
+  bytes.writeUInt16BE(length, magic.length)
+  bytes.write(text, start, "utf8")
+  bytes.set(envelope.body, start + length)
+  return bytes
+}
+
+/** `undefined` for a foreign message. */
+export const decode = (bytes: Buffer): Envelope | undefined => {
+  if (bytes.length < start || bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
+  const end = start + bytes.readUInt16BE(magic.length)
+  if (bytes.length < end) return undefined
+  const parsed = parse(bytes.toString("utf8", start, end))
+  const metadata = Metadata.fromJson(parsed?.["m"])
+  if (parsed === undefined || metadata === undefined) return undefined
+  const deferred = parsed["d"]
+  return {
+    metadata,
+    headers: textOnly(parsed["h"]),
+    deferred: typeof deferred === "number" ? deferred : undefined,
+    body: bytes.subarray(end)
+  }
+}
+
+const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const textOnly = (value: unknown): Headers =>
+  typeof value === "object" && value !== null
+    ? Object.fromEntries(
+        Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string")
+      )
+    : {}

@@ -1,0 +1,48 @@
+/** What an nsqd allows, and what several of them allow together. Pure. */
+import type { Settings } from "../NsqOptions.ts"
+import type { Identity } from "./client.ts"
+
+/** Times in milliseconds, sizes in bytes. */
+export interface Limits {
+  /** The longest delay of `REQ` and `DPUB`. https://nsq.io/components/nsqd.html: `--max-req-timeout` */
+  readonly maxReqTimeout: number
+  readonly maxMsgSize: number
+  /** The largest `MPUB`. */
+  readonly maxBodySize: number
+  readonly msgTimeout: number
+  readonly maxMsgTimeout: number
+}
+
+/** What nsqd's configuration says, as far as it was asked. */
+export type Configured = Partial<Pick<Limits, "maxReqTimeout" | "maxMsgSize" | "maxBodySize">>
+
+/** nsqd's own defaults. */
+const usual = { maxReqTimeout: 60 * 60 * 1000, maxMsgSize: 1024 * 1024, maxBodySize: 5 * 1024 * 1024 }
+
+export const of = (identity: Identity, configured: Configured, settings: Settings): Limits => {
+  const pick = (name: keyof Configured): number =>
+    Math.min(
+      settings[name] ?? Number.POSITIVE_INFINITY,
+      configured[name] ?? (settings[name] === undefined ? usual[name] : Number.POSITIVE_INFINITY)
+    )
+  return {
+    maxReqTimeout: pick("maxReqTimeout"),
+    maxMsgSize: pick("maxMsgSize"),
+    maxBodySize: pick("maxBodySize"),
+    msgTimeout: identity.msgTimeout,
+    maxMsgTimeout: identity.maxMsgTimeout
+  }
+}
+
+/** What all of them allow. */
+export const least = (first: Limits, ...others: ReadonlyArray<Limits>): Limits =>
+  others.reduce<Limits>(
+    (a, b) => ({
+      maxReqTimeout: Math.min(a.maxReqTimeout, b.maxReqTimeout),
+      maxMsgSize: Math.min(a.maxMsgSize, b.maxMsgSize),
+      maxBodySize: Math.min(a.maxBodySize, b.maxBodySize),
+      msgTimeout: Math.min(a.msgTimeout, b.msgTimeout),
+      maxMsgTimeout: Math.min(a.maxMsgTimeout, b.maxMsgTimeout)
+    }),
+    first
+  )

@@ -1,0 +1,49 @@
+/** What is used of the driver, which has no types of its own for it. */
+declare module "nsqjs" {
+  import type { EventEmitter } from "node:events"
+  import type { Socket } from "node:net"
+  import type { Duplex, Writable } from "node:stream"
+
+  export interface ConnectionOptions {
+    readonly authSecret: string | null
+    readonly deflate: boolean
+    readonly snappy: boolean
+    /** Seconds. */
+    readonly heartbeatInterval: number
+    /** Milliseconds. */
+    readonly messageTimeout: number | null
+    readonly outputBufferTimeout: number
+    readonly tls: boolean
+  }
+
+  export class NSQDConnection extends EventEmitter {
+    constructor(host: string, port: number, topic: string, channel: string, options: ConnectionOptions)
+    maxRdyCount: number
+    /** Milliseconds. */
+    msgTimeout: number
+    maxMsgTimeout: number
+    nsqdVersion: string | null
+    /** The socket, or TLS over it; `null` until `connect` has run for a turn of the event loop. */
+    conn: Socket | null
+    /** Where commands go: the socket, or the compressor in front of it. */
+    outWriter: Writable
+    readonly statemachine: { raise(event: string, data?: unknown): unknown }
+    connect(): void
+    createMessage(payload: Buffer): unknown
+    identify(): Record<string, unknown>
+    receiveData(data: Buffer): void
+    registerStreamListeners(stream: Duplex): void
+    startCompression(inflater: Duplex, deflater: Duplex): void
+    startTLS(callback?: () => void): void
+  }
+
+  export class WriterNSQDConnection extends NSQDConnection {
+    constructor(host: string, port: number, options: ConnectionOptions)
+    produceMessages(
+      topic: string,
+      messages: ReadonlyArray<Buffer>,
+      milliseconds: number | undefined,
+      callback: (error: Error | null) => void
+    ): void
+  }
+}

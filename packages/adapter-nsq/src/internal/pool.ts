@@ -1,0 +1,128 @@
+/** A publishing connection per nsqd, and the choice among them: the first one that is well. */
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as Delay from "@requeue/core/Delay"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import type { Settings } from "../NsqOptions.ts"
+import * as Link from "./link.ts"
+import type { Lookup } from "./lookup.ts"
+import type { Node, Nodes } from "./nodes.ts"
+import * as Outlet from "./outlet.ts"
+
+export interface Pool {
+  /** So many live connections to different nsqd, the preferred one first if it is well; or an error after a time. */
+  readonly pick: (count: number, prefer?: Node) => Effect.Effect<ReadonlyArray<Outlet.Outlet>, BrokerError>
+  /** The nsqd that may be published to, the first choice first. */
+  readonly candidates: () => ReadonlyArray<Node>
+}
+
+const nobody = (settings: Settings): BrokerError =>
+  new BrokerError({
+    broker: "nsq",
+    operation: "connect",
+    reason: "ConnectionFailed",
+    detail: `no nsqd is registered with ${settings.lookupd.join(", ")}, or none of them answers`,
+    remedy: "Start nsqd with --lookupd-tcp-address, check lookupd, or give nsqd"
+  })
+
+/** Connects to the first nsqd that is well; fails when none is. */
+export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.Effect<Pool, BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    const one = yield* Semaphore.make(1)
+    const links = new Map<Node, Link.Link<Outlet.Outlet>>()
+    let candidates = nodes.given
+
+    const linkTo = (node: Node): Effect.Effect<Link.Link<Outlet.Outlet>> =>
+      one.withPermits(1)(
+        Effect.suspend(() => {
+          const found = links.get(node)
+          if (found !== undefined) return Effect.succeed(found)
+          const open = Outlet.open(node, nodes, settings)
+          return Effect.tap(
+            Scope.provide(Link.make({ nsqd: node.name, role: "publish" }, open, settings), scope),
+            (made) => Effect.sync(() => links.set(node, made))
+          )
+        })
+      )
+
+    /** Those found now, the known ones in the order in which they were: nobody changes nsqd without need. */
+    const discover = Effect.gen(function* () {
+      const found = yield* lookup.all
+      if (found === undefined) return
+      const mixed = yield* Random.shuffle(found.map(nodes.at))
+      const known = candidates.filter((node) => mixed.includes(node))
+      candidates = [...known, ...mixed.filter((node) => !known.includes(node))]
+    })
+    if (nodes.given.length === 0) {
+      yield* discover
+      if (candidates.length === 0) return yield* nobody(settings)
+      const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
+      yield* Effect.forkScoped(Effect.schedule(discover, every))
+    }
+
+    /** Goes through them in order; answers why those that are not well are not. */
+    const gather = (count: number, from: ReadonlyArray<Node>) =>
+      Effect.gen(function* () {
+        const well: Array<Outlet.Outlet> = []
+        const errors: Array<BrokerError> = []
+        for (const node of from) {
+          if (well.length === count) break
+          const link = yield* linkTo(node)
+          const error = yield* link.tried
+          const outlet = link.current()
+          if (outlet !== undefined) well.push(outlet)
+          else if (error !== undefined) errors.push(error)
+        }
+        return { well, errors }
+      })
+
+    const pick: Pool["pick"] = (count, prefer) => {
+      let seen: { readonly well: ReadonlyArray<Outlet.Outlet>; readonly errors: ReadonlyArray<BrokerError> } | undefined
+      const attempt: Effect.Effect<ReadonlyArray<Outlet.Outlet>> = Effect.suspend(() => {
+        const others = candidates.filter((node) => node !== prefer)
+        return Effect.flatMap(gather(count, prefer === undefined ? others : [prefer, ...others]), (result) => {
+          seen = result
+          if (result.well.length >= count) return Effect.succeed(result.well)
+          const missing = [...links.values()].filter((link) => link.current() === undefined)
+          // Whichever comes first; found ones may come without any of these.
+          const next = Effect.raceAllFirst([...missing.map(({ live }) => Effect.asVoid(live)), Effect.sleep(1000)])
+          return Effect.andThen(next, attempt)
+        })
+      })
+      return Effect.timeoutOrElse(attempt, {
+        duration: Duration.millis(settings.publishTimeout),
+        orElse: () => Effect.fail(notReady(count, seen?.well.length ?? 0, seen?.errors[0], settings))
+      })
+    }
+
+    const first = yield* gather(1, candidates)
+    if (first.well.length === 0) return yield* first.errors[0] ?? nobody(settings)
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        for (const link of links.values()) link.current()?.connection.destroy()
+      })
+    )
+    return { pick, candidates: () => candidates }
+  })
+
+const notReady = (
+  wanted: number,
+  got: number,
+  because: BrokerError | undefined,
+  { publishTimeout }: Settings
+): BrokerError => {
+  const many = wanted === 1 ? "no nsqd" : `${got} of ${wanted} nsqd`
+  const detail = `${many} could be reached within ${Delay.format(publishTimeout)}`
+  return new BrokerError({
+    broker: "nsq",
+    operation: "publish",
+    reason: "ConnectionFailed",
+    detail: because === undefined ? detail : `${detail}: ${because.detail}`,
+    remedy: because?.remedy
+  })
+}

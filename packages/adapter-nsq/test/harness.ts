@@ -1,0 +1,194 @@
+/** The real NSQ with a harness that looks behind the adapter, by HTTP and the protocol alone. */
+import { proxy, type NsqBroker, type Proxy } from "@requeue/brokers"
+import { Harness } from "@requeue/conformance"
+import { Broker } from "@requeue/core/Broker"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import { connect, type AddressInfo } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { toDelivery, type Frame } from "../src/internal/toDelivery.ts"
+import * as Names from "../src/internal/names.ts"
+import { NsqBroker as Adapter, type NsqOptions } from "../src/index.ts"
+import { queueName } from "./world.ts"
+import { frames } from "./wire.ts"
+
+const names = (queue: string): Names.Queue => {
+  const parsed = Names.parse(queue, "requeue")
+  if (Names.isRefused(parsed)) throw new Error(parsed.detail)
+  return parsed
+}
+
+const post = async (url: string, body = ""): Promise<void> => {
+  const response = await fetch(url, { method: "POST", body })
+  if (!response.ok) throw new Error(`${url}: ${response.status}`)
+}
+
+/** Cases that are in progress do not take longer to make their queue than this, in milliseconds. */
+const warmUp = 6000
+
+/**
+ * Queues for cases. An nsqd looks after a new channel's delays only after up to 5 seconds, so that all are made before
+ * the first case begins, as those of a service are that has run for a while.
+ */
+const stock = async (https: ReadonlyArray<string>, size: number): Promise<() => string> => {
+  const all = Array.from({ length: size }, () => queueName("case"))
+  const topics = all.flatMap((queue) => [names(queue), Names.retry(names(queue))])
+  const make = async ({ channel, topic }: Names.Queue, http: string) => {
+    await post(`http://${http}/topic/create?topic=${topic}`)
+    await post(`http://${http}/channel/create?topic=${topic}&channel=${channel}`)
+  }
+  for (const http of https) {
+    for (let from = 0; from < topics.length; from += 20) {
+      await Promise.all(topics.slice(from, from + 20).map((each) => make(each, http)))
+    }
+  }
+  await sleep(warmUp)
+  return () => all.pop() ?? queueName("late")
+}
+
+interface Depths {
+  readonly depth: number
+  readonly in_flight_count: number
+  readonly deferred_count: number
+}
+
+interface Stats {
+  readonly topics: ReadonlyArray<{ readonly depth: number; readonly channels: ReadonlyArray<Depths> | null }> | null
+}
+
+/** What one nsqd holds of a channel. */
+const depths = async (http: string, { channel, topic }: Names.Queue) => {
+  const response = await fetch(`http://${http}/stats?format=json&topic=${topic}&channel=${channel}&include_mem=false`)
+  const [found] = ((await response.json()) as Stats).topics ?? []
+  const [mine] = found?.channels ?? []
+  return {
+    ready: (found?.depth ?? 0) + (mine?.depth ?? 0),
+    inFlight: mine?.in_flight_count ?? 0,
+    delayed: mine?.deferred_count ?? 0
+  }
+}
+
+/** Every message of a channel once, and each put back as it was: giving it back would count as a delivery. */
+const read = async (http: string, { channel, isOwn, topic }: Names.Queue): Promise<ReadonlyArray<Frame>> => {
+  const { ready: wanted } = await depths(http, { channel, isOwn, topic })
+  if (wanted === 0) return []
+  const [host, port] = http.split(":")
+  const socket = connect(Number(port) - 1, host)
+  socket.on("error", () => {})
+  await once(socket, "connect")
+  const seen: Array<Frame> = []
+  const decode = frames()
+  socket.on("data", (data) => {
+    for (const frame of decode(data)) {
+      if (frame.name === "message" && seen.length < wanted) {
+        seen.push({ timestamp: 0n, id: frame.id, attempts: frame.attempts, body: Buffer.from(frame.body) })
+      }
+    }
+  })
+  socket.write(`  V2SUB ${topic} ${channel}\nRDY ${wanted}\n`)
+  for (let waited = 0; seen.length < wanted && waited < 2000; waited += 10) await sleep(10)
+  socket.write("RDY 0\n")
+  for (const { body, id } of seen) {
+    const response = await fetch(`http://${http}/pub?topic=${topic}`, { method: "POST", body: new Uint8Array(body) })
+    if (!response.ok) throw new Error(`${topic}: ${response.status}`)
+    socket.write(`FIN ${id}\n`)
+  }
+  const ended = once(socket, "close")
+  socket.end()
+  await ended
+  return seen
+}
+
+/** An nsqlookupd that names the proxies instead of the nsqd behind them. */
+const lookupd = async (
+  real: string,
+  ports: ReadonlyMap<number, number>
+): Promise<{ port: number; close: () => void }> => {
+  const server = createServer((request, response) => {
+    void (async () => {
+      const answer = await fetch(`http://${real}${request.url}`)
+      const text = await answer.text()
+      response.writeHead(answer.status, { "content-type": "application/json" })
+      response.end(text.replaceAll(/"tcp_port":(\d+)/g, (_, port) => `"tcp_port":${ports.get(Number(port)) ?? port}`))
+    })().catch(() => response.destroy())
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  return { port: (server.address() as AddressInfo).port, close: () => void server.close() }
+}
+
+const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
+
+/** How the adapter finds the nsqd, and how late it may be. */
+export interface Way {
+  readonly by: "address" | "nsqlookupd"
+  readonly lateness: number
+  readonly options?: NsqOptions.Options | undefined
+}
+
+export const layer = (broker: NsqBroker, { by, lateness, options = {} }: Way) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const ports = broker.nodes.map(({ port }) => port)
+      const https = ports.map((port) => `127.0.0.1:${port + 1}`)
+      const proxies = yield* Effect.acquireRelease(
+        Effect.promise(() => Promise.all(ports.map((port) => proxy(port)))),
+        (all: ReadonlyArray<Proxy>) => Effect.promise(() => Promise.all(all.map(({ close }) => close())))
+      )
+      const between = yield* Effect.acquireRelease(
+        Effect.promise(() =>
+          lookupd(
+            new URL(broker.managementUrl!).host,
+            new Map(ports.map((port, index) => [port, proxies[index]!.port]))
+          )
+        ),
+        ({ close }) => Effect.sync(close)
+      )
+      const next = yield* Effect.promise(() => stock(https, 220))
+      const adapter = yield* Adapter.make({
+        messageTimeout: 1000,
+        ...options,
+        ...(by === "nsqlookupd"
+          ? { lookupd: [`127.0.0.1:${between.port}`], lookupdInterval: 1000 }
+          : { nsqd: proxies.map(({ port }) => `127.0.0.1:${port}`), nsqdHttp: https })
+      })
+      const topicsOf = (queue: string) => [names(queue), Names.retry(names(queue))]
+      const harness = Harness.Harness.of({
+        name: `nsq ${broker.version}, ${ports.length} nsqd by ${by}`,
+        uniqueQueue: () => Effect.sync(next),
+        publishRaw: (queue, body) =>
+          Effect.promise(async () => {
+            const url = `http://${https[0]}/pub?topic=${names(queue).topic}`
+            const response = await fetch(url, { method: "POST", body: new Uint8Array(body) })
+            if (!response.ok) throw new Error(`${url}: ${response.status}`)
+          }),
+        deadLetters: (queue) =>
+          Effect.promise(async () => {
+            const found = await Promise.all(https.map((http) => read(http, names(queue))))
+            return found
+              .flat()
+              .map((frame) => ({ ...toDelivery(frame, { now: Date.now(), due: undefined }), receipt: undefined }))
+              .toSorted((a, b) => (a.metadata.deadLetter?.at ?? 0) - (b.metadata.deadLetter?.at ?? 0))
+          }),
+        pending: (queue) =>
+          Effect.promise(async () => {
+            const all = await Promise.all(https.flatMap((http) => topicsOf(queue).map((each) => depths(http, each))))
+            return {
+              ready: sum(all.map(({ ready }) => ready)),
+              inFlight: sum(all.map(({ inFlight }) => inFlight)),
+              delayed: sum(all.map(({ delayed }) => delayed))
+            }
+          }),
+        cutConnections: Effect.sync(() => {
+          for (const { cut } of proxies) cut()
+        }),
+        restart: broker.nodes.length === 0 ? undefined : Effect.promise(broker.restart),
+        lateness,
+        settleTime: 50
+      })
+      return Context.make(Broker, adapter).pipe(Context.add(Harness.Harness, harness))
+    })
+  )

@@ -1,0 +1,137 @@
+/** NSQ: where one comes from. */
+import { redact } from "./amqp.ts"
+import { foreign, ofNodes, Unavailable, type Broker, type Node, type Source, type StartOptions } from "./Broker.ts"
+import * as docker from "./docker.ts"
+import * as Instance from "./Instance.ts"
+import { isOf } from "./installation.ts"
+import * as Host from "./nsq/Host.ts"
+import { identify } from "./nsq/identify.ts"
+import * as installation from "./nsq/installation.ts"
+import * as nodes from "./nsq/nodes.ts"
+
+export interface NsqStartOptions extends StartOptions {
+  /** For every nsqd. */
+  readonly flags?: nodes.Flags | undefined
+}
+
+/** `url` is that of the first nsqd, `managementUrl` that of nsqlookupd, over HTTP. */
+export interface NsqBroker extends Broker {
+  /** Not one of the nodes. None when the environment named the broker. */
+  readonly lookupd: Node | undefined
+}
+
+const variable = "REQUEUE_NSQ_URL"
+const image = (version: string) => `nsqio/nsq:v${isRelease(version) ? version : installation.release}`
+
+const isRelease = (version: string) => /^\d/.test(version)
+
+const defaults = (options: NsqStartOptions) => ({
+  version: options.version ?? "newest",
+  count: options.nodes ?? 1,
+  deadline: options.deadline ?? 60_000,
+  detached: options.detached ?? false,
+  say: options.say ?? ((line: string) => console.error(line)),
+  flags: options.flags ?? {}
+})
+
+type Settings = ReturnType<typeof defaults>
+
+const attach = async ({ count, flags, version }: Settings): Promise<NsqBroker> => {
+  const url = process.env[variable] ?? ""
+  if (url === "") throw new Unavailable(`${variable} is not set`)
+  if (!/^nsq:\/\/[^,]+$/.test(url) || !URL.canParse(url)) {
+    throw new Error(`${variable} must look like nsq://host:4150, got "${redact(url)}"`)
+  }
+  const found = await identify(url, 10_000).catch((cause: Error) => {
+    throw new Error(`${variable}: no connection to ${redact(url)}: ${cause.message}. Correct it, or unset it`)
+  })
+  if (isRelease(version) && !isOf(found, version)) {
+    throw new Error(`${variable}: NSQ ${version} was asked for, ${redact(url)} is ${found}. Unset it`)
+  }
+  if (count > 1) throw new Error(`${variable}: ${count} nodes cannot be made of one address. Unset it`)
+  const [flag] = Object.keys(flags)
+  if (flag !== undefined) throw new Error(`${variable}: --${flag} can be set only where nsqd is started. Unset it`)
+  const managementUrl = process.env["REQUEUE_NSQ_MANAGEMENT_URL"]
+  return { ...foreign(variable, { version: found, url, managementUrl }), lookupd: undefined }
+}
+
+/** Makes an instance, starts its programs, and leaves nothing behind if that fails. */
+const launch = async (settings: Settings, hostOf: (instance: Instance.Instance) => Promise<Host.Host>) => {
+  const instance = await Instance.make()
+  try {
+    const host = await hostOf(instance)
+    const made = await nodes.make(instance, host, settings)
+    const [first, ...others] = made.nodes as [Node, ...Array<Node>]
+    await made.lookupd.start()
+    await Promise.all(made.nodes.map((node) => node.start()))
+    const version = await identify(first.url, 10_000)
+    const { source } = host
+    const { managementUrl } = made.lookupd
+    instance.note({ broker: "nsq", version, source, url: first.url, managementUrl, nodes: settings.count })
+    if (settings.detached) await instance.detach()
+    const broker = ofNodes([first, ...others], { version, source, managementUrl, dispose: instance.dispose })
+    return { ...broker, lookupd: made.lookupd }
+  } catch (cause) {
+    await instance.dispose()
+    throw cause
+  }
+}
+
+const launchLocal = (found: installation.Installation, settings: Settings): Promise<NsqBroker> =>
+  launch(settings, async (instance) => Host.local(instance, found))
+
+/** Flags that name something of this machine, which a container does not see. */
+const ofMachine = ["auth-http-address", "tls-cert", "tls-key", "tls-root-ca-file"] as const
+
+const launchContainer = async (settings: Settings): Promise<NsqBroker> => {
+  const { count, flags, say, version } = settings
+  if (version === "system") throw new Unavailable("the machine's own server was asked for")
+  const unseen = ofMachine.find((name) => flags[name] !== undefined)
+  if (unseen !== undefined) throw new Unavailable(`a container does not see what --${unseen} names`)
+  await docker.needsEngine()
+  if (!isRelease(version) && atHand().length > 0 && !(await docker.hasImage(image(version)))) {
+    throw new Unavailable(`${image(version)} is not at hand, and nsqd is`)
+  }
+  return launch(settings, (instance) => Host.container(instance, image(version), nodes.portsOf(instance, count), say))
+}
+
+/** What runs here without a download. */
+const atHand = () => [...installation.installed(), ...[installation.built()].filter((one) => one !== undefined)]
+
+const launchInstalled = async (settings: Settings): Promise<NsqBroker> => {
+  const { version } = settings
+  const found = (version === "system" ? installation.installed() : atHand()).find(
+    (one) => !isRelease(version) || isOf(one.version, version)
+  )
+  if (found !== undefined) return launchLocal(found, settings)
+  const others = atHand().map((one) => one.version)
+  throw new Unavailable(others.length === 0 ? "none found" : `there is only ${others.join(", ")}`)
+}
+
+const launchBuilt = async (settings: Settings): Promise<NsqBroker> => {
+  const { say, version } = settings
+  if (version === "system") throw new Unavailable("the machine's own server was asked for")
+  if (isRelease(version) && !isOf(installation.release, version)) throw new Unavailable(`${installation.release} only`)
+  return launchLocal(await installation.build(say), settings)
+}
+
+/** They know nothing of each other: clients find all of them through nsqlookupd. */
+export const nodeCounts = [1, 2, 3]
+
+/** Whether it accepts connections. */
+export const answers = (url: string): Promise<boolean> =>
+  identify(url, 5000).then(
+    () => true,
+    () => false
+  )
+
+export const sources: ReadonlyArray<Source<NsqStartOptions, NsqBroker>> = [
+  { name: "the environment", open: (options) => attach(defaults(options)) },
+  { name: "a Docker engine", open: (options) => launchContainer(defaults(options)) },
+  { name: "an installed nsqd", open: (options) => launchInstalled(defaults(options)) },
+  { name: "Go", open: (options) => launchBuilt(defaults(options)) }
+]
+
+export const remedy = (version = "newest"): string =>
+  `No NSQ${isRelease(version) ? ` ${version}` : ""} here. Install nsqd and nsqlookupd, or Go, or start Docker, or set ` +
+  `${variable} to the address of one. Tried:`

@@ -1,0 +1,69 @@
+/**
+ * Introduces itself to an nsqd: the way to know that it takes connections, and who it is. It works without TLS and
+ * without a secret where the nsqd asks for them later. Not a driver, so that this package needs none.
+ * https://nsq.io/clients/tcp_protocol_spec.html
+ */
+import { connect } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+
+const hello = (): Buffer => {
+  const body = JSON.stringify({ client_id: "requeue", user_agent: "requeue-brokers", feature_negotiation: true })
+  const size = Buffer.alloc(4)
+  size.writeUInt32BE(Buffer.byteLength(body))
+  return Buffer.concat([Buffer.from("  V2IDENTIFY\n"), size, Buffer.from(body)])
+}
+
+const versionIn = (answer: string): string | undefined => {
+  try {
+    const { version } = JSON.parse(answer) as { version?: unknown }
+    return typeof version === "string" ? version : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The nsqd's version. */
+export const identify = (address: string, milliseconds: number): Promise<string> => {
+  const url = new URL(address)
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || 4150) })
+    let input = Buffer.alloc(0)
+    const end = (finish: () => void) => {
+      socket.destroy()
+      clearTimeout(timer)
+      finish()
+    }
+    const fail = (reason: string) => end(() => reject(new Error(reason)))
+    const timer = setTimeout(() => fail(`no answer of an nsqd within ${milliseconds} ms`), milliseconds)
+    socket.on("connect", () => socket.write(hello()))
+    socket.on("error", (cause) => fail(cause.message))
+    socket.on("close", () => fail("the connection was closed before an nsqd answered"))
+    socket.on("data", (bytes) => {
+      input = Buffer.concat([input, bytes])
+      if (input.length < 4) return
+      const size = input.readUInt32BE(0)
+      if (size > 1 << 16) return fail("the server does not speak NSQ's protocol")
+      if (input.length < 4 + size) return
+      const version = versionIn(input.toString("utf8", 8, 4 + size))
+      if (version === undefined) fail("the server does not speak NSQ's protocol")
+      else end(() => resolve(version))
+    })
+  })
+}
+
+/** Waits for it; says why it does not answer when it ended or the time is over. */
+export const awaitNsqd = async (url: string, milliseconds: number, isAlive: () => Promise<boolean>) => {
+  const deadline = performance.now() + milliseconds
+  let reason = ""
+  while (performance.now() < deadline) {
+    if (!(await isAlive())) return "ended while it started"
+    const failed = await identify(url, Math.min(5000, milliseconds)).then(
+      () => undefined,
+      (cause: Error) => cause.message
+    )
+    if (failed === undefined) return undefined
+    reason = failed
+    await sleep(10)
+  }
+  return `does not accept connections after ${milliseconds} ms (${reason})`
+}
