@@ -19,7 +19,10 @@ export interface Outbox {
   /** Decides on a verdict and settles. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => void
   readonly settle: (item: Item, settlement: Settlement.Settlement) => void
-  /** Hands over what has gathered, unless the broker would rather have more: then within `wait` milliseconds. */
+  /**
+   * Hands over what has gathered once nothing else is to be decided at the moment, so that handlers which end together
+   * are settled together. A broker that would rather have more gets it within `wait` milliseconds.
+   */
   readonly flush: () => void
   /** Extends the leases of all that is not being settled. */
   readonly extendLeases: () => void
@@ -71,6 +74,17 @@ export const make = (
   const acked = Remembered.make(rememberLimit)
   let arrivals = 0
   let lastSettled: number | undefined
+
+  let isFlushing = false
+
+  const flush = (): void => {
+    if (gathers || isFlushing) return
+    isFlushing = true
+    queueMicrotask(() => {
+      isFlushing = false
+      settler.flush()
+    })
+  }
 
   const forget = (item: Item): void => {
     inHand.delete(item)
@@ -136,7 +150,7 @@ export const make = (
       settle(item, settlement)
     },
     settle,
-    flush: gathers ? () => {} : settler.flush,
+    flush,
     extendLeases: () => settler.extend(inHand),
     forget,
     isAcked: (delivery) => acked.has(publishOf(delivery)),
