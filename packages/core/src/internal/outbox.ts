@@ -7,6 +7,7 @@ import type { BrokerError } from "../BrokerError.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Failure } from "../Failure.ts"
 import * as Settlement from "../Settlement.ts"
+import * as Bag from "./bag.ts"
 import type { Gate } from "./gate.ts"
 import type { Item } from "./item.ts"
 import type { Judge } from "./judge.ts"
@@ -68,7 +69,7 @@ export const make = (
   }
 ): Outbox => {
   const { brokerGate, handlerGate, judge, reporter, timers } = env
-  const inHand = new Set<Item>()
+  const inHand = Bag.make<Item>()
   const stale = new Set<Item>()
   const gathers = env.batch > 1 && env.wait > 0
   const acked = Remembered.make(rememberLimit)
@@ -139,7 +140,14 @@ export const make = (
 
   return {
     arrive: (delivery) => {
-      const item: Item = { delivery, body: undefined, key: String(++arrivals), arrived: timers.now(), settling: false }
+      const item: Item = {
+        delivery,
+        body: undefined,
+        key: String(++arrivals),
+        arrived: timers.now(),
+        settling: false,
+        place: -1
+      }
       inHand.add(item)
       return item
     },
@@ -154,7 +162,7 @@ export const make = (
     extendLeases: () => settler.extend(inHand),
     forget,
     isAcked: (delivery) => acked.has(publishOf(delivery)),
-    size: () => inHand.size,
+    size: inHand.size,
     stale: () => stale.size,
     lastSettled: () => lastSettled,
     onReconnect: (isGone) => {
