@@ -44,9 +44,6 @@ export interface Outbox {
 /** Milliseconds after which a release is tried again that the broker did not take. */
 const releaseAgainAfter = 1000
 
-/** The same for every delivery of one publish; a producer that uses an id again publishes another message. */
-const publishOf = ({ metadata: { firstPublished, id } }: Delivery): string => `${firstPublished} ${id}`
-
 /** Message ids whose lost ack is remembered. */
 const rememberLimit = 10_000
 
@@ -93,9 +90,12 @@ export const make = (
     env.onGone()
   }
 
+  /** A producer that uses an id again publishes another message, at another time. */
+  const remember = ({ metadata }: Delivery): void => acked.add(metadata.id, metadata.firstPublished)
+
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
     // Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost.
-    if (settlement._tag === "Ack") acked.add(publishOf(item.delivery))
+    if (settlement._tag === "Ack") remember(item.delivery)
     // A probe that goes back unanswered must not be waited for.
     if (settlement._tag === "Release") handlerGate.signal({ _tag: "Uncounted", id: item.key })
     if (judge.spend(settlement) === "Allowed") return settler.settle(item, settlement)
@@ -104,7 +104,7 @@ export const make = (
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    if (settlement._tag === "Ack") acked.delete(publishOf(item.delivery))
+    if (settlement._tag === "Ack") acked.delete(item.delivery.metadata.id)
     brokerGate.signal({ _tag: "Succeeded", id: item.key })
     lastSettled = env.wallClock()
     reporter.settled(item.delivery, settlement, lastSettled)
@@ -161,7 +161,7 @@ export const make = (
     flush,
     extendLeases: () => settler.extend(inHand),
     forget,
-    isAcked: (delivery) => acked.has(publishOf(delivery)),
+    isAcked: ({ metadata }) => acked.has(metadata.id, metadata.firstPublished),
     size: inHand.size,
     stale: () => stale.size,
     lastSettled: () => lastSettled,
