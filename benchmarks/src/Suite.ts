@@ -24,6 +24,8 @@ export interface Venue {
   readonly close: () => Promise<void>
 }
 
+export type VenueName = "rabbitmq"
+
 export interface Place {
   readonly job: Job
   readonly clear: () => Promise<void>
@@ -35,8 +37,8 @@ export interface Suite {
   readonly summary: string
   /** Without a name on the command line, only these run. */
   readonly byDefault: boolean
-  /** The name of the venue; `undefined` for what needs none. */
-  readonly venue: "rabbitmq" | undefined
+  /** `undefined` for what needs none. */
+  readonly venue: VenueName | undefined
   /** Rounds unless the command line says otherwise. */
   readonly rounds: number
   /** `size(n)` is `n`, or less when it has to be quick. */

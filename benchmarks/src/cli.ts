@@ -6,29 +6,11 @@ import * as Environment from "./environment.ts"
 import * as Interleave from "./interleave.ts"
 import * as Pinning from "./pinning.ts"
 import * as Plot from "./plot.ts"
-import * as RabbitMqVenue from "./rabbitmqVenue.ts"
 import * as Report from "./report.ts"
 import * as Results from "./results.ts"
-import type { Suite, Venue } from "./Suite.ts"
+import * as Venues from "./venues.ts"
 
 const say = (line: string): void => console.error(line)
-
-/** Opened when the first suite needs it, and then shared. */
-const venues = (pinning: Pinning.Pinning | undefined) => {
-  const open = { rabbitmq: RabbitMqVenue.open }
-  const opened = new Map<string, Promise<Venue>>()
-  return {
-    of: async ({ venue }: Suite): Promise<Venue | undefined> => {
-      if (venue === undefined) return undefined
-      const known = opened.get(venue) ?? open[venue](pinning, say)
-      opened.set(venue, known)
-      return known
-    },
-    close: async () => {
-      for (const venue of await Promise.all(opened.values())) await venue.close()
-    }
-  }
-}
 
 const write = (file: string, text: string): void => {
   mkdirSync(dirname(file), { recursive: true })
@@ -38,14 +20,14 @@ const write = (file: string, text: string): void => {
 
 const run = async ({ json, plots, quick, rounds, suites }: Arguments.Arguments): Promise<number> => {
   const pinning = Pinning.detect()
-  const all = venues(pinning)
   const size = (messages: number): number => (quick ? Math.ceil(messages / 10) : messages)
   const cases: Array<Results.CaseResult> = []
   let environment = Environment.describe(pinning)
   console.log(Report.environmentText({ environment }))
-  try {
+  {
+    await using venues = Venues.make(pinning, say)
     for (const suite of suites) {
-      const venue = await all.of(suite)
+      const venue = await venues.of(suite)
       environment = { ...environment, ...venue?.facts }
       for (const one of suite.cases(size)) {
         const measured = await Interleave.run(one, { venue, pinning, rounds: rounds ?? (quick ? 2 : suite.rounds), say })
@@ -54,8 +36,6 @@ const run = async ({ json, plots, quick, rounds, suites }: Arguments.Arguments):
         console.log(`\n${Report.caseText(result)}`)
       }
     }
-  } finally {
-    await all.close()
   }
   const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim()
   const result: Results.Result = { command, at: new Date().toISOString(), environment, cases }
