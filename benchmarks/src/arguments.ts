@@ -57,7 +57,9 @@ export const parse = (
       return { misuse: `--rounds must be a whole number >= 1, got ${values.rounds}` }
     }
     return {
-      suites: known.filter(({ byDefault, name }) => (positionals.length === 0 ? byDefault : positionals.includes(name))),
+      suites: known.filter(({ byDefault, name }) =>
+        positionals.length === 0 ? byDefault : positionals.includes(name)
+      ),
       json: values.json === undefined ? undefined : toPath(values.json),
       plots: values.plots === undefined ? undefined : toPath(values.plots),
       quick: values.quick,

@@ -30,7 +30,12 @@ const run = async ({ json, plots, quick, rounds, suites }: Arguments.Arguments):
       const venue = await venues.of(suite)
       environment = { ...environment, ...venue?.facts }
       for (const one of suite.cases(size)) {
-        const measured = await Interleave.run(one, { venue, pinning, rounds: rounds ?? (quick ? 2 : suite.rounds), say })
+        const measured = await Interleave.run(one, {
+          venue,
+          pinning,
+          rounds: rounds ?? (quick ? 2 : suite.rounds),
+          say
+        })
         const result = Results.of(suite, one, measured)
         cases.push(result)
         console.log(`\n${Report.caseText(result)}`)

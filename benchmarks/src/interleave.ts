@@ -20,7 +20,12 @@ const controlOf = (entry: Entry): Entry => ({ ...entry, name: `${entry.name}, ag
 
 export const run = async (
   one: Case,
-  { pinning, rounds, say, venue }: {
+  {
+    pinning,
+    rounds,
+    say,
+    venue
+  }: {
     readonly venue: Venue | undefined
     readonly pinning: Pinning | undefined
     readonly rounds: number

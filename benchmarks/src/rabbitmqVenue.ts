@@ -18,7 +18,11 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
   const connection = await amqp.connect(broker.url)
   const channel = await connection.createConfirmChannel()
 
-  const fill = async (queue: string, messages: number, { size, contentType }: { size: number; contentType: string }) => {
+  const fill = async (
+    queue: string,
+    messages: number,
+    { size, contentType }: { size: number; contentType: string }
+  ) => {
     const body = contents(size)
     const timestamp = Math.floor(Date.now() / 1000)
     for (let n = 0; n < messages; n++) {

@@ -42,7 +42,9 @@ export const caseText = (result: CaseResult): string =>
     ...result.lines.flatMap(figuresOf),
     ...result.failed.map(({ error, name }) => `${name} could not: ${error.split("\n")[0]}`),
     ...(result.isDisturbed
-      ? [`The control is off: the baseline against itself gave ${ratioOf(result.control)}. Run it again on a quiet machine.`]
+      ? [
+          `The control is off: the baseline against itself gave ${ratioOf(result.control)}. Run it again on a quiet machine.`
+        ]
       : []),
     ...result.beyond.map((name) => `${name} is not within its limit of CPU.`)
   ].join("\n")

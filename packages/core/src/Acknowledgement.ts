@@ -40,7 +40,7 @@ export interface Record {
 
 /** No calls yet, for a batch of this size. */
 export const make = (size: number): Record => ({
-  verdicts: new Array<undefined>(size).fill(undefined),
+  verdicts: Array.from<undefined>({ length: size }),
   batchDelay: undefined
 })
 

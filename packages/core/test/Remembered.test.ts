@@ -11,7 +11,10 @@ describe("Remembered", () => {
         const known = Array.from({ length: count }, (_, n) => n).filter((n) => remembered.has(`n${n}`))
         assert.isAtLeast(known.length, Math.min(limit, count))
         assert.isBelow(known.length, 2 * limit)
-        assert.deepStrictEqual(known, Array.from({ length: known.length }, (_, n) => count - known.length + n))
+        assert.deepStrictEqual(
+          known,
+          Array.from({ length: known.length }, (_, n) => count - known.length + n)
+        )
       })
     )
   })

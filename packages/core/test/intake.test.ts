@@ -37,7 +37,8 @@ describe("turnAway", () => {
 describe("undecodable", () => {
   it("goes where the policy says", () => {
     const error = { name: "Error", message: "boom" }
-    const settlement = (options: RetryPolicy.Options) => Intake.undecodable(RetryPolicy.make(options), "work", new Error("boom"))
+    const settlement = (options: RetryPolicy.Options) =>
+      Intake.undecodable(RetryPolicy.make(options), "work", new Error("boom"))
     assert.deepStrictEqual(settlement({}), Settlement.DeadLetter("undecodable", "work.dlq", error))
     const routed = { deadLetter: { routes: { undecodable: "odd" }, redact: () => ({ name: "E", message: "***" }) } }
     assert.deepStrictEqual(

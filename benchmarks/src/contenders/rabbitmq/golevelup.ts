@@ -1,5 +1,4 @@
 /** golevelup's connection, which is what its decorators for NestJS run on. It parses JSON unless told otherwise. */
-import "reflect-metadata"
 import { AmqpConnection } from "@golevelup/nestjs-rabbitmq"
 import type { Workload } from "../../Contender.ts"
 import type * as Jobs from "./jobs.ts"

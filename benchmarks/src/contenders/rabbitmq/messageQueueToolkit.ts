@@ -30,7 +30,14 @@ const logger: Logger = {
 
 export const consume: Workload<Jobs.Consume> = async ({ queue, url }, meter) => {
   const { hostname, password, port, username } = new URL(url)
-  const config = { hostname, port: Number(port), username, password: decodeURIComponent(password), vhost: "", useTls: false }
+  const config = {
+    hostname,
+    port: Number(port),
+    username,
+    password: decodeURIComponent(password),
+    vhost: "",
+    useTls: false
+  }
   const amqpConnectionManager = new AmqpConnectionManager(config, logger)
   await amqpConnectionManager.init()
   const handlers = new MessageHandlerConfigBuilder<Message, undefined>()
@@ -49,7 +56,12 @@ export const consume: Workload<Jobs.Consume> = async ({ queue, url }, meter) => 
           throw error
         }
       },
-      transactionObservabilityManager: { start: silence, startWithGroup: silence, stop: silence, addCustomAttributes: silence }
+      transactionObservabilityManager: {
+        start: silence,
+        startWithGroup: silence,
+        stop: silence,
+        addCustomAttributes: silence
+      }
     },
     { locatorConfig: { queueName: queue }, handlers, messageTypeResolver: { messageTypePath: "type" } },
     undefined

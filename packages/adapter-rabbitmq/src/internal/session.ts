@@ -19,7 +19,6 @@ export interface Receipt {
   readonly properties: Properties
 }
 
-
 export interface Session {
   readonly credit: Credit.Credit
   readonly isOpen: () => boolean

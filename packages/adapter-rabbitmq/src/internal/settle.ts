@@ -89,7 +89,13 @@ export const make = (env: {
     }
     // After what goes back, so that a run of acks may pass over it.
     for (const [session, settled] of acks) {
-      if (ack(session, settled.map(([, receipt]) => receipt))) continue
+      if (
+        ack(
+          session,
+          settled.map(([, receipt]) => receipt)
+        )
+      )
+        continue
       for (const [delivery] of settled) fail(delivery, lost(queue))
     }
     return copies

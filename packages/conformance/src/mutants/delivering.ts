@@ -112,7 +112,12 @@ export const mutants: ReadonlyArray<Mutant> = [
         onDelivery: (delivery, options) => {
           options.onDelivery(delivery)
           const again = { ...delivery, receipt: `${String(delivery.receipt)}-again` }
-          fork(Effect.andThen(Effect.sleep(50), Effect.sync(() => options.onDelivery(again))))
+          fork(
+            Effect.andThen(
+              Effect.sleep(50),
+              Effect.sync(() => options.onDelivery(again))
+            )
+          )
         }
       })
   },

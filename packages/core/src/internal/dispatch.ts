@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { HandlerTimeout } from "../Failure.ts"
 import type { Context } from "../Handler.ts"
-import type { Deadlines } from "./deadlines.ts"
+import type { Deadlines } from "../Deadlines.ts"
 
 export type Outcome =
   | { readonly _tag: "Succeeded" }

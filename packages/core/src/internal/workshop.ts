@@ -5,7 +5,7 @@ import * as Failure from "../Failure.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
 import type * as Telemetry from "../Telemetry.ts"
-import * as Bag from "./bag.ts"
+import * as Bag from "../Bag.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Outcome, Run } from "./dispatch.ts"
 import type { Gates } from "./gates.ts"
@@ -19,7 +19,7 @@ export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void, within?
 
 interface Running extends Bag.Member {
   readonly unit: Unit.Unit
-  readonly run: Run
+  run: Run | undefined
 }
 
 export interface Interrupted {
@@ -123,14 +123,14 @@ export const make = (env: {
 
   const runUnit = (unit: Unit.Unit, reruns: number, onEnd: () => void): void => {
     let ended = false
-    let member: Running | undefined
+    const member: Running = { unit, run: undefined, place: -1 }
     const watched = env.watch?.run(
       unit.items.map(({ delivery }) => delivery),
       reruns
     )
     const onEnded = (outcome: Outcome): void => {
       ended = true
-      if (member !== undefined) running.delete(member)
+      running.delete(member)
       const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, env.wallClock()) : undefined
       watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : failed(failure))
       if (failure !== undefined && mayRerun(unit, failure, reruns)) {
@@ -142,7 +142,7 @@ export const make = (env: {
     }
     const run = env.runner(unit, onEnded, watched?.within)
     if (ended) return
-    member = { unit, run, place: -1 }
+    member.run = run
     running.add(member)
   }
 
@@ -178,7 +178,7 @@ export const make = (env: {
     interrupt: () => {
       const units = [...running]
       const messages = units.reduce((sum, { unit }) => sum + unit.undecided(), 0)
-      for (const { run } of units) run.interrupt()
+      for (const { run } of units) run?.interrupt()
       return { handlers: units.length, messages }
     },
     size: () => batches

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
-import * as Deadlines from "../src/internal/deadlines.ts"
+import * as Deadlines from "../src/Deadlines.ts"
 import * as Timers from "../src/Timers.ts"
 
 const start = Effect.fnUntraced(function* (timeout: number) {

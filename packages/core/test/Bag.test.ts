@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Bag from "../src/internal/bag.ts"
+import * as Bag from "../src/Bag.ts"
 
 describe("bag", () => {
   it("has what was added and not removed, like a set", () => {
@@ -20,7 +20,7 @@ describe("bag", () => {
           }
           assert.strictEqual(bag.size(), set.size)
         }
-        const names = (all: Iterable<{ name: number }>) => Array.from(all, ({ name }) => name).toSorted()
+        const names = (all: Iterable<{ name: number }>) => Array.from(all, ({ name }) => name).toSorted((a, b) => a - b)
         assert.deepStrictEqual(names(bag), names(set))
       })
     )

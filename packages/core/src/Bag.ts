@@ -1,6 +1,8 @@
 /**
  * What is in hand at the moment, in no order; adding and removing cost nothing.
  *
+ * When to use: for what every message goes through, in a consumer or an adapter, instead of a `Set`.
+ *
  * A `Set` that is entered and left all the time is rebuilt all the time. Each table that it gives up still names those
  * who were in it, and as soon as one table has grown old, all of them live until the next full garbage collection.
  */
@@ -18,6 +20,7 @@ export interface Bag<A extends Member> extends Iterable<A> {
   readonly delete: (member: A) => void
 }
 
+/** An empty bag. */
 export const make = <A extends Member>(): Bag<A> => {
   const members: Array<A> = []
   return {
