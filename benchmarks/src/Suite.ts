@@ -26,7 +26,7 @@ export interface Venue {
 
 export type VenueName = "rabbitmq"
 
-export interface Place {
+interface Place {
   readonly job: Job
   readonly clear: () => Promise<void>
 }

@@ -35,7 +35,7 @@ export const quantile = (values: ReadonlyArray<number>, share: number): number =
 }
 
 /** How far the same measured twice may be apart. */
-export const tolerance = 0.05
+const tolerance = 0.05
 
 /** Whether a control says that the run was disturbed. */
 export const isDisturbed = ({ median }: Spread): boolean => Math.abs(median - 1) > tolerance
