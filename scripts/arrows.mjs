@@ -9,13 +9,13 @@ import { posix as path } from "node:path"
 /** Lowest first: a module imports modules of its own level and of the levels before it. `x/**` is a folder. */
 const levels = {
   facts:
-    "Message Delay Backoff Jitter Settlement Connection Capabilities Delivery Outgoing Metadata Failure OptionNames Remembered Codec SchemaCodec " +
+    "Message Delay Backoff Jitter Settlement Connection Capabilities Delivery Outgoing Metadata Failure OptionNames Bag Remembered Codec SchemaCodec " +
     "Handler BrokerError ConfigurationError EncodeError StrictSchema AdapterOptions Persistence",
   policies:
     "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility Plan QueueDefinition",
   port: "Broker Adapter",
   composition:
-    "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Health Telemetry Timers VirtualClock internal/**",
+    "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Health Telemetry Timers Deadlines VirtualClock internal/**",
   faces: "Requeue promise Cloudflare PolicyConfig index"
 }
 

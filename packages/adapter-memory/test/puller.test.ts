@@ -96,6 +96,7 @@ describe("pull", () => {
       yield* producer.send("a")
       assert.deepStrictEqual(yield* admin.counts("q"), { ready: 0, inFlight: 1, delayed: 0 })
       yield* Fiber.interrupt(pulling)
+      yield* Effect.yieldNow
       assert.deepStrictEqual(yield* admin.counts("q"), { ready: 1, inFlight: 0, delayed: 0 })
     })
     const quiet = Layer.merge(MemoryBroker.layer(), Layer.succeed(References.MinimumLogLevel, "None"))
@@ -141,6 +142,7 @@ describe("pull", () => {
         assert.deepStrictEqual(bodies(batch), ["a"], `interrupted at moment ${moment}`)
         assert.strictEqual(batch!.messages[0]!.attempts, 1)
         batch!.settle()
+        yield* Effect.yieldNow
         assert.deepStrictEqual(yield* admin.counts("q"), none)
       }
       assert.deepStrictEqual([...fates], ["Failure", "Success"])

@@ -73,14 +73,15 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     capabilities,
     connection: () => Connection.all(link.state(), publishing.state()),
     publish: (messages) =>
-      Effect.gen(function* () {
+      Effect.suspend(() => {
         const items: Array<Sender.Item> = []
         for (const message of messages) {
-          const known = producing.get(message.queue) ?? (yield* plan({ queue: message.queue }))
+          const known = producing.get(message.queue) ?? Plan.make({ queue: message.queue }, settings, serverVersion())
+          if (known instanceof ConfigurationError) return Effect.fail(ofPlan("rabbitmq", known))
           producing.set(message.queue, known)
           items.push({ message, plan: known })
         }
-        yield* sender.send(items)
+        return sender.send(items)
       }),
     subscribe: (options) =>
       Effect.gen(function* () {

@@ -40,7 +40,7 @@ export interface Record {
 
 /** No calls yet, for a batch of this size. */
 export const make = (size: number): Record => ({
-  verdicts: Array.from({ length: size }, () => undefined),
+  verdicts: Array.from<undefined>({ length: size }),
   batchDelay: undefined
 })
 

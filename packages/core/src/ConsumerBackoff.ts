@@ -121,6 +121,12 @@ const probe = (state: State): Step => [{ ...state, mode: { _tag: "Probing", prob
 
 const resume = (state: State, level: number): Step => [{ ...state, mode: { _tag: "Running" }, level }, [credit("full")]]
 
+/** Whether {@link step} would change nothing and ask for nothing, whatever the random number. */
+export const ignores = (policy: ConsumerBackoff, { level, mode }: State, { _tag }: Event): boolean =>
+  policy.maxBackoffDuration === 0
+    ? _tag !== "Reconnected"
+    : mode._tag === "Running" && level === 0 && _tag !== "Failed" && _tag !== "Reconnected"
+
 /** The machine. `random` is from 0 (inclusive) to 1 (exclusive). */
 export const step = (policy: ConsumerBackoff, state: State, event: Event, random: number): Step => {
   if (policy.maxBackoffDuration === 0) return event._tag === "Reconnected" ? [state, [credit("full")]] : [state, none]

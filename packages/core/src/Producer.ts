@@ -1,12 +1,13 @@
 /** Producers: sending messages, each confirmed by the broker before its `send` resolves. */
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { Broker } from "./Broker.ts"
 import { BrokerError } from "./BrokerError.ts"
 import * as Capabilities from "./Capabilities.ts"
 import { ConfigurationError } from "./ConfigurationError.ts"
+import * as Deadlines from "./Deadlines.ts"
 import * as Delay from "./Delay.ts"
 import { EncodeError } from "./EncodeError.ts"
 import type { Headers } from "./Message.ts"
@@ -14,6 +15,7 @@ import * as Metadata from "./Metadata.ts"
 import * as Outgoing from "./Outgoing.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
 import * as Telemetry from "./Telemetry.ts"
+import * as Timers from "./Timers.ts"
 
 export interface SendOptions {
   /** Time until the first delivery, 0 to 24 hours; a number counts milliseconds. An explicit 0 overrides defaults. */
@@ -83,6 +85,9 @@ export const make = <A>(
     }
     const room = yield* Semaphore.make(maxPending)
     const clock = yield* Clock.Clock
+    // A producer has no end. It need not have one: while nothing is under way, nothing sleeps.
+    const timers = yield* Effect.provideService(Timers.make, Scope.Scope, yield* Scope.make())
+    const deadlines = Deadlines.make(timers, timeout, true)
 
     const parse = (field: string, delay: Delay.Input | undefined): Delay.Delay | undefined => {
       const millis = delay === undefined ? undefined : Delay.parse(field, delay)
@@ -167,29 +172,22 @@ export const make = <A>(
         handedOver = true
         return broker.publish(messages)
       })
-      return room
-        .withPermits(Math.min(messages.length, maxPending))(handOver)
-        .pipe(
-          Effect.timeoutOrElse({
-            duration: Duration.millis(timeout),
-            orElse: () => {
-              const waited = Delay.format(timeout)
-              return Effect.fail(
-                handedOver
-                  ? failure(
-                      "Timeout",
-                      `no confirmation within ${waited}; the message may or may not have been stored`,
-                      "Send it again with the same id; consumers must bear duplicates"
-                    )
-                  : failure(
-                      "Throttled",
-                      `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
-                      "Send it again later, or raise maxPending"
-                    )
+      return deadlines.within(room.withPermits(Math.min(messages.length, maxPending))(handOver), () => {
+        const waited = Delay.format(timeout)
+        return Effect.fail(
+          handedOver
+            ? failure(
+                "Timeout",
+                `no confirmation within ${waited}; the message may or may not have been stored`,
+                "Send it again with the same id; consumers must bear duplicates"
               )
-            }
-          })
+            : failure(
+                "Throttled",
+                `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
+                "Send it again later, or raise maxPending"
+              )
         )
+      })
     }
 
     const failure = (reason: "Timeout" | "Throttled", detail: string, remedy: string) =>

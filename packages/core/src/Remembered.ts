@@ -5,22 +5,27 @@
  */
 
 export interface Remembered {
-  readonly add: (name: string) => void
-  readonly has: (name: string) => boolean
+  /** `stamp` tells apart what has the same name; the last one is remembered. */
+  readonly add: (name: string, stamp?: number) => void
+  readonly has: (name: string, stamp?: number) => boolean
   readonly delete: (name: string) => void
 }
 
-/** Remembers the last `limit` names. */
+/** Remembers the last `limit` names, and up to as many before them: they are forgotten together, which costs nothing. */
 export const make = (limit: number): Remembered => {
-  const names = new Set<string>()
+  let recent = new Map<string, number>()
+  let older = new Map<string, number>()
   return {
-    add: (name) => {
-      names.add(name)
-      if (names.size > limit) names.delete(names.values().next().value!)
+    add: (name, stamp = 0) => {
+      recent.set(name, stamp)
+      if (recent.size < limit) return
+      older = recent
+      recent = new Map()
     },
-    has: (name) => names.size > 0 && names.has(name),
+    has: (name, stamp = 0) => (recent.get(name) ?? older.get(name)) === stamp,
     delete: (name) => {
-      if (names.size > 0) names.delete(name)
+      recent.delete(name)
+      older.delete(name)
     }
   }
 }

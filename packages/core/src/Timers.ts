@@ -2,7 +2,7 @@
  * Many timers on one sleeping fiber of Effect's Clock.
  *
  * When to use: in a consumer or an adapter, wherever there may be a timer per message. Set and cancelled timers cost a
- * heap entry, not a fiber, and a `TestClock` governs them. A callback never runs early, and a wall clock that jumps
+ * heap entry, not a fiber, and a `TestClock` governs them. Once all are cancelled, nothing sleeps, and the process may end. A callback never runs early, and a wall clock that jumps
  * does not matter: due times are monotonic.
  */
 import * as Clock from "effect/Clock"
@@ -35,6 +35,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const heap = Heap.make<Timer>()
+  /** Of those that wait. */
   let cancelled = 0
   let closed = false
   let sleeper: { readonly fiber: Fiber.Fiber<void>; readonly until: number } | undefined
@@ -61,10 +62,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
   const arm = (): void => {
     const until = heap.peekKey()
     if (closed || until === undefined || (sleeper !== undefined && sleeper.until <= until)) return
-    const outdated = sleeper
-    // Forgotten before it is interrupted: its observer runs inside the interruption, and would arm a second sleeper.
-    sleeper = undefined
-    outdated?.fiber.interruptUnsafe()
+    rest()
     const fiber = run(clock.sleep(Duration.millis(Math.max(1, Math.ceil(until - now())))))
     const mine = { fiber, until }
     sleeper = mine
@@ -73,10 +71,17 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     })
   }
 
+  /** Forgotten before it is interrupted: the observer runs inside the interruption, and would arm a second sleeper. */
+  const rest = (): void => {
+    const outdated = sleeper
+    sleeper = undefined
+    outdated?.fiber.interruptUnsafe()
+  }
+
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       closed = true
-      sleeper?.fiber.interruptUnsafe()
+      rest()
     })
   )
 
@@ -96,9 +101,11 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
       if (timer?.run === undefined) return
       timer.run = undefined
       if (!timer.waits) return
-      if (++cancelled < sweepFrom || cancelled * 2 < heap.size()) return
+      const isLast = ++cancelled === heap.size()
+      if (!isLast && (cancelled < sweepFrom || cancelled * 2 < heap.size())) return
       heap.keep(({ run }) => run !== undefined)
       cancelled = 0
+      if (isLast) rest()
     }
   }
 })

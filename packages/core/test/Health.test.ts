@@ -66,6 +66,7 @@ describe("a consumer's health", () => {
       const consumer = yield* Consumer.start("q", {}, fail)
       broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? "QueueFull" : undefined)
       broker.deliver("a")
+      yield* Effect.yieldNow
       assert.deepStrictEqual(
         consumer.health().backoff.map(({ because, state }) => [because, state]),
         [["broker", "paused"]]

@@ -63,6 +63,7 @@ describe("telemetry", () => {
       const consumer = yield* Consumer.start("q", { onEvent: ({ _tag }) => void own.push(_tag) }, () => {})
       assert.deepStrictEqual(take(), ["consumer of q on scripted at 7"])
       broker.deliver("a")
+      yield* Effect.yieldNow
       const life = ["Received", "run a", "within", "Succeeded", "settle Ack", "settled", "Succeeded"]
       assert.deepStrictEqual(take(), life)
       assert.deepStrictEqual(own, ["Received", "Succeeded"])
@@ -81,6 +82,7 @@ describe("telemetry", () => {
       )
       take()
       broker.deliver("a")
+      yield* Effect.yieldNow
       const run = ["within", "failed: ***", "AttemptFailed"]
       const end = ["settle DeadLetter", "settled", "DeadLettered"]
       assert.deepStrictEqual(take(), ["Received", "run a", ...run, "run a again", ...run, ...end])

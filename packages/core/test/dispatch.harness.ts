@@ -3,6 +3,7 @@ import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { HandlerTimeout } from "../src/Failure.ts"
 import type { Context } from "../src/Handler.ts"
+import * as Deadlines from "../src/Deadlines.ts"
 import { dispatch, type Environment, type Outcome } from "../src/internal/dispatch.ts"
 import * as Timers from "../src/Timers.ts"
 
@@ -14,7 +15,9 @@ export const start = Effect.fnUntraced(function* (
   const timers = yield* Timers.make
   const fork = Effect.runForkWith(yield* Effect.context()) as Environment["fork"]
   const outcomes: Array<Outcome> = []
-  const run = dispatch({ fork, timers, timeout }, handler, (outcome) => outcomes.push(outcome))
+  const run = dispatch({ fork, deadlines: Deadlines.make(timers, timeout) }, handler, (outcome) =>
+    outcomes.push(outcome)
+  )
   return { run, outcomes }
 })
 

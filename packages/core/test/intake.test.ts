@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Codec from "../src/Codec.ts"
 import * as Delay from "../src/Delay.ts"
 import type { Delivery } from "../src/Delivery.ts"
 import * as Intake from "../src/internal/intake.ts"
@@ -35,41 +34,11 @@ describe("turnAway", () => {
   })
 })
 
-describe("decode", () => {
-  const decode = (codec: Codec.Codec<any>) => {
-    const heard: Array<unknown> = []
-    Intake.decode(codec, delivery("a"), {
-      decoded: (body) => heard.push(body),
-      undecodable: (error) => heard.push(error)
-    })
-    return heard
-  }
-  const boom = new Error("boom")
-
-  it("is at once where the codec is", () => {
-    assert.deepStrictEqual(decode(Codec.json), ["a"])
-    assert.deepStrictEqual(
-      decode({
-        ...Codec.json,
-        decode: () => {
-          throw boom
-        }
-      }),
-      [boom]
-    )
-  })
-
-  it("waits for a codec that takes its time", async () => {
-    const good = decode({ ...Codec.json, decode: () => Promise.resolve("late") })
-    const bad = decode({ ...Codec.json, decode: () => Promise.reject(boom) })
-    assert.deepStrictEqual([good, bad], [[], []])
-    await new Promise(setImmediate)
-    assert.deepStrictEqual<unknown>([good, bad], [["late"], [boom]])
-  })
-
-  it("sends what cannot be decoded where the policy says", () => {
+describe("undecodable", () => {
+  it("goes where the policy says", () => {
     const error = { name: "Error", message: "boom" }
-    const settlement = (options: RetryPolicy.Options) => Intake.undecodable(RetryPolicy.make(options), "work", boom)
+    const settlement = (options: RetryPolicy.Options) =>
+      Intake.undecodable(RetryPolicy.make(options), "work", new Error("boom"))
     assert.deepStrictEqual(settlement({}), Settlement.DeadLetter("undecodable", "work.dlq", error))
     const routed = { deadLetter: { routes: { undecodable: "odd" }, redact: () => ({ name: "E", message: "***" }) } }
     assert.deepStrictEqual(

@@ -17,7 +17,8 @@ export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Ite
   body: id,
   key: id,
   arrived,
-  settling: false
+  settling: false,
+  place: -1
 })
 
 export const ids = (items: ReadonlyArray<Item> | undefined) => items?.map(({ key }) => key).join("")

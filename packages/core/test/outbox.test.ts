@@ -32,7 +32,19 @@ describe("settlements", () => {
     return Effect.gen(function* () {
       yield* Consumer.start("q", {}, () => {})
       broker.deliver("a")
+      yield* Effect.yieldNow
       assert.deepStrictEqual(broker.take(), ["credit 2", "a:Ack"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of handlers that end together go out together", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", { concurrency: 10 }, async () => {})
+      for (const id of ["a", "b", "c"]) broker.deliver(id)
+      assert.deepStrictEqual(broker.take(), ["credit 11"])
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(broker.take(), ["a:Ack b:Ack c:Ack"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
@@ -71,8 +83,8 @@ describe("a budget of dead letters", () => {
       const consumer = yield* Consumer.start("q", { retry, deadLetterBudget: DeadLetterBudget.make(1) }, fail)
       broker.deliver("a")
       broker.deliver("b")
-      assert.deepStrictEqual(broker.take(), ["credit 2", "a:Drop", "credit 0", "b:Release"])
       assert.include((yield* Effect.flip(consumer.done)).message, "stopped")
+      assert.deepStrictEqual(broker.take(), ["credit 2", "credit 0", "a:Drop b:Release"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })
@@ -133,6 +145,7 @@ describe("a new connection", () => {
       broker.deliver("bad 2")
       yield* TestClock.adjust(4000)
       broker.deliver("good")
+      yield* Effect.yieldNow
       assert.strictEqual(broker.take().at(-1), "credit 2")
       broker.reconnect()
       assert.deepStrictEqual(broker.take(), ["credit 1"])
@@ -149,9 +162,10 @@ describe("a drain", () => {
         return Effect.never
       })
       for (const id of ["a", "b", "c"]) broker.deliver(id)
+      yield* Effect.yieldNow
       const report = yield* consumer.drain(0)
       assert.deepStrictEqual([report.complete, report.interrupted], [false, 1])
-      assert.deepStrictEqual(broker.take(), ["credit 6", "a:Ack", "b:Ack", "credit 0", "c:Release"])
+      assert.deepStrictEqual(broker.take(), ["credit 6", "a:Ack b:Ack", "credit 0", "c:Release"])
       assert.deepStrictEqual((yield* consumer.drain()).complete, false)
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })

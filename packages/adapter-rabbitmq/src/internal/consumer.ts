@@ -32,7 +32,7 @@ export const subscribe = (
     const { queue } = options
     const done = Remembered.make(rememberLimit)
 
-    const { answer, settle } = Settle.make({
+    const { ack, settle } = Settle.make({
       queue,
       done,
       publish: (copy, original) => env.publish(plan, copy, original),
@@ -51,7 +51,7 @@ export const subscribe = (
       const receipt = delivery.receipt as Receipt
       const { copy, redelivered, session } = receipt
       if (redelivered && copy !== undefined && done.has(copy)) {
-        if (session.take(receipt)) answer(receipt, "Ack")
+        if (session.take(receipt)) ack(session, [receipt])
         return
       }
       if (settings.queueType === "classic" && redelivered) return recount(delivery, receipt)
@@ -68,8 +68,8 @@ export const subscribe = (
       const copy = { ...hop, metadata: { ...hop.metadata, notBefore: delivery.metadata.notBefore } }
       env.fork(
         Effect.matchEffect(env.publish(plan, copy, receipt.properties), {
-          onSuccess: () => Effect.sync(() => answer(receipt, "Ack")),
-          onFailure: () => Effect.sync(() => answer(receipt, "Nack"))
+          onSuccess: () => Effect.sync(() => ack(receipt.session, [receipt])),
+          onFailure: () => Effect.sync(() => receipt.session.giveBack(receipt, "Nack"))
         })
       )
     }

@@ -16,6 +16,8 @@ export interface Declarer {
   readonly ensure: (objects: ReadonlyArray<Objects.Object>, queue: string) => Effect.Effect<void, BrokerError>
   /** Forgets that these exist, because the server said so. */
   readonly doubt: (objects: ReadonlyArray<Objects.Object>) => void
+  /** True when these, in this very list, are known to exist. */
+  readonly knows: (objects: ReadonlyArray<Objects.Object>) => boolean
   /** Runs requests on a channel of their own. */
   readonly onChannel: <A>(
     operation: string,
@@ -45,6 +47,8 @@ export const declare = async (channel: Channel, object: Objects.Object): Promise
 export const make = (link: Link, settings: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
     const known = new WeakMap<Live, Set<string>>()
+    /** Lists of which everything is known, by their identity: the quick answer for every message. */
+    let complete = new WeakMap<ReadonlyArray<Objects.Object>, Live>()
     const one = yield* Semaphore.make(1)
 
     const knownOn = (live: Live): Set<string> => {
@@ -75,13 +79,18 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Declarer> =>
         const live = link.current()
         if (live === undefined) return
         for (const object of objects) knownOn(live).delete(Objects.keyOf(object))
+        complete = new WeakMap()
+      },
+      knows: (objects) => {
+        const live = link.current()
+        return live !== undefined && complete.get(objects) === live
       },
       ensure: (objects, queue) =>
         Effect.gen(function* () {
           const live = yield* link.within({ operation: "declare", queue }, settings.requestTimeout)
           const done = knownOn(live)
           const missing = () => objects.filter((object) => !done.has(Objects.keyOf(object)))
-          if (missing().length === 0) return
+          if (missing().length === 0) return void complete.set(objects, live)
           yield* one.withPermits(1)(
             Effect.suspend(() =>
               onLive(live, "declare", queue, async (channel) => {
@@ -92,6 +101,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Declarer> =>
               })
             )
           )
+          if (missing().length === 0) complete.set(objects, live)
         })
     }
   })

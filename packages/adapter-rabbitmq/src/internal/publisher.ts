@@ -2,10 +2,14 @@
  * Publishes with confirmation, on a connection of its own: a server that blocks publishers stops reading from their
  * connections, and acknowledgements must not wait behind that.
  */
+import * as Bag from "@requeue/core/Bag"
 import { BrokerError } from "@requeue/core/BrokerError"
+import * as Deadlines from "@requeue/core/Deadlines"
 import * as Delay from "@requeue/core/Delay"
+import * as Timers from "@requeue/core/Timers"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { ConfirmChannel } from "./client.ts"
@@ -27,19 +31,21 @@ const chunk = { messages: 256, bytes: 1024 * 1024 }
 interface Channel {
   readonly live: Live
   readonly native: ConfirmChannel
-  /** Awaiting confirmation, by where they were sent and which they are. */
-  readonly pending: Map<string, Array<Waiting>>
+  readonly unconfirmed: Bag.Bag<Waiting>
   isOpen: boolean
 }
 
-interface Waiting {
-  readonly settle: (error: BrokerError | undefined) => void
+interface Waiting extends Bag.Member {
+  readonly publication: Publication
   returned: boolean
 }
 
-/** A returned message has no number. Those of the same key share their fate: same exchange, key and time. */
-const keyOf = (exchange: string, routingKey: string, messageId: unknown): string =>
-  JSON.stringify([exchange, routingKey, messageId])
+/** A returned message has no number. Those alike share their fate: same exchange, key, id and time. */
+const isAlike = (
+  { exchange, options, routingKey }: Publication,
+  fields: { readonly exchange: string; readonly routingKey: string },
+  messageId: unknown
+): boolean => exchange === fields.exchange && routingKey === fields.routingKey && options["messageId"] === messageId
 
 const unroutable = ({ exchange, queue, routingKey }: Publication): BrokerError =>
   new BrokerError({
@@ -51,22 +57,24 @@ const unroutable = ({ exchange, queue, routingKey }: Publication): BrokerError =
     remedy: `Declare the queue, or let the adapter do it with assert: "declare"`
   })
 
-export const make = (link: Link, settings: Settings): Effect.Effect<Publisher> =>
+export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, never, Scope.Scope> =>
   Effect.gen(function* () {
     const opening = yield* Semaphore.make(1)
     const room = yield* Semaphore.make(settings.maxUnconfirmed)
+    const deadlines = Deadlines.make(yield* Timers.make, settings.publishTimeout)
     let current: Channel | undefined
 
     const open = Effect.fnUntraced(function* (live: Live) {
       if (current?.live === live && current.isOpen) return current
       const context = { operation: "publish" }
       const native = yield* request(context, settings.requestTimeout, () => live.connection.confirmChannel())
-      const channel: Channel = { live, native, pending: new Map(), isOpen: true }
+      const channel: Channel = { live, native, unconfirmed: Bag.make(), isOpen: true }
       native.on("close", () => (channel.isOpen = false))
       native.on("return", ({ fields, properties }) => {
         const returned = fields as unknown as { readonly exchange: string; readonly routingKey: string }
-        const key = keyOf(returned.exchange, returned.routingKey, properties.messageId)
-        const waiting = channel.pending.get(key)?.find((one) => !one.returned)
+        const waiting = [...channel.unconfirmed].find(
+          (one) => !one.returned && isAlike(one.publication, returned, properties.messageId)
+        )
         if (waiting !== undefined) waiting.returned = true
       })
       current = channel
@@ -76,6 +84,9 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher> =
     /** An open channel of a connection that takes publishes; waits for either, but not for ever. */
     const ready = (queue: string | undefined): Effect.Effect<Channel, BrokerError> =>
       Effect.suspend(() => {
+        if (current?.isOpen === true && link.current() === current.live && current.live.blockedBy() === undefined) {
+          return Effect.succeed(current)
+        }
         let blockedBy: string | undefined
         return Effect.gen(function* () {
           const live = yield* link.live
@@ -90,19 +101,19 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher> =
         )
       })
 
-    const write = (channel: Channel, publication: Publication, settle: Waiting["settle"]): void => {
+    const write = (
+      channel: Channel,
+      publication: Publication,
+      settle: (error: BrokerError | undefined) => void
+    ): void => {
       const { content, exchange, options, queue, routingKey } = publication
-      const key = keyOf(exchange, routingKey, options["messageId"])
-      const waiting: Waiting = { settle, returned: false }
-      const same = channel.pending.get(key) ?? []
+      const waiting: Waiting = { publication, returned: false, place: -1 }
       const done = (error: unknown): void => {
-        same.splice(same.indexOf(waiting), 1)
-        if (same.length === 0) channel.pending.delete(key)
+        channel.unconfirmed.delete(waiting)
         if (waiting.returned) settle(unroutable(publication))
         else settle(error === null ? undefined : toBrokerError(error, { operation: "publish", queue }))
       }
-      same.push(waiting)
-      channel.pending.set(key, same)
+      channel.unconfirmed.add(waiting)
       try {
         channel.native.publish(exchange, routingKey, content, options, done)
       } catch (error) {
@@ -110,43 +121,46 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher> =
       }
     }
 
-    const sendChunk = (publications: ReadonlyArray<Publication>): Effect.Effect<Answers, BrokerError> =>
-      Effect.gen(function* () {
-        const channel = yield* ready(publications[0]?.queue)
+    /** What comes late on this channel has nobody to hear it. */
+    const giveUp = (channel: Channel, queue: string | undefined): Effect.Effect<never, BrokerError> => {
+      const reason = channel.live.blockedBy()
+      channel.isOpen = false
+      const closing = Effect.ignore(Effect.tryPromise(() => channel.native.close()))
+      const failure =
+        reason === undefined
+          ? timedOut({ operation: "publish", queue }, settings.publishTimeout)
+          : blocked(queue, reason)
+      return Effect.andThen(Effect.forkDetach(closing), Effect.fail(failure))
+    }
+
+    const sendOn = (channel: Channel, publications: ReadonlyArray<Publication>): Effect.Effect<Answers, BrokerError> =>
+      Effect.callback((resume) => {
         const answers: Array<BrokerError | undefined> = []
         let open = publications.length
-        const confirmed = Effect.callback<Answers>((resume) => {
-          for (const [index, publication] of publications.entries()) {
-            write(channel, publication, (error) => {
-              answers[index] = error
-              if (--open === 0) resume(Effect.succeed(answers))
-            })
-          }
-        })
-        return yield* Effect.timeoutOrElse(confirmed, {
-          duration: Duration.millis(settings.publishTimeout),
-          orElse: () => {
-            const [first] = publications
-            const error = channel.live.blockedBy()
-            // What comes late on this channel has nobody to hear it.
-            channel.isOpen = false
-            const closing = Effect.ignore(Effect.tryPromise(() => channel.native.close()))
-            const context = { operation: "publish", queue: first?.queue }
-            const failure =
-              error === undefined ? timedOut(context, settings.publishTimeout) : blocked(first?.queue, error)
-            return Effect.andThen(Effect.forkDetach(closing), Effect.fail(failure))
-          }
-        })
+        const deadline = deadlines.start(() => resume(giveUp(channel, publications[0]?.queue)))
+        for (const [index, publication] of publications.entries()) {
+          write(channel, publication, (error) => {
+            answers[index] = error
+            if (--open > 0) return
+            deadlines.end(deadline)
+            resume(Effect.succeed(answers))
+          })
+        }
+        return Effect.sync(() => deadlines.end(deadline))
       })
 
+    const sendChunk = (publications: ReadonlyArray<Publication>): Effect.Effect<Answers, BrokerError> =>
+      room.withPermits(publications.length)(
+        Effect.flatMap(ready(publications[0]?.queue), (channel) => sendOn(channel, publications))
+      )
+
     return {
-      send: Effect.fnUntraced(function* (publications) {
-        const answers: Array<BrokerError | undefined> = []
-        for (const part of chunks(publications, Math.min(chunk.messages, settings.maxUnconfirmed))) {
-          answers.push(...(yield* room.withPermits(part.length)(sendChunk(part))))
-        }
-        return answers
-      })
+      send: (publications) => {
+        const parts = chunks(publications, Math.min(chunk.messages, settings.maxUnconfirmed))
+        return parts.length === 1
+          ? sendChunk(parts[0]!)
+          : Effect.map(Effect.forEach(parts, sendChunk), (answers) => answers.flat())
+      }
     }
   })
 

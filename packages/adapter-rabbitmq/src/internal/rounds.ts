@@ -28,8 +28,8 @@ export const turn = (
     const copy = { queue: plan.queue, body, headers, delay: Math.ceil(rest), metadata: due }
     env.fork(
       Effect.matchEffect(env.publish(plan, copy, receipt.properties), {
-        onSuccess: () => Effect.sync(() => receipt.session.take(receipt) && receipt.session.answer(receipt, "Ack")),
-        onFailure: () => Effect.sync(() => receipt.session.take(receipt) && receipt.session.answer(receipt, "Nack"))
+        onSuccess: () => Effect.sync(() => receipt.session.take(receipt) && receipt.session.ack([receipt])),
+        onFailure: () => Effect.sync(() => receipt.session.take(receipt) && receipt.session.giveBack(receipt, "Nack"))
       })
     )
   }

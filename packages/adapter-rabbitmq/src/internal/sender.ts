@@ -8,6 +8,7 @@ import * as Plan from "../RabbitMqPlan.ts"
 import type { Properties } from "./client.ts"
 import type { Declarer } from "./declarer.ts"
 import * as Names from "./names.ts"
+import type { Object } from "./objects.ts"
 import type { Publisher } from "./publisher.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
@@ -54,6 +55,7 @@ export const make = (env: {
 }): Sender => {
   const { declarer, maxBodySize, publisher, settings } = env
   const own = Names.own(settings)
+  const homes = new Map<string, ReadonlyArray<Object>>()
 
   const refusal = ({ message, original }: Item): BrokerError | undefined => {
     if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
@@ -61,10 +63,22 @@ export const make = (env: {
     return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
   }
 
-  const needs = ({ message, plan }: Item) =>
-    message.delay > 0
-      ? [...Plan.home(message.queue, settings), ...plan.route(message.delay).objects]
-      : Plan.home(message.queue, settings)
+  /** The same list for the same queue: the declarer knows lists again. */
+  const homeOf = (queue: string): ReadonlyArray<Object> => {
+    const known = homes.get(queue) ?? Plan.home(queue, settings)
+    homes.set(queue, known)
+    return known
+  }
+
+  const needs = ({ message, plan }: Item): ReadonlyArray<ReadonlyArray<Object>> =>
+    message.delay > 0 ? [homeOf(message.queue), plan.route(message.delay).objects] : [homeOf(message.queue)]
+
+  const declare = (items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError> => {
+    const missing = items.flatMap((item) =>
+      needs(item).flatMap((objects) => (declarer.knows(objects) ? [] : [{ objects, queue: item.message.queue }]))
+    )
+    return Effect.forEach(missing, ({ objects, queue }) => declarer.ensure(objects, queue), { discard: true })
+  }
 
   /** What declaring took is not waited for once more. */
   const rest = (delay: number, started: number): number => {
@@ -78,33 +92,35 @@ export const make = (env: {
   }
 
   const attempt = (items: ReadonlyArray<Item>, started: number) =>
-    Effect.gen(function* () {
-      for (const [queue, first] of new Map(
-        items.map((item) => [`${item.message.queue} ${item.message.delay}`, item])
-      )) {
-        yield* declarer.ensure(needs(first), queue.split(" ")[0]!)
-      }
-      return yield* publisher.send(items.map((item) => publication(item, started)))
+    Effect.flatMap(declare(items), () => publisher.send(items.map((item) => publication(item, started))))
+
+  /** Somebody has deleted what we declared: it is declared again, once. */
+  const again = (items: ReadonlyArray<Item>, started: number): Effect.Effect<void, BrokerError> =>
+    Effect.suspend(() => {
+      for (const objects of items.flatMap(needs)) declarer.doubt(objects)
+      return Effect.flatMap(attempt(items, started), (answers) => {
+        const failed = answers.find((error) => error !== undefined)
+        return failed === undefined ? Effect.void : Effect.fail(failed)
+      })
     })
 
   return {
     send: (items) =>
-      Effect.gen(function* () {
+      Effect.suspend(() => {
         for (const item of items) {
           const error = refusal(item)
-          if (error !== undefined) return yield* error
+          if (error !== undefined) return Effect.fail(error)
         }
         const started = env.elapsed()
-        const answers = yield* attempt(items, started)
-        // Somebody has deleted what we declared: it is declared again, once.
-        const again = items.filter((_, index) => answers[index]?.reason === "Unroutable")
-        const other = answers.find((error) => error !== undefined && error.reason !== "Unroutable")
-        if (other !== undefined) return yield* other
-        if (again.length === 0) return
-        for (const item of again) declarer.doubt(needs(item))
-        const second = yield* attempt(again, started)
-        const failed = second.find((error) => error !== undefined)
-        if (failed !== undefined) return yield* failed
+        return Effect.flatMap(attempt(items, started), (answers) => {
+          if (answers.every((error) => error === undefined)) return Effect.void
+          const other = answers.find((error) => error !== undefined && error.reason !== "Unroutable")
+          if (other !== undefined) return Effect.fail(other)
+          return again(
+            items.filter((_, index) => answers[index] !== undefined),
+            started
+          )
+        })
       })
   }
 }

@@ -19,8 +19,6 @@ export interface Receipt {
   readonly properties: Properties
 }
 
-export type Answer = "Ack" | "Reject" | "Nack"
-
 export interface Session {
   readonly credit: Credit.Credit
   readonly isOpen: () => boolean
@@ -30,8 +28,10 @@ export interface Session {
   readonly take: (receipt: Receipt) => boolean
   /** Gives it back unsettled. */
   readonly untake: (receipt: Receipt) => void
-  /** Writes the answer; false when the channel has gone. */
-  readonly answer: (receipt: Receipt, answer: Answer) => boolean
+  /** Acknowledges what was taken, the oldest of it in one frame; false when the channel has gone. */
+  readonly ack: (receipts: ReadonlyArray<Receipt>) => boolean
+  /** Puts back into its queue what was taken; false when the channel has gone. */
+  readonly giveBack: (receipt: Receipt, how: "Reject" | "Nack") => boolean
   readonly close: () => Promise<void>
 }
 
@@ -45,14 +45,14 @@ export const make = (
   }
 ): Session => {
   const gone = Deferred.makeUnsafe<void>()
-  /** Deliveries that nobody settles yet, by tag. */
-  const unsettled = new Map<number, string>()
+  /** What the server waits for, by tag, oldest first; and whether somebody settles it already. */
+  const unanswered = new Map<number, "open" | "taken">()
   let isOpen = true
 
   const end = (): void => {
     if (!isOpen) return
     isOpen = false
-    unsettled.clear()
+    unanswered.clear()
     credit.end()
     Deferred.doneUnsafe(gone, Exit.void)
   }
@@ -65,7 +65,7 @@ export const make = (
       return end()
     }
     const tag = message.fields.deliveryTag
-    unsettled.set(tag, consumer)
+    unanswered.set(tag, "open")
     credit.arrived(consumer)
     const { redelivered } = message.fields
     env.onDelivery(env.toDelivery(message, { session, tag, consumer, redelivered, properties: message.properties }))
@@ -88,27 +88,60 @@ export const make = (
 
   channel.on("close", end)
 
+  /** Writes an answer; false when the channel has closed and only its event is still to come. */
+  const write = (tag: number, answer: (message: Parameters<Channel["ack"]>[0]) => void): boolean => {
+    try {
+      answer({ fields: { deliveryTag: tag } } as Parameters<Channel["ack"]>[0])
+      return true
+    } catch {
+      end()
+      return false
+    }
+  }
+
+  /** The last of those that are older than everything else the server waits for: one frame acknowledges them all. */
+  const endOfRun = (tags: ReadonlySet<number>): number | undefined => {
+    let last: number | undefined
+    for (const tag of unanswered.keys()) {
+      if (!tags.has(tag)) break
+      last = tag
+    }
+    return last
+  }
+
+  const answered = ({ consumer, tag }: Receipt): void => {
+    unanswered.delete(tag)
+    credit.settled(consumer)
+  }
+
   const session: Session = {
     credit,
     gone,
     isOpen: () => isOpen,
-    take: ({ tag }) => unsettled.delete(tag),
-    untake: ({ consumer, tag }) => {
-      if (isOpen) unsettled.set(tag, consumer)
+    take: ({ tag }) => {
+      if (unanswered.get(tag) !== "open") return false
+      unanswered.set(tag, "taken")
+      return true
     },
-    answer: ({ consumer, tag }, answer) => {
+    untake: ({ tag }) => {
+      if (isOpen) unanswered.set(tag, "open")
+    },
+    ack: (receipts) => {
       if (!isOpen) return false
-      const message = { fields: { deliveryTag: tag } } as Parameters<Channel["ack"]>[0]
-      try {
-        if (answer === "Ack") channel.ack(message)
-        else if (answer === "Reject") channel.reject(message, true)
-        else channel.nack(message, false, true)
-      } catch {
-        // The channel has closed, and only its event is still to come.
-        end()
-        return false
+      const last = endOfRun(new Set(receipts.map(({ tag }) => tag)))
+      if (last !== undefined && !write(last, (message) => channel.ack(message, true))) return false
+      for (const { tag } of receipts) {
+        if ((last === undefined || tag > last) && !write(tag, (message) => channel.ack(message))) return false
       }
-      credit.settled(consumer)
+      receipts.forEach(answered)
+      return true
+    },
+    giveBack: (receipt, how) => {
+      if (!isOpen) return false
+      const put = (message: Parameters<Channel["ack"]>[0]) =>
+        how === "Reject" ? channel.reject(message, true) : channel.nack(message, false, true)
+      if (!write(receipt.tag, put)) return false
+      answered(receipt)
       return true
     },
     close

@@ -6,7 +6,7 @@ import type { Outgoing } from "@requeue/core/Outgoing"
 import * as Effect from "effect/Effect"
 import type { Properties } from "./client.ts"
 import type { Remembered } from "@requeue/core/Remembered"
-import type { Answer, Receipt } from "./session.ts"
+import type { Receipt, Session } from "./session.ts"
 import type { Command } from "./toCommand.ts"
 
 const failure = (queue: string, reason: Reason, detail: string): BrokerError =>
@@ -33,10 +33,10 @@ export const make = (env: {
 }) => {
   const { done, queue } = env
 
-  const answer = (receipt: Receipt, how: Answer): BrokerError | undefined => {
+  const ack = (session: Session, receipts: ReadonlyArray<Receipt>): boolean => {
     // Remembered even if it cannot be written: the work is done, whatever the server will say.
-    if (how === "Ack" && receipt.copy !== undefined) done.add(receipt.copy)
-    return receipt.session.answer(receipt, how) ? undefined : lost(queue)
+    for (const { copy } of receipts) if (copy !== undefined) done.add(copy)
+    return session.ack(receipts)
   }
 
   const copy = (receipt: Receipt, outgoing: Outgoing): Effect.Effect<BrokerError | undefined> =>
@@ -44,7 +44,7 @@ export const make = (env: {
       onSuccess: () =>
         Effect.sync(() => {
           // Done, even if the ack cannot be written any more: the copy is stored, and the redelivery will be acked.
-          answer(receipt, "Ack")
+          ack(receipt.session, [receipt])
           return undefined
         }),
       onFailure: (error) =>
@@ -55,16 +55,59 @@ export const make = (env: {
         })
     })
 
-  const one = ({ delivery, settlement }: SettleRequest): Effect.Effect<BrokerError | undefined> =>
-    Effect.suspend(() => {
+  /** Why it cannot be settled here. */
+  const refusal = (receipt: Receipt): BrokerError | undefined => {
+    if (!receipt.session.isOpen()) return lost(queue)
+    return receipt.session.take(receipt) ? undefined : failure(queue, "LeaseLost", "the delivery was settled before")
+  }
+
+  /** Writes what can be written at once, and answers with what is still to be copied. */
+  const carryOut = (requests: ReadonlyArray<SettleRequest>, fail: (delivery: Delivery, error: BrokerError) => void) => {
+    const acks = new Map<Session, Array<readonly [Delivery, Receipt]>>()
+    const copies: Array<Effect.Effect<void>> = []
+    for (const { delivery, settlement } of requests) {
       const receipt = delivery.receipt as Receipt
-      const { session } = receipt
-      if (!session.isOpen()) return Effect.succeed(lost(queue))
-      if (!session.take(receipt)) {
-        return Effect.succeed(failure(queue, "LeaseLost", "the delivery was settled before"))
+      const refused = refusal(receipt)
+      if (refused !== undefined) {
+        fail(delivery, refused)
+        continue
       }
       const command = env.command(delivery, settlement)
-      return command._tag === "Copy" ? copy(receipt, command.outgoing) : Effect.succeed(answer(receipt, command._tag))
+      switch (command._tag) {
+        case "Ack": {
+          const known = acks.get(receipt.session)
+          if (known === undefined) acks.set(receipt.session, [[delivery, receipt]])
+          else known.push([delivery, receipt])
+          break
+        }
+        case "Copy":
+          copies.push(Effect.map(copy(receipt, command.outgoing), (error) => error && fail(delivery, error)))
+          break
+        default:
+          if (!receipt.session.giveBack(receipt, command._tag)) fail(delivery, lost(queue))
+      }
+    }
+    // After what goes back, so that a run of acks may pass over it.
+    for (const [session, settled] of acks) {
+      if (
+        ack(
+          session,
+          settled.map(([, receipt]) => receipt)
+        )
+      )
+        continue
+      for (const [delivery] of settled) fail(delivery, lost(queue))
+    }
+    return copies
+  }
+
+  const settleNow = (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
+    Effect.suspend(() => {
+      const failures: Array<SettleFailure> = []
+      const copies = carryOut(requests, (delivery, error) => failures.push({ delivery, error }))
+      return copies.length === 0
+        ? Effect.succeed(failures)
+        : Effect.as(Effect.all(copies, { concurrency: "unbounded", discard: true }), failures)
     })
 
   return {
@@ -73,18 +116,13 @@ export const make = (env: {
         const barriers = requests.flatMap(
           ({ delivery }) => (delivery.receipt as Receipt).session.credit.barrier() ?? []
         )
-        const all = Effect.map(Effect.forEach(requests, one, { concurrency: "unbounded" }), (errors) =>
-          errors.flatMap((error, index) =>
-            error === undefined ? [] : [{ delivery: requests[index]!.delivery, error }]
-          )
-        )
         return barriers.length === 0
-          ? all
+          ? settleNow(requests)
           : Effect.andThen(
               Effect.promise(() => Promise.all(barriers)),
-              all
+              settleNow(requests)
             )
       }),
-    answer
+    ack
   }
 }

@@ -106,11 +106,18 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "delivers twice",
     kills: "two consumers of a queue share its messages",
-    broker: (broker) =>
+    // A while later: what comes while its ack is under way is known again, and acked unseen.
+    broker: (broker, fork) =>
       decorate(broker, {
         onDelivery: (delivery, options) => {
           options.onDelivery(delivery)
-          options.onDelivery({ ...delivery, receipt: `${String(delivery.receipt)}-again` })
+          const again = { ...delivery, receipt: `${String(delivery.receipt)}-again` }
+          fork(
+            Effect.andThen(
+              Effect.sleep(50),
+              Effect.sync(() => options.onDelivery(again))
+            )
+          )
         }
       })
   },

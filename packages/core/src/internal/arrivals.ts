@@ -47,7 +47,25 @@ export const make = (env: {
       ? Intake.turnAway(delivery, { policy: retry, queue, acked: outbox.isAcked(delivery), now: env.wallClock() })
       : Settlement.Release()
 
+  const hand = (item: Item, body: unknown): void => {
+    item.body = body
+    env.onDecoded(item)
+  }
+
+  const refuse = (item: Item, error: unknown): void => turnAway(item, Intake.undecodable(retry, queue, error))
+
   const decode = (item: Item): void => {
+    let body: unknown
+    try {
+      body = codec.decode(item.delivery.body, item.delivery.headers)
+    } catch (error) {
+      return refuse(item, error)
+    }
+    if (body instanceof Promise) wait(item, body)
+    else hand(item, body)
+  }
+
+  const wait = (item: Item, body: Promise<unknown>): void => {
     decoding.add(item)
     /** What a lost connection delivered is delivered again. */
     const isOurs = (): boolean => {
@@ -56,17 +74,16 @@ export const make = (env: {
       if (isLost) outbox.forget(item)
       return !isLost
     }
-    Intake.decode(codec, item.delivery, {
-      decoded: (body) => {
+    body.then(
+      (decoded) => {
         if (!isOurs()) return
-        if (!isWanted()) return turnAway(item, Settlement.Release())
-        item.body = body
-        env.onDecoded(item)
+        if (isWanted()) hand(item, decoded)
+        else turnAway(item, Settlement.Release())
       },
-      undecodable: (error) => {
-        if (isOurs()) turnAway(item, Intake.undecodable(retry, queue, error))
+      (error: unknown) => {
+        if (isOurs()) refuse(item, error)
       }
-    })
+    )
   }
 
   return {

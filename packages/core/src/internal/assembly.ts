@@ -22,6 +22,7 @@ import * as Health from "../Health.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as Telemetry from "../Telemetry.ts"
 import * as Timers from "../Timers.ts"
+import * as Deadlines from "../Deadlines.ts"
 import type { Environment } from "./dispatch.ts"
 import * as Engine from "./engine.ts"
 import * as Reporter from "./reporter.ts"
@@ -152,7 +153,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       backoff: options.consumerBackoff ?? ConsumerBackoff.off,
       budget: options.deadLetterBudget,
       capabilities: broker.capabilities,
-      runner: settings.runner({ fork, timers, timeout: wish.handlerTimeout }),
+      runner: settings.runner({ fork, deadlines: Deadlines.make(timers, wish.handlerTimeout) }),
       timers,
       fork,
       yieldThen: (resume) => fork(Effect.yieldNow).addObserver(resume),

@@ -20,11 +20,12 @@ export interface Batcher {
 }
 
 export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Timers, onDue: () => void): Batcher => {
-  let items: Array<Item> = []
+  const items: Array<Item> = []
   let timer: ReturnType<Timers["after"]> | undefined
 
   /** Milliseconds; what the sum of two fractions may be off does not count. */
-  const dueIn = (): number => Math.max(0, items[0]!.arrived + maxBatchTimeout - timers.now() - 0.001)
+  const dueIn = (): number =>
+    maxBatchTimeout === 0 ? 0 : Math.max(0, items[0]!.arrived + maxBatchTimeout - timers.now() - 0.001)
 
   const arm = (): void => {
     timers.cancel(timer)
@@ -33,8 +34,7 @@ export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Tim
   }
 
   const cut = (count: number): ReadonlyArray<Item> => {
-    const batch = items.slice(0, count)
-    items = items.slice(count)
+    const batch = items.splice(0, count)
     arm()
     return batch
   }

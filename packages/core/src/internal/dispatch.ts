@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { HandlerTimeout } from "../Failure.ts"
 import type { Context } from "../Handler.ts"
-import type { Timers } from "../Timers.ts"
+import type { Deadlines } from "../Deadlines.ts"
 
 export type Outcome =
   | { readonly _tag: "Succeeded" }
@@ -23,9 +23,8 @@ export interface Run {
 
 export interface Environment {
   readonly fork: (effect: Effect.Effect<unknown, unknown>) => Fiber.Fiber<unknown, unknown>
-  readonly timers: Timers
-  /** Milliseconds; `Infinity` for no limit. */
-  readonly timeout: number
+  /** How long a run may take. */
+  readonly deadlines: Deadlines
 }
 
 const Succeeded: Outcome = { _tag: "Succeeded" }
@@ -53,7 +52,7 @@ const isThenable = (u: unknown): boolean =>
 
 /** Starts the handler; `done` is called exactly once, perhaps before this returns. */
 export const dispatch = (
-  { fork, timeout, timers }: Environment,
+  { deadlines, fork }: Environment,
   handler: (context: Context) => unknown,
   done: (outcome: Outcome) => void
 ): Run => {
@@ -65,7 +64,7 @@ export const dispatch = (
   const end = (outcome: Outcome): void => {
     if (ended) return
     ended = true
-    timers.cancel(timer)
+    deadlines.end(deadline)
     done(outcome)
   }
 
@@ -100,9 +99,9 @@ export const dispatch = (
     stop(why)
   }
 
-  const timer = Number.isFinite(timeout)
-    ? timers.after(timeout, () => interrupt({ _tag: "Failed", error: new HandlerTimeout({ timeout }) }))
-    : undefined
+  const deadline = deadlines.start(() =>
+    interrupt({ _tag: "Failed", error: new HandlerTimeout({ timeout: deadlines.timeout }) })
+  )
   run()
   return { interrupt: () => interrupt(Interrupted) }
 }

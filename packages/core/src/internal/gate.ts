@@ -39,6 +39,8 @@ export const make = (
   }
 
   const signal = (event: ConsumerBackoff.Event): void => {
+    // With every message, and nearly always nothing to do.
+    if (ConsumerBackoff.ignores(policy, state, event)) return
     const before = state
     const [after, commands] = ConsumerBackoff.step(policy, before, event, env.random())
     state = after

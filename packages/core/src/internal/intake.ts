@@ -1,5 +1,4 @@
-/** What happens to a delivery before any handler sees it: a pure decision, and the decoding of its body. */
-import type { Codec } from "../Codec.ts"
+/** What happens to a delivery before any handler sees it: pure decisions. */
 import * as Delay from "../Delay.ts"
 import type { Delivery } from "../Delivery.ts"
 import { summarize } from "../Failure.ts"
@@ -34,22 +33,6 @@ export const turnAway = (
     })
   }
   return undefined
-}
-
-/** Decodes the body; at once when the codec is synchronous. */
-export const decode = (
-  codec: Codec<any>,
-  delivery: Delivery,
-  on: { readonly decoded: (body: unknown) => void; readonly undecodable: (error: unknown) => void }
-): void => {
-  let body: unknown
-  try {
-    body = codec.decode(delivery.body, delivery.headers)
-  } catch (error) {
-    return on.undecodable(error)
-  }
-  if (body instanceof Promise) body.then(on.decoded, on.undecodable)
-  else on.decoded(body)
 }
 
 /** Where an undecodable body goes: no retry makes it decodable. */

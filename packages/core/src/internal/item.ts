@@ -4,8 +4,9 @@ import * as Delay from "../Delay.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Batch, Received, RetryOptions } from "../Handler.ts"
 import type { Headers } from "../Message.ts"
+import type * as Bag from "../Bag.ts"
 
-export interface Item {
+export interface Item extends Bag.Member {
   readonly delivery: Delivery
   /** `undefined` until it is decoded. */
   body: unknown

@@ -7,6 +7,7 @@ import type { BrokerError } from "../BrokerError.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Failure } from "../Failure.ts"
 import * as Settlement from "../Settlement.ts"
+import * as Bag from "../Bag.ts"
 import type { Gate } from "./gate.ts"
 import type { Item } from "./item.ts"
 import type { Judge } from "./judge.ts"
@@ -19,7 +20,10 @@ export interface Outbox {
   /** Decides on a verdict and settles. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => void
   readonly settle: (item: Item, settlement: Settlement.Settlement) => void
-  /** Hands over what has gathered, unless the broker would rather have more: then within `wait` milliseconds. */
+  /**
+   * Hands over what has gathered once nothing else is to be decided at the moment, so that handlers which end together
+   * are settled together. A broker that would rather have more gets it within `wait` milliseconds.
+   */
   readonly flush: () => void
   /** Extends the leases of all that is not being settled. */
   readonly extendLeases: () => void
@@ -39,9 +43,6 @@ export interface Outbox {
 
 /** Milliseconds after which a release is tried again that the broker did not take. */
 const releaseAgainAfter = 1000
-
-/** The same for every delivery of one publish; a producer that uses an id again publishes another message. */
-const publishOf = ({ metadata: { firstPublished, id } }: Delivery): string => `${firstPublished} ${id}`
 
 /** Message ids whose lost ack is remembered. */
 const rememberLimit = 10_000
@@ -65,12 +66,23 @@ export const make = (
   }
 ): Outbox => {
   const { brokerGate, handlerGate, judge, reporter, timers } = env
-  const inHand = new Set<Item>()
+  const inHand = Bag.make<Item>()
   const stale = new Set<Item>()
   const gathers = env.batch > 1 && env.wait > 0
   const acked = Remembered.make(rememberLimit)
   let arrivals = 0
   let lastSettled: number | undefined
+
+  let isFlushing = false
+
+  const flush = (): void => {
+    if (gathers || isFlushing) return
+    isFlushing = true
+    queueMicrotask(() => {
+      isFlushing = false
+      settler.flush()
+    })
+  }
 
   const forget = (item: Item): void => {
     inHand.delete(item)
@@ -78,9 +90,12 @@ export const make = (
     env.onGone()
   }
 
+  /** A producer that uses an id again publishes another message, at another time. */
+  const remember = ({ metadata }: Delivery): void => acked.add(metadata.id, metadata.firstPublished)
+
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
     // Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost.
-    if (settlement._tag === "Ack") acked.add(publishOf(item.delivery))
+    if (settlement._tag === "Ack") remember(item.delivery)
     // A probe that goes back unanswered must not be waited for.
     if (settlement._tag === "Release") handlerGate.signal({ _tag: "Uncounted", id: item.key })
     if (judge.spend(settlement) === "Allowed") return settler.settle(item, settlement)
@@ -89,7 +104,7 @@ export const make = (
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    if (settlement._tag === "Ack") acked.delete(publishOf(item.delivery))
+    if (settlement._tag === "Ack") acked.delete(item.delivery.metadata.id)
     brokerGate.signal({ _tag: "Succeeded", id: item.key })
     lastSettled = env.wallClock()
     reporter.settled(item.delivery, settlement, lastSettled)
@@ -126,7 +141,14 @@ export const make = (
 
   return {
     arrive: (delivery) => {
-      const item: Item = { delivery, body: undefined, key: String(++arrivals), arrived: timers.now(), settling: false }
+      const item: Item = {
+        delivery,
+        body: undefined,
+        key: String(++arrivals),
+        arrived: timers.now(),
+        settling: false,
+        place: -1
+      }
       inHand.add(item)
       return item
     },
@@ -137,11 +159,11 @@ export const make = (
       settle(item, settlement)
     },
     settle,
-    flush: gathers ? () => {} : settler.flush,
+    flush,
     extendLeases: () => settler.extend(inHand),
     forget,
-    isAcked: (delivery) => acked.has(publishOf(delivery)),
-    size: () => inHand.size,
+    isAcked: ({ metadata }) => acked.has(metadata.id, metadata.firstPublished),
+    size: inHand.size,
     stale: () => stale.size,
     lastSettled: () => lastSettled,
     onReconnect: (isGone) => {

@@ -6,7 +6,7 @@ import * as Cause from "effect/Cause"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { SettleFailure, Subscription } from "../Broker.ts"
+import type { SettleFailure, SettleRequest, Subscription } from "../Broker.ts"
 import { BrokerError } from "../BrokerError.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Settlement } from "../Settlement.ts"
@@ -24,9 +24,8 @@ export interface Settler {
   readonly isIdle: () => boolean
 }
 
-interface Request {
+interface Request extends SettleRequest {
   readonly item: Item
-  readonly settlement: Settlement
 }
 
 export const make = (env: {
@@ -49,7 +48,7 @@ export const make = (env: {
 
   /** A call that was cut off answers nothing; one that died in the adapter failed for every delivery. */
   const call = (
-    deliveries: ReadonlyArray<Delivery>,
+    concerned: ReadonlyArray<{ readonly delivery: Delivery }>,
     effect: Effect.Effect<ReadonlyArray<SettleFailure>>,
     done: (failures: ReadonlyArray<SettleFailure> | undefined) => void
   ): void => {
@@ -63,7 +62,7 @@ export const make = (env: {
         detail: `the adapter died: ${Cause.pretty(exit.cause)}`,
         remedy: "Report this to the adapter's authors"
       })
-      done(deliveries.map((delivery) => ({ delivery, error })))
+      done(concerned.map(({ delivery }) => ({ delivery, error })))
     })
   }
 
@@ -74,10 +73,8 @@ export const make = (env: {
     const requests = pending
     pending = []
     underWay++
-    const native = requests.map(({ item, settlement }) => ({ delivery: item.delivery, settlement }))
-    const deliveries = native.map(({ delivery }) => delivery)
-    const settled = env.subscription.settle(native)
-    call(deliveries, env.watch === undefined ? settled : env.watch.settle(native, settled), (failures) => {
+    const settled = env.subscription.settle(requests)
+    call(requests, env.watch === undefined ? settled : env.watch.settle(requests, settled), (failures) => {
       underWay--
       // An interrupted settle was cut off by the consumer's own end: the broker brings the deliveries back.
       if (failures !== undefined) report(requests, failures)
@@ -97,20 +94,19 @@ export const make = (env: {
   return {
     settle: (item, settlement) => {
       item.settling = true
-      pending.push({ item, settlement })
+      pending.push({ item, delivery: item.delivery, settlement })
       if (pending.length >= env.batch && env.batch > 1) flush()
       else if (env.wait > 0) timer ??= env.timers.after(env.wait, flush)
     },
     flush,
     extend: (items) => {
-      const unsettled = new Map([...items].filter(({ settling }) => !settling).map((item) => [item.delivery, item]))
-      if (extending || unsettled.size === 0) return
+      const unsettled = [...items].filter(({ settling }) => !settling)
+      if (extending || unsettled.length === 0) return
       extending = true
-      const deliveries = [...unsettled.keys()]
-      call(deliveries, env.subscription.extend(deliveries), (failures = []) => {
+      call(unsettled, env.subscription.extend(unsettled.map(({ delivery }) => delivery)), (failures = []) => {
         extending = false
         for (const { delivery, error } of failures) {
-          const item = unsettled.get(delivery)
+          const item = unsettled.find((each) => each.delivery === delivery)
           if (item !== undefined) env.onLeaseLost(item, error)
         }
         flush()

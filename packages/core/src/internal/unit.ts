@@ -13,8 +13,11 @@ export interface Unit {
   readonly view: () => Batch<unknown>
   /** Messages without a verdict. */
   readonly undecided: () => number
-  /** No call is heard any more; answers the verdict of every message that was not let go of before. */
-  readonly close: (outcome: Acknowledgement.Outcome) => ReadonlyArray<readonly [Item, Acknowledgement.Verdict]>
+  /** No call is heard any more; tells the verdict of every message that was not let go of before. */
+  readonly close: (
+    outcome: Acknowledgement.Outcome,
+    each: (item: Item, verdict: Acknowledgement.Verdict) => void
+  ) => void
   /** No call is heard any more; answers what was still undecided, and the verdicts of what was decided. */
   readonly abandon: () => {
     readonly undecided: ReadonlyArray<Item>
@@ -22,19 +25,17 @@ export interface Unit {
   }
 }
 
-export const make = (
-  queue: string,
-  items: ReadonlyArray<Item>,
-  longest: Delay,
-  on: {
-    /** A verdict that nothing can change any more, while the handler still runs. */
-    readonly final: (item: Item, verdict: Acknowledgement.Verdict) => void
-    readonly ignored: (item: Item | undefined, call: Acknowledgement.Call) => void
-  }
-): Unit => {
+export interface Hooks {
+  /** A verdict that nothing can change any more, while the handler still runs. */
+  readonly final: (item: Item, verdict: Acknowledgement.Verdict) => void
+  readonly ignored: (item: Item | undefined, call: Acknowledgement.Call) => void
+}
+
+export const make = (queue: string, items: ReadonlyArray<Item>, longest: Delay, on: Hooks): Unit => {
   let record = Acknowledgement.make(items.length)
   let closed = false
-  const gone = new Set<number>()
+  /** Indices of those that were let go of; most handlers never say a word. */
+  let gone: Set<number> | undefined
 
   const hear = (call: Acknowledgement.Call): void => {
     const before = record
@@ -47,8 +48,8 @@ export const make = (
     record = after
     for (let index = 0; index < items.length; index++) {
       const verdict = after.verdicts[index]
-      if (verdict === before.verdicts[index] || gone.has(index) || !Acknowledgement.isFinal(verdict)) continue
-      gone.add(index)
+      if (verdict === before.verdicts[index] || gone?.has(index) || !Acknowledgement.isFinal(verdict)) continue
+      gone = (gone ?? new Set()).add(index)
       on.final(items[index]!, verdict)
     }
   }
@@ -57,10 +58,11 @@ export const make = (
     (item, index) => new ReceivedMessage(item, index, hear, longest)
   )
 
-  const close: Unit["close"] = (outcome) => {
+  const close: Unit["close"] = (outcome, each) => {
     closed = true
-    const verdicts = Acknowledgement.finalise(record, outcome)
-    return verdicts.flatMap((verdict, index) => (gone.has(index) ? [] : [[items[index]!, verdict] as const]))
+    Acknowledgement.finalise(record, outcome).forEach((verdict, index) => {
+      if (gone?.has(index) !== true) each(items[index]!, verdict)
+    })
   }
 
   return {
@@ -76,10 +78,11 @@ export const make = (
     close,
     abandon: () => {
       const without = new Set(items.filter((_, index) => record.verdicts[index] === undefined))
-      return {
-        undecided: [...without],
-        decided: close("failure").filter(([item]) => !without.has(item))
-      }
+      const decided: Array<readonly [Item, Acknowledgement.Verdict]> = []
+      close("failure", (item, verdict) => {
+        if (!without.has(item)) decided.push([item, verdict])
+      })
+      return { undecided: [...without], decided }
     }
   }
 }

@@ -5,6 +5,7 @@ import * as Failure from "../Failure.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Settlement from "../Settlement.ts"
 import type * as Telemetry from "../Telemetry.ts"
+import * as Bag from "../Bag.ts"
 import type { Batcher } from "./batcher.ts"
 import type { Outcome, Run } from "./dispatch.ts"
 import type { Gates } from "./gates.ts"
@@ -15,6 +16,11 @@ import * as Unit from "./unit.ts"
 
 /** Runs a unit and says how it ended, exactly once. A handler is called through `within`, where there is one. */
 export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]) => Run
+
+interface Running extends Bag.Member {
+  readonly unit: Unit.Unit
+  run: Run | undefined
+}
 
 export interface Interrupted {
   readonly handlers: number
@@ -55,7 +61,7 @@ export const make = (env: {
   readonly onBatchEnd: () => void
 }): Workshop => {
   const { batcher, gates, outbox, queue, reporter, retry } = env
-  const running = new Map<Unit.Unit, Run>()
+  const running = Bag.make<Running>()
   let batches = 0
   let started = 0
   let yielding = false
@@ -104,27 +110,27 @@ export const make = (env: {
       env.onBatchEnd()
       pump()
     }
-    for (const members of units) runUnit(makeUnit(members), 0, onUnitEnd)
+    for (const members of units) runUnit(Unit.make(queue, members, env.longest, hooks), 0, onUnitEnd)
   }
 
-  const makeUnit = (items: ReadonlyArray<Item>): Unit.Unit =>
-    Unit.make(queue, items, env.longest, {
-      final: (item, verdict) => {
-        outbox.conclude(item, verdict, undefined)
-        outbox.flush()
-      },
-      ignored: reporter.ignored
-    })
+  const hooks: Unit.Hooks = {
+    final: (item, verdict) => {
+      outbox.conclude(item, verdict, undefined)
+      outbox.flush()
+    },
+    ignored: reporter.ignored
+  }
 
   const runUnit = (unit: Unit.Unit, reruns: number, onEnd: () => void): void => {
     let ended = false
+    const member: Running = { unit, run: undefined, place: -1 }
     const watched = env.watch?.run(
       unit.items.map(({ delivery }) => delivery),
       reruns
     )
     const onEnded = (outcome: Outcome): void => {
       ended = true
-      running.delete(unit)
+      running.delete(member)
       const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, env.wallClock()) : undefined
       watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : failed(failure))
       if (failure !== undefined && mayRerun(unit, failure, reruns)) {
@@ -135,7 +141,9 @@ export const make = (env: {
       onEnd()
     }
     const run = env.runner(unit, onEnded, watched?.within)
-    if (!ended) running.set(unit, run)
+    if (ended) return
+    member.run = run
+    running.add(member)
   }
 
   const failed = ({ summary }: Failure.Failure): Telemetry.Ending => ({
@@ -157,10 +165,10 @@ export const make = (env: {
       for (const [item, verdict] of decided) outbox.conclude(item, verdict, undefined)
       for (const item of undecided) outbox.settle(item, Settlement.Release())
     } else {
-      for (const [item, verdict] of unit.close(failure === undefined ? "success" : "failure")) {
+      unit.close(failure === undefined ? "success" : "failure", (item, verdict) => {
         if (failure !== undefined) reporter.failed(item.delivery, failure, false)
         outbox.conclude(item, verdict, failure)
-      }
+      })
     }
     outbox.flush()
   }
@@ -169,8 +177,8 @@ export const make = (env: {
     pump,
     interrupt: () => {
       const units = [...running]
-      const messages = units.reduce((sum, [unit]) => sum + unit.undecided(), 0)
-      for (const [, run] of units) run.interrupt()
+      const messages = units.reduce((sum, { unit }) => sum + unit.undecided(), 0)
+      for (const { run } of units) run?.interrupt()
       return { handlers: units.length, messages }
     },
     size: () => batches

@@ -1,0 +1,83 @@
+/**
+ * Measures one round from inside the process that works. Work before the warm-up is over does not count; nor does what
+ * comes after the last message.
+ */
+import { getHeapStatistics } from "node:v8"
+
+export interface Reading {
+  /** Messages that were counted. */
+  readonly messages: number
+  readonly milliseconds: number
+  /** User and system time of the whole process, its garbage collector included. */
+  readonly cpuMilliseconds: number
+  readonly heapPeakMegabytes: number
+  /** What else the workload has found out, by name. */
+  readonly figures: Readonly<Record<string, number>>
+}
+
+export interface Meter {
+  /** So much of the work is done. */
+  readonly tick: (messages?: number) => void
+  readonly figure: (name: string, value: number) => void
+  /** Resolves when all of the work is done. */
+  readonly done: Promise<void>
+}
+
+/** Milliseconds between two looks at the heap. */
+const lookEvery = 25
+
+export const make = (work: { readonly warmUp: number; readonly messages: number }) => {
+  const { promise: done, resolve: finish } = Promise.withResolvers<void>()
+  const figures: Record<string, number> = {}
+  const all = work.warmUp + work.messages
+  let ticks = 0
+  let began = { time: performance.now(), cpu: process.cpuUsage() }
+  let heapPeak = 0
+  let reading: Reading | undefined
+
+  const look = (): void => {
+    heapPeak = Math.max(heapPeak, getHeapStatistics().used_heap_size)
+  }
+  const looking = setInterval(look, lookEvery).unref()
+
+  const begin = (): void => {
+    heapPeak = 0
+    began = { time: performance.now(), cpu: process.cpuUsage() }
+  }
+
+  const end = (): void => {
+    const cpu = process.cpuUsage(began.cpu)
+    const milliseconds = performance.now() - began.time
+    look()
+    clearInterval(looking)
+    reading = {
+      messages: work.messages,
+      milliseconds,
+      cpuMilliseconds: (cpu.user + cpu.system) / 1000,
+      heapPeakMegabytes: heapPeak / 2 ** 20,
+      figures
+    }
+    finish()
+  }
+
+  const meter: Meter = {
+    tick: (messages = 1) => {
+      const before = ticks
+      ticks += messages
+      if (before < work.warmUp && ticks >= work.warmUp) begin()
+      if (before < all && ticks >= all) end()
+    },
+    figure: (name, value) => {
+      figures[name] = value
+    },
+    done
+  }
+  return {
+    meter,
+    /** Once it is done. */
+    reading: (): Reading => {
+      if (reading === undefined) throw new Error(`only ${ticks} of ${all} messages were counted`)
+      return { ...reading, figures }
+    }
+  }
+}

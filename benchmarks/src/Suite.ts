@@ -1,0 +1,48 @@
+/** What is compared: cases of the same work, done by several contenders. */
+import type { Entry, Job } from "./Contender.ts"
+
+/** The same work for all of its entries. */
+export interface Case {
+  readonly name: string
+  /** Counted messages of a round, or operations. */
+  readonly messages: number
+  /** Messages before those. */
+  readonly warmUp: number
+  readonly job: Job
+  /** The first is what the others are compared with; it is measured twice, as the control. */
+  readonly entries: readonly [Entry, ...Array<Entry>]
+  /** Milliseconds that a round may take. Default 120,000. */
+  readonly deadline?: number
+}
+
+/** Where the rounds of a suite happen, for example a running broker. */
+export interface Venue {
+  /** What a result must tell about it, such as the broker's version. */
+  readonly facts: Readonly<Record<string, string>>
+  /** Makes one round's place; what it answers is added to the job. */
+  readonly prepare: (one: Case, entry: Entry) => Promise<Place>
+  readonly close: () => Promise<void>
+}
+
+export type VenueName = "rabbitmq"
+
+interface Place {
+  readonly job: Job
+  readonly clear: () => Promise<void>
+}
+
+export interface Suite {
+  readonly name: string
+  /** One line for `--help`. */
+  readonly summary: string
+  /** Without a name on the command line, only these run. */
+  readonly byDefault: boolean
+  /** `undefined` for what needs none. */
+  readonly venue: VenueName | undefined
+  /** Rounds unless the command line says otherwise. */
+  readonly rounds: number
+  /** `size(n)` is `n`, or less when it has to be quick. */
+  readonly cases: (size: (messages: number) => number) => ReadonlyArray<Case>
+  /** Ratios of CPU to the baseline that must not be reached, by entry: the run fails. */
+  readonly limits?: Readonly<Record<string, number>>
+}

@@ -1,0 +1,71 @@
+/** The command line of `npm run bench`. */
+import { parseArgs } from "node:util"
+import type { Suite } from "./Suite.ts"
+import { suites as known } from "./suites/index.ts"
+
+export interface Arguments {
+  readonly suites: ReadonlyArray<Suite>
+  /** Where the result goes as JSON. */
+  readonly json: string | undefined
+  /** The folder that the pictures go to. */
+  readonly plots: string | undefined
+  readonly quick: boolean
+  /** `undefined` for what each suite says. */
+  readonly rounds: number | undefined
+}
+
+const longest = Math.max(...known.map(({ name }) => name.length))
+
+const help = `npm run bench -- [suite ...] [options]
+
+Compares Requeue with raw clients and other libraries, one process for each contender and round, in turn. Every case
+measures its baseline twice: a control that is off by more than 5 % says that the machine was not quiet.
+
+Suites; without a name, those with a star:
+${known.map(({ byDefault, name, summary }) => `  ${byDefault ? "*" : " "} ${name.padEnd(longest)}  ${summary}`).join("\n")}
+
+Options
+  --json FILE    keeps the result, with the environment and the command that made it
+  --plots DIR    draws every case as SVG
+  --rounds N     rounds of every contender; default: what the suite says, 5 mostly
+  --quick        a tenth of the messages and 2 rounds: to see that it runs, not what it says
+  --help         this
+
+Exit codes: 0 done, 1 failed, or a limit reached (guard), 2 misused.`
+
+export const parse = (
+  args: ReadonlyArray<string>,
+  toPath: (file: string) => string
+): Arguments | { readonly help: string } | { readonly misuse: string } => {
+  try {
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        help: { type: "boolean", default: false },
+        json: { type: "string" },
+        plots: { type: "string" },
+        quick: { type: "boolean", default: false },
+        rounds: { type: "string" }
+      }
+    })
+    if (values.help) return { help }
+    const strange = positionals.find((name) => !known.some((suite) => suite.name === name))
+    if (strange !== undefined) return { misuse: `there is no suite ${strange}; see --help` }
+    const rounds = values.rounds === undefined ? undefined : Number(values.rounds)
+    if (rounds !== undefined && !(Number.isSafeInteger(rounds) && rounds >= 1)) {
+      return { misuse: `--rounds must be a whole number >= 1, got ${values.rounds}` }
+    }
+    return {
+      suites: known.filter(({ byDefault, name }) =>
+        positionals.length === 0 ? byDefault : positionals.includes(name)
+      ),
+      json: values.json === undefined ? undefined : toPath(values.json),
+      plots: values.plots === undefined ? undefined : toPath(values.plots),
+      quick: values.quick,
+      rounds
+    }
+  } catch (error) {
+    return { misuse: `${(error as Error).message}; see --help` }
+  }
+}

@@ -1,0 +1,29 @@
+/** The process of one round: does what its parent sends it, and answers with what it measured. */
+import type { Job, Workload } from "./Contender.ts"
+import * as Meter from "./Meter.ts"
+
+export interface Task {
+  readonly contender: string
+  readonly workload: string
+  readonly warmUp: number
+  readonly messages: number
+  readonly job: Job
+}
+
+export type Answer = { readonly reading: Meter.Reading } | { readonly error: string }
+
+const perform = async ({ contender, job, messages, warmUp, workload }: Task): Promise<Answer> => {
+  const library = (await import(`./contenders/${contender}.js`)) as Readonly<Record<string, Workload>>
+  const run = library[workload]
+  if (run === undefined) throw new Error(`contenders/${contender} has no workload ${workload}`)
+  const { meter, reading } = Meter.make({ warmUp, messages })
+  await run(job, meter)
+  return { reading: reading() }
+}
+
+process.once("message", (task: Task) => {
+  perform(task)
+    .catch((error: unknown) => ({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }))
+    .then((answer) => process.send?.(answer, undefined, {}, () => process.exit(0)))
+    .catch(() => process.exit(1))
+})

@@ -1,0 +1,52 @@
+/** Single decisions of core, over and over. A message here is one operation. */
+import * as Acknowledgement from "@requeue/core/Acknowledgement"
+import * as Backoff from "@requeue/core/Backoff"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import type { Workload } from "../../Contender.ts"
+
+interface Operations {
+  readonly messages: number
+  readonly warmUp: number
+}
+
+const over =
+  (operation: (n: number) => number): Workload<Operations> =>
+  async ({ messages, warmUp }, meter) => {
+    let sum = 0
+    for (let n = 0; n < warmUp; n++) sum += operation(n)
+    meter.tick(warmUp)
+    for (let n = 0; n < messages; n++) sum += operation(n)
+    meter.tick(messages)
+    // What nobody reads, the optimiser takes away.
+    if (!Number.isFinite(sum)) throw new Error(`an operation answered ${sum}`)
+  }
+
+/** The least there is: a call. */
+export const call = over((n) => n & 1)
+
+const policy = RetryPolicy.make({
+  maxRetries: 5,
+  backoff: Backoff.exponential("1 second", { max: "5 minutes", jitter: "full" })
+})
+
+/** A failed message's settlement, its backoff and jitter included. */
+export const decision = over((n) => {
+  const settlement = RetryPolicy.decide(policy, {
+    queue: "work",
+    attempts: 1 + (n % 5),
+    age: 1000,
+    delay: undefined,
+    asked: false,
+    failure: undefined,
+    defaultDelay: undefined,
+    random: (n % 1000) / 1000
+  })
+  return settlement._tag === "Retry" ? settlement.delay : 0
+})
+
+/** Ten verdicts when their handler has ended: one acked, one retried, the others by outcome. */
+export const finalisation = over(() => {
+  const acked = Acknowledgement.record(Acknowledgement.make(10), { _tag: "Ack", index: 3 })
+  const retried = Acknowledgement.record(acked, { _tag: "Retry", index: 5, delay: 1000 })
+  return Acknowledgement.finalise(retried, "success").length
+})

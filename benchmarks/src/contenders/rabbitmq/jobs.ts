@@ -1,0 +1,47 @@
+/** What the workloads on RabbitMQ are told. */
+
+interface Place {
+  readonly url: string
+  readonly queue: string
+  readonly messages: number
+}
+
+/** Take everything, and acknowledge it after a handler that awaits nothing. */
+export interface Consume extends Place {
+  /** Messages that may be unacknowledged. */
+  readonly prefetch: number
+  /** What the handler gets. */
+  readonly body: "bytes" | "json"
+  /** Whether it gets one at a time, or as many as half of the prefetch. */
+  readonly batch: boolean
+}
+
+/** Publish with confirmation. */
+export interface Publish extends Place {
+  readonly inFlight: number
+  readonly size: number
+  readonly warmUp: number
+}
+
+/** A handler that fails for some, which come again after a while. */
+export interface Retry extends Place {
+  readonly prefetch: number
+  /** Milliseconds. */
+  readonly delay: number
+  /** Of a hundred messages, how many fail once. */
+  readonly failing: number
+}
+
+/** Send with delays of all kinds, and see when each comes. */
+export interface Delays extends Place {
+  /** Milliseconds, with commas between them; one after the other is given to the messages. */
+  readonly delays: string
+}
+
+/** Send and handle so many a second, for so long. */
+export interface Soak extends Place {
+  readonly warmUp: number
+  readonly perSecond: number
+  readonly delay: number
+  readonly failing: number
+}

@@ -1,0 +1,55 @@
+/** A result as text for people. Pure. */
+import type { CaseResult, Line, Result } from "./results.ts"
+import type { Spread } from "./statistics.ts"
+
+const digits = (value: number): string => {
+  const size = Math.abs(value)
+  if (size >= 1000) return Math.round(value).toLocaleString("en")
+  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)
+}
+
+const micros = (value: number): string => (value < 1 ? `${digits(value * 1000)} ns` : `${digits(value)} us`)
+
+const ratioOf = ({ max, median, min }: Spread): string =>
+  `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`
+
+const columns: ReadonlyArray<readonly [title: string, cell: (line: Line) => string]> = [
+  ["", ({ name }) => name],
+  ["CPU/message", ({ cpuMicroseconds }) => micros(cpuMicroseconds.median)],
+  ["x baseline (min to max)", ({ cpuRatio }) => ratioOf(cpuRatio)],
+  ["messages/s", ({ messagesPerSecond }) => digits(messagesPerSecond.median)],
+  ["x baseline", ({ speedRatio }) => speedRatio.median.toFixed(2)],
+  ["heap peak", ({ heapPeakMegabytes }) => `${digits(heapPeakMegabytes)} MB`]
+]
+
+/** The first column is text, the others are numbers. */
+const align = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  return rows.map((row) =>
+    row.map((cell, n) => (n === 0 ? cell.padEnd(widths[n]!) : cell.padStart(widths[n]!))).join("  ")
+  )
+}
+
+const figuresOf = (line: Line): ReadonlyArray<string> => {
+  const figures = Object.entries(line.figures).map(([name, value]) => `${name} ${digits(value)}`)
+  return figures.length === 0 ? [] : [`  ${line.name}: ${figures.join(", ")}`]
+}
+
+export const caseText = (result: CaseResult): string =>
+  [
+    `${result.suite}: ${result.case} (${result.messages.toLocaleString("en")} messages, ${result.lines[0]!.rounds} rounds)`,
+    ...align([columns.map(([title]) => title), ...result.lines.map((line) => columns.map(([, cell]) => cell(line)))]),
+    ...result.lines.flatMap(figuresOf),
+    ...result.failed.map(({ error, name }) => `${name} could not: ${error.split("\n")[0]}`),
+    ...(result.isDisturbed
+      ? [
+          `The control is off: the baseline against itself gave ${ratioOf(result.control)}. Run it again on a quiet machine.`
+        ]
+      : []),
+    ...result.beyond.map((name) => `${name} is not within its limit of CPU.`)
+  ].join("\n")
+
+export const environmentText = ({ environment }: Pick<Result, "environment">): string =>
+  Object.entries(environment)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n")

@@ -1,0 +1,63 @@
+import type { Entry } from "../Contender.ts"
+import type { Suite } from "../Suite.ts"
+
+const of = (library: string, name = library, job: Entry["job"] = {}): Entry => ({
+  name,
+  contender: `rabbitmq/${library}`,
+  workload: "consume",
+  job: { body: "bytes", batch: false, ...job }
+})
+
+const raw = of("amqplib", "amqplib")
+
+const bytes: readonly [Entry, ...Array<Entry>] = [
+  raw,
+  of("requeue", "requeue"),
+  of("requeue", "requeue, batches", { batch: true }),
+  of("rabbitmqClient", "rabbitmq-client"),
+  of("rascal"),
+  of("golevelup")
+]
+
+const json: readonly [Entry, ...Array<Entry>] = [
+  of("amqplib", "amqplib, JSON", { body: "json" }),
+  of("requeue", "requeue, JSON", { body: "json" }),
+  of("rabbitmqClient", "rabbitmq-client, JSON", { body: "json" }),
+  of("rascal", "rascal, JSON", { body: "json" }),
+  of("golevelup", "golevelup, JSON", { body: "json" }),
+  of("messageQueueToolkit", "message-queue-toolkit, JSON", { body: "json" })
+]
+
+export const rabbitmqConsume: Suite = {
+  name: "rabbitmq-consume",
+  summary: "consume and acknowledge 50,000 messages of 256 bytes, handler that awaits nothing",
+  byDefault: true,
+  venue: "rabbitmq",
+  rounds: 5,
+  cases: (size) =>
+    [100, 10].flatMap((prefetch) =>
+      [
+        { name: `bytes, prefetch ${prefetch}`, entries: bytes },
+        { name: `JSON, prefetch ${prefetch}`, entries: json }
+      ].map((one) => ({ ...one, messages: size(50_000), warmUp: size(10_000), job: { prefetch, filled: true } }))
+    )
+}
+
+/** Fails when the CPU per message, compared with raw of the same run, is twice what it was when this was written. */
+export const guard: Suite = {
+  name: "guard",
+  summary: "CPU per consumed message against raw, in half a minute; fails when the ratio has doubled",
+  byDefault: false,
+  venue: "rabbitmq",
+  rounds: 3,
+  cases: () => [
+    {
+      name: "bytes, prefetch 100",
+      messages: 15_000,
+      warmUp: 5000,
+      job: { prefetch: 100, filled: true },
+      entries: [raw, of("requeue", "requeue"), of("requeue", "requeue, batches", { batch: true })]
+    }
+  ],
+  limits: { requeue: 3, "requeue, batches": 2 }
+}

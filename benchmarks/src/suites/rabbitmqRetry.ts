@@ -1,0 +1,59 @@
+import type { Entry } from "../Contender.ts"
+import type { Suite } from "../Suite.ts"
+
+const entries = (workload: string, raw: string): readonly [Entry, ...Array<Entry>] => [
+  { name: raw, contender: "rabbitmq/amqplib", workload },
+  { name: "requeue", contender: "rabbitmq/requeue", workload }
+]
+
+const byHand = entries("retry", "amqplib, wait queue by hand")
+
+export const rabbitmqRetry: Suite = {
+  name: "rabbitmq-retry",
+  summary: "2,000 messages that fail once and come again after 1 s",
+  byDefault: true,
+  venue: "rabbitmq",
+  rounds: 5,
+  cases: (size) => [
+    {
+      name: "all fail once, 1 s",
+      messages: size(2000),
+      warmUp: 0,
+      job: { prefetch: 100, delay: 1000, failing: 100, filled: true },
+      entries: byHand
+    }
+  ]
+}
+
+export const rabbitmqFailing: Suite = {
+  name: "rabbitmq-failing",
+  summary: "20,000 messages of which 1, 10 or 50 % fail once and come again after 1 s",
+  byDefault: true,
+  venue: "rabbitmq",
+  rounds: 5,
+  cases: (size) =>
+    [1, 10, 50].map((failing) => ({
+      name: `${failing} % fail once`,
+      messages: size(20_000),
+      warmUp: 0,
+      job: { prefetch: 100, delay: 1000, failing, filled: true },
+      entries: byHand
+    }))
+}
+
+export const rabbitmqDelays: Suite = {
+  name: "rabbitmq-delays",
+  summary: "1,000 messages sent with delays of 100 ms to 5 s, mixed",
+  byDefault: true,
+  venue: "rabbitmq",
+  rounds: 5,
+  cases: (size) => [
+    {
+      name: "mixed delays",
+      messages: size(1000),
+      warmUp: 0,
+      job: { delays: "100,5000,250,2000,500,1000" },
+      entries: entries("delays", "amqplib, a time to live on each message")
+    }
+  ]
+}

@@ -1,0 +1,31 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as Remembered from "../src/Remembered.ts"
+
+describe("Remembered", () => {
+  it("knows the last names that were added, and not many before them", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 100 }), (limit, count) => {
+        const remembered = Remembered.make(limit)
+        for (let n = 0; n < count; n++) remembered.add(`n${n}`)
+        const known = Array.from({ length: count }, (_, n) => n).filter((n) => remembered.has(`n${n}`))
+        assert.isAtLeast(known.length, Math.min(limit, count))
+        assert.isBelow(known.length, 2 * limit)
+        assert.deepStrictEqual(
+          known,
+          Array.from({ length: known.length }, (_, n) => count - known.length + n)
+        )
+      })
+    )
+  })
+
+  it("tells apart what has the same name, and forgets what it is told to", () => {
+    const remembered = Remembered.make(2)
+    remembered.add("a", 1)
+    assert.deepStrictEqual([remembered.has("a", 1), remembered.has("a", 2)], [true, false])
+    remembered.add("b", 1)
+    remembered.add("c", 1)
+    remembered.delete("a")
+    assert.deepStrictEqual([remembered.has("a", 1), remembered.has("b", 1)], [false, true])
+  })
+})

@@ -1,0 +1,12 @@
+/** Builds what the benchmarks need, quietly, then runs them on the workspace's Node with the given arguments. */
+import { join } from "node:path"
+import { explain, run } from "./run.mjs"
+import { root } from "./workspace.mjs"
+
+const build = run(["turbo", "run", "build", "--filter=./benchmarks..."])
+if (build.status !== 0) {
+  explain(build)
+  process.exit(1)
+}
+const bench = run(["node", join(root, "benchmarks", "dist", "cli.js"), ...process.argv.slice(2)], { stdio: "inherit" })
+process.exitCode = bench.status ?? 1
