@@ -5,24 +5,27 @@
  */
 
 export interface Remembered {
-  /** `stamp` tells apart what has the same name; the last one is remembered. */
-  readonly add: (name: string, stamp?: number) => void
-  readonly has: (name: string, stamp?: number) => boolean
+  readonly add: (name: string) => void
+  readonly has: (name: string) => boolean
   readonly delete: (name: string) => void
 }
 
-/** Remembers the last `limit` names, and up to as many before them: they are forgotten together, which costs nothing. */
+/**
+ * Remembers the last `limit` names, and up to as many before them: they are forgotten together, which costs nothing. A
+ * limit of 0 remembers none.
+ */
 export const make = (limit: number): Remembered => {
-  let recent = new Map<string, number>()
-  let older = new Map<string, number>()
+  let recent = new Set<string>()
+  let older = new Set<string>()
   return {
-    add: (name, stamp = 0) => {
-      recent.set(name, stamp)
+    add: (name) => {
+      if (limit === 0) return
+      recent.add(name)
       if (recent.size < limit) return
       older = recent
-      recent = new Map()
+      recent = new Set()
     },
-    has: (name, stamp = 0) => (recent.get(name) ?? older.get(name)) === stamp,
+    has: (name) => recent.has(name) || older.has(name),
     delete: (name) => {
       recent.delete(name)
       older.delete(name)

@@ -19,13 +19,13 @@ describe("Remembered", () => {
     )
   })
 
-  it("tells apart what has the same name, and forgets what it is told to", () => {
+  it("forgets what it is told to, and remembers nothing with a limit of 0", () => {
     const remembered = Remembered.make(2)
-    remembered.add("a", 1)
-    assert.deepStrictEqual([remembered.has("a", 1), remembered.has("a", 2)], [true, false])
-    remembered.add("b", 1)
-    remembered.add("c", 1)
+    for (const name of ["a", "b", "c"]) remembered.add(name)
     remembered.delete("a")
-    assert.deepStrictEqual([remembered.has("a", 1), remembered.has("b", 1)], [false, true])
+    assert.deepStrictEqual([remembered.has("a"), remembered.has("b")], [false, true])
+    const none = Remembered.make(0)
+    none.add("a")
+    assert.isFalse(none.has("a"))
   })
 })

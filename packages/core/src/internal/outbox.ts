@@ -44,6 +44,9 @@ export interface Outbox {
 /** Milliseconds after which a release is tried again that the broker did not take. */
 const releaseAgainAfter = 1000
 
+/** The same for every delivery of one publish; a producer that uses an id again publishes another message. */
+const publishOf = ({ metadata: { firstPublished, id } }: Delivery): string => `${firstPublished} ${id}`
+
 /** Message ids whose lost ack is remembered. */
 const rememberLimit = 10_000
 
@@ -90,12 +93,9 @@ export const make = (
     env.onGone()
   }
 
-  /** A producer that uses an id again publishes another message, at another time. */
-  const remember = ({ metadata }: Delivery): void => acked.add(metadata.id, metadata.firstPublished)
-
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
     // Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost.
-    if (settlement._tag === "Ack") remember(item.delivery)
+    if (settlement._tag === "Ack") acked.add(publishOf(item.delivery))
     // A probe that goes back unanswered must not be waited for.
     if (settlement._tag === "Release") handlerGate.signal({ _tag: "Uncounted", id: item.key })
     if (judge.spend(settlement) === "Allowed") return settler.settle(item, settlement)
@@ -104,7 +104,7 @@ export const make = (
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    if (settlement._tag === "Ack") acked.delete(item.delivery.metadata.id)
+    if (settlement._tag === "Ack") acked.delete(publishOf(item.delivery))
     brokerGate.signal({ _tag: "Succeeded", id: item.key })
     lastSettled = env.wallClock()
     reporter.settled(item.delivery, settlement, lastSettled)
@@ -162,7 +162,7 @@ export const make = (
     flush,
     extendLeases: () => settler.extend(inHand),
     forget,
-    isAcked: ({ metadata }) => acked.has(metadata.id, metadata.firstPublished),
+    isAcked: (delivery) => acked.has(publishOf(delivery)),
     size: inHand.size,
     stale: () => stale.size,
     lastSettled: () => lastSettled,
