@@ -101,11 +101,13 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("pauses", pauses(lab), [1, 2, 2])
   }),
   test("a success from before the pause does not end it", function* (lab) {
-    yield* lab.send("slow", "bad", "c", "d", "e")
-    yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab), concurrency: 2 }, (message) => {
-      if (message.id === "slow") return Effect.sleep(lab.unit / 2)
+    yield* lab.send("a", "b", "c", "d", "e")
+    let runs = 0
+    yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab), concurrency: 2 }, () => {
+      runs++
+      if (runs === 1) return Effect.sleep(lab.unit / 2)
       // The probe runs long enough for another stale success, were there one, to be taken for its own.
-      return message.id === "bad" ? Effect.andThen(Effect.sleep(10), fail()) : Effect.sleep(lab.unit)
+      return runs === 2 ? Effect.andThen(Effect.sleep(10), fail()) : Effect.sleep(lab.unit)
     })
     yield* lab.untilEvents("Succeeded", 1)
     Check.equal("still paused", lab.eventsOf("BackoffLeft").length, 0)

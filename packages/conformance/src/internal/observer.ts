@@ -142,7 +142,7 @@ export const make = (env: {
       }
     },
     watch: (options) => ({
-      drainTimeout: 2000,
+      drainTimeout: 5000,
       ...options,
       onEvent: (event) => {
         events.push(event)
