@@ -30,6 +30,14 @@ export const make = (env: {
       Effect.tryPromise({ try: () => run(url), catch: (cause) => toBrokerError(cause, { operation, queue }) })
     )
 
+  /** A queue that is not there is empty, and is not made by being looked at. */
+  const ifThere = <A>(effect: Effect.Effect<A, BrokerError>, otherwise: A): Effect.Effect<A, BrokerError> =>
+    Effect.catchIf(
+      effect,
+      ({ reason }) => reason === "QueueMissing",
+      () => Effect.succeed(otherwise)
+    )
+
   const counts = (queue: string) =>
     Effect.map(
       ask("counts", queue, (url) =>
@@ -105,9 +113,9 @@ export const make = (env: {
   })
 
   return {
-    counts,
+    counts: (queue) => ifThere(counts(queue), { ready: 0, inFlight: 0, delayed: 0 }),
     peek: (queue, limit) =>
-      Effect.map(look(queue, limit), (messages) =>
+      Effect.map(ifThere(look(queue, limit), []), (messages) =>
         messages
           .map(
             (message): Delivery => ({
@@ -117,6 +125,6 @@ export const make = (env: {
           )
           .toSorted((a, b) => a.metadata.firstPublished - b.metadata.firstPublished)
       ),
-    purge
+    purge: (queue) => ifThere(purge(queue), 0)
   }
 }
