@@ -166,7 +166,7 @@ const codec: Codec.Codec<any> = {
       case "v8":
         return deserialize(bytes)
       default:
-        return bytes.slice().buffer
+        return new Uint8Array(bytes).buffer
     }
   }
 }

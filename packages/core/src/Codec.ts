@@ -23,8 +23,9 @@ const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 /** The bytes themselves; copied, so that neither side sees what the other does to its buffer later. */
 export const bytes: Codec<Uint8Array> = {
   contentType: "application/octet-stream",
-  encode: (value) => value.slice(),
-  decode: (value) => value.slice()
+  // Not `slice`: that of Node's Buffer is a view.
+  encode: (value) => new Uint8Array(value),
+  decode: (value) => new Uint8Array(value)
 }
 
 /** UTF-8 text; bytes that are no UTF-8 are undecodable. */

@@ -15,6 +15,15 @@ describe("bytes", () => {
       assert.notStrictEqual(copy, invalid)
     }
   })
+
+  it("of a view, such as Node's Buffer, are copied as well, and nothing beside them", () => {
+    const view = Buffer.from([1, 2, 3, 4]).subarray(1, 3)
+    for (const copy of [Codec.bytes.encode(view), Codec.bytes.decode(view, {})] as Array<Uint8Array>) {
+      view[0] = 9
+      assert.deepStrictEqual([...new Uint8Array(copy.buffer)], [2, 3])
+      view[0] = 2
+    }
+  })
 })
 
 describe("text", () => {
