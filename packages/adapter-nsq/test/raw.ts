@@ -10,6 +10,8 @@ export interface Channel {
   readonly topic: string
   readonly name: string
   readonly ready: number
+  /** Those of them that are still on their way from the topic to its channels. */
+  readonly untaken: number
   readonly inFlight: number
   readonly deferred: number
   readonly clients: number
@@ -61,6 +63,7 @@ export const channels = async (http: ReadonlyArray<string>, topic: string): Prom
             topic: one.topic_name,
             name: channel.channel_name,
             ready: channel.depth + one.depth,
+            untaken: one.depth,
             inFlight: channel.in_flight_count,
             deferred: channel.deferred_count,
             clients: channel.client_count
