@@ -1,4 +1,5 @@
 /** NSQ: where one comes from. */
+import { setTimeout as sleep } from "node:timers/promises"
 import { redact } from "./amqp.ts"
 import { foreign, ofNodes, Unavailable, type Broker, type Node, type Source, type StartOptions } from "./Broker.ts"
 import * as docker from "./docker.ts"
@@ -55,6 +56,18 @@ const attach = async ({ count, flags, version }: Settings): Promise<NsqBroker> =
   return { ...foreign(variable, { version: found, url, managementUrl }), lookupd: undefined }
 }
 
+/** Until nsqlookupd knows all of them. */
+const registered = async (lookupd: Node, { count, deadline }: Settings): Promise<void> => {
+  const end = performance.now() + deadline
+  for (;;) {
+    const response = await fetch(`${lookupd.url}nodes`).catch(() => undefined)
+    const { producers = [] } = response?.ok === true ? ((await response.json()) as { producers?: Array<unknown> }) : {}
+    if (producers.length === count) return
+    if (performance.now() > end) throw new Error(`nsqlookupd has not heard of all nsqd:\n${await lookupd.log()}`)
+    await sleep(10)
+  }
+}
+
 /** Makes an instance, starts its programs, and leaves nothing behind if that fails. */
 const launch = async (settings: Settings, hostOf: (instance: Instance.Instance) => Promise<Host.Host>) => {
   const instance = await Instance.make()
@@ -64,6 +77,7 @@ const launch = async (settings: Settings, hostOf: (instance: Instance.Instance) 
     const [first, ...others] = made.nodes as [Node, ...Array<Node>]
     await made.lookupd.start()
     await Promise.all(made.nodes.map((node) => node.start()))
+    await registered(made.lookupd, settings)
     const version = await identify(first.url, 10_000)
     const { source } = host
     const { managementUrl } = made.lookupd

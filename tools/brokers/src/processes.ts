@@ -23,7 +23,9 @@ const startedOnLinux = (pid: number): string | undefined => {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
   // The command's name may contain anything; what follows its last parenthesis is fields.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  return fields[0] === "Z" || fields[0] === "X" ? undefined : `${boot} ${fields[19]}`
+  // A zombie whose threads still end has its ports still.
+  const isZombie = fields[0] === "Z" && Number(fields[17]) <= 1
+  return isZombie || fields[0] === "X" ? undefined : `${boot} ${fields[19]}`
 }
 
 const startedElsewhere = (pid: number): string | undefined => {
