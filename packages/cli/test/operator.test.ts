@@ -36,7 +36,7 @@ const runUntil = (args: string, queue: string, circumstances: Circumstances) =>
 const json = async (args: string, queue: string) => {
   const { code, stderr, stdout } = await run(`${args} --json`, queue)
   assert.deepStrictEqual([code, stderr], [0, ""])
-  return JSON.parse(stdout) as any
+  return JSON.parse(stdout)
 }
 
 /** Dead letters 0 to n - 1; every third one is permanent. */
@@ -131,7 +131,7 @@ describe("requeue status", { timeout: patience }, () => {
     const looks = stdout
       .trimEnd()
       .split("\n")
-      .map((line) => JSON.parse(line) as any)
+      .map((line) => JSON.parse(line))
     assert.isAtLeast(looks.length, 3)
     assert.deepStrictEqual(looks.at(-1).queues[0].dead, { "watched.dlq": 0 })
   })
@@ -236,7 +236,7 @@ describe("requeue tail", { timeout: patience }, () => {
     const lines = stdout
       .trimEnd()
       .split("\n")
-      .map((line) => JSON.parse(line) as any)
+      .map((line) => JSON.parse(line))
     assert.deepStrictEqual(
       lines.map(({ body }) => body),
       [1, 2]
