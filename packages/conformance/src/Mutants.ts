@@ -2,8 +2,16 @@
 import type { Mutant } from "./Mutant.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
+import { mutants as operating } from "./mutants/operating.ts"
 import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as settling } from "./mutants/settling.ts"
 import { mutants as waiting } from "./mutants/waiting.ts"
 
-export const mutants: ReadonlyArray<Mutant> = [...settling, ...delivering, ...consuming, ...producing, ...waiting]
+export const mutants: ReadonlyArray<Mutant> = [
+  ...settling,
+  ...delivering,
+  ...consuming,
+  ...producing,
+  ...waiting,
+  ...operating
+]

@@ -1,0 +1,46 @@
+/** Brokers that mislead their operators. */
+import * as Effect from "effect/Effect"
+import type { Mutant } from "../Mutant.ts"
+
+export const mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "peeking takes messages away",
+    kills: "peeking shows waiting messages, oldest first, and leaves them and their attempts alone",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        peek: (queue, limit) => Effect.tap(broker.admin.peek(queue, limit), () => broker.admin.purge(queue))
+      }
+    })
+  },
+  {
+    name: "lies about what it purged",
+    kills: "a purge removes what waits, and says how much",
+    broker: (broker) => ({
+      ...broker,
+      admin: { ...broker.admin, purge: (queue) => Effect.as(broker.admin.purge(queue), 0) }
+    })
+  },
+  {
+    name: "purges nothing",
+    kills: "a purge removes what waits, and says how much",
+    broker: (broker) => ({ ...broker, admin: { ...broker.admin, purge: () => Effect.succeed(3) } })
+  },
+  {
+    name: "counts what is delayed as ready",
+    kills: "the counts tell ready, delayed and in flight apart",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        counts: (queue) =>
+          Effect.map(broker.admin.counts(queue), ({ delayed = 0, inFlight, ready = 0 }) => ({
+            ready: ready + delayed,
+            inFlight,
+            delayed: 0
+          }))
+      }
+    })
+  }
+]
