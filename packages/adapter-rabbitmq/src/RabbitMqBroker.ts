@@ -90,7 +90,6 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         for (const note of planned.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue })
         return yield* subscribe(options, planned, {
           settings,
-          serverVersion,
           link,
           declarer,
           publish: (known, message, original) => sender.send([{ message, plan: known, original }]),
@@ -99,7 +98,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           fork: (effect) => void fork(effect)
         })
       }),
-    admin: Admin.make({ settings, declarer, management: Management.make(settings), serverVersion, now })
+    admin: Admin.make({ settings, declarer, management: Management.make(settings), now })
   }
   return service
 })

@@ -11,10 +11,14 @@ const fake = () => {
     log.push(text)
     return new Promise<void>((resolve) => open.push(resolve))
   }
+  const consumers: Array<Credit.Consumer> = []
   const credit = Credit.make({
     name: () => `c${++names}`,
-    consume: (consumer, prefetch) => ask(`consume ${consumer} ${prefetch}`),
-    cancel: (consumer) => ask(`cancel ${consumer}`)
+    consume: (consumer) => {
+      consumers.push(consumer)
+      return ask(`consume ${consumer.name} ${consumer.prefetch}`)
+    },
+    cancel: ({ name }) => ask(`cancel ${name}`)
   })
   /** Answers everything that is asked, and what is asked then. */
   const settle = async () => {
@@ -23,7 +27,7 @@ const fake = () => {
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
-  return { credit, log, settle }
+  return { credit, consumers, log, settle }
 }
 
 describe("credit", () => {
@@ -59,25 +63,25 @@ describe("credit", () => {
   })
 
   it("counts what cancelled consumers left unsettled", async () => {
-    const { credit, log, settle } = fake()
+    const { consumers, credit, log, settle } = fake()
     credit.set(5)
     await settle()
-    for (let i = 0; i < 5; i++) credit.arrived("c1")
+    for (let i = 0; i < 5; i++) credit.arrived(consumers[0]!)
     credit.set(0)
     await settle()
     credit.set(1)
     await settle()
     assert.deepStrictEqual(log.slice(2), [])
-    for (let i = 0; i < 5; i++) credit.settled("c1")
+    for (let i = 0; i < 5; i++) credit.settled(consumers[0]!)
     await settle()
     assert.deepStrictEqual(log.slice(2), ["consume c2 1"])
   })
 
   it("grows by a consumer with the difference", async () => {
-    const { credit, log, settle } = fake()
+    const { consumers, credit, log, settle } = fake()
     credit.set(1)
     await settle()
-    credit.arrived("c1")
+    credit.arrived(consumers[0]!)
     credit.set(10)
     await settle()
     assert.deepStrictEqual(log, ["consume c1 1", "consume c2 9"])
@@ -103,8 +107,8 @@ describe("credit", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         // A model of the server: consumers with room, and the deliveries that they have.
-        const rooms = new Map<string, number>()
-        const out: Array<string> = []
+        const rooms = new Set<Credit.Consumer>()
+        const out: Array<Credit.Consumer> = []
         const requests: Array<() => void> = []
         let names = 0
         let limit = 0
@@ -117,15 +121,15 @@ describe("credit", () => {
           )
         const credit = Credit.make({
           name: () => `c${++names}`,
-          consume: (consumer, prefetch) => ask(() => rooms.set(consumer, prefetch)),
+          consume: (consumer) => ask(() => rooms.add(consumer)),
           cancel: (consumer) => ask(() => rooms.delete(consumer))
         })
-        const held = (consumer: string) => out.filter((each) => each === consumer).length
+        const held = (consumer: Credit.Consumer) => out.filter((each) => each === consumer).length
         const deliver = () => {
-          const free = [...rooms].find(([consumer, room]) => held(consumer) < room)
+          const free = [...rooms].find((consumer) => held(consumer) < consumer.prefetch)
           if (free === undefined) return false
-          out.push(free[0])
-          credit.arrived(free[0])
+          out.push(free)
+          credit.arrived(free)
           return true
         }
         const answer = async () => {

@@ -79,9 +79,8 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
             letters.push(
               toDelivery(message, {
                 queueType: settings.queueType,
-                serverVersion: version,
                 keepsNotBefore: true,
-                now: Date.now()
+                now: Date.now
               })
             )
           }

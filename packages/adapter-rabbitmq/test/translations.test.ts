@@ -17,7 +17,7 @@ const incoming = (properties: Properties, redelivered = false, body = "{}"): Inc
   properties
 })
 
-const context = { queueType: "quorum", serverVersion: "4.3.6", keepsNotBefore: false, now } as const
+const context = { queueType: "quorum", keepsNotBefore: false, now: () => now } as const
 
 const metadata = { ...Metadata.make("m1", now - 1000), attempts: 2, notBefore: now + 500 }
 
@@ -97,7 +97,7 @@ const facts: Facts = {
   returns: 0,
   deliveryLimit: 20,
   native: undefined,
-  now
+  now: () => now
 }
 
 const failed = { name: "Error", message: "no" }

@@ -100,11 +100,14 @@ export const isFinal = (verdict: Verdict | undefined): verdict is Verdict => ver
 /** The verdict of every message, once the handler has ended. */
 export const finalise = (self: Record, outcome: Outcome): ReadonlyArray<Verdict> =>
   self.verdicts.map((verdict) => {
-    if (verdict === undefined) return byOutcome[outcome]
+    if (verdict === undefined) return byOutcome(outcome)
     return isOpen(verdict) ? { ...verdict, delay: self.batchDelay } : verdict
   })
 
-const byOutcome: { readonly [K in Outcome]: Verdict } = {
+/** The verdict of a message of which the handler said nothing. */
+export const byOutcome = (outcome: Outcome): Verdict => outcomes[outcome]
+
+const outcomes: { readonly [K in Outcome]: Verdict } = {
   success: { _tag: "Ack", by: "outcome" },
   failure: { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }
 }

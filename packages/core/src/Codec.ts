@@ -20,12 +20,36 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 // A byte order mark is part of a text, and no part of JSON.
 const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** The bytes themselves; copied, so that neither side sees what the other does to its buffer later. */
+/**
+ * Small copies share an ArrayBuffer: making one for each takes longer than all the rest that a consumer does for a
+ * message. Large enough that making it counts for nothing, small enough that a body which is kept keeps little else.
+ */
+const slabSize = 8192
+const largestShared = slabSize / 8
+let slab = new Uint8Array(slabSize)
+let used = 0
+
+/** A plain Uint8Array, also of a Node Buffer, whose `slice` would be a view. */
+const copy = (source: Uint8Array): Uint8Array => {
+  if (source.length > largestShared) return new Uint8Array(source)
+  if (used + source.length > slabSize) {
+    slab = new Uint8Array(slabSize)
+    used = 0
+  }
+  const copied = slab.subarray(used, used + source.length)
+  copied.set(source)
+  used += source.length
+  return copied
+}
+
+/**
+ * The bytes themselves; copied, so that neither side sees what the other does to its buffer later. Like Node's small
+ * Buffers, small bodies are views of a larger `buffer`.
+ */
 export const bytes: Codec<Uint8Array> = {
   contentType: "application/octet-stream",
-  // Not `slice`: that of Node's Buffer is a view.
-  encode: (value) => new Uint8Array(value),
-  decode: (value) => new Uint8Array(value)
+  encode: copy,
+  decode: copy
 }
 
 /** UTF-8 text; bytes that are no UTF-8 are undecodable. */

@@ -9,10 +9,11 @@ import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "./BatchPolicy.ts"
 import type { Broker } from "./Broker.ts"
 import { names, type Options } from "./ConsumerOptions.ts"
-import type { Batch, BatchHandler, Context, MessageHandler } from "./Handler.ts"
+import type { Batch, BatchHandler, Context, MessageHandler, Received, Result } from "./Handler.ts"
 import * as Assembly from "./internal/assembly.ts"
 import { dispatch } from "./internal/dispatch.ts"
 import type { Consumer, StartError } from "./internal/assembly.ts"
+import type { Unit } from "./internal/unit.ts"
 import * as OptionNames from "./OptionNames.ts"
 import * as QueueDefinition from "./QueueDefinition.ts"
 
@@ -48,8 +49,8 @@ export const start = <A = any, R = never>(
   options: Options,
   handler: MessageHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(queue, options, { batch: options.batch ?? BatchPolicy.single, single: true, handler }, (batch, context) =>
-    handler(batch.messages[0]!, context)
+  launch(queue, options, { batch: options.batch ?? BatchPolicy.single, single: true, handler }, (unit, context) =>
+    handler(unit.message as Received<A>, context)
   )
 
 /**
@@ -62,13 +63,15 @@ export const startBatch = <A = any, R = never>(
   options: Options,
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(queue, options, { batch: options.batch ?? BatchPolicy.make(), single: false, handler }, handler)
+  launch(queue, options, { batch: options.batch ?? BatchPolicy.make(), single: false, handler }, (unit, context) =>
+    handler(unit.view() as Batch<A>, context)
+  )
 
 const launch = <A, R>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   { handler: given, ...mode }: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean; handler: unknown },
-  handler: BatchHandler<A, R>
+  handle: (unit: Unit, context: Context) => Result<R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
     // Without one, every message would fail, and in the end be a dead letter.
@@ -87,7 +90,7 @@ const launch = <A, R>(
       window: () => window,
       maxCredit: window,
       runner: (environment) => (unit, done, within) => {
-        const run = (context: Context) => handler(unit.view() as Batch<A>, context)
+        const run = (context: Context) => handle(unit, context)
         return dispatch(environment, within === undefined ? run : (context) => within(() => run(context)), done)
       }
     })

@@ -10,18 +10,24 @@ import * as Fiber from "effect/Fiber"
 import * as Bag from "./Bag.ts"
 import type { Timer, Timers } from "./Timers.ts"
 
+/** What has a time limit. Make one with {@link deadline}, or let an object that there is anyway be one. */
 export interface Deadline extends Bag.Member {
-  /** Monotonic milliseconds. */
-  readonly at: number
+  /** Monotonic milliseconds; {@link Deadlines}' own. */
+  at: number
+  /** Called when the time is over. It must not throw. */
   readonly pass: () => void
 }
+
+/** A deadline that has not been started. */
+export const deadline = (pass: () => void): Deadline => ({ at: Number.POSITIVE_INFINITY, pass, place: -1 })
 
 export interface Deadlines {
   /** Milliseconds that each may take; `Infinity` for no limit. */
   readonly timeout: number
-  /** `pass` is called when the time is over, unless it was ended before. It must not throw. */
-  readonly start: (pass: () => void) => Deadline | undefined
-  readonly end: (deadline: Deadline | undefined) => void
+  /** Its time begins when the current turn of the event loop ends; unless it is ended before its time, it passes. */
+  readonly start: (deadline: Deadline) => void
+  /** Does nothing when it is not running. */
+  readonly end: (deadline: Deadline) => void
   /** Runs an effect in a fiber of its own; when the time is over, interrupts it and goes on with `late`. */
   readonly within: <A, E, R, E2>(
     effect: Effect.Effect<A, E, R>,
@@ -37,6 +43,8 @@ export interface Deadlines {
  */
 export const make = (timers: Timers, timeout: number, rests = false): Deadlines => {
   const running = Bag.make<Deadline>()
+  /** Started in this turn: the clock is read once for all of them. */
+  let fresh: Array<Deadline> = []
   /** Until its callback has ended. */
   let timer: Timer | undefined
 
@@ -47,10 +55,10 @@ export const make = (timers: Timers, timeout: number, rests = false): Deadlines 
   const look = (): void => {
     // What the sum of two fractions may be off does not count.
     const now = timers.now() + 0.001
-    for (const deadline of running) {
-      if (deadline.at > now || deadline.place === -1) continue
-      running.delete(deadline)
-      deadline.pass()
+    for (const each of running) {
+      if (each.at > now || each.place === -1) continue
+      running.delete(each)
+      each.pass()
     }
     timers.cancel(timer)
     timer = undefined
@@ -59,17 +67,22 @@ export const make = (timers: Timers, timeout: number, rests = false): Deadlines 
     if (next < Number.POSITIVE_INFINITY) watch(next - timers.now())
   }
 
-  const start: Deadlines["start"] = (pass) => {
-    if (timeout === Number.POSITIVE_INFINITY) return undefined
-    const deadline: Deadline = { at: timers.now() + timeout, pass, place: -1 }
-    running.add(deadline)
-    if (timer === undefined) watch(timeout)
-    return deadline
+  const stamp = (): void => {
+    const at = timers.now() + timeout
+    for (const each of fresh) each.at = at
+    fresh = []
+    if (timer === undefined && running.size() > 0) watch(timeout)
   }
 
-  const end: Deadlines["end"] = (deadline) => {
-    if (deadline === undefined) return
-    running.delete(deadline)
+  const start: Deadlines["start"] = (started) => {
+    if (timeout === Number.POSITIVE_INFINITY) return
+    started.at = Number.POSITIVE_INFINITY
+    running.add(started)
+    if (fresh.push(started) === 1) queueMicrotask(stamp)
+  }
+
+  const end: Deadlines["end"] = (ended) => {
+    running.delete(ended)
     if (!rests || running.size() > 0) return
     timers.cancel(timer)
     timer = undefined
@@ -79,9 +92,10 @@ export const make = (timers: Timers, timeout: number, rests = false): Deadlines 
     Effect.contextWith((context: Context.Context<R>) =>
       Effect.callback<A, E | E2>((resume) => {
         const fiber = Effect.runForkWith(context)(effect)
-        const deadline = start(() => resume(Effect.andThen(Fiber.interrupt(fiber), Effect.suspend(late))))
+        const limit = deadline(() => resume(Effect.andThen(Fiber.interrupt(fiber), Effect.suspend(late))))
+        start(limit)
         fiber.addObserver((exit) => {
-          end(deadline)
+          end(limit)
           resume(exit)
         })
         return Fiber.interrupt(fiber)

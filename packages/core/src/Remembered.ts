@@ -8,6 +8,7 @@ export interface Remembered {
   readonly add: (name: string) => void
   readonly has: (name: string) => boolean
   readonly delete: (name: string) => void
+  readonly isEmpty: () => boolean
 }
 
 /**
@@ -29,6 +30,7 @@ export const make = (limit: number): Remembered => {
     delete: (name) => {
       recent.delete(name)
       older.delete(name)
-    }
+    },
+    isEmpty: () => recent.size === 0 && older.size === 0
   }
 }

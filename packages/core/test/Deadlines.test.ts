@@ -8,7 +8,12 @@ const start = Effect.fnUntraced(function* (timeout: number) {
   const timers = yield* Timers.make
   const passed: Array<string> = []
   const deadlines = Deadlines.make(timers, timeout)
-  return { deadlines, passed, begin: (name: string) => deadlines.start(() => passed.push(name)) }
+  const begin = (name: string) => {
+    const started = Deadlines.deadline(() => passed.push(name))
+    deadlines.start(started)
+    return started
+  }
+  return { deadlines, passed, begin }
 })
 
 describe("deadlines", () => {
@@ -38,10 +43,11 @@ describe("deadlines", () => {
   it.effect("may be started and ended by one that passes", () =>
     Effect.gen(function* () {
       const { begin, deadlines, passed } = yield* start(100)
-      deadlines.start(() => {
+      const a = Deadlines.deadline(() => {
         deadlines.end(b)
         begin("c")
       })
+      deadlines.start(a)
       const b = begin("b")
       yield* TestClock.adjust(100)
       assert.deepStrictEqual(passed, [])

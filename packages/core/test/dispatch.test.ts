@@ -80,6 +80,7 @@ describe("interrupt", () => {
     Effect.gen(function* () {
       const slow = Effect.onInterrupt(Effect.never, () => Effect.sleep(200))
       const { outcomes, run } = yield* start(() => slow, 1000)
+      yield* settled
       run.interrupt()
       assert.lengthOf(outcomes, 0)
       // Its time is over while it is being interrupted: that changes nothing.

@@ -17,7 +17,7 @@ export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Ite
   body: id,
   key: id,
   arrived,
-  settling: false,
+  settlement: undefined,
   place: -1
 })
 

@@ -11,7 +11,8 @@ const start = () => {
     "q",
     undefined,
     (message, { error }) => lines.push(`${message.split(";")[0]}: ${String(error)}`),
-    ({ message, name }) => ({ name, message: message.replace("secret", "***") })
+    ({ message, name }) => ({ name, message: message.replace("secret", "***") }),
+    () => 0
   )
   return { lines, fail: (error: unknown) => reporter.failed(delivery("a"), Failure.make(error, 0), false) }
 }
@@ -22,7 +23,8 @@ describe("a message that is given up", () => {
     "orders",
     undefined,
     (message, annotations) => lines.push([message, annotations]),
-    (error) => error
+    (error) => error,
+    () => 100_000
   )
   const late = delivery("a", { attempts: 4, metadata: Metadata.make("a", 10_000) })
   const error = { name: "Error", message: "no" }
@@ -32,7 +34,7 @@ describe("a message that is given up", () => {
     [Settlement.Drop("permanent", error), {}]
   ] as const)("is logged with all that is known of it: %o", (settlement, more) => {
     lines.length = 0
-    reporter.settled(late, settlement, 100_000)
+    reporter.settled(late, settlement)
     const { reason } = settlement as Extract<typeof settlement, { reason: unknown }>
     const known = { queue: "orders", id: "a", attempts: 4, reason, error: "Error: no", age: "1m 30s", ...more }
     assert.deepStrictEqual(lines, [["gave up a message", known]])
@@ -41,7 +43,7 @@ describe("a message that is given up", () => {
   it("is not one that is acked, retried or given back", () => {
     lines.length = 0
     for (const settlement of [Settlement.Ack, Settlement.Retry(1), Settlement.Release()]) {
-      reporter.settled(late, settlement, 100_000)
+      reporter.settled(late, settlement)
     }
     assert.deepStrictEqual(lines, [])
   })

@@ -28,6 +28,7 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
   const timers = yield* Timers.make
   const fork = Effect.runForkWith(yield* Effect.context()) as Environment["fork"]
   const log: Array<string> = []
+  const waiting: Array<string> = []
   const answer = (deliveries: ReadonlyArray<Delivery>) =>
     Effect.as(
       dies ? Effect.die(new Error("a bug")) : takes === 0 ? Effect.void : Effect.sleep(takes),
@@ -55,9 +56,11 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     watch: undefined,
     onSettled: ({ key }, { _tag }) => log.push(`${key} ${_tag} settled`),
     onFailed: ({ key }, { _tag }, { reason }) => log.push(`${key} ${_tag} ${reason}`),
-    onLeaseLost: ({ key }, { reason }) => log.push(`${key} ${reason}`)
+    onLeaseLost: ({ key }, { reason }) => log.push(`${key} ${reason}`),
+    onAnswered: () => {},
+    onWaiting: (items) => waiting.push(...items.map(({ key }) => key))
   })
-  return { settler, take: () => log.splice(0) }
+  return { settler, take: () => log.splice(0), takeWaiting: () => waiting.splice(0) }
 })
 
 const { Ack } = Settlement
@@ -73,12 +76,28 @@ describe("settle", () => {
     })
   )
 
+  it.effect("tells which settlements the broker does not answer at once", () =>
+    Effect.gen(function* () {
+      for (const [takes, expected] of [
+        [0, []],
+        [10, ["a", "b"]]
+      ] as const) {
+        const { settler, takeWaiting } = yield* start({ takes })
+        settler.settle(item("a"), Ack)
+        settler.settle(item("b"), Ack)
+        assert.deepStrictEqual(takeWaiting(), [])
+        settler.flush()
+        assert.deepStrictEqual<ReadonlyArray<string>>(takeWaiting(), expected)
+      }
+    })
+  )
+
   it.effect("waits for the flush, and marks the item at once", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({})
       const a = item("a")
       settler.settle(a, Ack)
-      assert.deepStrictEqual([a.settling, settler.isIdle(), take()], [true, false, []])
+      assert.deepStrictEqual([a.settlement, settler.isIdle(), take()], [Ack, false, []])
       settler.settle(item("b"), Settlement.Retry(5))
       settler.flush()
       assert.deepStrictEqual(take(), ["settle a:Ack b:Retry", "a Ack settled", "b Retry settled"])

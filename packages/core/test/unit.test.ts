@@ -3,7 +3,7 @@ import type * as Acknowledgement from "../src/Acknowledgement.ts"
 import * as Delay from "../src/Delay.ts"
 import type { Received } from "../src/Handler.ts"
 import type { Item } from "../src/internal/item.ts"
-import * as Unit from "../src/internal/unit.ts"
+import { Unit } from "../src/internal/unit.ts"
 import { delivery, item } from "./items.ts"
 
 const render = ([item, verdict]: readonly [Item, Acknowledgement.Verdict]) =>
@@ -11,14 +11,16 @@ const render = ([item, verdict]: readonly [Item, Acknowledgement.Verdict]) =>
 
 const start = (...names: ReadonlyArray<string>) => {
   const [final, ignored]: [Array<string>, Array<string>] = [[], []]
-  const unit = Unit.make(
-    "work",
-    names.map((name) => item(name)),
-    3_600_000,
+  const unit = new Unit(
     {
-      final: (...decision) => final.push(render(decision)),
-      ignored: (item, call) => ignored.push(`${item?.key ?? "batch"} ${call._tag}`)
-    }
+      queue: "work",
+      longest: 3_600_000,
+      on: {
+        final: (...decision) => final.push(render(decision)),
+        ignored: (item, call) => ignored.push(`${item?.key ?? "batch"} ${call._tag}`)
+      }
+    },
+    names.map((name) => item(name))
   )
   const batch = unit.view()
   const close = (outcome: Acknowledgement.Outcome) => {

@@ -18,7 +18,6 @@ export const make = (env: {
   readonly settings: Settings
   readonly declarer: Declarer
   readonly management: Management | undefined
-  readonly serverVersion: () => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }): Admin => {
@@ -30,17 +29,9 @@ export const make = (env: {
     while (seen.length < limit) {
       const message = await channel.get(queue)
       if (message === false) break
-      const {
-        copy: _,
-        returns: __,
-        ...delivery
-      } = toDelivery(message, {
-        queueType: settings.queueType,
-        serverVersion: env.serverVersion(),
-        keepsNotBefore: false,
-        now: env.now()
-      })
-      seen.push({ ...delivery, receipt: undefined })
+      const context = { queueType: settings.queueType, keepsNotBefore: false, now: env.now }
+      const { attempts, body, headers, metadata } = toDelivery(message, context)
+      seen.push({ body, headers, attempts, metadata, receipt: undefined })
     }
     if (seen.length > 0) channel.nackAll(true)
     return seen

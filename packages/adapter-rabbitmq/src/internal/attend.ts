@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Incoming } from "./client.ts"
+import type { Consumer } from "./credit.ts"
 import type { Declarer } from "./declarer.ts"
 import type { Link } from "./link.ts"
 import type { Object } from "./objects.ts"
@@ -16,7 +17,6 @@ import { toDelivery } from "./toDelivery.ts"
 
 export interface Environment {
   readonly settings: Settings
-  readonly serverVersion: () => string
   readonly link: Link
   readonly declarer: Declarer
   readonly uniqueName: () => string
@@ -42,14 +42,20 @@ export const attend = (
     let limit = 0
     let session: Session.Session | undefined
 
-    const decode = (message: Incoming, receipt: Omit<Session.Receipt, "returns" | "copy">): Delivery => {
-      const { copy, returns, ...delivery } = toDelivery(message, {
-        queueType: settings.queueType,
-        serverVersion: env.serverVersion(),
-        keepsNotBefore: wish.keepsNotBefore,
-        now: now()
-      })
-      return { ...delivery, receipt: { ...receipt, returns, copy } satisfies Session.Receipt }
+    const decode = (message: Incoming, session: Session.Session, consumer: Consumer): Delivery => {
+      const decoded = toDelivery(message, { queueType: settings.queueType, keepsNotBefore: wish.keepsNotBefore, now })
+      const receipt: Session.Receipt = {
+        session,
+        consumer,
+        tag: message.fields.deliveryTag,
+        state: "open",
+        redelivered: message.fields.redelivered,
+        returns: decoded.returns,
+        copy: decoded.copy,
+        properties: message.properties
+      }
+      const { attempts, body, headers, metadata } = decoded
+      return { body, headers, attempts, metadata, receipt }
     }
 
     const open = Effect.gen(function* () {

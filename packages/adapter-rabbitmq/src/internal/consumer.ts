@@ -43,7 +43,7 @@ export const subscribe = (
           returns: (delivery.receipt as Receipt).returns,
           deliveryLimit: settings.deliveryLimit,
           native: plan.native,
-          now: now()
+          now
         })
     })
 

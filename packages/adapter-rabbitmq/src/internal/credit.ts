@@ -9,19 +9,27 @@
 export interface Credit {
   readonly set: (limit: number) => void
   /** A delivery of this consumer has come. */
-  readonly arrived: (consumer: string) => void
+  readonly arrived: (consumer: Consumer) => void
   /** A delivery of this consumer is settled. */
-  readonly settled: (consumer: string) => void
+  readonly settled: (consumer: Consumer) => void
   /** Done when lowered credit has been written; `undefined` when it has been already. */
   readonly barrier: () => Promise<void> | undefined
   /** The channel is gone. */
   readonly end: () => void
 }
 
+export interface Consumer {
+  /** Chosen here, so that a delivery can be told apart before the server has answered. */
+  readonly name: string
+  readonly prefetch: number
+  /** Credit's own. */
+  unsettled: number
+  isCancelled: boolean
+}
+
 export interface Operations {
-  /** A fresh consumer; its name is chosen here, so that a delivery can be told apart before the answer comes. */
-  readonly consume: (consumer: string, prefetch: number) => Promise<unknown>
-  readonly cancel: (consumer: string) => Promise<unknown>
+  readonly consume: (consumer: Consumer) => Promise<unknown>
+  readonly cancel: (consumer: Consumer) => Promise<unknown>
   readonly name: () => string
 }
 
@@ -29,8 +37,11 @@ export interface Operations {
 const most = 65_535
 
 export const make = ({ cancel, consume, name }: Operations): Credit => {
-  const prefetch = new Map<string, number>()
-  const unsettled = new Map<string, number>()
+  let consumers: Array<Consumer> = []
+  /** The sum of their prefetch. */
+  let granted = 0
+  /** What cancelled consumers left unsettled. */
+  let orphans = 0
   let limit = 0
   let isBusy = false
   let hasEnded = false
@@ -38,15 +49,7 @@ export const make = ({ cancel, consume, name }: Operations): Credit => {
   let isUnwritten = false
   let waiters: Array<() => void> = []
 
-  const orphans = (): number => {
-    let sum = 0
-    for (const [consumer, count] of unsettled) if (!prefetch.has(consumer)) sum += count
-    return sum
-  }
-
-  const granted = (): number => [...prefetch.values()].reduce((sum, each) => sum + each, 0)
-
-  const isTooMuch = (): boolean => prefetch.size > 0 && granted() + orphans() > limit
+  const isTooMuch = (): boolean => consumers.length > 0 && granted + orphans > limit
 
   const run = (operation: Promise<unknown>): void => {
     isBusy = true
@@ -66,24 +69,31 @@ export const make = ({ cancel, consume, name }: Operations): Credit => {
     for (const resume of resumed) resume()
   }
 
+  const cancelAll = (): void => {
+    const cancelled = consumers
+    consumers = []
+    granted = 0
+    for (const consumer of cancelled) {
+      consumer.isCancelled = true
+      orphans += consumer.unsettled
+    }
+    // The driver writes one request at a time, so with several the last is written after the answers to the others.
+    isUnwritten = cancelled.length > 1
+    run(Promise.all(cancelled.map(cancel)))
+    release()
+  }
+
   const pump = (): void => {
     if (isBusy || hasEnded) return
-    if (isTooMuch()) {
-      const consumers = [...prefetch.keys()]
-      prefetch.clear()
-      // The driver writes one request at a time, so with several the last is written after the answers to the others.
-      isUnwritten = consumers.length > 1
-      run(Promise.all(consumers.map(cancel)))
-      return release()
-    }
+    if (isTooMuch()) return cancelAll()
     release()
-    const left = orphans()
-    const gap = Math.min(limit, most) - granted() - left
+    const gap = Math.min(limit, most) - granted - orphans
     // Few consumers: one at a time for every settled orphan would be many.
-    if (gap <= 0 || !(prefetch.size === 0 || left === 0 || gap * 2 >= limit)) return
-    const consumer = name()
-    prefetch.set(consumer, gap)
-    run(consume(consumer, gap))
+    if (gap <= 0 || !(consumers.length === 0 || orphans === 0 || gap * 2 >= limit)) return
+    const consumer: Consumer = { name: name(), prefetch: gap, unsettled: 0, isCancelled: false }
+    consumers.push(consumer)
+    granted += gap
+    run(consume(consumer))
   }
 
   return {
@@ -92,13 +102,14 @@ export const make = ({ cancel, consume, name }: Operations): Credit => {
       pump()
     },
     arrived: (consumer) => {
-      unsettled.set(consumer, (unsettled.get(consumer) ?? 0) + 1)
+      consumer.unsettled++
+      if (consumer.isCancelled) orphans++
     },
     settled: (consumer) => {
-      const count = (unsettled.get(consumer) ?? 0) - 1
-      if (count > 0) unsettled.set(consumer, count)
-      else unsettled.delete(consumer)
-      if (!prefetch.has(consumer)) pump()
+      consumer.unsettled--
+      if (!consumer.isCancelled) return
+      orphans--
+      pump()
     },
     barrier: () =>
       hasEnded || !(isUnwritten || isTooMuch()) ? undefined : new Promise((resume) => waiters.push(resume)),

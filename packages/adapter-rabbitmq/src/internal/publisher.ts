@@ -137,7 +137,8 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
       Effect.callback((resume) => {
         const answers: Array<BrokerError | undefined> = []
         let open = publications.length
-        const deadline = deadlines.start(() => resume(giveUp(channel, publications[0]?.queue)))
+        const deadline = Deadlines.deadline(() => resume(giveUp(channel, publications[0]?.queue)))
+        deadlines.start(deadline)
         for (const [index, publication] of publications.entries()) {
           write(channel, publication, (error) => {
             answers[index] = error

@@ -7,12 +7,12 @@ import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import type { Channel, Incoming, Properties } from "./client.ts"
 import * as Credit from "./credit.ts"
+import * as Unanswered from "./unanswered.ts"
 
 /** What a delivery's receipt holds. */
-export interface Receipt {
+export interface Receipt extends Unanswered.Member {
   readonly session: Session
-  readonly tag: number
-  readonly consumer: string
+  readonly consumer: Credit.Consumer
   readonly redelivered: boolean
   readonly returns: number
   readonly copy: string | undefined
@@ -40,35 +40,32 @@ export const make = (
   env: {
     readonly queue: string
     readonly name: () => string
-    readonly toDelivery: (message: Incoming, receipt: Omit<Receipt, "returns" | "copy">) => Delivery
+    readonly toDelivery: (message: Incoming, session: Session, consumer: Credit.Consumer) => Delivery
     readonly onDelivery: (delivery: Delivery) => void
   }
 ): Session => {
   const gone = Deferred.makeUnsafe<void>()
-  /** What the server waits for, by tag, oldest first; and whether somebody settles it already. */
-  const unanswered = new Map<number, "open" | "taken">()
+  const unanswered = Unanswered.make<Receipt>()
   let isOpen = true
 
   const end = (): void => {
     if (!isOpen) return
     isOpen = false
-    unanswered.clear()
     credit.end()
     Deferred.doneUnsafe(gone, Exit.void)
   }
 
-  const deliver = (consumer: string, message: Incoming | null): void => {
+  const deliver = (consumer: Credit.Consumer, message: Incoming | null): void => {
     if (!isOpen) return
     if (message === null) {
       // The server has cancelled us: the queue is gone, or the consumer was too slow. Another channel starts afresh.
       close().catch(() => {})
       return end()
     }
-    const tag = message.fields.deliveryTag
-    unanswered.set(tag, "open")
+    const delivery = env.toDelivery(message, session, consumer)
+    unanswered.add(delivery.receipt as Receipt)
     credit.arrived(consumer)
-    const { redelivered } = message.fields
-    env.onDelivery(env.toDelivery(message, { session, tag, consumer, redelivered, properties: message.properties }))
+    env.onDelivery(delivery)
   }
 
   const close = async (): Promise<void> => {
@@ -77,11 +74,12 @@ export const make = (
 
   const credit = Credit.make({
     name: env.name,
-    cancel: (consumer) => channel.cancel(consumer),
-    consume: async (consumer, prefetch) => {
+    cancel: ({ name }) => channel.cancel(name),
+    consume: async (consumer) => {
       // Both are written at once: the driver keeps their order.
-      const limited = channel.prefetch(prefetch)
-      const consuming = channel.consume(env.queue, (message) => deliver(consumer, message), { consumerTag: consumer })
+      const limited = channel.prefetch(consumer.prefetch)
+      const options = { consumerTag: consumer.name }
+      const consuming = channel.consume(env.queue, (message) => deliver(consumer, message), options)
       await Promise.all([limited, consuming])
     }
   })
@@ -99,41 +97,30 @@ export const make = (
     }
   }
 
-  /** The last of those that are older than everything else the server waits for: one frame acknowledges them all. */
-  const endOfRun = (tags: ReadonlySet<number>): number | undefined => {
-    let last: number | undefined
-    for (const tag of unanswered.keys()) {
-      if (!tags.has(tag)) break
-      last = tag
-    }
-    return last
-  }
-
-  const answered = ({ consumer, tag }: Receipt): void => {
-    unanswered.delete(tag)
-    credit.settled(consumer)
-  }
-
   const session: Session = {
     credit,
     gone,
     isOpen: () => isOpen,
-    take: ({ tag }) => {
-      if (unanswered.get(tag) !== "open") return false
-      unanswered.set(tag, "taken")
+    take: (receipt) => {
+      if (!isOpen || receipt.state !== "open") return false
+      receipt.state = "taken"
       return true
     },
-    untake: ({ tag }) => {
-      if (isOpen) unanswered.set(tag, "open")
+    untake: (receipt) => {
+      receipt.state = "open"
     },
     ack: (receipts) => {
       if (!isOpen) return false
-      const last = endOfRun(new Set(receipts.map(({ tag }) => tag)))
+      for (const receipt of receipts) receipt.state = "acking"
+      const last = unanswered.endOfRun()
       if (last !== undefined && !write(last, (message) => channel.ack(message, true))) return false
-      for (const { tag } of receipts) {
-        if ((last === undefined || tag > last) && !write(tag, (message) => channel.ack(message))) return false
+      for (const receipt of receipts) {
+        if (receipt.state === "acking") {
+          if (!write(receipt.tag, (message) => channel.ack(message))) return false
+          unanswered.answered(receipt)
+        }
+        credit.settled(receipt.consumer)
       }
-      receipts.forEach(answered)
       return true
     },
     giveBack: (receipt, how) => {
@@ -141,7 +128,8 @@ export const make = (
       const put = (message: Parameters<Channel["ack"]>[0]) =>
         how === "Reject" ? channel.reject(message, true) : channel.nack(message, false, true)
       if (!write(receipt.tag, put)) return false
-      answered(receipt)
+      unanswered.answered(receipt)
+      credit.settled(receipt.consumer)
       return true
     },
     close

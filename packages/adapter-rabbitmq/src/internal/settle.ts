@@ -24,6 +24,8 @@ const stillOurs = (error: BrokerError): BrokerError =>
     ? failure(error.queue ?? "", "Timeout", `the copy may have been stored or not: ${error.detail}`)
     : error
 
+const receiptOf = ({ receipt }: Delivery): Receipt => receipt as Receipt
+
 export const make = (env: {
   readonly queue: string
   readonly command: (delivery: Delivery, settlement: SettleRequest["settlement"]) => Command
@@ -63,10 +65,10 @@ export const make = (env: {
 
   /** Writes what can be written at once, and answers with what is still to be copied. */
   const carryOut = (requests: ReadonlyArray<SettleRequest>, fail: (delivery: Delivery, error: BrokerError) => void) => {
-    const acks = new Map<Session, Array<readonly [Delivery, Receipt]>>()
+    const acks = new Map<Session, Array<Delivery>>()
     const copies: Array<Effect.Effect<void>> = []
     for (const { delivery, settlement } of requests) {
-      const receipt = delivery.receipt as Receipt
+      const receipt = receiptOf(delivery)
       const refused = refusal(receipt)
       if (refused !== undefined) {
         fail(delivery, refused)
@@ -76,8 +78,8 @@ export const make = (env: {
       switch (command._tag) {
         case "Ack": {
           const known = acks.get(receipt.session)
-          if (known === undefined) acks.set(receipt.session, [[delivery, receipt]])
-          else known.push([delivery, receipt])
+          if (known === undefined) acks.set(receipt.session, [delivery])
+          else known.push(delivery)
           break
         }
         case "Copy":
@@ -88,15 +90,9 @@ export const make = (env: {
       }
     }
     // After what goes back, so that a run of acks may pass over it.
-    for (const [session, settled] of acks) {
-      if (
-        ack(
-          session,
-          settled.map(([, receipt]) => receipt)
-        )
-      )
-        continue
-      for (const [delivery] of settled) fail(delivery, lost(queue))
+    for (const [session, deliveries] of acks) {
+      if (ack(session, deliveries.map(receiptOf))) continue
+      for (const delivery of deliveries) fail(delivery, lost(queue))
     }
     return copies
   }
@@ -113,9 +109,9 @@ export const make = (env: {
   return {
     settle: (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
       Effect.suspend(() => {
-        const barriers = requests.flatMap(
-          ({ delivery }) => (delivery.receipt as Receipt).session.credit.barrier() ?? []
-        )
+        const sessions = new Set<Session>()
+        for (const { delivery } of requests) sessions.add(receiptOf(delivery).session)
+        const barriers = [...sessions].flatMap(({ credit }) => credit.barrier() ?? [])
         return barriers.length === 0
           ? settleNow(requests)
           : Effect.andThen(

@@ -15,6 +15,8 @@ export type Command =
   | { readonly _tag: "Nack" }
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
 
+const Ack: Command = { _tag: "Ack" }
+
 export interface Facts {
   readonly queue: string
   readonly queueType: "quorum" | "classic"
@@ -25,25 +27,25 @@ export interface Facts {
   /** The delay that the queue gives to the `count`th counted return, where it delays by itself. */
   readonly native: ((count: number) => number) | undefined
   /** Milliseconds since the epoch. */
-  readonly now: number
+  readonly now: () => number
 }
 
 export const toCommand = (delivery: Delivery, settlement: Settlement, facts: Facts): Command => {
-  const { now, queue } = facts
+  const { queue } = facts
   switch (settlement._tag) {
     case "Ack":
     case "Drop":
-      return { _tag: "Ack" }
+      return Ack
     case "Retry":
       return canRequeue(settlement.delay, facts)
         ? { _tag: "Reject" }
-        : { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now) }
+        : { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, facts.now()) }
     case "DeadLetter":
-      return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now) }
+      return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, facts.now()) }
     case "Release":
       return settlement.delay === 0
         ? { _tag: "Nack" }
-        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, settlement.delay, now) }
+        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, settlement.delay, facts.now()) }
   }
 }
 

@@ -7,11 +7,10 @@ import * as Wire from "./wire.ts"
 
 export interface Context {
   readonly queueType: "quorum" | "classic"
-  readonly serverVersion: string
   /** True where a message that comes out of our own delay queue may still have to wait. */
   readonly keepsNotBefore: boolean
   /** Milliseconds since the epoch. */
-  readonly now: number
+  readonly now: () => number
 }
 
 export interface Decoded {
@@ -65,11 +64,11 @@ const waited = (native: Readonly<Record<string, unknown>>): boolean => {
   return Array.isArray(deaths) && deaths.some(({ reason }: Record<string, unknown>) => reason === "expired")
 }
 
-const foreign = ({ content, properties }: Incoming, now: number): Metadata.Metadata => {
+const foreign = ({ content, properties }: Incoming, now: () => number): Metadata.Metadata => {
   const { messageId, timestamp } = properties
   const id = typeof messageId === "string" && messageId !== "" ? messageId : derivedId(content, properties)
   // AMQP's timestamps are in seconds.
-  const published = typeof timestamp === "number" && timestamp > 0 ? timestamp * 1000 : now
+  const published = typeof timestamp === "number" && timestamp > 0 ? timestamp * 1000 : now()
   return Metadata.make(id.slice(0, Metadata.idLimit), published)
 }
 
@@ -83,9 +82,8 @@ const textHeaders = (
 ): Readonly<Record<string, string>> => {
   const headers: Record<string, string> = {}
   if (typeof contentType === "string" && native["content-type"] === undefined) headers["content-type"] = contentType
-  for (const [name, value] of Object.entries(native)) {
-    if (Wire.isOwn(name) || Wire.isServers(name)) continue
-    headers[name] = textOf(value)
+  for (const name in native) {
+    if (!Wire.isOwn(name) && !Wire.isServers(name)) headers[name] = textOf(native[name])
   }
   return headers
 }

@@ -1,5 +1,4 @@
 /** What arrives: turned away before any handler sees it, or decoded and handed on to its batch. */
-import type { SubscribeOptions } from "../Broker.ts"
 import type { Codec } from "../Codec.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
@@ -11,7 +10,8 @@ import type { Outbox } from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
 
 export interface Arrivals {
-  readonly onDelivery: SubscribeOptions["onDelivery"]
+  /** `now` is in milliseconds since the epoch. */
+  readonly onDelivery: (delivery: Delivery, now: number) => void
   /** The connection that delivered these is another one now: what is still being decoded is delivered again. */
   readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
   /** Messages whose codec takes its time. */
@@ -27,8 +27,6 @@ export const make = (env: {
   readonly reporter: Reporter
   /** A delivery may have been on its way when the credit was taken away. */
   readonly isWanted: () => boolean
-  /** Milliseconds since the epoch. */
-  readonly wallClock: () => number
   readonly onDecoded: (item: Item) => void
 }): Arrivals => {
   const { brokerGate, codec, isWanted, outbox, queue, retry } = env
@@ -42,9 +40,9 @@ export const make = (env: {
     outbox.flush()
   }
 
-  const refusal = (delivery: Delivery): Settlement.Settlement | undefined =>
+  const refusal = (delivery: Delivery, now: number): Settlement.Settlement | undefined =>
     isWanted()
-      ? Intake.turnAway(delivery, { policy: retry, queue, acked: outbox.isAcked(delivery), now: env.wallClock() })
+      ? Intake.turnAway(delivery, { policy: retry, queue, acked: outbox.isAcked(delivery), now })
       : Settlement.Release()
 
   const hand = (item: Item, body: unknown): void => {
@@ -87,9 +85,9 @@ export const make = (env: {
   }
 
   return {
-    onDelivery: (delivery) => {
+    onDelivery: (delivery, now) => {
       env.reporter.received(delivery)
-      const refused = refusal(delivery)
+      const refused = refusal(delivery, now)
       // Ours from now on: while a codec takes its time, its lease is extended.
       const item = outbox.arrive(delivery)
       if (refused === undefined) decode(item)

@@ -105,6 +105,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     const random = yield* Random.Random
     const context = yield* Effect.context<R>()
     const fork = Effect.runForkWith(context) as Environment["fork"]
+    const wallClock = () => clock.currentTimeMillisUnsafe()
     const wish = ConsumerOptions.toWish(options, broker.capabilities.lease)
     yield* ConsumerOptions.verify(wish, broker.capabilities, queue.name)
 
@@ -158,14 +159,15 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       fork,
       yieldThen: (resume) => fork(Effect.yieldNow).addObserver(resume),
       random: () => random.nextDoubleUnsafe(),
-      wallClock: () => clock.currentTimeMillisUnsafe(),
+      wallClock,
       reporter: Reporter.make(
         queue.name,
         watch === undefined ? options.onEvent : both(watch.onEvent, options.onEvent),
         (message, annotations) => {
           fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
         },
-        (error) => DeadLetterRouting.redacted(wish.retry.deadLetter, error)
+        (error) => DeadLetterRouting.redacted(wish.retry.deadLetter, error),
+        wallClock
       ),
       watch,
       onFatal: (error) => {

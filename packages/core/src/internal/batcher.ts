@@ -6,6 +6,7 @@
 import type { BatchPolicy } from "../BatchPolicy.ts"
 import type { Timers } from "../Timers.ts"
 import type { Item } from "./item.ts"
+import * as Turn from "./turn.ts"
 
 export interface Batcher {
   readonly push: (item: Item) => void
@@ -22,6 +23,7 @@ export interface Batcher {
 export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Timers, onDue: () => void): Batcher => {
   const items: Array<Item> = []
   let timer: ReturnType<Timers["after"]> | undefined
+  const arrival = Turn.clock(timers.now)
 
   /** Milliseconds; what the sum of two fractions may be off does not count. */
   const dueIn = (): number =>
@@ -41,6 +43,7 @@ export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Tim
 
   return {
     push: (item) => {
+      if (maxBatchTimeout > 0) item.arrived = arrival()
       items.push(item)
       if (items.length === 1 || items.length === maxBatchSize) arm()
     },

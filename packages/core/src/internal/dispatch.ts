@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { HandlerTimeout } from "../Failure.ts"
 import type { Context } from "../Handler.ts"
-import type { Deadlines } from "../Deadlines.ts"
+import type { Deadline, Deadlines } from "../Deadlines.ts"
 
 export type Outcome =
   | { readonly _tag: "Succeeded" }
@@ -50,60 +50,81 @@ class LazyContext implements Context {
 const isThenable = (u: unknown): boolean =>
   typeof u === "object" && u !== null && typeof (u as { then?: unknown }).then === "function"
 
+/** A class, so that a run costs one object and not a handful of closures. */
+class HandlerRun implements Run, Deadline {
+  at = Number.POSITIVE_INFINITY
+  place = -1
+  readonly #context = new LazyContext()
+  readonly #deadlines: Deadlines
+  readonly #done: (outcome: Outcome) => void
+  #ended = false
+  #stopped: Outcome | undefined = undefined
+  /** What is waited for: a fiber, or a promise that nothing can end. */
+  #waitsFor: Fiber.Fiber<unknown, unknown> | "a promise" | undefined = undefined
+
+  constructor(deadlines: Deadlines, done: (outcome: Outcome) => void) {
+    this.#deadlines = deadlines
+    this.#done = done
+  }
+
+  run(fork: Environment["fork"], handler: (context: Context) => unknown): void {
+    this.#deadlines.start(this)
+    let result: unknown
+    let thenable: boolean
+    try {
+      result = handler(this.#context)
+      thenable = isThenable(result)
+    } catch (error) {
+      return this.#end({ _tag: "Failed", error })
+    }
+    if (Effect.isEffect(result)) {
+      const fiber = fork(result as Effect.Effect<unknown, unknown>)
+      this.#waitsFor = fiber
+      // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
+      fiber.addObserver((exit) => this.#end(fromExit(exit, this.#stopped)))
+    } else if (thenable) {
+      this.#waitsFor = "a promise"
+      // A foreign thenable may throw: `resolve` makes a rejection of that, and is free for a promise.
+      Promise.resolve(result).then(
+        () => this.#end(Succeeded),
+        (error: unknown) => this.#end({ _tag: "Failed", error })
+      )
+    } else this.#end(Succeeded)
+  }
+
+  interrupt(): void {
+    this.#stop(Interrupted)
+  }
+
+  pass(): void {
+    this.#stop({ _tag: "Failed", error: new HandlerTimeout({ timeout: this.#deadlines.timeout }) })
+  }
+
+  #stop(why: Outcome): void {
+    if (this.#ended || this.#stopped !== undefined) return
+    this.#stopped = why
+    this.#context.abort(why._tag === "Failed" ? why.error : new Error("the consumer is shutting down"))
+    if (this.#waitsFor === "a promise") this.#end(why)
+    else this.#waitsFor?.interruptUnsafe()
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#deadlines.end(this)
+    this.#done(outcome)
+  }
+}
+
 /** Starts the handler; `done` is called exactly once, perhaps before this returns. */
 export const dispatch = (
   { deadlines, fork }: Environment,
   handler: (context: Context) => unknown,
   done: (outcome: Outcome) => void
 ): Run => {
-  const context = new LazyContext()
-  let ended = false
-  let stopped: Outcome | undefined
-  let stop: (why: Outcome) => void = () => {}
-
-  const end = (outcome: Outcome): void => {
-    if (ended) return
-    ended = true
-    deadlines.end(deadline)
-    done(outcome)
-  }
-
-  const run = (): void => {
-    let result: unknown
-    let thenable: boolean
-    try {
-      result = handler(context)
-      thenable = isThenable(result)
-    } catch (error) {
-      return end({ _tag: "Failed", error })
-    }
-    if (Effect.isEffect(result)) {
-      const fiber = fork(result as Effect.Effect<unknown, unknown>)
-      // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
-      stop = () => fiber.interruptUnsafe()
-      fiber.addObserver((exit) => end(fromExit(exit, stopped)))
-    } else if (thenable) {
-      stop = end
-      // A foreign thenable may throw: `resolve` makes a rejection of that, and is free for a promise.
-      Promise.resolve(result).then(
-        () => end(Succeeded),
-        (error: unknown) => end({ _tag: "Failed", error })
-      )
-    } else end(Succeeded)
-  }
-
-  const interrupt = (why: Outcome): void => {
-    if (ended || stopped !== undefined) return
-    stopped = why
-    context.abort(why._tag === "Failed" ? why.error : new Error("the consumer is shutting down"))
-    stop(why)
-  }
-
-  const deadline = deadlines.start(() =>
-    interrupt({ _tag: "Failed", error: new HandlerTimeout({ timeout: deadlines.timeout }) })
-  )
-  run()
-  return { interrupt: () => interrupt(Interrupted) }
+  const run = new HandlerRun(deadlines, done)
+  run.run(fork, handler)
+  return run
 }
 
 const fromExit = (exit: Exit.Exit<unknown, unknown>, stopped: Outcome | undefined): Outcome => {

@@ -24,6 +24,7 @@ import * as Gates from "./gates.ts"
 import * as Judge from "./judge.ts"
 import * as Outbox from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
+import * as Turn from "./turn.ts"
 import * as Workshop from "./workshop.ts"
 
 export interface Options {
@@ -79,6 +80,7 @@ export const make = (options: Options): Engine => {
   let reconnecting = false
   let idleWaiters: Array<() => void> = []
   let lastDelivery: number | undefined
+  const arrival = Turn.clock(options.wallClock)
 
   const inProgress = (): number => outbox.size() - batcher.size() - arrivals.decoding()
 
@@ -115,6 +117,7 @@ export const make = (options: Options): Engine => {
     batch: capabilities.settleBatch,
     wait: capabilities.settleWait,
     watch: options.watch,
+    isLeased: capabilities.lease !== undefined,
     judge: Judge.make({ ...options, longest }),
     wallClock: options.wallClock,
     handlerGate: gates.handler,
@@ -186,8 +189,8 @@ export const make = (options: Options): Engine => {
 
   return {
     onDelivery: (delivery) => {
-      lastDelivery = options.wallClock()
-      arrivals.onDelivery(delivery)
+      lastDelivery = arrival()
+      arrivals.onDelivery(delivery, lastDelivery)
     },
     onReconnect: (isGone = () => true) => {
       reconnecting = true

@@ -4,6 +4,7 @@ import * as Delay from "../Delay.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Batch, Received, RetryOptions } from "../Handler.ts"
 import type { Headers } from "../Message.ts"
+import type { Settlement } from "../Settlement.ts"
 import type * as Bag from "../Bag.ts"
 
 export interface Item extends Bag.Member {
@@ -12,14 +13,16 @@ export interface Item extends Bag.Member {
   body: unknown
   /** Names the delivery, not the message. */
   readonly key: string
-  /** Monotonic milliseconds. */
-  readonly arrived: number
-  /** True from the moment its settlement is decided: its lease is no longer extended. */
-  settling: boolean
+  /** When it began to wait for its batch, in monotonic milliseconds. */
+  arrived: number
+  /** Once it is decided. From then on its lease is no longer extended. */
+  settlement: Settlement | undefined
 }
 
-/** Takes a call of the handler; `retry` delays are parsed already. */
-export type Recorder = (call: Acknowledgement.Call) => void
+/** Takes the calls of a handler; `retry` delays are parsed already. */
+export interface Recorder {
+  readonly hear: (call: Acknowledgement.Call) => void
+}
 
 const parseRetry = (
   field: string,
@@ -41,23 +44,24 @@ export class ReceivedMessage implements Received<unknown> {
   readonly timestamp: number
   readonly attempts: number
   readonly #index: number
-  readonly #record: Recorder
+  readonly #recorder: Recorder
   readonly #longest: Delay.Delay
-  constructor({ body, delivery }: Item, index: number, record: Recorder, longest: Delay.Delay) {
+  constructor({ body, delivery }: Item, index: number, recorder: Recorder, longest: Delay.Delay) {
     this.id = delivery.metadata.id
     this.body = body
     this.headers = delivery.headers
     this.timestamp = delivery.metadata.firstPublished
     this.attempts = delivery.attempts
     this.#index = index
-    this.#record = record
+    this.#recorder = recorder
     this.#longest = longest
   }
   ack(): void {
-    this.#record({ _tag: "Ack", index: this.#index })
+    this.#recorder.hear({ _tag: "Ack", index: this.#index })
   }
   retry(options?: RetryOptions): void {
-    this.#record({ _tag: "Retry", index: this.#index, ...parseRetry("message.retry.delay", options, this.#longest) })
+    const wanted = parseRetry("message.retry.delay", options, this.#longest)
+    this.#recorder.hear({ _tag: "Retry", index: this.#index, ...wanted })
   }
 }
 
@@ -65,11 +69,11 @@ export class ReceivedMessage implements Received<unknown> {
 export const toBatch = (
   queue: string,
   messages: ReadonlyArray<Received<unknown>>,
-  record: Recorder,
+  recorder: Recorder,
   longest: Delay.Delay
 ): Batch<unknown> => ({
   queue,
   messages,
-  ackAll: () => record({ _tag: "AckAll" }),
-  retryAll: (options) => record({ _tag: "RetryAll", ...parseRetry("batch.retryAll.delay", options, longest) })
+  ackAll: () => recorder.hear({ _tag: "AckAll" }),
+  retryAll: (options) => recorder.hear({ _tag: "RetryAll", ...parseRetry("batch.retryAll.delay", options, longest) })
 })

@@ -55,6 +55,8 @@ export const make = (
     Parameters<typeof Settler.make>[0],
     "broker" | "subscription" | "fork" | "timers" | "batch" | "wait" | "watch"
   > & {
+    /** Whether a delivery may come again while it is in our hands. */
+    readonly isLeased: boolean
     readonly judge: Judge
     /** Milliseconds since the epoch. */
     readonly wallClock: () => number
@@ -87,15 +89,24 @@ export const make = (
     })
   }
 
-  const forget = (item: Item): void => {
+  const leave = (item: Item): void => {
     inHand.delete(item)
-    stale.delete(item)
+    if (stale.size > 0) stale.delete(item)
+  }
+
+  const forget = (item: Item): void => {
+    leave(item)
     env.onGone()
   }
 
-  const settle = (item: Item, settlement: Settlement.Settlement): void => {
-    // Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost.
+  /** Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost. */
+  const remember = (item: Item, settlement: Settlement.Settlement): void => {
     if (settlement._tag === "Ack") acked.add(publishOf(item.delivery))
+  }
+
+  const settle = (item: Item, settlement: Settlement.Settlement): void => {
+    // It may be here again already.
+    if (env.isLeased || stale.has(item)) remember(item, settlement)
     // A probe that goes back unanswered must not be waited for.
     if (settlement._tag === "Release") handlerGate.signal({ _tag: "Uncounted", id: item.key })
     if (judge.spend(settlement) === "Allowed") return settler.settle(item, settlement)
@@ -104,14 +115,14 @@ export const make = (
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    if (settlement._tag === "Ack") acked.delete(publishOf(item.delivery))
+    if (settlement._tag === "Ack" && !acked.isEmpty()) acked.delete(publishOf(item.delivery))
     brokerGate.signal({ _tag: "Succeeded", id: item.key })
-    lastSettled = env.wallClock()
-    reporter.settled(item.delivery, settlement, lastSettled)
-    forget(item)
+    reporter.settled(item.delivery, settlement)
+    leave(item)
   }
 
   const onFailed = (item: Item, settlement: Settlement.Settlement, error: BrokerError): void => {
+    remember(item, settlement)
     reporter.settleFailed(item.delivery, settlement, error)
     if (error.reason === "LeaseLost") handlerGate.signal({ _tag: "Failed", id: item.key })
     const isGone = error.reason === "LeaseLost" || error.reason === "ConnectionLost"
@@ -136,7 +147,14 @@ export const make = (
     ...env,
     onSettled,
     onFailed,
-    onLeaseLost: (item, error) => reporter.leaseLost(item.delivery, error)
+    onLeaseLost: (item, error) => reporter.leaseLost(item.delivery, error),
+    onAnswered: () => {
+      lastSettled = env.wallClock()
+      env.onGone()
+    },
+    onWaiting: (items) => {
+      for (const item of items) remember(item, item.settlement)
+    }
   })
 
   return {
@@ -145,8 +163,8 @@ export const make = (
         delivery,
         body: undefined,
         key: String(++arrivals),
-        arrived: timers.now(),
-        settling: false,
+        arrived: 0,
+        settlement: undefined,
         place: -1
       }
       inHand.add(item)
@@ -162,7 +180,7 @@ export const make = (
     flush,
     extendLeases: () => settler.extend(inHand),
     forget,
-    isAcked: (delivery) => acked.has(publishOf(delivery)),
+    isAcked: (delivery) => !acked.isEmpty() && acked.has(publishOf(delivery)),
     size: inHand.size,
     stale: () => stale.size,
     lastSettled: () => lastSettled,

@@ -19,8 +19,7 @@ const loggedNames = 100
 export interface Reporter {
   readonly received: (delivery: Delivery) => void
   readonly failed: (delivery: Delivery, failure: Failure, willRerun: boolean) => void
-  /** `now` is in milliseconds since the epoch. */
-  readonly settled: (delivery: Delivery, settlement: Settlement, now: number) => void
+  readonly settled: (delivery: Delivery, settlement: Settlement) => void
   readonly settleFailed: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
@@ -48,7 +47,9 @@ export const make = (
   queue: string,
   hook: Hook | undefined,
   warn: Warn,
-  redact: (error: ErrorSummary) => ErrorSummary
+  redact: (error: ErrorSummary) => ErrorSummary,
+  /** Milliseconds since the epoch. */
+  wallClock: () => number
 ): Reporter => {
   let warnedOfIgnored = false
   const failures = new Set<string>()
@@ -84,7 +85,7 @@ export const make = (
       warnOfFailure(delivery, failure)
       if (hook !== undefined) emit({ _tag: "AttemptFailed", ...subject(delivery), error: failure.summary, willRerun })
     },
-    settled: (delivery, settlement, now) => {
+    settled: (delivery, settlement) => {
       if (settlement._tag === "DeadLetter" || settlement._tag === "Drop") {
         const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
         const { error, reason } = settlement
@@ -93,7 +94,7 @@ export const make = (
           reason,
           ...target,
           error: `${error.name}: ${error.message}`,
-          age: Delay.format(Math.max(0, now - delivery.metadata.firstPublished))
+          age: Delay.format(Math.max(0, wallClock() - delivery.metadata.firstPublished))
         })
       }
       if (hook !== undefined) emit(settledEvent(subject(delivery), settlement))

@@ -24,9 +24,8 @@ export interface Settler {
   readonly isIdle: () => boolean
 }
 
-interface Request extends SettleRequest {
-  readonly item: Item
-}
+/** An item whose settlement is decided asks for it itself. */
+type Decided = Item & SettleRequest
 
 export const make = (env: {
   /** The broker's name, for errors. */
@@ -40,8 +39,12 @@ export const make = (env: {
   readonly onSettled: (item: Item, settlement: Settlement) => void
   readonly onFailed: (item: Item, settlement: Settlement, error: BrokerError) => void
   readonly onLeaseLost: (item: Item, error: BrokerError) => void
+  /** Called after the last of those of one call. */
+  readonly onAnswered: () => void
+  /** The broker has not answered at once. */
+  readonly onWaiting: (items: ReadonlyArray<Decided>) => void
 }): Settler => {
-  let pending: Array<Request> = []
+  let pending: Array<Decided> = []
   let extending = false
   let underWay = 0
   let timer: ReturnType<Timers["after"]> | undefined
@@ -72,35 +75,38 @@ export const make = (env: {
     if (extending || pending.length === 0) return
     const requests = pending
     pending = []
+    let isAnswered = false
     underWay++
     const settled = env.subscription.settle(requests)
     call(requests, env.watch === undefined ? settled : env.watch.settle(requests, settled), (failures) => {
       underWay--
+      isAnswered = true
       // An interrupted settle was cut off by the consumer's own end: the broker brings the deliveries back.
       if (failures !== undefined) report(requests, failures)
     })
+    if (!isAnswered) env.onWaiting(requests)
   }
 
-  const report = (requests: ReadonlyArray<Request>, failures: ReadonlyArray<SettleFailure>): void => {
-    if (failures.length === 0) return requests.forEach(({ item, settlement }) => env.onSettled(item, settlement))
+  const report = (requests: ReadonlyArray<Decided>, failures: ReadonlyArray<SettleFailure>): void => {
     const failed = new Map(failures.map(({ delivery, error }) => [delivery, error]))
-    for (const { item, settlement } of requests) {
+    for (const item of requests) {
       const error = failed.get(item.delivery)
-      if (error === undefined) env.onSettled(item, settlement)
-      else env.onFailed(item, settlement, error)
+      if (error === undefined) env.onSettled(item, item.settlement)
+      else env.onFailed(item, item.settlement, error)
     }
+    env.onAnswered()
   }
 
   return {
     settle: (item, settlement) => {
-      item.settling = true
-      pending.push({ item, delivery: item.delivery, settlement })
+      item.settlement = settlement
+      pending.push(item as Decided)
       if (pending.length >= env.batch && env.batch > 1) flush()
       else if (env.wait > 0) timer ??= env.timers.after(env.wait, flush)
     },
     flush,
     extend: (items) => {
-      const unsettled = [...items].filter(({ settling }) => !settling)
+      const unsettled = [...items].filter(({ settlement }) => settlement === undefined)
       if (extending || unsettled.length === 0) return
       extending = true
       call(unsettled, env.subscription.extend(unsettled.map(({ delivery }) => delivery)), (failures = []) => {

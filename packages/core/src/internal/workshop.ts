@@ -12,15 +12,10 @@ import type { Gates } from "./gates.ts"
 import type { Item } from "./item.ts"
 import type { Outbox } from "./outbox.ts"
 import type { Reporter } from "./reporter.ts"
-import * as Unit from "./unit.ts"
+import { type Hooks, type Setting, Unit } from "./unit.ts"
 
 /** Runs a unit and says how it ended, exactly once. A handler is called through `within`, where there is one. */
-export type Runner = (unit: Unit.Unit, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]) => Run
-
-interface Running extends Bag.Member {
-  readonly unit: Unit.Unit
-  run: Run | undefined
-}
+export type Runner = (unit: Unit, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]) => Run
 
 export interface Interrupted {
   readonly handlers: number
@@ -60,8 +55,8 @@ export const make = (env: {
   readonly wallClock: () => number
   readonly onBatchEnd: () => void
 }): Workshop => {
-  const { batcher, gates, outbox, queue, reporter, retry } = env
-  const running = Bag.make<Running>()
+  const { batcher, gates, outbox, reporter, retry } = env
+  const running = Bag.make<Unit>()
   let batches = 0
   let started = 0
   let yielding = false
@@ -102,7 +97,7 @@ export const make = (env: {
   const startBatch = (items: ReadonlyArray<Item>): void => {
     batches++
     gates.signal({ _tag: "Started", id: items[0]!.key })
-    const units = env.single ? items.map((item) => [item]) : [items]
+    const units = env.single && items.length > 1 ? items.map((item) => [item]) : [items]
     let open = units.length
     const onUnitEnd = (): void => {
       if (--open > 0) return
@@ -110,27 +105,27 @@ export const make = (env: {
       env.onBatchEnd()
       pump()
     }
-    for (const members of units) runUnit(Unit.make(queue, members, env.longest, hooks), 0, onUnitEnd)
+    for (const members of units) runUnit(new Unit(setting, members), 0, onUnitEnd)
   }
 
-  const hooks: Unit.Hooks = {
+  const hooks: Hooks = {
     final: (item, verdict) => {
       outbox.conclude(item, verdict, undefined)
       outbox.flush()
     },
     ignored: reporter.ignored
   }
+  const setting: Setting = { queue: env.queue, longest: env.longest, on: hooks }
 
-  const runUnit = (unit: Unit.Unit, reruns: number, onEnd: () => void): void => {
+  const runUnit = (unit: Unit, reruns: number, onEnd: () => void): void => {
     let ended = false
-    const member: Running = { unit, run: undefined, place: -1 }
     const watched = env.watch?.run(
       unit.items.map(({ delivery }) => delivery),
       reruns
     )
     const onEnded = (outcome: Outcome): void => {
       ended = true
-      running.delete(member)
+      running.delete(unit)
       const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, env.wallClock()) : undefined
       watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : failed(failure))
       if (failure !== undefined && mayRerun(unit, failure, reruns)) {
@@ -142,8 +137,8 @@ export const make = (env: {
     }
     const run = env.runner(unit, onEnded, watched?.within)
     if (ended) return
-    member.run = run
-    running.add(member)
+    unit.run = run
+    running.add(unit)
   }
 
   const failed = ({ summary }: Failure.Failure): Telemetry.Ending => ({
@@ -152,14 +147,14 @@ export const make = (env: {
   })
 
   /** A promise's handler that was timed out may still be running, so it is not run again beside itself. */
-  const mayRerun = (unit: Unit.Unit, failure: Failure.Failure, reruns: number): boolean =>
+  const mayRerun = (unit: Unit, failure: Failure.Failure, reruns: number): boolean =>
     reruns < retry.immediate &&
     !env.isStopping() &&
     unit.undecided() > 0 &&
     !(failure.error instanceof Failure.HandlerTimeout) &&
     Classifier.classify(retry.classify, failure).startsWith("retry")
 
-  const conclude = (unit: Unit.Unit, outcome: Outcome, failure: Failure.Failure | undefined): void => {
+  const conclude = (unit: Unit, outcome: Outcome, failure: Failure.Failure | undefined): void => {
     if (outcome._tag === "Interrupted") {
       const { decided, undecided } = unit.abandon()
       for (const [item, verdict] of decided) outbox.conclude(item, verdict, undefined)
@@ -177,7 +172,7 @@ export const make = (env: {
     pump,
     interrupt: () => {
       const units = [...running]
-      const messages = units.reduce((sum, { unit }) => sum + unit.undecided(), 0)
+      const messages = units.reduce((sum, unit) => sum + unit.undecided(), 0)
       for (const { run } of units) run?.interrupt()
       return { handlers: units.length, messages }
     },
