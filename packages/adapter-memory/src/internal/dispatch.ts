@@ -49,7 +49,8 @@ export const make = (env: {
     if (isHungry === consumer.isHungry) return
     consumer.isHungry = isHungry
     if (isHungry) hungry.push(consumer)
-    else hungry.splice(hungry.indexOf(consumer), 1)
+    // Mostly it has just been served, and is the last one.
+    else hungry.splice(hungry.lastIndexOf(consumer), 1)
   }
 
   const extend = (loan: Loan): void => {
@@ -62,12 +63,12 @@ export const make = (env: {
   }
 
   const deliver = (consumer: Consumer, stored: Stored): void => {
+    const { hungry } = consumer.queue
     const loan = new Loan(consumer, stored, ++deliveries)
     consumer.loans.add(loan)
     extend(loan)
-    // Off and on again puts the consumer behind the others that have credit.
-    consumer.queue.hungry.shift()
-    consumer.isHungry = false
+    // The others that have credit come first.
+    if (hungry.length > 1) hungry.push(hungry.shift()!)
     feed(consumer)
     consumer.options.onDelivery(view(stored, ++stored.deliveries, loan))
   }
