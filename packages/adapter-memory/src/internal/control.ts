@@ -2,7 +2,7 @@
 import * as Metadata from "@requeue/core/Metadata"
 import * as Effect from "effect/Effect"
 import type { Control, Snapshot } from "../Control.ts"
-import { type Dispatch, seen, view } from "./dispatch.ts"
+import { delivered, type Dispatch, view } from "./dispatch.ts"
 import type { Publish } from "./publish.ts"
 import type { Queue, Store } from "./store.ts"
 
@@ -50,7 +50,7 @@ export const make = (env: {
     inFlight: [...consumers]
       .flatMap(({ loans }) => [...loans])
       .toSorted((a, b) => a.number - b.number)
-      .map(seen),
+      .map(delivered),
     consumers: consumers.size
   })
 

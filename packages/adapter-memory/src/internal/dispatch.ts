@@ -32,7 +32,7 @@ export const view = (stored: Stored, deliveries: number, receipt?: unknown): Del
 })
 
 /** A loan's message as its consumer has it. */
-export const seen = (loan: Loan): Delivery => view(loan.stored, loan.stored.deliveries, loan)
+export const delivered = (loan: Loan): Delivery => view(loan.stored, loan.stored.deliveries, loan)
 
 export const make = (env: {
   readonly timers: Timers

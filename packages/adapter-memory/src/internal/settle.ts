@@ -6,7 +6,7 @@ import type { Delivery } from "@requeue/core/Delivery"
 import * as Outgoing from "@requeue/core/Outgoing"
 import type { Settlement } from "@requeue/core/Settlement"
 import type { Delays } from "./delays.ts"
-import { type Dispatch, seen } from "./dispatch.ts"
+import { delivered, type Dispatch } from "./dispatch.ts"
 import type { Publish } from "./publish.ts"
 import { type Consumer, Loan, type Store } from "./store.ts"
 
@@ -52,7 +52,7 @@ export const make = (env: {
     const refusal = delays.refusal("settle", queue.name, settlement.delay)
     if (refusal !== undefined) return refusal
     if (capabilities.historyOnRetry) {
-      const { history, notBefore } = Outgoing.retry(seen(loan), settlement, queue.name, env.now()).metadata
+      const { history, notBefore } = Outgoing.retry(delivered(loan), settlement, queue.name, env.now()).metadata
       stored.metadata = { ...stored.metadata, history, notBefore }
     }
     dispatch.end(loan)
@@ -86,7 +86,7 @@ export const make = (env: {
       case "Retry":
         return retry(loan, settlement)
       case "DeadLetter":
-        publish.copy(Outgoing.deadLetter(seen(loan), settlement, queue.name, env.now()))
+        publish.copy(Outgoing.deadLetter(delivered(loan), settlement, queue.name, env.now()))
         remove(loan)
         return undefined
       case "Release":
