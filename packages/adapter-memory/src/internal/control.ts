@@ -2,7 +2,7 @@
 import * as Metadata from "@requeue/core/Metadata"
 import * as Effect from "effect/Effect"
 import type { Control, Snapshot } from "../Control.ts"
-import { type Dispatch, view } from "./dispatch.ts"
+import { delivered, type Dispatch, view } from "./dispatch.ts"
 import type { Publish } from "./publish.ts"
 import type { Queue, Store } from "./store.ts"
 
@@ -30,7 +30,7 @@ export const make = (env: {
       const consumers = [...queue.consumers]
       dispatch.lose(
         queue,
-        consumers.flatMap(({ loans }) => [...loans.values()])
+        consumers.flatMap(({ loans }) => [...loans])
       )
       if (forgetDelays) store.forgetDelays(queue)
       for (const { options } of consumers) options.onReconnect()
@@ -47,7 +47,10 @@ export const make = (env: {
     delayed: [...delayed]
       .toSorted((a, b) => a.due - b.due)
       .map((stored) => ({ delivery: view(stored, stored.deliveries + 1), dueIn: stored.due - env.elapsed() })),
-    inFlight: [...consumers].flatMap(({ loans }) => Array.from(loans.values(), ({ delivery }) => delivery)),
+    inFlight: [...consumers]
+      .flatMap(({ loans }) => [...loans])
+      .toSorted((a, b) => a.number - b.number)
+      .map(delivered),
     consumers: consumers.size
   })
 

@@ -3,7 +3,7 @@ import type { Lease } from "@requeue/core/Capabilities"
 import type { Delivery } from "@requeue/core/Delivery"
 import type { Timers } from "@requeue/core/Timers"
 import * as Effect from "effect/Effect"
-import type { Consumer, Loan, Queue, Stored } from "./store.ts"
+import { type Consumer, Loan, type Queue, type Stored } from "./store.ts"
 
 /** Deliveries that are made at a stretch before other fibers get a turn. */
 const stretch = 1000
@@ -31,6 +31,9 @@ export const view = (stored: Stored, deliveries: number, receipt?: unknown): Del
   receipt
 })
 
+/** A loan's message as its consumer has it. */
+export const delivered = (loan: Loan): Delivery => view(loan.stored, loan.stored.deliveries, loan)
+
 export const make = (env: {
   readonly timers: Timers
   readonly run: (effect: Effect.Effect<void>) => void
@@ -38,32 +41,36 @@ export const make = (env: {
   readonly overCountOnLoss: boolean
 }): Dispatch => {
   const { lease, timers } = env
-  // Never used twice, so that a stale receipt, or one of another subscription, finds nothing.
-  let tag = 0
+  let deliveries = 0
 
   const feed = (consumer: Consumer): void => {
     const { hungry } = consumer.queue
-    if (consumer.loans.size < consumer.credit) hungry.add(consumer)
-    else hungry.delete(consumer)
+    const isHungry = consumer.loans.size() < consumer.credit
+    if (isHungry === consumer.isHungry) return
+    consumer.isHungry = isHungry
+    if (isHungry) hungry.push(consumer)
+    // Mostly it has just been served, and is the last one.
+    else hungry.splice(hungry.lastIndexOf(consumer), 1)
   }
 
   const extend = (loan: Loan): void => {
     if (lease === undefined) return
+    const now = timers.now()
+    loan.until ??= now + lease.max
     timers.cancel(loan.expiry)
-    const left = Math.min(lease.duration, loan.since + lease.max - timers.now())
+    const left = Math.min(lease.duration, loan.until - now)
     loan.expiry = timers.after(Math.max(0, left), () => lose(loan.consumer.queue, [loan]))
   }
 
   const deliver = (consumer: Consumer, stored: Stored): void => {
-    const receipt = ++tag
-    const delivery = view(stored, ++stored.deliveries, receipt)
-    const loan: Loan = { stored, consumer, delivery, since: timers.now(), expiry: undefined }
-    consumer.loans.set(receipt, loan)
+    const { hungry } = consumer.queue
+    const loan = new Loan(consumer, stored, ++deliveries)
+    consumer.loans.add(loan)
     extend(loan)
-    // Off and on again puts the consumer behind the others that have credit.
-    consumer.queue.hungry.delete(consumer)
+    // The others that have credit come first.
+    if (hungry.length > 1) hungry.push(hungry.shift()!)
     feed(consumer)
-    consumer.options.onDelivery(delivery)
+    consumer.options.onDelivery(view(stored, ++stored.deliveries, loan))
   }
 
   const pump = (queue: Queue): void => {
@@ -73,7 +80,7 @@ export const make = (env: {
     let left = stretch
     try {
       for (; left > 0; left--) {
-        const [consumer] = queue.hungry
+        const consumer = queue.hungry[0]
         const stored = consumer && queue.ready.take()
         if (stored === undefined) break
         deliver(consumer!, stored)
@@ -101,7 +108,7 @@ export const make = (env: {
   }
 
   const end = (loan: Loan): void => {
-    loan.consumer.loans.delete(loan.delivery.receipt)
+    loan.consumer.loans.delete(loan)
     timers.cancel(loan.expiry)
     feed(loan.consumer)
   }

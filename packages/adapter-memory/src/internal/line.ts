@@ -23,6 +23,8 @@ export interface Line<A> extends Iterable<A> {
 export const make = <A extends Member<A>>(): Line<A> => {
   let head: A | undefined
   let tail: A | undefined
+  /** Who came back last, as long as it stands here: those who come back in their order need not walk. */
+  let returned: A | undefined
   let size = 0
   let positions = 0
 
@@ -42,21 +44,24 @@ export const make = <A extends Member<A>>(): Line<A> => {
     },
     putBack: (member) => {
       // Whatever never left stands behind it, so the walk passes only others that came back before.
-      let before: A | undefined
-      for (let at = head; at !== undefined && at.position < member.position; at = at.next) before = at
+      let before = returned !== undefined && returned.position < member.position ? returned : undefined
+      let after = before === undefined ? head : before.next
+      for (; after !== undefined && after.position < member.position; after = after.next) before = after
       insertAfter(before, member)
+      returned = member
     },
     take: () => {
       const member = head
       if (member === undefined) return undefined
       head = member.next
       if (head === undefined) tail = undefined
+      if (returned === member) returned = undefined
       member.next = undefined
       size--
       return member
     },
     clear: () => {
-      head = tail = undefined
+      head = tail = returned = undefined
       size = 0
     },
     *[Symbol.iterator]() {

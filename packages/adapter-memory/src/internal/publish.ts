@@ -71,19 +71,19 @@ export const make = (env: {
       return Effect.sync(() => queue.waiters.remove(waiter))
     })
 
-  const from = (messages: ReadonlyArray<Outgoing>, start: number): Effect.Effect<void, BrokerError> =>
-    Effect.suspend(() => {
-      for (let i = start; i < messages.length; i++) {
-        const message = messages[i]!
-        const queue = store.queue(message.queue)
-        // Nobody overtakes those who wait.
-        if (queue.held >= maxMessages || queue.waiters.size() > 0) {
-          return Effect.flatMap(wait(queue, message), () => from(messages, i + 1))
-        }
-        add(queue, message)
+  /** Stores them at once, as far as there is room. */
+  const from = (messages: ReadonlyArray<Outgoing>, start: number): Effect.Effect<void, BrokerError> => {
+    for (let i = start; i < messages.length; i++) {
+      const message = messages[i]!
+      const queue = store.queue(message.queue)
+      // Nobody overtakes those who wait.
+      if (queue.held >= maxMessages || queue.waiters.size() > 0) {
+        return Effect.flatMap(wait(queue, message), () => from(messages, i + 1))
       }
-      return Effect.void
-    })
+      add(queue, message)
+    }
+    return Effect.void
+  }
 
   const confirm = (messages: ReadonlyArray<Outgoing>): Effect.Effect<void, BrokerError> =>
     env.loseConfirmation()

@@ -6,9 +6,9 @@ import type { Delivery } from "@requeue/core/Delivery"
 import * as Outgoing from "@requeue/core/Outgoing"
 import type { Settlement } from "@requeue/core/Settlement"
 import type { Delays } from "./delays.ts"
-import type { Dispatch } from "./dispatch.ts"
+import { delivered, type Dispatch } from "./dispatch.ts"
 import type { Publish } from "./publish.ts"
-import type { Consumer, Loan, Store } from "./store.ts"
+import { type Consumer, Loan, type Store } from "./store.ts"
 
 export interface Settle {
   readonly settle: (consumer: Consumer, requests: ReadonlyArray<SettleRequest>) => ReadonlyArray<SettleFailure>
@@ -17,6 +17,10 @@ export interface Settle {
 
 const failure = (operation: string, queue: string, reason: Reason, detail: string): BrokerError =>
   new BrokerError({ broker: "memory", operation, queue, reason, detail })
+
+/** What the receipt stands for, unless it was settled before, lost, or is another subscription's. */
+const borrowed = (consumer: Consumer, { receipt }: Delivery): Loan | undefined =>
+  receipt instanceof Loan && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
 
 const notOurs = (operation: string, { queue }: Consumer): BrokerError =>
   failure(operation, queue.name, "LeaseLost", "the delivery was settled before, lost, or is another subscription's")
@@ -43,13 +47,12 @@ export const make = (env: {
   const retry = (loan: Loan, settlement: Extract<Settlement, { _tag: "Retry" }>): BrokerError | undefined => {
     const {
       consumer: { queue },
-      delivery,
       stored
     } = loan
     const refusal = delays.refusal("settle", queue.name, settlement.delay)
     if (refusal !== undefined) return refusal
     if (capabilities.historyOnRetry) {
-      const { history, notBefore } = Outgoing.retry(delivery, settlement, queue.name, env.now()).metadata
+      const { history, notBefore } = Outgoing.retry(delivered(loan), settlement, queue.name, env.now()).metadata
       stored.metadata = { ...stored.metadata, history, notBefore }
     }
     dispatch.end(loan)
@@ -83,7 +86,7 @@ export const make = (env: {
       case "Retry":
         return retry(loan, settlement)
       case "DeadLetter":
-        publish.copy(Outgoing.deadLetter(loan.delivery, settlement, queue.name, env.now()))
+        publish.copy(Outgoing.deadLetter(delivered(loan), settlement, queue.name, env.now()))
         remove(loan)
         return undefined
       case "Release":
@@ -98,7 +101,7 @@ export const make = (env: {
       // Nothing is delivered before all are settled, or a released message would come back to the one that released it.
       dispatch.quietly(consumer.queue, () => {
         for (const { delivery, settlement } of requests) {
-          const loan = consumer.loans.get(delivery.receipt)
+          const loan = borrowed(consumer, delivery)
           const error = loan === undefined ? notOurs("settle", consumer) : one(loan, settlement)
           if (error !== undefined) failures.push({ delivery, error })
         }
@@ -108,7 +111,7 @@ export const make = (env: {
     extend: (consumer, deliveries) => {
       const failures: Array<SettleFailure> = []
       for (const delivery of deliveries) {
-        const loan = consumer.loans.get(delivery.receipt)
+        const loan = borrowed(consumer, delivery)
         if (loan === undefined) failures.push({ delivery, error: notOurs("extend", consumer) })
         else dispatch.extend(loan)
       }

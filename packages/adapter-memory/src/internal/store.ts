@@ -1,5 +1,5 @@
 /** All that the broker remembers, and how messages move between the places of a queue. Knows no settlements. */
-import type { Delivery } from "@requeue/core/Delivery"
+import type * as Bag from "@requeue/core/Bag"
 import type { SubscribeOptions } from "@requeue/core/Broker"
 import type { Headers } from "@requeue/core/Message"
 import type { Metadata } from "@requeue/core/Metadata"
@@ -18,22 +18,33 @@ export interface Stored extends Line.Member<Stored> {
   timer: Timer | undefined
 }
 
-/** A message that was handed out and is not settled. */
-export interface Loan {
-  readonly stored: Stored
+/**
+ * A message that was handed out and is not settled. It is its delivery's receipt, and a new one each time, so that a
+ * stale receipt settles nothing.
+ */
+export class Loan implements Bag.Member {
   readonly consumer: Consumer
-  readonly delivery: Delivery
-  /** Monotonic milliseconds. */
-  readonly since: number
-  expiry: Timer | undefined
+  readonly stored: Stored
+  /** Loans are numbered as they are handed out. */
+  readonly number: number
+  /** The latest end of its lease, in monotonic milliseconds. */
+  until: number | undefined = undefined
+  expiry: Timer | undefined = undefined
+  place = -1
+  constructor(consumer: Consumer, stored: Stored, number: number) {
+    this.consumer = consumer
+    this.stored = stored
+    this.number = number
+  }
 }
 
 export interface Consumer {
   readonly options: SubscribeOptions
   readonly queue: Queue
-  /** By receipt. */
-  readonly loans: Map<unknown, Loan>
+  readonly loans: Bag.Bag<Loan>
   credit: number
+  /** Whether it is among the hungry. */
+  isHungry: boolean
 }
 
 /** A publish that waits for room. */
@@ -51,7 +62,7 @@ export interface Queue {
   readonly waiters: Waiters.Waiters<Waiter>
   readonly consumers: Set<Consumer>
   /** The consumers with credit left, next one first. */
-  readonly hungry: Set<Consumer>
+  readonly hungry: Array<Consumer>
   /** Whether deliveries are being made, or pause to let others run. */
   turn: "idle" | "delivering" | "resting"
 }
@@ -112,7 +123,7 @@ export const make = (
         held: 0,
         waiters: Waiters.make(),
         consumers: new Set(),
-        hungry: new Set(),
+        hungry: [],
         turn: "idle"
       }
       queues.set(name, queue)

@@ -1,4 +1,5 @@
 /** A consumer's stay in a queue, from the opening of its scope to the closing. */
+import * as Bag from "@requeue/core/Bag"
 import type { SubscribeOptions, Subscription } from "@requeue/core/Broker"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -13,7 +14,7 @@ export const subscribe = (
   const open = Effect.sync(() => {
     for (const name of options.deadLetterQueues) env.store.queue(name)
     const queue = env.store.queue(options.queue)
-    const consumer: Consumer = { options, queue, loans: new Map(), credit: 0 }
+    const consumer: Consumer = { options, queue, loans: Bag.make(), credit: 0, isHungry: false }
     queue.consumers.add(consumer)
     return consumer
   })
@@ -21,7 +22,7 @@ export const subscribe = (
     Effect.sync(() => {
       env.dispatch.credit(consumer, 0)
       consumer.queue.consumers.delete(consumer)
-      env.dispatch.lose(consumer.queue, [...consumer.loans.values()])
+      env.dispatch.lose(consumer.queue, [...consumer.loans])
     })
   return Effect.map(Effect.acquireRelease(open, close), (consumer) => ({
     credit: (limit) => env.dispatch.credit(consumer, limit),
