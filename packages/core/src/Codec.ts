@@ -36,7 +36,7 @@ const copy = (source: Uint8Array): Uint8Array => {
     slab = new Uint8Array(slabSize)
     used = 0
   }
-  const copied = slab.subarray(used, used + source.length)
+  const copied = new Uint8Array(slab.buffer, used, source.length)
   copied.set(source)
   used += source.length
   return copied

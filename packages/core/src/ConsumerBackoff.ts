@@ -69,7 +69,7 @@ export type Mode =
   | { readonly _tag: "Running" }
   | { readonly _tag: "Paused" }
   /** `probe` is the delivery whose outcome decides; `undefined` until one has started. */
-  | { readonly _tag: "Probing"; readonly probe: string | undefined }
+  | { readonly _tag: "Probing"; readonly probe: DeliveryId | undefined }
 
 export interface State {
   readonly mode: Mode
@@ -78,12 +78,14 @@ export interface State {
   readonly window: number
 }
 
-/** `id` names a delivery, not a message: a redelivery has another one. */
+/** Names a delivery, not a message: a redelivery has another one. */
+export type DeliveryId = string | number
+
 export type Event =
-  | { readonly _tag: "Started"; readonly id: string }
-  | { readonly _tag: "Succeeded"; readonly id: string }
-  | { readonly _tag: "Failed"; readonly id: string }
-  | { readonly _tag: "Uncounted"; readonly id: string }
+  | { readonly _tag: "Started"; readonly id: DeliveryId }
+  | { readonly _tag: "Succeeded"; readonly id: DeliveryId }
+  | { readonly _tag: "Failed"; readonly id: DeliveryId }
+  | { readonly _tag: "Uncounted"; readonly id: DeliveryId }
   | { readonly _tag: "Elapsed" }
   | { readonly _tag: "Reconnected" }
 
@@ -157,7 +159,7 @@ const running = (policy: ConsumerBackoff, state: State, event: Event, random: nu
 const probing = (
   policy: ConsumerBackoff,
   state: State,
-  tagged: string | undefined,
+  tagged: DeliveryId | undefined,
   event: Event,
   random: number
 ): Step => {

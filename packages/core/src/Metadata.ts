@@ -73,6 +73,8 @@ export const errorLimit = 256
 /** How many failed attempts the history keeps at most. */
 export const historyLimit = 10
 
+const noHistory: ReadonlyArray<Attempt> = []
+
 /** The metadata of a message that is published for the first time. */
 export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   id,
@@ -80,7 +82,7 @@ export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   notBefore,
   firstPublished: now,
   redrives: 0,
-  history: [],
+  history: noHistory,
   deadLetter: undefined
 })
 

@@ -110,7 +110,7 @@ describe("batcher", () => {
     const run = (gaps: ReadonlyArray<number>, maxBatchSize: number, maxBatchTimeout: number) =>
       Effect.gen(function* () {
         const timers = yield* Timers.make
-        const left: Array<string> = []
+        const left: Array<unknown> = []
         const arrivals = new Map<string, number>()
         const pump = () => {
           for (let batch = batcher.take(maxBatchSize); batch !== undefined; batch = batcher.take(maxBatchSize)) {

@@ -28,7 +28,7 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
   const timers = yield* Timers.make
   const fork = Effect.runForkWith(yield* Effect.context()) as Environment["fork"]
   const log: Array<string> = []
-  const waiting: Array<string> = []
+  const waiting: Array<unknown> = []
   const answer = (deliveries: ReadonlyArray<Delivery>) =>
     Effect.as(
       dies ? Effect.die(new Error("a bug")) : takes === 0 ? Effect.void : Effect.sleep(takes),
@@ -87,7 +87,7 @@ describe("settle", () => {
         settler.settle(item("b"), Ack)
         assert.deepStrictEqual(takeWaiting(), [])
         settler.flush()
-        assert.deepStrictEqual<ReadonlyArray<string>>(takeWaiting(), expected)
+        assert.deepStrictEqual<ReadonlyArray<unknown>>(takeWaiting(), expected)
       }
     })
   )

@@ -1,5 +1,6 @@
 /** The only file that imports the driver: opening connections, and the shapes that the other files use. */
 import { type Channel, type ConfirmChannel, connect as open, credentials, type ConsumeMessage } from "amqplib"
+import type { Socket } from "node:net"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
@@ -73,6 +74,8 @@ export const connect = async (
       ...(passphrase === undefined ? {} : { passphrase: Redacted.value(passphrase) })
     }
   )
+  const { stream } = model.connection as unknown as { readonly stream: Socket }
+  gather(stream)
   let failure: unknown
   let closed = false
   // Attached before anything is awaited: an `error` without a listener ends the process.
@@ -90,7 +93,23 @@ export const connect = async (
     channel: () => model.createChannel().then(guard),
     confirmChannel: () => model.createConfirmChannel().then(guard),
     close: () => model.close(),
-    destroy: () => (model.connection as unknown as { stream: { destroy: () => void } }).stream.destroy()
+    destroy: () => stream.destroy()
+  }
+}
+
+/**
+ * Nothing waits on its way to the server: the socket has no delay, which would make timers tens of milliseconds late. But
+ * then each write is a packet, and the driver writes each frame alone; what it writes in one go becomes one packet here.
+ */
+const gather = (stream: Socket): void => {
+  const write = stream.write.bind(stream) as (...frame: ReadonlyArray<unknown>) => boolean
+  const send = (): void => stream.uncork()
+  stream.write = (...frame: ReadonlyArray<unknown>) => {
+    if (stream.writableCorked === 0) {
+      stream.cork()
+      process.nextTick(send)
+    }
+    return write(...frame)
   }
 }
 

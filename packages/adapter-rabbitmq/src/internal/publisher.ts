@@ -139,14 +139,14 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
         let open = publications.length
         const deadline = Deadlines.deadline(() => resume(giveUp(channel, publications[0]?.queue)))
         deadlines.start(deadline)
-        for (const [index, publication] of publications.entries()) {
+        publications.forEach((publication, index) => {
           write(channel, publication, (error) => {
             answers[index] = error
             if (--open > 0) return
             deadlines.end(deadline)
             resume(Effect.succeed(answers))
           })
-        }
+        })
         return Effect.sync(() => deadlines.end(deadline))
       })
 
@@ -157,6 +157,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
 
     return {
       send: (publications) => {
+        if (publications.length === 1) return sendChunk(publications)
         const parts = chunks(publications, Math.min(chunk.messages, settings.maxUnconfirmed))
         return parts.length === 1
           ? sendChunk(parts[0]!)

@@ -73,12 +73,11 @@ export const make = (env: {
   const needs = ({ message, plan }: Item): ReadonlyArray<ReadonlyArray<Object>> =>
     message.delay > 0 ? [homeOf(message.queue), plan.route(message.delay).objects] : [homeOf(message.queue)]
 
-  const declare = (items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError> => {
-    const missing = items.flatMap((item) =>
+  /** What is still to be declared for these. */
+  const missing = (items: ReadonlyArray<Item>) =>
+    items.flatMap((item) =>
       needs(item).flatMap((objects) => (declarer.knows(objects) ? [] : [{ objects, queue: item.message.queue }]))
     )
-    return Effect.forEach(missing, ({ objects, queue }) => declarer.ensure(objects, queue), { discard: true })
-  }
 
   /** What declaring took is not waited for once more. */
   const rest = (delay: number, started: number): number => {
@@ -91,18 +90,24 @@ export const make = (env: {
     return toPublication(message, way, { copy: env.uniqueName(), own }, original)
   }
 
-  const attempt = (items: ReadonlyArray<Item>, started: number) =>
-    Effect.flatMap(declare(items), () => publisher.send(items.map((item) => publication(item, started))))
+  const publish = (items: ReadonlyArray<Item>, started: number) =>
+    publisher.send(items.map((item) => publication(item, started)))
+
+  const attempt = (items: ReadonlyArray<Item>, started: number) => {
+    const needed = missing(items)
+    if (needed.length === 0) return publish(items, started)
+    const declared = Effect.forEach(needed, ({ objects, queue }) => declarer.ensure(objects, queue), { discard: true })
+    return Effect.flatMap(declared, () => publish(items, started))
+  }
 
   /** Somebody has deleted what we declared: it is declared again, once. */
-  const again = (items: ReadonlyArray<Item>, started: number): Effect.Effect<void, BrokerError> =>
-    Effect.suspend(() => {
-      for (const objects of items.flatMap(needs)) declarer.doubt(objects)
-      return Effect.flatMap(attempt(items, started), (answers) => {
-        const failed = answers.find((error) => error !== undefined)
-        return failed === undefined ? Effect.void : Effect.fail(failed)
-      })
+  const again = (items: ReadonlyArray<Item>, started: number): Effect.Effect<void, BrokerError> => {
+    for (const objects of items.flatMap(needs)) declarer.doubt(objects)
+    return Effect.flatMap(attempt(items, started), (answers) => {
+      const failed = answers.find((error) => error !== undefined)
+      return failed === undefined ? Effect.void : Effect.fail(failed)
     })
+  }
 
   return {
     send: (items) =>

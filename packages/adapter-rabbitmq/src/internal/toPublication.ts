@@ -36,30 +36,35 @@ export const toPublication = (
   { body, headers, metadata, queue }: Outgoing,
   route: ReturnType<typeof direct>,
   { copy, own }: { readonly copy: string; readonly own: string },
-  original: Properties = {}
-): Publication => ({
-  queue,
-  exchange: route.exchange,
-  routingKey: route.routingKey,
-  content: Buffer.from(body.buffer, body.byteOffset, body.byteLength),
-  options: {
-    persistent: true,
-    mandatory: true,
-    ...kept(original),
-    messageId: shortText(metadata.id),
-    timestamp: Math.floor(metadata.firstPublished / 1000),
-    contentType: shortText(headers["content-type"]) ?? original.contentType,
-    expiration: route.expiration === undefined ? undefined : String(route.expiration),
-    headers: {
-      ...headers,
-      ...foreignHeaders(original, headers, own),
-      ...readable(metadata),
-      ...route.headers,
-      [Metadata.header]: Metadata.encode(metadata),
-      [Wire.copyHeader]: copy
+  original?: Properties
+): Publication => {
+  const { "content-type": contentType, ...others } = headers
+  const type = shortText(contentType)
+  return {
+    queue,
+    exchange: route.exchange,
+    routingKey: route.routingKey,
+    content: Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+    options: {
+      persistent: true,
+      mandatory: true,
+      ...(original && kept(original)),
+      messageId: shortText(metadata.id),
+      timestamp: Math.floor(metadata.firstPublished / 1000),
+      contentType: type ?? original?.contentType,
+      expiration: route.expiration === undefined ? undefined : String(route.expiration),
+      headers: {
+        // A property says it, unless it does not fit.
+        ...(type === undefined ? headers : others),
+        ...(original && foreignHeaders(original, headers, own)),
+        ...readable(metadata),
+        ...route.headers,
+        [Metadata.header]: Metadata.encode(metadata),
+        [Wire.copyHeader]: copy
+      }
     }
   }
-})
+}
 
 const kept = ({ appId, contentEncoding, correlationId, priority, replyTo, type }: Properties) => ({
   appId,
@@ -89,13 +94,13 @@ const deathOf = (deaths: unknown, own: string): string | undefined => {
   return foreign.length === 0 ? undefined : JSON.stringify(foreign).slice(0, deathLimit)
 }
 
-const readable = ({ attempts, deadLetter }: Metadata.Metadata): Readonly<Record<string, string>> => ({
-  [Wire.readable.attempts]: String(deadLetter?.attempts ?? attempts),
-  ...(deadLetter === undefined
-    ? {}
-    : {
-        [Wire.readable.reason]: deadLetter.reason,
-        [Wire.readable.origin]: deadLetter.queue,
-        [Wire.readable.error]: `${deadLetter.error.name}: ${deadLetter.error.message}`.slice(0, Metadata.errorLimit)
-      })
-})
+const readable = ({ attempts, deadLetter }: Metadata.Metadata): Readonly<Record<string, string>> | undefined => {
+  if (deadLetter === undefined) return attempts === 0 ? undefined : { [Wire.readable.attempts]: String(attempts) }
+  const { error, queue, reason } = deadLetter
+  return {
+    [Wire.readable.attempts]: String(deadLetter.attempts),
+    [Wire.readable.reason]: reason,
+    [Wire.readable.origin]: queue,
+    [Wire.readable.error]: `${error.name}: ${error.message}`.slice(0, Metadata.errorLimit)
+  }
+}

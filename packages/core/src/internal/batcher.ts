@@ -36,7 +36,7 @@ export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Tim
   }
 
   const cut = (count: number): ReadonlyArray<Item> => {
-    const batch = items.splice(0, count)
+    const batch = count === 1 ? [items.shift()!] : items.splice(0, count)
     arm()
     return batch
   }

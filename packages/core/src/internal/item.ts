@@ -1,5 +1,6 @@
 /** A delivery inside the consumer, from its arrival to its settlement. */
 import type * as Acknowledgement from "../Acknowledgement.ts"
+import type { DeliveryId } from "../ConsumerBackoff.ts"
 import * as Delay from "../Delay.ts"
 import type { Delivery } from "../Delivery.ts"
 import type { Batch, Received, RetryOptions } from "../Handler.ts"
@@ -12,7 +13,7 @@ export interface Item extends Bag.Member {
   /** `undefined` until it is decoded. */
   body: unknown
   /** Names the delivery, not the message. */
-  readonly key: string
+  readonly key: DeliveryId
   /** When it began to wait for its batch, in monotonic milliseconds. */
   arrived: number
   /** Once it is decided. From then on its lease is no longer extended. */

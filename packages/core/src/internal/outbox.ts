@@ -31,6 +31,8 @@ export interface Outbox {
   readonly forget: (item: Item) => void
   /** True when this process has handled the message already and only the broker does not know. */
   readonly isAcked: (delivery: Delivery) => boolean
+  /** Whether {@link isAcked} can be true of any delivery. */
+  readonly remembersAcks: () => boolean
   /** Deliveries in our hands. */
   readonly size: () => number
   /** Those of them that a lost connection delivered. */
@@ -162,7 +164,7 @@ export const make = (
       const item: Item = {
         delivery,
         body: undefined,
-        key: String(++arrivals),
+        key: ++arrivals,
         arrived: 0,
         settlement: undefined,
         place: -1
@@ -180,6 +182,7 @@ export const make = (
     flush,
     extendLeases: () => settler.extend(inHand),
     forget,
+    remembersAcks: () => !acked.isEmpty(),
     isAcked: (delivery) => !acked.isEmpty() && acked.has(publishOf(delivery)),
     size: inHand.size,
     stale: () => stale.size,

@@ -70,7 +70,7 @@ export const make = (env: {
     while (mayStart()) {
       const taken = batcher.take(gates.allowance())
       if (taken === undefined) break
-      const items = taken.filter(isNew)
+      const items = outbox.remembersAcks() ? taken.filter(isNew) : taken
       if (items.length === 0) continue
       if (++started % burstLimit === 0) letOthersRun()
       startBatch(items)
@@ -97,15 +97,18 @@ export const make = (env: {
   const startBatch = (items: ReadonlyArray<Item>): void => {
     batches++
     gates.signal({ _tag: "Started", id: items[0]!.key })
-    const units = env.single && items.length > 1 ? items.map((item) => [item]) : [items]
-    let open = units.length
+    if (!env.single || items.length === 1) return runUnit(new Unit(setting, items), 0, endBatch)
+    let open = items.length
     const onUnitEnd = (): void => {
-      if (--open > 0) return
-      batches--
-      env.onBatchEnd()
-      pump()
+      if (--open === 0) endBatch()
     }
-    for (const members of units) runUnit(new Unit(setting, members), 0, onUnitEnd)
+    for (const item of items) runUnit(new Unit(setting, [item]), 0, onUnitEnd)
+  }
+
+  const endBatch = (): void => {
+    batches--
+    env.onBatchEnd()
+    pump()
   }
 
   const hooks: Hooks = {
