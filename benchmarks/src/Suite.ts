@@ -24,7 +24,7 @@ export interface Venue {
   readonly close: () => Promise<void>
 }
 
-export type VenueName = "rabbitmq"
+export type VenueName = "rabbitmq" | "nsq" | "sqs"
 
 interface Place {
   readonly job: Job

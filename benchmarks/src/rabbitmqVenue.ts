@@ -2,15 +2,9 @@
 import { randomBytes } from "node:crypto"
 import amqp from "amqplib"
 import { start } from "@requeue/brokers"
+import { contents } from "./contents.ts"
 import * as Pinning from "./pinning.ts"
 import type { Case, Venue } from "./Suite.ts"
-
-/** Messages as a careful producer writes them, in JSON, that any contender can read. */
-const contents = (size: number): Buffer => {
-  const frame = { id: "", type: "thing.done", timestamp: new Date(0).toISOString(), text: "" }
-  const room = Math.max(0, size - JSON.stringify(frame).length - 8)
-  return Buffer.from(JSON.stringify({ ...frame, id: "00000000", text: "x".repeat(room) }))
-}
 
 export const open = async (pinning: Pinning.Pinning | undefined, say: (line: string) => void): Promise<Venue> => {
   const broker = await start("rabbitmq", { say })

@@ -1,11 +1,17 @@
 /** The places where suites run. Each is opened when the first suite needs it, and then shared. */
 import type { Pinning } from "./pinning.ts"
+import * as NsqVenue from "./nsqVenue.ts"
 import * as RabbitMqVenue from "./rabbitmqVenue.ts"
+import * as SqsVenue from "./sqsVenue.ts"
 import type { Suite, Venue, VenueName } from "./Suite.ts"
 
 type Open = (pinning: Pinning | undefined, say: (line: string) => void) => Promise<Venue>
 
-const kinds: Readonly<Record<VenueName, Open>> = { rabbitmq: RabbitMqVenue.open }
+const kinds: Readonly<Record<VenueName, Open>> = {
+  rabbitmq: RabbitMqVenue.open,
+  nsq: NsqVenue.open,
+  sqs: SqsVenue.open
+}
 
 export interface Venues extends AsyncDisposable {
   readonly of: (suite: Suite) => Promise<Venue | undefined>

@@ -2,10 +2,12 @@
 import type { Suite } from "../Suite.ts"
 import { growth, memory } from "./memory.ts"
 import { micro } from "./micro.ts"
+import { nsqConsume, nsqPublish, nsqRetry } from "./nsq.ts"
 import { guard, rabbitmqConsume } from "./rabbitmqConsume.ts"
 import { rabbitmqGrowth, rabbitmqSoak } from "./rabbitmqGrowth.ts"
 import { rabbitmqPublish } from "./rabbitmqPublish.ts"
 import { rabbitmqDelays, rabbitmqFailing, rabbitmqRetry } from "./rabbitmqRetry.ts"
+import { sqsConsume, sqsRetry } from "./sqs.ts"
 import { startup } from "./startup.ts"
 
 export const suites: ReadonlyArray<Suite> = [
@@ -20,5 +22,10 @@ export const suites: ReadonlyArray<Suite> = [
   rabbitmqDelays,
   rabbitmqGrowth,
   rabbitmqSoak,
+  nsqConsume,
+  nsqPublish,
+  nsqRetry,
+  sqsConsume,
+  sqsRetry,
   guard
 ]

@@ -10,7 +10,7 @@ const of = (library: string, name: string, workload = "single", job: Entry["job"
 
 export const memory: Suite = {
   name: "memory",
-  summary: "1,000,000 messages in one process, 64 at a time",
+  summary: "1,000,000 messages in one process, 64 at a time; 8,000 in batches of 100",
   byDefault: true,
   venue: undefined,
   rounds: 5,
@@ -27,6 +27,14 @@ export const memory: Suite = {
         of("pQueue", "p-queue"),
         of("effectQueue", "Effect Queue")
       ]
+    },
+    {
+      name: "batches of 100",
+      // Miniflare's queue holds no more than 10,000.
+      messages: size(8000),
+      warmUp: size(1000),
+      job: { concurrency: 100 },
+      entries: [of("requeue", "requeue", "batch"), of("miniflare", "Miniflare", "batch")]
     }
   ]
 }

@@ -70,6 +70,28 @@ describe("delays", () => {
   })
 })
 
+describe("an nsqd that gives ids by topic", () => {
+  test("gives a copy the id of its original, when both come in the same millisecond; it is run all the same", async () => {
+    const queue = queueName("same-ids")
+    const names = ids(300)
+    const runs: Array<Run> = []
+    const retry = RetryPolicy.make({ maxRetries: 1 })
+    await on({ ...one.direct, retry: "exact" }, (broker) =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, { retry }, (message) => (message.attempts === 1 ? no() : undefined))
+        for (const [index, id] of names.entries()) {
+          yield* broker.publish([outgoing(queue, id)])
+          yield* until(`the second run of ${id}`, () => runs.length === 2 * (index + 1), 10_000)
+        }
+      })
+    )
+    assert.deepStrictEqual(
+      runs.map(({ attempts, id }) => `${id} ${attempts}`),
+      names.flatMap((id) => [`${id} 1`, `${id} 2`])
+    )
+  })
+})
+
 describe("an nsqd restarted in order while a message waits for its time", () => {
   const delay = 4000
 

@@ -208,11 +208,15 @@ export const publisher = (
   const on: Listener = { message: () => {}, refused: () => {}, closed }
   return open(native, settings, on, signal, (made, spoil) => ({
     ...made,
-    publish: (topic, messages, defer, done) =>
+    publish: (topic, messages, defer, done) => {
+      // What is published in the same turn leaves us together.
+      native.outWriter.cork()
+      process.nextTick(() => native.outWriter.uncork())
       native.produceMessages(topic, messages, defer === 0 ? undefined : defer, (error) => {
         // The driver tells of the error before it closes, and would swallow what is published in between.
         if (error !== null) spoil()
         done(error)
       })
+    }
   }))
 }

@@ -1,14 +1,15 @@
 /** Subscriptions: what the core asks of a queue, on the sessions that attend its topics. */
 import type { BrokerError } from "@requeue/core/BrokerError"
 import type { SubscribeOptions, Subscription } from "@requeue/core/Broker"
+import * as Deadlines from "@requeue/core/Deadlines"
 import type { Delivery } from "@requeue/core/Delivery"
-import * as Remembered from "@requeue/core/Remembered"
+import * as Timers from "@requeue/core/Timers"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../NsqPlan.ts"
 import * as Attend from "./attend.ts"
 import * as Credit from "./credit.ts"
-import * as Due from "./due.ts"
+import * as Memory from "./memory.ts"
 import type { Pool } from "./pool.ts"
 import { type Sender, target } from "./sender.ts"
 import * as Presence from "./presence.ts"
@@ -17,12 +18,6 @@ import * as Settle from "./settle.ts"
 import { toCommand } from "./toCommand.ts"
 import { toDelivery } from "./toDelivery.ts"
 import { fits } from "./toPublication.ts"
-
-/** Requeued messages whose time is remembered. */
-const requeuedLimit = 100_000
-
-/** Messages that are done with and may come once more: nsqd has not heard of it, or another nsqd has their twin. */
-const doneLimit = 20_000
 
 export interface Environment extends Attend.Environment {
   readonly pool: Pool
@@ -33,10 +28,6 @@ export interface Environment extends Attend.Environment {
   readonly presences: Set<Presence.Presence>
 }
 
-/** The same for both copies of one publish. */
-const publishOf = ({ metadata: { firstPublished, id, redrives } }: Delivery): string =>
-  `${firstPublished} ${redrives} ${id}`
-
 export const subscribe = (
   options: SubscribeOptions,
   plan: Plan,
@@ -46,14 +37,12 @@ export const subscribe = (
     const { nodes, now, pool, presences, sender, settings } = env
     const { queue } = options
     const credit = Credit.make()
-    const due = Due.make(requeuedLimit)
-    const done = Remembered.make(doneLimit)
-    const ended = Remembered.make(settings.publishTo === 2 ? doneLimit : 0)
-    const keyOf = ({ id, session }: Receipt): string => `${session.node.name} ${id}`
+    const memoryOf = Memory.make()
+    const twins = settings.publishTo === 2 ? Memory.twins() : undefined
 
     const { extend, settle } = Settle.make({
       queue,
-      timeout: settings.requestTimeout,
+      deadlines: Deadlines.make(yield* Timers.make, settings.requestTimeout),
       command: (delivery, settlement) => {
         const limits = nodes.limits()
         return toCommand(delivery, settlement, {
@@ -71,16 +60,18 @@ export const subscribe = (
           yield* sender.send([{ message: outgoing, target: to, isCopy: true }], { count: 1, prefer })
         }),
       finished: ({ delivery, settlement }) => {
-        done.add(keyOf(delivery.receipt as Receipt))
+        const { id, session } = delivery.receipt as Receipt
+        memoryOf(session).finished.add(id)
         // A retry's copy is of the same publish, and must come.
-        if (settlement._tag !== "Retry" && settlement._tag !== "Release") ended.add(publishOf(delivery))
+        if (settlement._tag !== "Retry" && settlement._tag !== "Release") twins?.finished(delivery)
       },
-      requeued: (receipt, at) => due.remember(keyOf(receipt), at)
+      requeued: ({ id, session }, at) => memoryOf(session).due.remember(id, at)
     })
 
     const onDelivery = (delivery: Delivery): void => {
-      const isDone = done.has(keyOf(delivery.receipt as Receipt)) || ended.has(publishOf(delivery))
-      if (!isDone) return options.onDelivery(delivery)
+      const { id, session } = delivery.receipt as Receipt
+      const isFinished = memoryOf(session).finished.has(id) || twins?.isFinished(delivery) === true
+      if (!isFinished) return options.onDelivery(delivery)
       env.fork(settle([{ delivery, settlement: { _tag: "Ack" } }]))
     }
 
@@ -100,7 +91,7 @@ export const subscribe = (
         topics: [plan.source, plan.retry],
         credit,
         toDelivery: (frame, receipt) => ({
-          ...toDelivery(frame, { now: now(), due: due.take(keyOf(receipt)) }),
+          ...toDelivery(frame, { now: now(), due: memoryOf(receipt.session).due.take(receipt.id) }),
           receipt
         }),
         onDelivery,

@@ -1,7 +1,7 @@
 /** One publishing connection: what is written and not yet answered, in order. */
 import type { BrokerError } from "@requeue/core/BrokerError"
+import type { Deadlines } from "@requeue/core/Deadlines"
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Settings } from "../NsqOptions.ts"
@@ -30,7 +30,13 @@ export interface Outlet extends Live {
 /** Messages of one `MPUB`. */
 const most = 256
 
-export const open = (node: Node, nodes: Nodes, settings: Settings): Effect.Effect<Outlet, BrokerError> =>
+/** @param deadlines within which nsqd must answer */
+export const open = (
+  node: Node,
+  nodes: Nodes,
+  settings: Settings,
+  deadlines: Deadlines
+): Effect.Effect<Outlet, BrokerError> =>
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const context = { operation: "connect", node: node.name }
@@ -38,7 +44,7 @@ export const open = (node: Node, nodes: Nodes, settings: Settings): Effect.Effec
       Client.publisher(settings, node.address, () => Deferred.doneUnsafe(gone, Exit.void), signal)
     )
     yield* Effect.onError(nodes.learn(node, connection.identity), () => Effect.sync(connection.destroy))
-    return make(node, connection, gone, nodes, settings)
+    return make(node, connection, gone, nodes, deadlines)
   })
 
 const make = (
@@ -46,7 +52,7 @@ const make = (
   connection: Client.Publisher,
   gone: Deferred.Deferred<void>,
   nodes: Nodes,
-  { publishTimeout }: Settings
+  deadlines: Deadlines
 ): Outlet => {
   /** The error because of which nsqd closes the connection: what comes behind it was not read. */
   let refusal: string | undefined
@@ -75,17 +81,15 @@ const make = (
           })
         }
       })
-      const [first] = publications
-      const late = timedOut({ operation: "publish", queue: first?.queue, node: node.name }, publishTimeout)
-      return Effect.timeoutOrElse(answered, {
-        duration: Duration.millis(publishTimeout),
-        orElse: () =>
-          Effect.sync(() => {
-            // An nsqd that does not answer for so long is not asked again on this connection.
-            connection.destroy(late)
-            return publications.map((_, index) => answers[index] ?? late)
-          })
-      })
+      return deadlines.within(answered, () =>
+        Effect.sync(() => {
+          const context = { operation: "publish", queue: publications[0]?.queue, node: node.name }
+          const late = timedOut(context, deadlines.timeout)
+          // An nsqd that does not answer for so long is not asked again on this connection.
+          connection.destroy(late)
+          return publications.map((_, index) => answers[index] ?? late)
+        })
+      )
     })
 
   return { node, connection, gone, send }

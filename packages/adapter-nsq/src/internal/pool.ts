@@ -1,7 +1,9 @@
 /** A publishing connection per nsqd, and the choice among them: the first one that is well. */
 import { BrokerError } from "@requeue/core/BrokerError"
 import type { Connection } from "@requeue/core/Connection"
+import * as Deadlines from "@requeue/core/Deadlines"
 import * as Delay from "@requeue/core/Delay"
+import * as Timers from "@requeue/core/Timers"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -21,6 +23,8 @@ import * as Presence from "./presence.ts"
 export interface Pool {
   /** So many live connections to different nsqd, the preferred one first if it is well; or an error after a time. */
   readonly pick: (count: number, prefer?: Node) => Effect.Effect<ReadonlyArray<Outlet.Outlet>, BrokerError>
+  /** The same when all of the first choice are well now, as nearly always; else `undefined`. */
+  readonly ready: (count: number, prefer?: Node) => ReadonlyArray<Outlet.Outlet> | undefined
   /** The nsqd that may be published to, the first choice first. */
   readonly candidates: () => ReadonlyArray<Node>
   /** Whether there is an nsqd to publish to. */
@@ -46,6 +50,7 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
     const presence = Presence.make(() => clock.currentTimeMillisUnsafe())
     const scope = yield* Effect.scope
     const one = yield* Semaphore.make(1)
+    const deadlines = Deadlines.make(yield* Timers.make, settings.publishTimeout)
     const links = new Map<Node, { readonly link: Link.Link<Outlet.Outlet>; readonly scope: Scope.Closeable }>()
     let candidates = nodes.given
 
@@ -58,7 +63,7 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
             const own = yield* Scope.fork(scope)
             const name = { nsqd: node.name, role: "publish" }
             const link = yield* Scope.provide(
-              Link.make(name, Outlet.open(node, nodes, settings), settings, presence),
+              Link.make(name, Outlet.open(node, nodes, settings, deadlines), settings, presence),
               own
             )
             links.set(node, { link, scope: own })
@@ -112,11 +117,24 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
         return { well, errors }
       })
 
+    const inOrder = (prefer: Node | undefined): ReadonlyArray<Node> =>
+      prefer === undefined ? candidates : [prefer, ...candidates.filter((node) => node !== prefer)]
+
+    const ready: Pool["ready"] = (count, prefer) => {
+      const well: Array<Outlet.Outlet> = []
+      for (const node of inOrder(prefer)) {
+        if (well.length === count) break
+        const outlet = links.get(node)?.link.current()
+        if (outlet === undefined) return undefined
+        well.push(outlet)
+      }
+      return well.length === count ? well : undefined
+    }
+
     const pick: Pool["pick"] = (count, prefer) => {
       let seen: { readonly well: ReadonlyArray<Outlet.Outlet>; readonly errors: ReadonlyArray<BrokerError> } | undefined
       const attempt: Effect.Effect<ReadonlyArray<Outlet.Outlet>> = Effect.suspend(() => {
-        const others = candidates.filter((node) => node !== prefer)
-        return Effect.flatMap(gather(count, prefer === undefined ? others : [prefer, ...others]), (result) => {
+        return Effect.flatMap(gather(count, inOrder(prefer)), (result) => {
           seen = result
           if (result.well.length >= count) return Effect.succeed(result.well)
           const missing = [...links.values()].map(({ link }) => link).filter((link) => link.current() === undefined)
@@ -141,7 +159,7 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
     /** There is a connection as long as there is an nsqd, also while nobody publishes. */
     const stay = Effect.flatMap(pick(1), ([outlet]) => Deferred.await(outlet!.gone))
     yield* Effect.forkScoped(Effect.forever(Effect.ignore(stay)))
-    return { pick, candidates: () => candidates, state: presence.state }
+    return { pick, ready, candidates: () => candidates, state: presence.state }
   })
 
 const notReady = (

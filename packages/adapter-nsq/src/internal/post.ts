@@ -83,7 +83,7 @@ const connect = (
     const connection = yield* Link.opening({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
       Client.subscribe(settings, node.address, { topic, channel, messageTimeout }, on, signal)
     )
-    const session = Session.make({ ...wish, node, connection, gone })
+    const session = Session.make({ ...wish, node, topic: at.topic, connection, gone })
     made.session = session
     if (Deferred.isDoneUnsafe(gone)) session.end()
     // An nsqd that was gone may come back with other limits.

@@ -4,7 +4,6 @@ import type { Outgoing } from "@requeue/core/Outgoing"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../NsqOptions.ts"
-import type { Limits } from "./limits.ts"
 import * as Names from "./names.ts"
 import type { Node, Nodes } from "./nodes.ts"
 import type { Answer, Outlet, Publication } from "./outlet.ts"
@@ -54,16 +53,24 @@ export const make = (env: {
   Effect.map(Semaphore.make(env.settings.maxUnconfirmed), (room) => {
     const { nodes, now, pool, settings } = env
 
-    const translate = (items: ReadonlyArray<Item>, limits: Limits) =>
-      Effect.gen(function* () {
-        const publications: Array<Publication> = []
-        for (const item of items) {
-          const made = toPublication(item, { limits, envelope: settings.envelope, now: now() })
-          if (made instanceof BrokerError) return yield* made
-          publications.push(made)
-        }
-        return publications
-      })
+    const translate = (items: ReadonlyArray<Item>): ReadonlyArray<Publication> | BrokerError => {
+      const publications: Array<Publication> = []
+      const context = { limits: nodes.limits(), envelope: settings.envelope, now: now() }
+      for (const item of items) {
+        const made = toPublication(item, context)
+        if (made instanceof BrokerError) return made
+        publications.push(made)
+      }
+      return publications
+    }
+
+    /** Sees that there are topics and channels for them. */
+    const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError> =>
+      items.length === 1
+        ? nodes.ensure(node, items[0]!.target)
+        : Effect.forEach(new Set(items.map(({ target }) => target)), (target) => nodes.ensure(node, target), {
+            discard: true
+          })
 
     /**
      * What nsqd has not read is written once more, on another connection; and so is what nobody knows the fate of,
@@ -73,39 +80,54 @@ export const make = (env: {
       outlet: Outlet,
       items: ReadonlyArray<Item>,
       again: Effect.Effect<Outlet, BrokerError>,
+      /** What they become; `undefined`: what they do at the time of writing. */
+      publications: ReadonlyArray<Publication> | undefined,
       round = 1
-    ): Effect.Effect<void, BrokerError> =>
-      Effect.gen(function* () {
-        for (const target of new Set(items.map((item) => item.target))) yield* nodes.ensure(outlet.node, target)
-        const answers = yield* outlet.send(yield* translate(items, nodes.limits()))
+    ): Effect.Effect<void, BrokerError> => {
+      const write = Effect.suspend(() => {
+        const made = publications ?? translate(items)
+        return made instanceof BrokerError ? Effect.fail(made) : outlet.send(made)
+      })
+      return Effect.flatMap(Effect.andThen(ensure(outlet.node, items), write), (answers) => {
+        if (answers.every((answer) => answer === "Stored")) return Effect.void
         const open = items.filter((_, index) => isOpen(answers[index]!))
         const failed = answers.find((answer): answer is BrokerError => answer instanceof BrokerError && !isOpen(answer))
-        if (open.length > 0) {
-          if (round === rounds) return yield* unstored(open[0]!, outlet)
-          yield* store(yield* again, open, again, round + 1)
-        }
-        if (failed !== undefined) return yield* failed
+        const rest =
+          open.length === 0
+            ? Effect.void
+            : round === rounds
+              ? Effect.fail(unstored(open[0]!, outlet))
+              : Effect.flatMap(again, (other) => store(other, open, again, undefined, round + 1))
+        return failed === undefined ? rest : Effect.andThen(rest, Effect.fail(failed))
       })
+    }
 
     const sendChunk = (
       items: ReadonlyArray<Item>,
       { count, prefer }: { readonly count: number; readonly prefer?: Node }
     ): Effect.Effect<void, BrokerError> =>
-      Effect.gen(function* () {
+      Effect.suspend(() => {
         // Found now, and not when it has been written in part.
-        yield* translate(items, nodes.limits())
-        const outlets = yield* pool.pick(count, prefer)
+        const made = translate(items)
+        if (made instanceof BrokerError) return Effect.fail(made)
         const again = Effect.map(pool.pick(1, prefer), ([outlet]) => outlet!)
-        yield* Effect.forEach(outlets, (outlet) => store(outlet, items, again), { concurrency: "unbounded" })
+        const storeOn = (outlets: ReadonlyArray<Outlet>, publications: ReadonlyArray<Publication> | undefined) =>
+          Effect.forEach(outlets, (outlet) => store(outlet, items, again, publications), {
+            concurrency: "unbounded",
+            discard: true
+          })
+        const ready = pool.ready(count, prefer)
+        if (ready !== undefined && made.every(({ defer }) => defer === 0)) return storeOn(ready, made)
+        // After a wait, delays have become shorter, and another nsqd may take less.
+        return Effect.flatMap(pool.pick(count, prefer), (outlets) => storeOn(outlets, undefined))
       })
 
     return {
-      send: (items, on = { count: 1 }) =>
-        Effect.forEach(
-          chunks(items, Math.min(chunk.messages, settings.maxUnconfirmed)),
-          (part) => room.withPermits(part.length)(sendChunk(part, on)),
-          { discard: true }
-        )
+      send: (items, on = { count: 1 }) => {
+        const sendPart = (part: ReadonlyArray<Item>) => room.withPermits(part.length)(sendChunk(part, on))
+        const parts = chunks(items, Math.min(chunk.messages, settings.maxUnconfirmed))
+        return parts.length === 1 ? sendPart(parts[0]!) : Effect.forEach(parts, sendPart, { discard: true })
+      }
     }
   })
 

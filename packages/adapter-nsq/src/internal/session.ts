@@ -7,6 +7,7 @@ import type * as Deferred from "effect/Deferred"
 import type { Connection } from "./client.ts"
 import type { Credit, Handle } from "./credit.ts"
 import type { Live } from "./link.ts"
+import type { Queue } from "./names.ts"
 import type { Node } from "./nodes.ts"
 import { refusedId } from "./toBrokerError.ts"
 import { type Frame, toFrame } from "./toDelivery.ts"
@@ -23,6 +24,7 @@ type Done = (error: Error | null | undefined) => void
 
 export interface Session extends Live {
   readonly node: Node
+  readonly topic: Queue
   readonly isOpen: () => boolean
   /** Takes the delivery for settling; false when it is not ours any more, or somebody settles it already. */
   readonly take: (receipt: Receipt) => boolean
@@ -55,12 +57,13 @@ export interface Session extends Live {
 
 export const make = (env: {
   readonly node: Node
+  readonly topic: Queue
   readonly connection: Connection
   readonly gone: Deferred.Deferred<void>
   readonly toDelivery: (frame: Frame, receipt: Receipt) => Delivery
   readonly onDelivery: (delivery: Delivery) => void
 }): Session => {
-  const { connection, gone, node } = env
+  const { connection, gone, node, topic } = env
   /** Deliveries that nobody settles yet, by message. */
   const unsettled = new Map<string, Receipt>()
   /** Commands that are written together, at the end of this turn. */
@@ -105,6 +108,7 @@ export const make = (env: {
 
   const session: Session = {
     node,
+    topic,
     connection,
     gone,
     isOpen: () => isOpen,

@@ -1,8 +1,8 @@
 /** Carries out settlements on the session that delivered. */
 import { BrokerError, type Reason } from "@requeue/core/BrokerError"
 import type { SettleFailure, SettleRequest } from "@requeue/core/Broker"
+import type { Deadlines } from "@requeue/core/Deadlines"
 import type { Delivery } from "@requeue/core/Delivery"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Node } from "./nodes.ts"
 import type { Receipt } from "./session.ts"
@@ -11,6 +11,16 @@ import type { Command } from "./toCommand.ts"
 
 type Answer = Exclude<Command, { readonly _tag: "Copy" }>
 type Copy = Extract<Command, { readonly _tag: "Copy" }>
+
+/** An answer to a delivery that was taken. */
+interface Answering {
+  readonly request: SettleRequest
+  readonly receipt: Receipt
+  readonly command: Answer
+  isWritten: boolean
+}
+
+const fin: Answer = { _tag: "Fin" }
 
 const failure = (queue: string, reason: Reason, detail: string): BrokerError =>
   new BrokerError({ broker: "nsq", operation: "settle", queue, reason, detail })
@@ -36,8 +46,8 @@ const stillOurs = (error: BrokerError): BrokerError =>
 
 export const make = (env: {
   readonly queue: string
-  /** Milliseconds within which an answer must have left us. */
-  readonly timeout: number
+  /** Within which an answer must have left us. */
+  readonly deadlines: Deadlines
   readonly command: (delivery: Delivery, settlement: SettleRequest["settlement"]) => Command
   readonly publish: (copy: Copy, prefer: Node) => Effect.Effect<void, BrokerError>
   /** A delivery is done with, even if nsqd does not hear of it. */
@@ -45,68 +55,97 @@ export const make = (env: {
   /** A message is to come again, not before this time in milliseconds since the epoch. */
   readonly requeued: (receipt: Receipt, due: number) => void
 }) => {
-  const { queue } = env
+  const { deadlines, queue } = env
 
-  const answer = (receipt: Receipt, command: Answer, finished: () => void): Effect.Effect<BrokerError | undefined> =>
-    Effect.callback<BrokerError | undefined>((resume) => {
-      const { id, session } = receipt
-      if (command._tag === "Req" && command.delay > 0) env.requeued(receipt, command.due)
-      const text = command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`
-      session.answer(text, (error) => {
-        if (error instanceof Error) return resume(Effect.succeed(lost(queue)))
-        // Only now: of what could not be written the core hears, and it settles the redelivery itself.
-        if (command._tag === "Fin") finished()
-        return resume(Effect.succeed(undefined))
-      })
-    }).pipe(
-      Effect.timeoutOrElse({
-        duration: Duration.millis(env.timeout),
-        orElse: () =>
-          Effect.sync(() => {
-            // What cannot be written for so long will not be: nsqd delivers again.
-            const late = timedOut({ operation: "settle", queue, node: receipt.session.node.name }, env.timeout)
-            receipt.session.connection.destroy(late)
-            return lost(queue)
-          })
+  /** Writes an answer; `done` is called once, with an error when it cannot leave us. */
+  const write = ({ command, receipt, request }: Answering, done: (error: BrokerError | undefined) => void): void => {
+    const { id, session } = receipt
+    if (command._tag === "Req" && command.delay > 0) env.requeued(receipt, command.due)
+    session.answer(command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`, (error) => {
+      if (error instanceof Error) return done(lost(queue))
+      // Only now: of what could not be written the core hears, and it settles the redelivery itself.
+      if (command._tag === "Fin") env.finished(request)
+      done(undefined)
+    })
+  }
+
+  /** Ends when all have left us, or cannot. */
+  const answer = (all: ReadonlyArray<Answering>): Effect.Effect<ReadonlyArray<SettleFailure>> => {
+    const failures: Array<SettleFailure> = []
+    let open = all.length
+    const written = Effect.callback<ReadonlyArray<SettleFailure>>((resume) => {
+      for (const each of all) {
+        write(each, (error) => {
+          each.isWritten = true
+          if (error !== undefined) failures.push({ delivery: each.request.delivery, error })
+          if (--open === 0) resume(Effect.succeed(failures))
+        })
+      }
+    })
+    return deadlines.within(written, () =>
+      Effect.sync(() => {
+        const stuck = all.filter(({ isWritten }) => !isWritten)
+        for (const {
+          receipt: { session }
+        } of stuck) {
+          // What cannot be written for so long will not be: nsqd delivers again.
+          session.connection.destroy(
+            timedOut({ operation: "settle", queue, node: session.node.name }, deadlines.timeout)
+          )
+        }
+        return [...failures, ...stuck.map(({ request: { delivery } }) => ({ delivery, error: lost(queue) }))]
       })
     )
+  }
 
-  const copy = (receipt: Receipt, command: Copy, finished: () => void): Effect.Effect<BrokerError | undefined> =>
+  const copy = (request: SettleRequest, receipt: Receipt, command: Copy): Effect.Effect<ReadonlyArray<SettleFailure>> =>
     Effect.matchEffect(env.publish(command, receipt.session.node), {
       // Done, even if it cannot be finished any more: the copy is stored.
       onSuccess: () =>
         Effect.suspend(() => {
-          finished()
-          return Effect.as(answer(receipt, { _tag: "Fin" }, finished), undefined)
+          env.finished(request)
+          return Effect.as(answer([{ request, receipt, command: fin, isWritten: false }]), [])
         }),
       onFailure: (error) =>
         Effect.sync(() => {
+          const { delivery } = request
           receipt.session.untake(receipt)
-          if (receipt.session.isOpen()) return stillOurs(error)
+          if (receipt.session.isOpen()) return [{ delivery, error: stillOurs(error) }]
           receipt.session.drop(receipt)
-          return lost(queue)
+          return [{ delivery, error: lost(queue) }]
         })
     })
 
-  const one = (request: SettleRequest): Effect.Effect<BrokerError | undefined> =>
-    Effect.suspend(() => {
-      const { delivery, settlement } = request
-      const receipt = delivery.receipt as Receipt
-      const { session } = receipt
-      if (!session.isOpen()) {
-        session.drop(receipt)
-        return Effect.succeed(lost(queue))
-      }
-      if (!session.take(receipt)) return Effect.succeed(notOurs(queue))
-      const command = env.command(delivery, settlement)
-      const finished = () => env.finished(request)
-      return command._tag === "Copy" ? copy(receipt, command, finished) : answer(receipt, command, finished)
-    })
+  /** Why it cannot be settled here. */
+  const refusal = (receipt: Receipt): BrokerError | undefined => {
+    const { session } = receipt
+    if (session.isOpen()) return session.take(receipt) ? undefined : notOurs(queue)
+    session.drop(receipt)
+    return lost(queue)
+  }
 
   const settle = (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
-    Effect.map(Effect.forEach(requests, one, { concurrency: "unbounded" }), (errors) =>
-      errors.flatMap((error, index) => (error === undefined ? [] : [{ delivery: requests[index]!.delivery, error }]))
-    )
+    Effect.suspend(() => {
+      const refused: Array<SettleFailure> = []
+      const answers: Array<Answering> = []
+      const rest: Array<Effect.Effect<ReadonlyArray<SettleFailure>>> = []
+      for (const request of requests) {
+        const { delivery, settlement } = request
+        const receipt = delivery.receipt as Receipt
+        const error = refusal(receipt)
+        if (error !== undefined) {
+          refused.push({ delivery, error })
+          continue
+        }
+        const command = env.command(delivery, settlement)
+        if (command._tag === "Copy") rest.push(copy(request, receipt, command))
+        else answers.push({ request, receipt, command, isWritten: false })
+      }
+      if (answers.length > 0) rest.unshift(answer(answers))
+      return rest.length === 1 && refused.length === 0
+        ? rest[0]!
+        : Effect.map(Effect.all(rest, { concurrency: "unbounded" }), (failures) => [...refused, ...failures.flat()])
+    })
 
   /** nsqd answers to `TOUCH` only when it fails; by the next one, that is known. */
   const extend = (deliveries: ReadonlyArray<Delivery>): Effect.Effect<ReadonlyArray<SettleFailure>> =>

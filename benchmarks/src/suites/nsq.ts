@@ -1,0 +1,70 @@
+import type { Entry } from "../Contender.ts"
+import type { Suite } from "../Suite.ts"
+
+const of = (workload: string, library: string, name = library, job: Entry["job"] = {}): Entry => ({
+  name,
+  contender: `nsq/${library}`,
+  workload,
+  job
+})
+
+const consumers = (body: string, suffix: string): readonly [Entry, ...Array<Entry>] => {
+  const each = (library: string, name: string, job: Entry["job"] = {}) =>
+    of("consume", library, `${name}${suffix}`, { body, batch: false, ...job })
+  return [
+    each("nsqjs", "nsqjs"),
+    each("requeue", "requeue"),
+    each("requeue", "requeue, batches", { batch: true }),
+    each("requeue", "requeue, its own messages", { sender: "requeue" })
+  ]
+}
+
+export const nsqConsume: Suite = {
+  name: "nsq-consume",
+  summary: "consume and finish 50,000 messages of 256 bytes, handler that awaits nothing",
+  byDefault: true,
+  venue: "nsq",
+  rounds: 5,
+  cases: (size) =>
+    [100, 10].flatMap((maxInFlight) =>
+      [
+        { name: `bytes, ${maxInFlight} in flight`, entries: consumers("bytes", "") },
+        { name: `JSON, ${maxInFlight} in flight`, entries: consumers("json", ", JSON") }
+      ].map((one) => ({ ...one, messages: size(50_000), warmUp: size(10_000), job: { maxInFlight, filled: true } }))
+    )
+}
+
+export const nsqPublish: Suite = {
+  name: "nsq-publish",
+  summary: "publish 20,000 messages of 256 bytes, one by one, 100 in flight",
+  byDefault: true,
+  venue: "nsq",
+  rounds: 5,
+  cases: (size) => [
+    {
+      name: "100 in flight",
+      messages: size(20_000),
+      warmUp: size(5000),
+      job: { inFlight: 100, size: 256 },
+      entries: [of("publish", "nsqjs"), of("publish", "requeue")]
+    }
+  ]
+}
+
+export const nsqRetry: Suite = {
+  name: "nsq-retry",
+  summary: "2,000 messages on NSQ that fail once and come again after 1 s",
+  byDefault: true,
+  venue: "nsq",
+  rounds: 5,
+  cases: (size) => [
+    {
+      name: "all fail once, 1 s",
+      messages: size(2000),
+      warmUp: 0,
+      // In a channel that is new, nsqd looks for what is due only after 5 s.
+      job: { maxInFlight: 100, delay: 1000, filled: true, age: 6000 },
+      entries: [of("retry", "nsqjs"), of("retry", "requeue")]
+    }
+  ]
+}
