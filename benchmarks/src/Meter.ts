@@ -16,6 +16,8 @@ export interface Reading {
 }
 
 export interface Meter {
+  /** Counts from now on: for work that has no warm-up, once everything is open. */
+  readonly begin: () => void
   /** So much of the work is done. */
   readonly tick: (messages?: number) => void
   readonly figure: (name: string, value: number) => void
@@ -61,6 +63,7 @@ export const make = (work: { readonly warmUp: number; readonly messages: number 
   }
 
   const meter: Meter = {
+    begin,
     tick: (messages = 1) => {
       const before = ticks
       ticks += messages

@@ -2,6 +2,13 @@
 import type { Meter } from "../Meter.ts"
 import { quantile } from "../statistics.ts"
 
+/** One delay after the other, in milliseconds, from a list with commas. */
+export const mixed = (delays: string): (() => number) => {
+  const all = delays.split(",").map(Number)
+  let turn = 0
+  return () => all[turn++ % all.length]!
+}
+
 export const make = () => {
   const waiting = new Map<string, { readonly at: number; readonly group: string }>()
   const late = new Map<string, Array<number>>()

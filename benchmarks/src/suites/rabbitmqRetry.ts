@@ -43,7 +43,7 @@ export const rabbitmqFailing: Suite = {
 
 export const rabbitmqDelays: Suite = {
   name: "rabbitmq-delays",
-  summary: "1,000 messages sent with delays of 100 ms to 5 s, mixed",
+  summary: "1,000 messages that come again after 100 ms to 5 s, mixed",
   byDefault: true,
   venue: "rabbitmq",
   rounds: 5,
@@ -52,7 +52,7 @@ export const rabbitmqDelays: Suite = {
       name: "mixed delays",
       messages: size(1000),
       warmUp: 0,
-      job: { delays: "100,5000,250,2000,500,1000" },
+      job: { prefetch: 1000, delays: "100,5000,250,2000,500,1000", filled: true },
       entries: entries("delays", "amqplib, a time to live on each message")
     }
   ]

@@ -93,6 +93,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           link,
           declarer,
           publish: (known, message, original) => sender.send([{ message, plan: known, original }]),
+          publishEach: sender.sendEach,
           uniqueName,
           now,
           fork: (effect) => void fork(effect)

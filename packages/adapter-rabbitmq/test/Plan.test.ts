@@ -123,7 +123,7 @@ describe("a route", () => {
   })
 
   it("through the levels waits in the queues of the digits that are set", () => {
-    const { exchange, headers, routingKey } = Levels.route("a.#.b", 50 * 0b1011, settings())
+    const { exchange, headers, routingKey } = Levels.router("a.#.b", settings())(50 * 0b1011)
     assert.strictEqual(exchange, "requeue.v1.q.level.50.3")
     assert.strictEqual(routingKey, "a.#.b")
     assert.deepStrictEqual(headers, { "requeue-level-0": "1", "requeue-level-1": "1", "requeue-level-3": "1" })

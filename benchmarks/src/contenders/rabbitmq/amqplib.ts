@@ -90,6 +90,7 @@ export const retry: Workload<Jobs.Retry> = async ({ delay, failing, prefetch, qu
       channel.ack(message)
     })
   }
+  meter.begin()
   await channel.consume(queue, onMessage)
   await meter.done
   lateness.report(meter)
@@ -98,25 +99,30 @@ export const retry: Workload<Jobs.Retry> = async ({ delay, failing, prefetch, qu
 }
 
 /** One wait queue, a time to live on each message: what is behind a longer one waits as long as that. */
-export const delays: Workload<Jobs.Delays> = async (job, meter) => {
-  const { channel, connection } = await open(job.url, 100)
-  const waiting = await waitQueue(channel, job.queue, undefined)
-  const all = job.delays.split(",").map(Number)
+export const delays: Workload<Jobs.Delays> = async ({ prefetch, queue, url, ...job }, meter) => {
+  const { channel, connection } = await open(url, prefetch)
+  const waiting = await waitQueue(channel, queue, undefined)
+  const mixed = Lateness.mixed(job.delays)
   const lateness = Lateness.make()
   const onMessage = (message: ConsumeMessage | null): void => {
     if (message === null) return
-    lateness.came(String(message.properties.messageId))
-    channel.ack(message)
-    meter.tick()
+    const { content, properties } = message
+    const id = String(properties.messageId)
+    if (properties.headers?.["attempt"] === 2) {
+      lateness.came(id)
+      channel.ack(message)
+      return meter.tick()
+    }
+    const delay = mixed()
+    lateness.due(id, delay, `${delay} ms`)
+    const copy = { ...properties, persistent: true, expiration: String(delay), headers: { attempt: 2 } }
+    channel.publish("", waiting, content, copy, (error) => {
+      if (error) throw error
+      channel.ack(message)
+    })
   }
-  await channel.consume(job.queue, onMessage)
-  for (let n = 0; n < job.messages; n++) {
-    const delay = all[n % all.length]!
-    const messageId = String(n)
-    lateness.due(messageId, delay, `${delay} ms`)
-    channel.publish("", waiting, Buffer.from(messageId), { persistent: true, messageId, expiration: String(delay) })
-  }
-  await channel.waitForConfirms()
+  meter.begin()
+  await channel.consume(queue, onMessage)
   await meter.done
   lateness.report(meter)
   await channel.deleteQueue(waiting)

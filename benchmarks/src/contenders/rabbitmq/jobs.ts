@@ -32,8 +32,9 @@ export interface Retry extends Place {
   readonly failing: number
 }
 
-/** Send with delays of all kinds, and see when each comes. */
+/** A handler that wants everything once more, each message after another delay. */
 export interface Delays extends Place {
+  readonly prefetch: number
   /** Milliseconds, with commas between them; one after the other is given to the messages. */
   readonly delays: string
 }

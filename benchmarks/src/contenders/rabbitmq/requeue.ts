@@ -1,6 +1,7 @@
 /** This project, through its Promise face. */
 import { setInterval } from "node:timers/promises"
 import * as RabbitMqBroker from "@requeue/adapter-rabbitmq/RabbitMqBroker"
+import * as Backoff from "@requeue/core/Backoff"
 import * as Codec from "@requeue/core/Codec"
 import { connect, type Received } from "@requeue/core/promise"
 import * as QueueDefinition from "@requeue/core/QueueDefinition"
@@ -53,31 +54,35 @@ export const retry: Workload<Jobs.Retry> = async ({ delay, failing, prefetch, qu
       lateness.came(message.id)
     } else if (arrived++ % 100 < failing) {
       lateness.due(message.id, delay)
-      return message.retry({ delay })
+      return message.retry()
     }
     meter.tick()
   }
-  await requeue.consume(bytesOf(queue), { concurrency: prefetch - 1 }, handler)
+  meter.begin()
+  const policy = { maxRetries: 1, backoff: Backoff.constant(delay) }
+  await requeue.consume(bytesOf(queue), { concurrency: prefetch - 1, retry: policy }, handler)
   await meter.done
   lateness.report(meter)
 }
 
-export const delays: Workload<Jobs.Delays> = async (job, meter) => {
-  await using requeue = await open(job.url, job.queue)
-  const source = bytesOf(job.queue)
-  const all = job.delays.split(",").map(Number)
+/** The policy knows all of the delays, the handler chooses. */
+export const delays: Workload<Jobs.Delays> = async ({ prefetch, queue, url, ...job }, meter) => {
+  await using requeue = await open(url, queue)
+  const mixed = Lateness.mixed(job.delays)
   const lateness = Lateness.make()
-  await requeue.consume(source, { concurrency: 99 }, async ({ id }) => {
-    lateness.came(id)
-    meter.tick()
-  })
-  const sends = Array.from({ length: job.messages }, (_, n) => {
-    const delay = all[n % all.length]!
-    const id = String(n)
-    lateness.due(id, delay, `${delay} ms`)
-    return requeue.send(source, new Uint8Array(1), { id, delay })
-  })
-  await Promise.all(sends)
+  const handler = async (message: Received<Uint8Array>): Promise<void> => {
+    if (message.attempts > 1) {
+      lateness.came(message.id)
+      return meter.tick()
+    }
+    const delay = mixed()
+    lateness.due(message.id, delay, `${delay} ms`)
+    message.retry({ delay })
+  }
+  meter.begin()
+  const all = job.delays.split(",").map(Number)
+  const policy = { maxRetries: all.length, backoff: Backoff.sequence(all) }
+  await requeue.consume(bytesOf(queue), { concurrency: prefetch - 1, retry: policy }, handler)
   await meter.done
   lateness.report(meter)
 }

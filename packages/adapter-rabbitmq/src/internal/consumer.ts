@@ -11,6 +11,7 @@ import type { Properties } from "./client.ts"
 import * as Remembered from "@requeue/core/Remembered"
 import * as Rounds from "./rounds.ts"
 import type { Receipt } from "./session.ts"
+import type { Sender } from "./sender.ts"
 import * as Settle from "./settle.ts"
 import { toCommand } from "./toCommand.ts"
 
@@ -19,6 +20,8 @@ const rememberLimit = 20_000
 
 export interface Environment extends Attend.Environment {
   readonly publish: (plan: Plan, copy: Outgoing.Outgoing, original: Properties) => Effect.Effect<void, BrokerError>
+  /** Each on its own account. */
+  readonly publishEach: Sender["sendEach"]
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
@@ -35,7 +38,11 @@ export const subscribe = (
     const { ack, settle } = Settle.make({
       queue,
       done,
-      publish: (copy, original) => env.publish(plan, copy, original),
+      publish: (copies, confirmed) =>
+        env.publishEach(
+          copies.map((each) => ({ ...each, plan })),
+          confirmed
+        ),
       command: (delivery, settlement) =>
         toCommand(delivery, settlement, {
           queue,

@@ -19,10 +19,14 @@ import { toBrokerError } from "./toBrokerError.ts"
 import type { Publication } from "./toPublication.ts"
 
 /** What became of each publication, in order; `undefined` is well. */
-type Answers = ReadonlyArray<BrokerError | undefined>
+export type Answers = ReadonlyArray<BrokerError | undefined>
 
 export interface Publisher {
-  readonly send: (publications: ReadonlyArray<Publication>) => Effect.Effect<Answers, BrokerError>
+  /** `confirmed` hears at once of each that is well, by its index. */
+  readonly send: (
+    publications: ReadonlyArray<Publication>,
+    confirmed?: (index: number) => void
+  ) => Effect.Effect<Answers, BrokerError>
 }
 
 /** Publications, and their bytes, that are written before the first confirmation is awaited. */
@@ -133,7 +137,11 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
       return Effect.andThen(Effect.forkDetach(closing), Effect.fail(failure))
     }
 
-    const sendOn = (channel: Channel, publications: ReadonlyArray<Publication>): Effect.Effect<Answers, BrokerError> =>
+    const sendOn = (
+      channel: Channel,
+      publications: ReadonlyArray<Publication>,
+      confirmed: (index: number) => void
+    ): Effect.Effect<Answers, BrokerError> =>
       Effect.callback((resume) => {
         const answers: Array<BrokerError | undefined> = []
         let open = publications.length
@@ -142,6 +150,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
         publications.forEach((publication, index) => {
           write(channel, publication, (error) => {
             answers[index] = error
+            if (error === undefined) confirmed(index)
             if (--open > 0) return
             deadlines.end(deadline)
             resume(Effect.succeed(answers))
@@ -150,18 +159,26 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
         return Effect.sync(() => deadlines.end(deadline))
       })
 
-    const sendChunk = (publications: ReadonlyArray<Publication>): Effect.Effect<Answers, BrokerError> =>
+    const sendChunk = (
+      publications: ReadonlyArray<Publication>,
+      confirmed: (index: number) => void
+    ): Effect.Effect<Answers, BrokerError> =>
       room.withPermits(publications.length)(
-        Effect.flatMap(ready(publications[0]?.queue), (channel) => sendOn(channel, publications))
+        Effect.flatMap(ready(publications[0]?.queue), (channel) => sendOn(channel, publications, confirmed))
       )
 
     return {
-      send: (publications) => {
-        if (publications.length === 1) return sendChunk(publications)
+      send: (publications, confirmed = () => {}) => {
+        if (publications.length === 1) return sendChunk(publications, confirmed)
         const parts = chunks(publications, Math.min(chunk.messages, settings.maxUnconfirmed))
-        return parts.length === 1
-          ? sendChunk(parts[0]!)
-          : Effect.map(Effect.forEach(parts, sendChunk), (answers) => answers.flat())
+        if (parts.length === 1) return sendChunk(parts[0]!, confirmed)
+        let sent = 0
+        const sendPart = (part: ReadonlyArray<Publication>) => {
+          const first = sent
+          sent += part.length
+          return sendChunk(part, (index) => confirmed(first + index))
+        }
+        return Effect.map(Effect.forEach(parts, sendPart), (answers) => answers.flat())
       }
     }
   })

@@ -9,7 +9,7 @@ import type { Properties } from "./client.ts"
 import type { Declarer } from "./declarer.ts"
 import * as Names from "./names.ts"
 import type { Object } from "./objects.ts"
-import type { Publisher } from "./publisher.ts"
+import type { Answers, Publisher } from "./publisher.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
 /** A message, the plan of its queue, and the delivery that it is a copy of. */
@@ -20,8 +20,10 @@ export interface Item {
 }
 
 export interface Sender {
-  /** Succeeds when all are confirmed; else fails with the first error. */
+  /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */
   readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<void, BrokerError>
+  /** Sends each on its own account; `confirmed` hears at once of those that are well. */
+  readonly sendEach: (items: ReadonlyArray<Item>, confirmed: (index: number) => void) => Effect.Effect<Answers>
 }
 
 const tooLong = (queue: string): BrokerError =>
@@ -90,23 +92,39 @@ export const make = (env: {
     return toPublication(message, way, { copy: env.uniqueName(), own }, original)
   }
 
-  const publish = (items: ReadonlyArray<Item>, started: number) =>
-    publisher.send(items.map((item) => publication(item, started)))
+  const publish = (items: ReadonlyArray<Item>, started: number, confirmed?: (index: number) => void) =>
+    publisher.send(
+      items.map((item) => publication(item, started)),
+      confirmed
+    )
 
-  const attempt = (items: ReadonlyArray<Item>, started: number) => {
+  const attempt = (
+    items: ReadonlyArray<Item>,
+    started: number,
+    confirmed?: (index: number) => void
+  ): Effect.Effect<Answers, BrokerError> => {
     const needed = missing(items)
-    if (needed.length === 0) return publish(items, started)
+    if (needed.length === 0) return publish(items, started, confirmed)
     const declared = Effect.forEach(needed, ({ objects, queue }) => declarer.ensure(objects, queue), { discard: true })
-    return Effect.flatMap(declared, () => publish(items, started))
+    return Effect.flatMap(declared, () => publish(items, started, confirmed))
   }
 
-  /** Somebody has deleted what we declared: it is declared again, once. */
-  const again = (items: ReadonlyArray<Item>, started: number): Effect.Effect<void, BrokerError> => {
-    for (const objects of items.flatMap(needs)) declarer.doubt(objects)
-    return Effect.flatMap(attempt(items, started), (answers) => {
-      const failed = answers.find((error) => error !== undefined)
-      return failed === undefined ? Effect.void : Effect.fail(failed)
+  /** What is unroutable, although it has been declared: somebody has deleted it. It is declared again, once. */
+  const insist = (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => {
+    const started = env.elapsed()
+    return Effect.flatMap(attempt(items, started, confirmed), (answers): Effect.Effect<Answers, BrokerError> => {
+      const lost = answers.flatMap((error, index) => (error?.reason === "Unroutable" ? [index] : []))
+      if (lost.length === 0) return Effect.succeed(answers)
+      const again = lost.map((index) => items[index]!)
+      for (const objects of again.flatMap(needs)) declarer.doubt(objects)
+      const second = attempt(again, started, (place) => confirmed?.(lost[place]!))
+      return Effect.map(second, (found) => merge(answers, lost, found))
     })
+  }
+
+  const failIfAny = (answers: Answers): Effect.Effect<void, BrokerError> => {
+    const failed = answers.find((error) => error !== undefined)
+    return failed === undefined ? Effect.void : Effect.fail(failed)
   }
 
   return {
@@ -116,16 +134,31 @@ export const make = (env: {
           const error = refusal(item)
           if (error !== undefined) return Effect.fail(error)
         }
-        const started = env.elapsed()
-        return Effect.flatMap(attempt(items, started), (answers) => {
-          if (answers.every((error) => error === undefined)) return Effect.void
-          const other = answers.find((error) => error !== undefined && error.reason !== "Unroutable")
-          if (other !== undefined) return Effect.fail(other)
-          return again(
-            items.filter((_, index) => answers[index] !== undefined),
-            started
-          )
+        return Effect.flatMap(insist(items), failIfAny)
+      }),
+    sendEach: (items, confirmed) =>
+      Effect.suspend(() => {
+        const answers = items.map(refusal)
+        const places = answers.flatMap((error, index) => (error === undefined ? [index] : []))
+        const well = new Set<number>()
+        const sent = insist(
+          places.map((index) => items[index]!),
+          (place) => {
+            well.add(places[place]!)
+            confirmed(places[place]!)
+          }
+        )
+        return Effect.match(sent, {
+          onSuccess: (found) => merge(answers, places, found),
+          onFailure: (error) => answers.map((known, index) => (well.has(index) ? undefined : (known ?? error)))
         })
       })
   }
+}
+
+/** The answers, with those at `places` replaced. */
+const merge = (answers: Answers, places: ReadonlyArray<number>, found: Answers): Answers => {
+  const merged = [...answers]
+  places.forEach((place, index) => (merged[place] = found[index]))
+  return merged
 }

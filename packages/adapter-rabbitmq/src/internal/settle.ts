@@ -24,12 +24,23 @@ const stillOurs = (error: BrokerError): BrokerError =>
     ? failure(error.queue ?? "", "Timeout", `the copy may have been stored or not: ${error.detail}`)
     : error
 
+/** What must be stored before its original is acknowledged. */
+interface Copy {
+  readonly delivery: Delivery
+  readonly message: Outgoing
+}
+
+type Fail = (delivery: Delivery, error: BrokerError) => void
+
 const receiptOf = ({ receipt }: Delivery): Receipt => receipt as Receipt
 
 export const make = (env: {
   readonly queue: string
   readonly command: (delivery: Delivery, settlement: SettleRequest["settlement"]) => Command
-  readonly publish: (copy: Outgoing, original: Properties) => Effect.Effect<void, BrokerError>
+  readonly publish: (
+    copies: ReadonlyArray<{ readonly message: Outgoing; readonly original: Properties }>,
+    confirmed: (index: number) => void
+  ) => Effect.Effect<ReadonlyArray<BrokerError | undefined>>
   /** Copies that are done with; their redelivery after a lost ack is acked. */
   readonly done: Remembered
 }) => {
@@ -41,21 +52,27 @@ export const make = (env: {
     return session.ack(receipts)
   }
 
-  const copy = (receipt: Receipt, outgoing: Outgoing): Effect.Effect<BrokerError | undefined> =>
-    Effect.matchEffect(env.publish(outgoing, receipt.properties), {
-      onSuccess: () =>
-        Effect.sync(() => {
-          // Done, even if the ack cannot be written any more: the copy is stored, and the redelivery will be acked.
-          ack(receipt.session, [receipt])
-          return undefined
-        }),
-      onFailure: (error) =>
-        Effect.sync(() => {
-          if (!receipt.session.isOpen()) return lost(queue)
-          receipt.session.untake(receipt)
-          return stillOurs(error)
-        })
+  /** Why a copy's original is not settled. */
+  const uncopied = (receipt: Receipt, error: BrokerError): BrokerError => {
+    if (!receipt.session.isOpen()) return lost(queue)
+    receipt.session.untake(receipt)
+    return stillOurs(error)
+  }
+
+  const copy = (copies: ReadonlyArray<Copy>, fail: Fail): Effect.Effect<void> => {
+    const publications = copies.map(({ delivery, message }) => ({ message, original: receiptOf(delivery).properties }))
+    const published = env.publish(publications, (index) => {
+      const receipt = receiptOf(copies[index]!.delivery)
+      // Done, even if the ack cannot be written any more: the copy is stored, and the redelivery will be acked.
+      ack(receipt.session, [receipt])
     })
+    return Effect.map(published, (answers) =>
+      copies.forEach(({ delivery }, index) => {
+        const error = answers[index]
+        if (error !== undefined) fail(delivery, uncopied(receiptOf(delivery), error))
+      })
+    )
+  }
 
   /** Why it cannot be settled here. */
   const refusal = (receipt: Receipt): BrokerError | undefined => {
@@ -64,9 +81,9 @@ export const make = (env: {
   }
 
   /** Writes what can be written at once, and answers with what is still to be copied. */
-  const carryOut = (requests: ReadonlyArray<SettleRequest>, fail: (delivery: Delivery, error: BrokerError) => void) => {
+  const carryOut = (requests: ReadonlyArray<SettleRequest>, fail: Fail): ReadonlyArray<Copy> => {
     const acks = new Map<Session, Array<Delivery>>()
-    const copies: Array<Effect.Effect<void>> = []
+    const copies: Array<Copy> = []
     for (const { delivery, settlement } of requests) {
       const receipt = receiptOf(delivery)
       const refused = refusal(receipt)
@@ -83,7 +100,7 @@ export const make = (env: {
           break
         }
         case "Copy":
-          copies.push(Effect.map(copy(receipt, command.outgoing), (error) => error && fail(delivery, error)))
+          copies.push({ delivery, message: command.outgoing })
           break
         default:
           if (!receipt.session.giveBack(receipt, command._tag)) fail(delivery, lost(queue))
@@ -100,10 +117,9 @@ export const make = (env: {
   const settleNow = (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
     Effect.suspend(() => {
       const failures: Array<SettleFailure> = []
-      const copies = carryOut(requests, (delivery, error) => failures.push({ delivery, error }))
-      return copies.length === 0
-        ? Effect.succeed(failures)
-        : Effect.as(Effect.all(copies, { concurrency: "unbounded", discard: true }), failures)
+      const fail: Fail = (delivery, error) => failures.push({ delivery, error })
+      const copies = carryOut(requests, fail)
+      return copies.length === 0 ? Effect.succeed(failures) : Effect.as(copy(copies, fail), failures)
     })
 
   return {

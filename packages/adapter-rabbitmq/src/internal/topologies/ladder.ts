@@ -65,14 +65,12 @@ const route = (queue: string, rung: number, settings: Settings): Route => ({
 
 export const make = ({ queue, retry, settings }: Request): Topology => {
   const known = (retry && rungs(retry)) ?? []
-  const ladder = new Set(known)
+  const ladder = new Map(known.map((ms) => [ms, route(queue, ms, settings)]))
+  const elsewhere = Levels.router(queue, settings)
   return {
     name: "ladder",
     objects: [...Levels.objects(settings), ...known.flatMap((ms) => rungObjects(settings, ms))],
     notes: ["delays that are not the policy's go through the levels"],
-    route: (delay) => {
-      const rung = [delay, round(delay)].find((ms) => ladder.has(ms))
-      return rung === undefined ? Levels.route(queue, delay, settings) : route(queue, rung, settings)
-    }
+    route: (delay) => ladder.get(delay) ?? ladder.get(round(delay)) ?? elsewhere(delay)
   }
 }

@@ -34,18 +34,22 @@ export const objects = (settings: Settings): ReadonlyArray<Objects.Object> => [
   ...Array.from({ length: digits(settings.resolution) }, (_, bit) => levelObjects(settings, bit)).flat()
 ]
 
-export const route = (queue: string, delay: number, settings: Settings): Route => {
+/** The way of any delay to a queue; all ways need the same objects. */
+export const router = (queue: string, settings: Settings): ((delay: number) => Route) => {
   const { resolution } = settings
-  const units = Math.max(1, Math.ceil(delay / resolution))
-  const top = Math.floor(Math.log2(units))
-  const set = Array.from({ length: top + 1 }, (_, bit) => bit).filter((bit) => Math.floor(units / 2 ** bit) % 2 === 1)
-  return {
-    exchange: Names.level(settings, resolution, top),
-    routingKey: queue,
-    headers: Object.fromEntries(set.map((bit) => [Names.levelHeader(bit), "1"])),
-    expiration: undefined,
-    kept: units * resolution,
-    objects: [...objects(settings), Objects.binding(Names.deliver(settings), queue, queue)]
+  const needed = [...objects(settings), Objects.binding(Names.deliver(settings), queue, queue)]
+  return (delay) => {
+    const units = Math.max(1, Math.ceil(delay / resolution))
+    const top = Math.floor(Math.log2(units))
+    const set = Array.from({ length: top + 1 }, (_, bit) => bit).filter((bit) => Math.floor(units / 2 ** bit) % 2 === 1)
+    return {
+      exchange: Names.level(settings, resolution, top),
+      routingKey: queue,
+      headers: Object.fromEntries(set.map((bit) => [Names.levelHeader(bit), "1"])),
+      expiration: undefined,
+      kept: units * resolution,
+      objects: needed
+    }
   }
 }
 
@@ -53,5 +57,5 @@ export const make = ({ queue, settings }: Request): Topology => ({
   name: "levels",
   objects: objects(settings),
   notes: [],
-  route: (delay) => route(queue, delay, settings)
+  route: router(queue, settings)
 })

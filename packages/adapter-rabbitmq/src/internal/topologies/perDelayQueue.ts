@@ -11,7 +11,7 @@ const toSeconds = (delay: number): number => Math.ceil(delay / 1000) * 1000
 
 export const make = ({ queue, retry, settings }: Request): Topology => {
   const template = settings.names.delayQueue ?? "{queue}_dlq_{s}"
-  const route = (delay: number): Route => {
+  const way = (delay: number): Route => {
     const kept = toSeconds(delay)
     const name = Names.fill(template, queue, kept)
     return {
@@ -35,10 +35,11 @@ export const make = ({ queue, retry, settings }: Request): Topology => {
     (retry === undefined ? [] : Policy.schedule(retry)).flatMap(({ delay }) => delay.map(toSeconds))
   )
   delays.delete(0)
+  const known = new Map([...delays].map((delay) => [delay, way(delay)]))
   return {
     name: "perDelayQueue",
-    objects: [...delays].flatMap((delay) => route(delay).objects),
+    objects: [...known.values()].flatMap(({ objects }) => objects),
     notes: ["delays are rounded up to whole seconds"],
-    route
+    route: (delay) => known.get(toSeconds(delay)) ?? way(delay)
   }
 }

@@ -21,6 +21,7 @@ export interface Topology {
   readonly name: string
   readonly objects: ReadonlyArray<Object>
   readonly notes: ReadonlyArray<string>
+  /** What it needs is one list for as many delays as possible: the declarer knows lists again. */
   readonly route: (delay: number) => Route
   readonly native?: (count: number) => number
   readonly waiting?: string
