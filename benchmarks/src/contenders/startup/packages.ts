@@ -1,8 +1,8 @@
 /** What `npm install` of a package brings: its files, and those of what it depends on, optional peers not included. */
 import { execFileSync } from "node:child_process"
-import { existsSync, globSync, readFileSync, realpathSync, statSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs"
 import { createRequire } from "node:module"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import type { Workload } from "../../Contender.ts"
 
 interface Manifest {
@@ -42,12 +42,14 @@ const closure = (folder: string, known = new Set<string>()): ReadonlySet<string>
   return known
 }
 
+const sum = (sizes: ReadonlyArray<number>): number => sizes.reduce((all, size) => all + size, 0)
+
 /** What came out of a registry's tarball lies there as it was. */
 const unpacked = (folder: string): Size => {
-  const files = globSync("**", { cwd: folder, withFileTypes: true, exclude: (entry) => entry.name === "node_modules" })
-    .filter((entry) => entry.isFile())
+  const sizes = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !relative(folder, entry.parentPath).startsWith("node_modules"))
     .map((entry) => statSync(join(entry.parentPath, entry.name)).size)
-  return { bytes: files.reduce((sum, size) => sum + size, 0), files: files.length }
+  return { bytes: sum(sizes), files: sizes.length }
 }
 
 /** A package of the workspace, as it would be published. */
@@ -64,15 +66,12 @@ const sizeOf = (folder: string): Size => (folder.includes("node_modules") ? unpa
 export const install: Workload<{ readonly module: string }> = async ({ module }, meter) => {
   const folder = folderOf(module, import.meta.dirname)
   if (folder === undefined) throw new Error(`${module} is not installed`)
-  const sizes = [...closure(folder)].map(sizeOf)
-  const [own] = sizes
-  meter.figure("own, kB", own!.bytes / 1000)
-  meter.figure("own files", own!.files)
-  meter.figure("all, kB", sizes.reduce((sum, { bytes }) => sum + bytes, 0) / 1000)
-  meter.figure(
-    "all files",
-    sizes.reduce((sum, { files }) => sum + files, 0)
-  )
+  const own = sizeOf(folder)
+  const sizes = [...closure(folder)].map((each) => (each === folder ? own : sizeOf(each)))
+  meter.figure("own, kB", own.bytes / 1000)
+  meter.figure("own files", own.files)
+  meter.figure("all, kB", sum(sizes.map(({ bytes }) => bytes)) / 1000)
+  meter.figure("all files", sum(sizes.map(({ files }) => files)))
   meter.figure("packages", sizes.length)
   meter.tick()
 }
