@@ -1,29 +1,32 @@
 import type { Entry } from "../Contender.ts"
 import type { Case, Suite } from "../Suite.ts"
 
-const of = (workload: string, module: string): Entry => ({
+const of = (contender: string, workload: string, module: string): Entry => ({
   name: module,
-  contender: "startup/modules",
+  contender: `startup/${contender}`,
   workload,
   job: { module }
 })
 
-const each = (workload: string, ...modules: ReadonlyArray<string>): Case => ({
+const each = (contender: string, workload: string, baseline: string, ...modules: ReadonlyArray<string>): Case => ({
   name: workload,
   messages: 1,
   warmUp: 0,
   job: {},
-  entries: [of(workload, "effect/Effect"), ...modules.map((module) => of(workload, module))]
+  entries: [of(contender, workload, baseline), ...modules.map((module) => of(contender, workload, module))]
 })
+
+const adapters = ["@requeue/adapter-memory", "@requeue/adapter-rabbitmq"]
 
 export const startup: Suite = {
   name: "startup",
-  summary: "how long a module takes to load, and how large it is in a bundle",
+  summary: "how long a module takes to load, how large it is in a bundle, and what its package installs",
   byDefault: true,
   venue: undefined,
   rounds: 7,
   cases: () => [
-    each("load", "@requeue/core", "@requeue/core/promise", "@requeue/adapter-rabbitmq", "amqplib"),
-    each("bundle", "@requeue/core", "@requeue/core/promise")
+    each("modules", "load", "effect/Effect", "@requeue/core", "@requeue/core/promise", ...adapters, "amqplib"),
+    each("modules", "bundle", "effect/Effect", "@requeue/core", "@requeue/core/promise"),
+    each("packages", "install", "effect", "@requeue/core", ...adapters, "amqplib", "rascal")
   ]
 }

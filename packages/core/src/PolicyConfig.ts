@@ -10,7 +10,7 @@
  *
  * @example
  * ```ts
- * import { PolicyConfig } from "@requeue/core"
+ * import * as PolicyConfig from "@requeue/core/PolicyConfig"
  * import { Schema } from "effect"
  *
  * const policy = Schema.decodeUnknownSync(PolicyConfig.RetryPolicy)({

@@ -7,7 +7,8 @@ import * as Codec from "./Codec.ts"
  *
  * @example
  * ```ts
- * import { QueueDefinition, SchemaCodec } from "@requeue/core"
+ * import { QueueDefinition } from "@requeue/core"
+ * import * as SchemaCodec from "@requeue/core/SchemaCodec"
  * import { Schema } from "effect"
  *
  * const Order = Schema.Struct({ id: Schema.String, placedAt: Schema.Date })

@@ -5,7 +5,8 @@
  *
  * @example
  * ```ts
- * import { PolicyConfig, StrictSchema } from "@requeue/core"
+ * import * as PolicyConfig from "@requeue/core/PolicyConfig"
+ * import * as StrictSchema from "@requeue/core/StrictSchema"
  * import { Result, Schema } from "effect"
  *
  * const Job = StrictSchema.struct({ queue: Schema.String, retry: PolicyConfig.RetryPolicy })

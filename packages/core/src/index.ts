@@ -1,11 +1,12 @@
 /**
  * Retry, batch and dead-letter policies for message consumers, and the consumer that runs them on any broker.
  *
- * One concept, one module. Without Effect, start at `@requeue/core/promise`.
+ * One concept, one module. Without Effect, start at `@requeue/core/promise`. What needs `effect/Schema` is imported by its
+ * own name, since Schema takes longer to load than all of this: `@requeue/core/SchemaCodec`, `PolicyConfig`, `StrictSchema`,
+ * `AdapterOptions`.
  */
 export * as Acknowledgement from "./Acknowledgement.ts"
 export * as Adapter from "./Adapter.ts"
-export * as AdapterOptions from "./AdapterOptions.ts"
 export * as Adapters from "./Adapters.ts"
 export * as Backoff from "./Backoff.ts"
 export * as Bag from "./Bag.ts"
@@ -39,15 +40,12 @@ export * as OptionNames from "./OptionNames.ts"
 export * as Outgoing from "./Outgoing.ts"
 export * as Persistence from "./Persistence.ts"
 export * as Plan from "./Plan.ts"
-export * as PolicyConfig from "./PolicyConfig.ts"
 export * as Producer from "./Producer.ts"
 export * as Puller from "./Puller.ts"
 export * as QueueDefinition from "./QueueDefinition.ts"
 export * as Remembered from "./Remembered.ts"
 export * as RetryPolicy from "./RetryPolicy.ts"
-export * as SchemaCodec from "./SchemaCodec.ts"
 export * as Settlement from "./Settlement.ts"
-export * as StrictSchema from "./StrictSchema.ts"
 export * as Telemetry from "./Telemetry.ts"
 export * as Timers from "./Timers.ts"
 export * as VirtualClock from "./VirtualClock.ts"

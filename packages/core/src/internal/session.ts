@@ -3,7 +3,6 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import type * as LogLevel from "effect/LogLevel"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as References from "effect/References"
@@ -12,6 +11,7 @@ import { Broker } from "../Broker.ts"
 import * as Delay from "../Delay.ts"
 import type { ConsumerHealth } from "../Health.ts"
 import type { Consumer, DrainReport, Stats } from "./assembly.ts"
+import { logger } from "./logger.ts"
 
 /** A running consumer. Leaving its `await using` block drains it. */
 export interface Worker extends AsyncDisposable {
@@ -50,7 +50,7 @@ export interface Session {
 
 const logging = (level: LogLevel.LogLevel) =>
   Layer.mergeAll(
-    Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
+    Layer.succeed(References.CurrentLoggers, new Set([logger])),
     Layer.succeed(References.MinimumLogLevel, level)
   )
 

@@ -1,0 +1,39 @@
+/**
+ * The log of a program without Effect: a line of `key=value` on stderr for every message, as `Logger.formatLogFmt` writes
+ * it. `effect/Logger` can write files as well, and loads streams and a file system for that.
+ */
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Formatter from "effect/Formatter"
+import type * as Logger from "effect/Logger"
+import * as Pipeable from "effect/Pipeable"
+import * as References from "effect/References"
+
+/** Text with a space, a quote or a `=` is quoted, as JSON. */
+const field = (label: string, given: unknown): string => {
+  const value = typeof given === "string" ? given : Formatter.format(given)
+  return `${key(label)}=${/[\s"=]/.test(value) ? JSON.stringify(value) : value}`
+}
+
+const key = (label: string): string => label.replaceAll(/[\s="]/g, "_")
+
+const line = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): string =>
+  [
+    field("timestamp", date.toISOString()),
+    field("level", logLevel.toUpperCase()),
+    field("fiber", `#${fiber.id}`),
+    ...[message].flat().map((part) => field("message", part)),
+    ...(cause.reasons.length === 0 ? [] : [field("cause", Cause.pretty(cause))]),
+    ...fiber.getRef(References.CurrentLogSpans).map(([label, start]) => `${key(label)}=${date.getTime() - start}ms`),
+    ...Object.entries(fiber.getRef(References.CurrentLogAnnotations)).map(([label, value]) => field(label, value))
+  ].join(" ")
+
+class LogFmt extends Pipeable.Class implements Logger.Logger<unknown, void> {
+  readonly "~effect/Logger" = "~effect/Logger"
+
+  log(options: Logger.Options<unknown>): void {
+    options.fiber.getRef(Console.Console).error(line(options))
+  }
+}
+
+export const logger: Logger.Logger<unknown, void> = new LogFmt()
