@@ -31,18 +31,21 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
     facts: { rabbitmq: `${broker.version}, from ${broker.source}` },
     prepare: async ({ job, messages, warmUp }: Case, entry) => {
       const queue = `bench.${randomBytes(4).toString("hex")}`
-      const { filled = 0, size = 256, body = "bytes", messages: own = messages } = { ...job, ...entry.job }
-      const deadLetters = `${queue}.dlq`
-      for (const each of [queue, deadLetters]) {
+      const rehearsal = `${queue}.rehearsal`
+      const wanted = { ...job, ...entry.job }
+      const { filled = 0, size = 256, body = "bytes", messages: own = messages, rehearsed = 0 } = wanted
+      const all = [queue, rehearsal].flatMap((each) => [each, `${each}.dlq`])
+      for (const each of all) {
         await channel.assertQueue(each, { durable: true, arguments: { "x-queue-type": "quorum" } })
       }
       const backlog = filled === true ? Number(own) + warmUp : Number(filled)
       const contentType = body === "json" ? "application/json" : "application/octet-stream"
       await fill(queue, backlog, { size: Number(size), contentType })
+      await fill(rehearsal, Number(rehearsed), { size: Number(size), contentType })
       return {
-        job: { url: broker.url, queue },
+        job: { url: broker.url, queue, rehearsal },
         clear: async () => {
-          for (const each of [queue, deadLetters]) await channel.deleteQueue(each)
+          for (const each of all) await channel.deleteQueue(each)
         }
       }
     },

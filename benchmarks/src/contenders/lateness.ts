@@ -2,12 +2,19 @@
 import type { Meter } from "../Meter.ts"
 import { quantile } from "../statistics.ts"
 
-/** One delay after the other, in milliseconds, from a list with commas. */
-export const mixed = (delays: string): (() => number) => {
-  const all = delays.split(",").map(Number)
+/** Delays in milliseconds, from a list with commas. */
+export const list = (delays: string): ReadonlyArray<number> => delays.split(",").map(Number)
+
+/** For one message after the other the delay after which it is to come again, each in its turn; or none. */
+export const turns = (delays: ReadonlyArray<number>, failing: number): (() => number | undefined) => {
   let turn = 0
-  return () => all[turn++ % all.length]!
+  return () => {
+    const mine = turn++
+    return mine % 100 < failing ? delays[mine % delays.length] : undefined
+  }
 }
+
+export type Lateness = ReturnType<typeof make>
 
 export const make = () => {
   const waiting = new Map<string, { readonly at: number; readonly group: string }>()
@@ -17,8 +24,8 @@ export const make = () => {
 
   return {
     /** It is to come `delay` milliseconds from now. */
-    due: (id: string, delay: number, group = ""): void => {
-      waiting.set(id, { at: performance.now() + delay, group })
+    due: (id: string, delay: number): void => {
+      waiting.set(id, { at: performance.now() + delay, group: `${delay} ms` })
     },
     came: (id: string): void => {
       const expected = waiting.get(id)

@@ -1,12 +1,12 @@
 import type { Entry } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
 
-const entries = (workload: string, raw: string): readonly [Entry, ...Array<Entry>] => [
-  { name: raw, contender: "rabbitmq/amqplib", workload },
-  { name: "requeue", contender: "rabbitmq/requeue", workload }
+const against = (raw: string): readonly [Entry, ...Array<Entry>] => [
+  { name: raw, contender: "rabbitmq/amqplib", workload: "retry" },
+  { name: "requeue", contender: "rabbitmq/requeue", workload: "retry" }
 ]
 
-const byHand = entries("retry", "amqplib, wait queue by hand")
+const byHand = against("amqplib, wait queue by hand")
 
 export const rabbitmqRetry: Suite = {
   name: "rabbitmq-retry",
@@ -19,7 +19,7 @@ export const rabbitmqRetry: Suite = {
       name: "all fail once, 1 s",
       messages: size(2000),
       warmUp: 0,
-      job: { prefetch: 100, delay: 1000, failing: 100, filled: true },
+      job: { prefetch: 100, delays: "1000", failing: 100, filled: true, rehearsed: size(1000) },
       entries: byHand
     }
   ]
@@ -36,7 +36,7 @@ export const rabbitmqFailing: Suite = {
       name: `${failing} % fail once`,
       messages: size(20_000),
       warmUp: 0,
-      job: { prefetch: 100, delay: 1000, failing, filled: true },
+      job: { prefetch: 100, delays: "1000", failing, filled: true, rehearsed: size(1000) },
       entries: byHand
     }))
 }
@@ -52,8 +52,8 @@ export const rabbitmqDelays: Suite = {
       name: "mixed delays",
       messages: size(1000),
       warmUp: 0,
-      job: { prefetch: 1000, delays: "100,5000,250,2000,500,1000", filled: true },
-      entries: entries("delays", "amqplib, a time to live on each message")
+      job: { prefetch: 1000, delays: "100,5000,250,2000,500,1000", failing: 100, filled: true, rehearsed: size(1000) },
+      entries: against("amqplib, a time to live on each message")
     }
   ]
 }

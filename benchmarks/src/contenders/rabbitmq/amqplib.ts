@@ -1,5 +1,5 @@
 /** The raw client, as its tutorial shows it: the measure of all others. */
-import amqp, { type Channel, type ConsumeMessage } from "amqplib"
+import amqp, { type Channel, type ConfirmChannel, type ConsumeMessage } from "amqplib"
 import type { Workload } from "../../Contender.ts"
 import * as Lateness from "../lateness.ts"
 import type * as Jobs from "./jobs.ts"
@@ -65,66 +65,59 @@ const waitQueue = async (channel: Channel, queue: string, delay: number | undefi
   return waiting
 }
 
-/** Written by hand: publish a copy to a queue with a time to live, wait for the confirmation, acknowledge. */
-export const retry: Workload<Jobs.Retry> = async ({ delay, failing, prefetch, queue, url }, meter) => {
-  const { channel, connection } = await open(url, prefetch)
-  const waiting = await waitQueue(channel, queue, delay)
+/**
+ * Written by hand: publish a copy to a wait queue, wait for the confirmation, acknowledge. A single delay is the queue's
+ * time to live; several are a time to live on each message, and what is behind a longer one waits as long as that.
+ */
+const again = async (
+  channel: ConfirmChannel,
+  queue: string,
+  messages: number,
+  { delays, failing }: Jobs.Retry,
+  tick: () => void
+): Promise<Lateness.Lateness> => {
+  const { promise: done, resolve } = Promise.withResolvers<void>()
+  const all = Lateness.list(delays)
+  const fixed = all.length === 1 ? all[0] : undefined
+  const waiting = await waitQueue(channel, queue, fixed)
   const lateness = Lateness.make()
-  let arrived = 0
-  const onMessage = (message: ConsumeMessage | null): void => {
-    if (message === null) return
-    const id = String(message.properties.messageId)
-    if (message.properties.headers?.["attempt"] === 2) {
-      lateness.came(id)
-      channel.ack(message)
-      return meter.tick()
-    }
-    if (arrived++ % 100 >= failing) {
-      channel.ack(message)
-      return meter.tick()
-    }
-    lateness.due(id, delay)
-    const headers = { ...message.properties.headers, attempt: 2 }
-    channel.publish("", waiting, message.content, { ...message.properties, persistent: true, headers }, (error) => {
-      if (error) throw error
-      channel.ack(message)
-    })
+  const next = Lateness.turns(all, failing)
+  let left = messages
+  const end = (message: ConsumeMessage): void => {
+    channel.ack(message)
+    tick()
+    if (--left === 0) resolve()
   }
-  meter.begin()
-  await channel.consume(queue, onMessage)
-  await meter.done
-  lateness.report(meter)
-  await channel.deleteQueue(waiting)
-  await connection.close()
-}
-
-/** One wait queue, a time to live on each message: what is behind a longer one waits as long as that. */
-export const delays: Workload<Jobs.Delays> = async ({ prefetch, queue, url, ...job }, meter) => {
-  const { channel, connection } = await open(url, prefetch)
-  const waiting = await waitQueue(channel, queue, undefined)
-  const mixed = Lateness.mixed(job.delays)
-  const lateness = Lateness.make()
   const onMessage = (message: ConsumeMessage | null): void => {
     if (message === null) return
     const { content, properties } = message
     const id = String(properties.messageId)
     if (properties.headers?.["attempt"] === 2) {
       lateness.came(id)
-      channel.ack(message)
-      return meter.tick()
+      return end(message)
     }
-    const delay = mixed()
-    lateness.due(id, delay, `${delay} ms`)
-    const copy = { ...properties, persistent: true, expiration: String(delay), headers: { attempt: 2 } }
+    const delay = next()
+    if (delay === undefined) return end(message)
+    lateness.due(id, delay)
+    const expiration = fixed === undefined ? { expiration: String(delay) } : {}
+    const copy = { ...properties, ...expiration, persistent: true, headers: { ...properties.headers, attempt: 2 } }
     channel.publish("", waiting, content, copy, (error) => {
       if (error) throw error
       channel.ack(message)
     })
   }
-  meter.begin()
-  await channel.consume(queue, onMessage)
-  await meter.done
-  lateness.report(meter)
+  const { consumerTag } = await channel.consume(queue, onMessage)
+  await done
+  await channel.cancel(consumerTag)
   await channel.deleteQueue(waiting)
+  return lateness
+}
+
+export const retry: Workload<Jobs.Retry> = async (job, meter) => {
+  const { channel, connection } = await open(job.url, job.prefetch)
+  await again(channel, job.rehearsal, job.rehearsed, job, () => {})
+  meter.begin()
+  const lateness = await again(channel, job.queue, job.messages, job, meter.tick)
+  lateness.report(meter)
   await connection.close()
 }

@@ -23,20 +23,16 @@ export interface Publish extends Place {
   readonly warmUp: number
 }
 
-/** A handler that fails for some, which come again after a while. */
+/** A handler that wants some once more, after a while; with several delays, each in its turn. */
 export interface Retry extends Place {
   readonly prefetch: number
-  /** Milliseconds. */
-  readonly delay: number
-  /** Of a hundred messages, how many fail once. */
-  readonly failing: number
-}
-
-/** A handler that wants everything once more, each message after another delay. */
-export interface Delays extends Place {
-  readonly prefetch: number
-  /** Milliseconds, with commas between them; one after the other is given to the messages. */
+  /** Milliseconds, with commas between them. */
   readonly delays: string
+  /** Of a hundred messages, how many come again. */
+  readonly failing: number
+  /** A queue with as many messages as `rehearsed`, on which the same is done before, uncounted. */
+  readonly rehearsal: string
+  readonly rehearsed: number
 }
 
 /** Send and handle so many a second, for so long. */

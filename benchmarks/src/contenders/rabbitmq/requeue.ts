@@ -3,7 +3,7 @@ import { setInterval } from "node:timers/promises"
 import * as RabbitMqBroker from "@requeue/adapter-rabbitmq/RabbitMqBroker"
 import * as Backoff from "@requeue/core/Backoff"
 import * as Codec from "@requeue/core/Codec"
-import { connect, type Received } from "@requeue/core/promise"
+import { connect, type Received, type Requeue } from "@requeue/core/promise"
 import * as QueueDefinition from "@requeue/core/QueueDefinition"
 import type { Workload } from "../../Contender.ts"
 import { spread } from "../../statistics.ts"
@@ -11,9 +11,10 @@ import * as Lateness from "../lateness.ts"
 import type * as Jobs from "./jobs.ts"
 
 /** The queues are there already, like everybody else's; delays are declared when they are needed. */
-const open = (url: string, queue: string) => {
-  const existing = { assert: "passive" } as const
-  return connect(RabbitMqBroker.layer({ url, queues: { [queue]: existing, [`${queue}.dlq`]: existing } }))
+const open = (url: string, ...queues: ReadonlyArray<string>) => {
+  const existing = queues.flatMap((queue) => [queue, `${queue}.dlq`])
+  const asThere = Object.fromEntries(existing.map((queue) => [queue, { assert: "passive" } as const]))
+  return connect(RabbitMqBroker.layer({ url, queues: asThere }))
 }
 
 const bytesOf = (queue: string) => QueueDefinition.make(queue, { codec: Codec.bytes })
@@ -45,45 +46,43 @@ export const publish: Workload<Jobs.Publish> = async ({ inFlight, messages, queu
   await Promise.all(Array.from({ length: inFlight }, line))
 }
 
-export const retry: Workload<Jobs.Retry> = async ({ delay, failing, prefetch, queue, url }, meter) => {
-  await using requeue = await open(url, queue)
+/** The policy knows all of the delays; the handler says which. */
+const again = async (
+  requeue: Requeue,
+  queue: string,
+  messages: number,
+  { delays, failing, prefetch }: Jobs.Retry,
+  tick: () => void
+): Promise<Lateness.Lateness> => {
+  const { promise: done, resolve } = Promise.withResolvers<void>()
+  const all = Lateness.list(delays)
   const lateness = Lateness.make()
-  let arrived = 0
+  const next = Lateness.turns(all, failing)
+  let left = messages
   const handler = async (message: Received<Uint8Array>): Promise<void> => {
     if (message.attempts > 1) {
       lateness.came(message.id)
-    } else if (arrived++ % 100 < failing) {
-      lateness.due(message.id, delay)
-      return message.retry()
+    } else {
+      const delay = next()
+      if (delay !== undefined) {
+        lateness.due(message.id, delay)
+        return message.retry({ delay })
+      }
     }
-    meter.tick()
+    tick()
+    if (--left === 0) resolve()
   }
-  meter.begin()
-  const policy = { maxRetries: 1, backoff: Backoff.constant(delay) }
-  await requeue.consume(bytesOf(queue), { concurrency: prefetch - 1, retry: policy }, handler)
-  await meter.done
-  lateness.report(meter)
+  const policy = { maxRetries: all.length, backoff: Backoff.sequence(all) }
+  await using _ = await requeue.consume(bytesOf(queue), { concurrency: prefetch - 1, retry: policy }, handler)
+  await done
+  return lateness
 }
 
-/** The policy knows all of the delays, the handler chooses. */
-export const delays: Workload<Jobs.Delays> = async ({ prefetch, queue, url, ...job }, meter) => {
-  await using requeue = await open(url, queue)
-  const mixed = Lateness.mixed(job.delays)
-  const lateness = Lateness.make()
-  const handler = async (message: Received<Uint8Array>): Promise<void> => {
-    if (message.attempts > 1) {
-      lateness.came(message.id)
-      return meter.tick()
-    }
-    const delay = mixed()
-    lateness.due(message.id, delay, `${delay} ms`)
-    message.retry({ delay })
-  }
+export const retry: Workload<Jobs.Retry> = async (job, meter) => {
+  await using requeue = await open(job.url, job.queue, job.rehearsal)
+  await again(requeue, job.rehearsal, job.rehearsed, job, () => {})
   meter.begin()
-  const all = job.delays.split(",").map(Number)
-  const policy = { maxRetries: all.length, backoff: Backoff.sequence(all) }
-  await requeue.consume(bytesOf(queue), { concurrency: prefetch - 1, retry: policy }, handler)
-  await meter.done
+  const lateness = await again(requeue, job.queue, job.messages, job, meter.tick)
   lateness.report(meter)
 }
 
