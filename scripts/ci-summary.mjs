@@ -1,6 +1,6 @@
 /**
  * Adds up one run of .ci/run: the tests of every package (test-results.json), the checks (check-results.json) and the
- * exit codes given as `test=0 check=0 pack=0 demo=0`. A result that should be there and is not counts as failed.
+ * exit codes given as `test=0 check=0 pack=0 guard=0 demo=0`. A result that should be there and is not counts as failed.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -45,7 +45,7 @@ if (exits.check !== "0" && !Object.values(checks).includes("failed")) {
   count("npm run check", { failed: 1 }, ` (exit code ${exits.check})`)
 }
 
-for (const name of ["pack", "demo"]) if (exits[name] !== undefined) count(name, verdict(exits[name] === "0"))
+for (const name of ["pack", "guard", "demo"]) if (exits[name] !== undefined) count(name, verdict(exits[name] === "0"))
 
 console.log(`${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`)
 process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1

@@ -59,5 +59,5 @@ export const guard: Suite = {
       entries: [raw, of("requeue", "requeue"), of("requeue", "requeue, batches", { batch: true })]
     }
   ],
-  limits: { requeue: 3, "requeue, batches": 2 }
+  limits: { requeue: 1.9, "requeue, batches": 1.9 }
 }

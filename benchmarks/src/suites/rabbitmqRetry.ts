@@ -3,6 +3,7 @@ import type { Suite } from "../Suite.ts"
 
 const against = (raw: string): readonly [Entry, ...Array<Entry>] => [
   { name: raw, contender: "rabbitmq/amqplib", workload: "retry" },
+  { name: `${raw}, at least once`, contender: "rabbitmq/amqplib", workload: "retry", job: { atLeastOnce: true } },
   { name: "requeue", contender: "rabbitmq/requeue", workload: "retry" }
 ]
 

@@ -52,13 +52,19 @@ export const publish: Workload<Jobs.Publish> = async ({ inFlight, messages, queu
 }
 
 /** A queue whose messages go back to theirs when they have waited. */
-const waitQueue = async (channel: Channel, queue: string, delay: number | undefined): Promise<string> => {
+const waitQueue = async (
+  channel: Channel,
+  queue: string,
+  delay: number | undefined,
+  atLeastOnce: boolean
+): Promise<string> => {
   const { queue: waiting } = await channel.assertQueue(`${queue}.wait`, {
     durable: true,
     arguments: {
       "x-queue-type": "quorum",
       "x-dead-letter-exchange": "",
       "x-dead-letter-routing-key": queue,
+      ...(atLeastOnce ? { "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" } : {}),
       ...(delay === undefined ? {} : { "x-message-ttl": delay })
     }
   })
@@ -73,13 +79,13 @@ const again = async (
   channel: ConfirmChannel,
   queue: string,
   messages: number,
-  { delays, failing }: Jobs.Retry,
+  { atLeastOnce = false, delays, failing }: Jobs.Retry,
   tick: () => void
 ): Promise<Lateness.Lateness> => {
   const { promise: done, resolve } = Promise.withResolvers<void>()
   const all = Lateness.list(delays)
   const fixed = all.length === 1 ? all[0] : undefined
-  const waiting = await waitQueue(channel, queue, fixed)
+  const waiting = await waitQueue(channel, queue, fixed, atLeastOnce)
   const lateness = Lateness.make()
   const next = Lateness.turns(all, failing)
   let left = messages

@@ -30,6 +30,8 @@ export interface Retry extends Place {
   readonly delays: string
   /** Of a hundred messages, how many come again. */
   readonly failing: number
+  /** By hand: whether the server moves what has waited at least once, like Requeue's queues, or at most once. */
+  readonly atLeastOnce?: boolean
   /** A queue with as many messages as `rehearsed`, on which the same is done before, uncounted. */
   readonly rehearsal: string
   readonly rehearsed: number
