@@ -9,7 +9,7 @@ export interface Case {
   /** Messages before those. */
   readonly warmUp: number
   readonly job: Job
-  /** The first is what the others are compared with; it is measured twice, as the control. */
+  /** The first is what the others are compared with; where there are others, it is measured twice, as the control. */
   readonly entries: readonly [Entry, ...Array<Entry>]
   /** Milliseconds that a round may take. Default 120,000. */
   readonly deadline?: number

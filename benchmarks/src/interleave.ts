@@ -32,8 +32,11 @@ export const run = async (
     readonly say: (line: string) => void
   }
 ): Promise<ReadonlyArray<Measured>> => {
-  const measured = [...one.entries, controlOf(one.entries[0])].map((entry) => ({
+  // A single one is compared with nothing.
+  const control = one.entries.length === 1 ? undefined : controlOf(one.entries[0])
+  const measured = [...one.entries, ...(control === undefined ? [] : [control])].map((entry) => ({
     entry,
+    isControl: entry === control,
     readings: [] as Array<Reading>,
     error: undefined as string | undefined
   }))
@@ -61,5 +64,5 @@ export const run = async (
       }
     }
   }
-  return measured.map((each, index) => ({ ...each, isControl: index === measured.length - 1 }))
+  return measured
 }

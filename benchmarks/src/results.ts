@@ -62,7 +62,7 @@ const lineOf = (measured: Measured, baseline: Measured): Line => ({
 export const of = (suite: Suite, one: Case, measured: ReadonlyArray<Measured>): CaseResult => {
   const baseline = measured[0]!
   const broken = measured.filter(({ error }) => error !== undefined)
-  const control = measured.find(({ isControl }) => isControl)!
+  const control = measured.find(({ isControl }) => isControl) ?? baseline
   for (const { error } of [baseline, control]) if (error !== undefined) throw new Error(error)
   const lines = measured.filter(({ error }) => error === undefined).map((each) => lineOf(each, baseline))
   const against = ratio(cpu(control), cpu(baseline))

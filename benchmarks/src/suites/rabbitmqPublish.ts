@@ -5,15 +5,15 @@ const of = (library: string, name = library): Entry => ({ name, contender: `rabb
 
 export const rabbitmqPublish: Suite = {
   name: "rabbitmq-publish",
-  summary: "publish 20,000 persistent messages of 256 bytes with confirms, 100 in flight",
+  summary: "publish 50,000 persistent messages of 256 bytes with confirms, 100 in flight",
   byDefault: true,
   venue: "rabbitmq",
   rounds: 5,
   cases: (size) => [
     {
       name: "confirms, 100 in flight",
-      messages: size(20_000),
-      warmUp: size(5000),
+      messages: size(50_000),
+      warmUp: size(10_000),
       job: { inFlight: 100, size: 256 },
       entries: [of("amqplib"), of("requeue"), of("rabbitmqClient", "rabbitmq-client"), of("rascal")]
     }
