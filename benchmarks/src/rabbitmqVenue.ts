@@ -28,7 +28,7 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
   }
 
   return {
-    facts: { rabbitmq: `${broker.version}, from ${broker.source}` },
+    facts: { rabbitmq: broker.version },
     prepare: async ({ job, messages, warmUp }: Case, entry) => {
       const queue = `bench.${randomBytes(4).toString("hex")}`
       const rehearsal = `${queue}.rehearsal`

@@ -39,7 +39,7 @@ export const open = async (pinning: Pinning.Pinning | undefined, say: (line: str
   }
 
   return {
-    facts: { sqs: `${broker.version}, from ${broker.source}` },
+    facts: { sqs: broker.version },
     prepare: async ({ job, messages, warmUp }: Case, entry) => {
       const queue = `bench-${randomBytes(4).toString("hex")}`
       const { size = 256 } = { ...job, ...entry.job }
