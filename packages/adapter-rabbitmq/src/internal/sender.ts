@@ -140,18 +140,28 @@ export const make = (env: {
       Effect.suspend(() => {
         const answers = items.map(refusal)
         const places = answers.flatMap((error, index) => (error === undefined ? [index] : []))
-        const well = new Set<number>()
-        const sent = insist(
-          places.map((index) => items[index]!),
-          (place) => {
-            well.add(places[place]!)
-            confirmed(places[place]!)
-          }
+        // What needs something declared goes alone: if that is refused, the others must not suffer.
+        const isReady = (index: number) => missing([items[index]!]).length === 0
+        const groups = [places.filter(isReady), ...places.filter((index) => !isReady(index)).map((index) => [index])]
+        const sendGroup = (group: ReadonlyArray<number>) => {
+          const well = new Set<number>()
+          const sent = insist(
+            group.map((index) => items[index]!),
+            (place) => {
+              well.add(place)
+              confirmed(group[place]!)
+            }
+          )
+          const failed = (error: BrokerError) => group.map((_, place) => (well.has(place) ? undefined : error))
+          return Effect.match(sent, {
+            onSuccess: (found) => [group, found] as const,
+            onFailure: (error) => [group, failed(error)] as const
+          })
+        }
+        const open = groups.filter((group) => group.length > 0)
+        return Effect.map(Effect.forEach(open, sendGroup, { concurrency: "unbounded" }), (sent) =>
+          sent.reduce<Answers>((all, [group, found]) => merge(all, group, found), answers)
         )
-        return Effect.match(sent, {
-          onSuccess: (found) => merge(answers, places, found),
-          onFailure: (error) => answers.map((known, index) => (well.has(index) ? undefined : (known ?? error)))
-        })
       })
   }
 }
