@@ -31,13 +31,12 @@ const failed = (index: number, Code: string, SenderFault: boolean): Batch.Failed
 })
 
 /** Runs with all the time that it takes. */
-const send = (items: ReadonlyArray<string>, ask: Batch.Ask<{ readonly item: string }>) =>
+const send = (items: ReadonlyArray<string>, ask: Batch.Ask<{ readonly item: string }>, isIdempotent = false) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(
       Batch.call(
         items.map((item) => ({ item })),
-        context,
-        ask
+        { ask, context, isIdempotent }
       )
     )
     for (let second = 0; second < 10; second++) {
@@ -69,6 +68,27 @@ describe("a batch", () => {
       const { ask, calls } = sqs((items) => (items[0] === "a" ? [failed(0, "InternalError", false)] : []))
       assert.deepStrictEqual(yield* send(["a", "b"], ask), ["Throttled", undefined])
       assert.strictEqual(calls.length, 4)
+    })
+  )
+
+  it.effect("without an answer is asked again where that does no harm, as often as one that failed in part", () =>
+    Effect.gen(function* () {
+      const { ask, calls } = sqs((_, call) => {
+        if (call < 4) throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
+        return []
+      })
+      assert.deepStrictEqual(yield* send(["a", "b"], ask, true), [undefined, undefined])
+      assert.strictEqual(calls.length, 4)
+    })
+  )
+
+  it.effect("without an answer is one call where a second could do harm", () =>
+    Effect.gen(function* () {
+      const { ask, calls } = sqs(() => {
+        throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
+      })
+      assert.deepStrictEqual(yield* send(["a"], ask), ["ConnectionLost"])
+      assert.strictEqual(calls.length, 1)
     })
   )
 

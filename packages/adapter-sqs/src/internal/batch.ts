@@ -21,6 +21,13 @@ export type Ask<T> = (
   entries: Array<T & { readonly Id: string }>
 ) => Promise<{ readonly Failed?: ReadonlyArray<Failed> | undefined }>
 
+export interface Call<T> {
+  readonly ask: Ask<T>
+  readonly context: Context
+  /** Whether it does no harm to ask twice: a call without an answer, which may have happened, is then made again. */
+  readonly isIdempotent: boolean
+}
+
 type Outcome = { readonly error: BrokerError; readonly again: boolean } | undefined
 
 /** Calls for one entry at most, and the wait after the first in milliseconds, which doubles. */
@@ -42,8 +49,7 @@ const outcomes = (count: number, failed: ReadonlyArray<Failed>, context: Context
 /** Ends in bounded time: the SDK limits each call. */
 export const call = <T extends object>(
   items: ReadonlyArray<T>,
-  context: Context,
-  ask: Ask<T>
+  { ask, context, isIdempotent }: Call<T>
 ): Effect.Effect<Answers> => {
   const once = (some: ReadonlyArray<T>): Effect.Effect<ReadonlyArray<Outcome>> =>
     Effect.matchEffect(
@@ -54,13 +60,13 @@ export const call = <T extends object>(
       {
         onSuccess: ({ Failed = [] }) => Effect.succeed(outcomes(some.length, Failed, context)),
         onFailure: (error) =>
-          // One entry that is refused must not take the others with it; what may pass, the SDK has tried again.
+          // One entry that is refused must not take the others with it.
           some.length > 1 && !isTransient(error) && !isAboutQueue(error)
             ? Effect.map(
                 Effect.forEach(some, (item) => once([item])),
                 (each) => each.flat()
               )
-            : Effect.succeed(some.map(() => ({ error, again: false })))
+            : Effect.succeed(some.map(() => ({ error, again: isIdempotent && isTransient(error) })))
       }
     )
 

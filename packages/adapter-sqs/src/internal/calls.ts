@@ -25,15 +25,18 @@ export const make = (env: {
 }): Calls => {
   const { client, fork, queue, url } = env
   const context = { operation: "settle", queue }
-  const gather = <T extends object>(ask: Batch.Ask<T>) =>
-    Gather.make<T>({ call: (items) => Batch.call(items, context, ask), sizeOf: () => 0, parallel, fork })
+  const gather = <T extends object>(call: Omit<Batch.Call<T>, "context">) =>
+    Gather.make<T>({ call: (items) => Batch.call(items, { ...call, context }), sizeOf: () => 0, parallel, fork })
 
-  const removing = gather<{ readonly ReceiptHandle: string }>((Entries) =>
-    client.deleteMessageBatch({ QueueUrl: url(), Entries })
-  )
-  const hiding = gather<{ readonly ReceiptHandle: string; readonly VisibilityTimeout: number }>((Entries) =>
-    client.changeMessageVisibilityBatch({ QueueUrl: url(), Entries })
-  )
+  const removing = gather<{ readonly ReceiptHandle: string }>({
+    ask: (Entries) => client.deleteMessageBatch({ QueueUrl: url(), Entries }),
+    isIdempotent: true
+  })
+  // A second time would count the seconds anew, and might hide the message from whoever has it by then.
+  const hiding = gather<{ readonly ReceiptHandle: string; readonly VisibilityTimeout: number }>({
+    ask: (Entries) => client.changeMessageVisibilityBatch({ QueueUrl: url(), Entries }),
+    isIdempotent: false
+  })
 
   return {
     remove: (handles) => removing.submit(handles.map((ReceiptHandle) => ({ ReceiptHandle }))),

@@ -37,8 +37,11 @@ export const make = (env: {
       call: (items) =>
         Batch.call(
           items.map(({ entry }) => entry),
-          { operation: "publish", queue: name },
-          (Entries) => env.client.sendMessageBatch({ QueueUrl: url, Entries })
+          {
+            context: { operation: "publish", queue: name },
+            ask: (Entries) => env.client.sendMessageBatch({ QueueUrl: url, Entries }),
+            isIdempotent: false
+          }
         ),
       sizeOf: ({ size }) => size,
       parallel: fifo ? 1 : parallel,

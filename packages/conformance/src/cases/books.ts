@@ -44,7 +44,7 @@ const workload = (lab: Lab, seed: string, trouble: Effect.Effect<void, unknown>)
     yield* lab.send(...ids.slice(0, 30))
     yield* trouble
     yield* lab.send(...ids.slice(30))
-    yield* lab.until("an end of every message", () => finished(lab).size === size, 60_000)
+    yield* lab.until("an end of every message", () => finished(lab).size === size, 50_000)
     yield* lab.untilEmpty
     const letters = new Set((yield* lab.harness.deadLetters(lab.dlq)).map(({ metadata }) => metadata.id))
     Check.equal(
