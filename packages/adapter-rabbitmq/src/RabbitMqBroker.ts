@@ -58,6 +58,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     publisher: yield* Publisher.make(publishing, settings),
     maxBodySize: capabilities.maxBodySize,
     uniqueName,
+    fork: (effect) => void fork(effect),
     elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   })
   // Found now and not by the first message: whether we may declare at all.

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError } from "@requeue/core/BrokerError"
+import * as Deadlines from "@requeue/core/Deadlines"
 import * as Outgoing from "@requeue/core/Outgoing"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type { Declarer } from "../src/internal/declarer.ts"
 import type { Publisher } from "../src/internal/publisher.ts"
@@ -12,7 +14,7 @@ import { bytes } from "./world.ts"
 
 const settings = () => Result.getOrThrow(RabbitMqOptions.decode())
 
-const refused = (queue: string, reason: "AccessRefused" | "QueueFull" | "Timeout") =>
+const refused = (queue: string, reason: "AccessRefused" | "QueueFull") =>
   new BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail: "no" })
 
 const item = (queue: string): Sender.Item => {
@@ -25,20 +27,19 @@ const item = (queue: string): Sender.Item => {
   }
 }
 
-/** Declares all but `locked`; what is sent to `full` is refused; a send with `stuck` fails after what is before it. */
+/** Declares all but `locked`; what is sent to `full` is refused, and of `slow` nothing is ever heard. */
 const start = () => {
   const declared = new Set<unknown>()
+  const written: Array<string> = []
+  const withdrawn: Array<string> = []
   const publisher: Publisher = {
-    send: (publications, confirmed) =>
-      Effect.suspend(() => {
-        const stuck = publications.findIndex(({ queue }) => queue === "stuck")
-        const answers = publications.map(({ queue }, index) => {
-          const error = queue === "full" ? refused(queue, "QueueFull") : undefined
-          if (error === undefined && (stuck === -1 || index < stuck)) confirmed?.(index)
-          return error
-        })
-        return stuck === -1 ? Effect.succeed(answers) : Effect.fail(refused("stuck", "Timeout"))
-      })
+    submit: (publication, answer) => {
+      const { queue } = publication
+      written.push(queue)
+      if (queue !== "slow") answer(queue === "full" ? refused(queue, "QueueFull") : undefined)
+      return { publication, answer, deadline: Deadlines.deadline(() => {}), channel: undefined, isAnswered: false }
+    },
+    withdraw: ({ publication }) => void withdrawn.push(publication.queue)
   }
   const declarer: Pick<Declarer, "knows" | "ensure" | "doubt"> = {
     knows: (objects) => declared.has(objects),
@@ -46,14 +47,16 @@ const start = () => {
       queue === "locked" ? Effect.fail(refused(queue, "AccessRefused")) : Effect.sync(() => void declared.add(objects)),
     doubt: (objects) => void declared.delete(objects)
   }
-  return Sender.make({
+  const sender = Sender.make({
     settings: settings(),
     declarer: declarer as Declarer,
     publisher,
     maxBodySize: 100,
     uniqueName: () => "copy",
+    fork: (effect) => void Effect.runFork(effect),
     elapsed: () => 0
   })
+  return { sender, written, withdrawn }
 }
 
 const sendEach = Effect.fnUntraced(function* (sender: Sender.Sender, queues: ReadonlyArray<string>) {
@@ -65,7 +68,7 @@ const sendEach = Effect.fnUntraced(function* (sender: Sender.Sender, queues: Rea
 describe("what is sent each on its own account", () => {
   it.effect("fails alone when its queue cannot be declared, or does not take it", () =>
     Effect.gen(function* () {
-      const sender = start()
+      const { sender } = start()
       for (let round = 0; round < 2; round++) {
         const { answers, confirmed } = yield* sendEach(sender, ["a", "locked", "full", "b"])
         assert.deepStrictEqual(answers, [undefined, "AccessRefused", "QueueFull", undefined])
@@ -74,14 +77,29 @@ describe("what is sent each on its own account", () => {
     })
   )
 
-  it.effect("is well when it was confirmed before the others failed", () =>
+  it.effect("is confirmed at once, whatever the others wait for, and withdrawn when nobody waits any more", () =>
     Effect.gen(function* () {
-      const sender = start()
-      yield* sendEach(sender, ["a", "b"])
-      yield* sendEach(sender, ["stuck"])
-      const { answers, confirmed } = yield* sendEach(sender, ["a", "stuck", "b"])
-      assert.deepStrictEqual(answers, [undefined, "Timeout", "Timeout"])
-      assert.deepStrictEqual(confirmed, ["a"])
+      const { sender, withdrawn, written } = start()
+      const confirmed: Array<number> = []
+      const fiber = yield* Effect.forkChild(
+        sender.sendEach(["a", "slow", "b"].map(item), (index) => confirmed.push(index)),
+        { startImmediately: true }
+      )
+      assert.deepStrictEqual([written.toSorted(), confirmed.toSorted()], [["a", "b", "slow"], [0, 2]])
+      yield* Fiber.interrupt(fiber)
+      assert.include(withdrawn, "slow")
+    })
+  )
+})
+
+describe("what is sent together", () => {
+  it.effect("fails with the first error; nothing is written when one of it cannot be sent", () =>
+    Effect.gen(function* () {
+      const { sender, written } = start()
+      const error = yield* Effect.flip(sender.send(["a", "full", "b"].map(item)))
+      assert.deepStrictEqual([error.reason, written], ["QueueFull", ["a", "full", "b"]])
+      const tooLong = yield* Effect.flip(sender.send([item("a"), item("q".repeat(300))]))
+      assert.deepStrictEqual([tooLong.reason, written.length], ["Unsupported", 3])
     })
   )
 })

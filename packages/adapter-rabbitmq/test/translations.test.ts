@@ -136,7 +136,7 @@ describe("toPublication", () => {
   const message = Outgoing.make({ queue: "q", id: "m1", body: bytes("x"), headers: { a: "1" }, delay: 0 }, now)
   const publish = (original: Properties = {}, change: Partial<Outgoing.Outgoing> = {}) =>
     toPublication({ ...message, ...change }, direct("q"), { copy: "c2", own: "requeue.v1." }, original)
-  const headersOf = (original: Properties) => publish(original).options["headers"] as Record<string, unknown>
+  const headersOf = (original: Properties) => publish(original).headers
 
   it("is durable, must be routable, and goes past every exchange", () => {
     const { exchange, options, routingKey } = publish()
@@ -152,7 +152,7 @@ describe("toPublication", () => {
 
   it("leaves behind what would lose the copy or lie about it", () => {
     const copied = publish({ headers: { "x-death": [], "x-delivery-count": 7, "x-acquired-count": 1, CC: ["x"] } })
-    assert.hasAllKeys(copied.options["headers"] as object, ["a", "requeue", "requeue-copy"])
+    assert.hasAllKeys(copied.headers, ["a", "requeue", "requeue-copy"])
     assert.isUndefined(publish({ expiration: "5", userId: "guest" } as Properties).options["expiration"])
     assert.notProperty(publish({ userId: "guest" } as Properties).options, "userId")
   })
@@ -174,7 +174,7 @@ describe("toPublication", () => {
       "q",
       now
     )
-    assert.deepInclude(publish({}, letter).options["headers"] as object, {
+    assert.deepInclude(publish({}, letter).headers, {
       "requeue-attempts": "3",
       "requeue-reason": "permanent",
       "requeue-origin": "q",

@@ -2,14 +2,13 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import { Broker } from "./Broker.ts"
 import { BrokerError } from "./BrokerError.ts"
 import * as Capabilities from "./Capabilities.ts"
 import { ConfigurationError } from "./ConfigurationError.ts"
-import * as Deadlines from "./Deadlines.ts"
 import * as Delay from "./Delay.ts"
 import { EncodeError } from "./EncodeError.ts"
+import * as Sends from "./internal/sends.ts"
 import type { Headers } from "./Message.ts"
 import * as Metadata from "./Metadata.ts"
 import * as Outgoing from "./Outgoing.ts"
@@ -83,11 +82,31 @@ export const make = <A>(
         remedy: `Set it to ${Delay.format(longest)} or less`
       })
     }
-    const room = yield* Semaphore.make(maxPending)
     const clock = yield* Clock.Clock
-    // A producer has no end. It need not have one: while nothing is under way, nothing sleeps.
-    const timers = yield* Effect.provideService(Timers.make, Scope.Scope, yield* Scope.make())
-    const deadlines = Deadlines.make(timers, timeout, true)
+    const failure = (reason: "Timeout" | "Throttled", detail: string, remedy: string) =>
+      new BrokerError({ broker: broker.capabilities.broker, operation: "publish", queue: name, reason, detail, remedy })
+    const sends = Sends.make({
+      publish: broker.publish,
+      fork: Effect.runForkWith(yield* Effect.context()),
+      // A producer has no end. It need not have one: while nothing is under way, nothing sleeps.
+      timers: yield* Effect.provideService(Timers.make, Scope.Scope, yield* Scope.make()),
+      timeout,
+      maxPending,
+      late: (isHandedOver) => {
+        const waited = Delay.format(timeout)
+        return isHandedOver
+          ? failure(
+              "Timeout",
+              `no confirmation within ${waited}; the message may or may not have been stored`,
+              "Send it again with the same id; consumers must bear duplicates"
+            )
+          : failure(
+              "Throttled",
+              `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
+              "Send it again later, or raise maxPending"
+            )
+      }
+    })
 
     const parse = (field: string, delay: Delay.Input | undefined): Delay.Delay | undefined => {
       const millis = delay === undefined ? undefined : Delay.parse(field, delay)
@@ -166,34 +185,7 @@ export const make = <A>(
       })
     }
 
-    const publish = (messages: ReadonlyArray<Outgoing.Outgoing>): Effect.Effect<void, BrokerError> => {
-      let handedOver = false
-      const handOver = Effect.suspend(() => {
-        handedOver = true
-        return broker.publish(messages)
-      })
-      return deadlines.within(room.withPermits(Math.min(messages.length, maxPending))(handOver), () => {
-        const waited = Delay.format(timeout)
-        return Effect.fail(
-          handedOver
-            ? failure(
-                "Timeout",
-                `no confirmation within ${waited}; the message may or may not have been stored`,
-                "Send it again with the same id; consumers must bear duplicates"
-              )
-            : failure(
-                "Throttled",
-                `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
-                "Send it again later, or raise maxPending"
-              )
-        )
-      })
-    }
-
-    const failure = (reason: "Timeout" | "Throttled", detail: string, remedy: string) =>
-      new BrokerError({ broker: broker.capabilities.broker, operation: "publish", queue: name, reason, detail, remedy })
-
-    const watched = Telemetry.publisher(telemetry, broker.capabilities.broker, publish)
+    const watched = Telemetry.publisher(telemetry, broker.capabilities.broker, sends.send)
 
     const sendBatch: Producer<A>["sendBatch"] = (entries, batchOptions) =>
       Effect.suspend(() => {

@@ -27,6 +27,16 @@ export interface Properties {
   readonly appId?: unknown
 }
 
+/** What is published, and on which way; the properties are the driver's options. */
+export interface Publication {
+  readonly queue: string
+  readonly exchange: string
+  readonly routingKey: string
+  readonly content: Buffer
+  readonly options: Readonly<Record<string, unknown>>
+  readonly headers: Readonly<Record<string, unknown>>
+}
+
 export interface Connection {
   /** For example `3.10.8`. */
   readonly version: string
@@ -117,4 +127,30 @@ const gather = (stream: Socket): void => {
 const guard = <C extends Channel>(channel: C): C => {
   channel.on("error", () => {})
   return channel
+}
+
+/** Objects for headers, each for those of the same names. */
+const layouts = new Map<string, Record<string, unknown>>()
+const layoutLimit = 100
+
+/**
+ * The driver makes a prototype of the headers that it is given, and to make a new prototype for every message costs more
+ * than to encode them. So what has the same names is put into the same object; the driver has read it when `publish`
+ * returns.
+ */
+const laidOut = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const names = Object.keys(headers).join("\n")
+  const known = layouts.get(names)
+  if (known !== undefined) return Object.assign(known, headers)
+  if (layouts.size < layoutLimit) layouts.set(names, { ...headers })
+  return headers
+}
+
+/** Writes it; `done` hears `null` when it was confirmed. Throws where the channel is closed. */
+export const publish = (
+  channel: ConfirmChannel,
+  { content, exchange, headers, options, routingKey }: Publication,
+  done: (error: unknown) => void
+): void => {
+  channel.publish(exchange, routingKey, content, { ...options, headers: laidOut(headers) }, done)
 }

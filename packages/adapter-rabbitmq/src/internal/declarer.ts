@@ -93,12 +93,15 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Declarer> =>
           if (missing().length === 0) return void complete.set(objects, live)
           yield* one.withPermits(1)(
             Effect.suspend(() =>
-              onLive(live, "declare", queue, async (channel) => {
-                for (const object of missing()) {
-                  await declare(channel, object)
-                  done.add(Objects.keyOf(object))
-                }
-              })
+              // Somebody else may have declared them while this waited.
+              missing().length === 0
+                ? Effect.void
+                : onLive(live, "declare", queue, async (channel) => {
+                    for (const object of missing()) {
+                      await declare(channel, object)
+                      done.add(Objects.keyOf(object))
+                    }
+                  })
             )
           )
           if (missing().length === 0) complete.set(objects, live)

@@ -2,203 +2,156 @@
  * Publishes with confirmation, on a connection of its own: a server that blocks publishers stops reading from their
  * connections, and acknowledgements must not wait behind that.
  */
-import * as Bag from "@requeue/core/Bag"
 import { BrokerError } from "@requeue/core/BrokerError"
 import * as Deadlines from "@requeue/core/Deadlines"
 import * as Delay from "@requeue/core/Delay"
 import * as Timers from "@requeue/core/Timers"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../RabbitMqOptions.ts"
-import type { ConfirmChannel } from "./client.ts"
-import type { Link, Live } from "./link.ts"
-import { request, timedOut } from "./request.ts"
-import { toBrokerError } from "./toBrokerError.ts"
-import type { Publication } from "./toPublication.ts"
-
-/** What became of each publication, in order; `undefined` is well. */
-export type Answers = ReadonlyArray<BrokerError | undefined>
+import type { Publication } from "./client.ts"
+import * as Confirms from "./confirms.ts"
+import type { Link } from "./link.ts"
+import { timedOut } from "./request.ts"
 
 export interface Publisher {
-  /** `confirmed` hears at once of each that is well, by its index. */
-  readonly send: (
-    publications: ReadonlyArray<Publication>,
-    confirmed?: (index: number) => void
-  ) => Effect.Effect<Answers, BrokerError>
+  /**
+   * Publishes when there is room among the unconfirmed, and a connection that takes publishes. With both, the wait for
+   * the connection and the wait for the confirmation are limited, each by `publishTimeout`.
+   */
+  readonly submit: (publication: Publication, answer: Confirms.Answer) => Submission
+  /** Nobody hears the answer any more; what has not been written never is. */
+  readonly withdraw: (submission: Submission) => void
 }
 
-/** Publications, and their bytes, that are written before the first confirmation is awaited. */
-const chunk = { messages: 256, bytes: 1024 * 1024 }
-
-interface Channel {
-  readonly live: Live
-  readonly native: ConfirmChannel
-  readonly unconfirmed: Bag.Bag<Waiting>
-  isOpen: boolean
-}
-
-interface Waiting extends Bag.Member {
+/** A publication, until its answer. */
+export interface Submission {
   readonly publication: Publication
-  returned: boolean
+  readonly deadline: Deadlines.Deadline
+  answer: Confirms.Answer
+  /** Where it has been written. */
+  channel: Confirms.Confirms | undefined
+  isAnswered: boolean
 }
-
-/** A returned message has no number. Those alike share their fate: same exchange, key, id and time. */
-const isAlike = (
-  { exchange, options, routingKey }: Publication,
-  fields: { readonly exchange: string; readonly routingKey: string },
-  messageId: unknown
-): boolean => exchange === fields.exchange && routingKey === fields.routingKey && options["messageId"] === messageId
-
-const unroutable = ({ exchange, queue, routingKey }: Publication): BrokerError =>
-  new BrokerError({
-    broker: "rabbitmq",
-    operation: "publish",
-    queue,
-    reason: "Unroutable",
-    detail: `nothing is bound to exchange ${exchange === "" ? "(default)" : exchange} for ${routingKey}`,
-    remedy: `Declare the queue, or let the adapter do it with assert: "declare"`
-  })
 
 export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const opening = yield* Semaphore.make(1)
-    const room = yield* Semaphore.make(settings.maxUnconfirmed)
-    const deadlines = Deadlines.make(yield* Timers.make, settings.publishTimeout)
-    let current: Channel | undefined
+    const { maxUnconfirmed, publishTimeout, requestTimeout } = settings
+    const scope = yield* Effect.scope
+    const run = Effect.runForkWith(yield* Effect.context())
+    const deadlines = Deadlines.make(yield* Timers.make, publishTimeout)
+    /** For these there is no room. */
+    const waiting = new Set<Submission>()
+    /** For these there is room, and no connection that takes publishes. */
+    const parked = new Set<Submission>()
+    let admitted = 0
+    let current: Confirms.Confirms | undefined
+    let isOpening = false
+    let isClosed = false
 
-    const open = Effect.fnUntraced(function* (live: Live) {
-      if (current?.live === live && current.isOpen) return current
-      const context = { operation: "publish" }
-      const native = yield* request(context, settings.requestTimeout, () => live.connection.confirmChannel())
-      const channel: Channel = { live, native, unconfirmed: Bag.make(), isOpen: true }
-      native.on("close", () => (channel.isOpen = false))
-      native.on("return", ({ fields, properties }) => {
-        const returned = fields as unknown as { readonly exchange: string; readonly routingKey: string }
-        const waiting = [...channel.unconfirmed].find(
-          (one) => !one.returned && isAlike(one.publication, returned, properties.messageId)
-        )
-        if (waiting !== undefined) waiting.returned = true
-      })
-      current = channel
-      return channel
+    const usable = (): Confirms.Confirms | undefined =>
+      current?.isOpen() === true && link.current() === current.live && current.live.blockedBy() === undefined
+        ? current
+        : undefined
+
+    const answer = (submission: Submission, error: BrokerError | undefined): void => {
+      if (submission.isAnswered) return
+      submission.isAnswered = true
+      deadlines.end(submission.deadline)
+      parked.delete(submission)
+      admitted--
+      submission.answer(error)
+      if (waiting.size > 0) admit()
+    }
+
+    const admit = (): void => {
+      for (const submission of waiting) {
+        if (admitted >= maxUnconfirmed) return
+        waiting.delete(submission)
+        begin(submission)
+      }
+    }
+
+    const begin = (submission: Submission): void => {
+      admitted++
+      deadlines.start(submission.deadline)
+      // Those that were here before go first.
+      const channel = parked.size === 0 ? usable() : undefined
+      if (channel !== undefined) return write(channel, submission)
+      parked.add(submission)
+      if (isOpening) return
+      isOpening = true
+      run(Effect.forkIn(opening, scope))
+    }
+
+    const write = (channel: Confirms.Confirms, submission: Submission): void => {
+      submission.channel = channel
+      channel.write(submission.publication, (error) => answer(submission, error))
+    }
+
+    const ready = Effect.gen(function* () {
+      const live = yield* link.live
+      yield* live.unblocked.await
+      if (usable() === undefined) current = yield* Confirms.open(live, requestTimeout)
     })
 
-    /** An open channel of a connection that takes publishes; waits for either, but not for ever. */
-    const ready = (queue: string | undefined): Effect.Effect<Channel, BrokerError> =>
-      Effect.suspend(() => {
-        if (current?.isOpen === true && link.current() === current.live && current.live.blockedBy() === undefined) {
-          return Effect.succeed(current)
+    /** Gets a channel that takes publishes, for as long as anybody waits for one. */
+    const opening = Effect.gen(function* () {
+      while (parked.size > 0) {
+        const opened = yield* Effect.result(ready)
+        const channel = usable()
+        for (const submission of parked) {
+          if (Result.isFailure(opened)) answer(submission, opened.failure)
+          else if (channel !== undefined) {
+            parked.delete(submission)
+            deadlines.end(submission.deadline)
+            deadlines.start(submission.deadline)
+            write(channel, submission)
+          }
         }
-        let blockedBy: string | undefined
-        return Effect.gen(function* () {
-          const live = yield* link.live
-          blockedBy = live.blockedBy()
-          yield* live.unblocked.await
-          return yield* opening.withPermits(1)(open(live))
-        }).pipe(
-          Effect.timeoutOrElse({
-            duration: Duration.millis(settings.publishTimeout),
-            orElse: () => Effect.fail(notReady(queue, blockedBy, settings.publishTimeout))
-          })
-        )
-      })
+      }
+      isOpening = false
+    })
 
-    const write = (
-      channel: Channel,
-      publication: Publication,
-      settle: (error: BrokerError | undefined) => void
-    ): void => {
-      const { content, exchange, options, queue, routingKey } = publication
-      const waiting: Waiting = { publication, returned: false, place: -1 }
-      const done = (error: unknown): void => {
-        channel.unconfirmed.delete(waiting)
-        if (waiting.returned) settle(unroutable(publication))
-        else settle(error === null ? undefined : toBrokerError(error, { operation: "publish", queue }))
-      }
-      channel.unconfirmed.add(waiting)
-      try {
-        channel.native.publish(exchange, routingKey, content, options, done)
-      } catch (error) {
-        done(error)
-      }
+    const late = (submission: Submission): void => {
+      const { channel, publication } = submission
+      const reason = (channel?.live ?? link.current())?.blockedBy()
+      channel?.abandon()
+      if (reason !== undefined) answer(submission, blocked(publication.queue, reason))
+      else if (channel === undefined) answer(submission, notReady(publication.queue, publishTimeout))
+      else answer(submission, timedOut({ operation: "publish", queue: publication.queue }, publishTimeout))
     }
 
-    /** What comes late on this channel has nobody to hear it. */
-    const giveUp = (channel: Channel, queue: string | undefined): Effect.Effect<never, BrokerError> => {
-      const reason = channel.live.blockedBy()
-      channel.isOpen = false
-      const closing = Effect.ignore(Effect.tryPromise(() => channel.native.close()))
-      const failure =
-        reason === undefined
-          ? timedOut({ operation: "publish", queue }, settings.publishTimeout)
-          : blocked(queue, reason)
-      return Effect.andThen(Effect.forkDetach(closing), Effect.fail(failure))
-    }
-
-    const sendOn = (
-      channel: Channel,
-      publications: ReadonlyArray<Publication>,
-      confirmed: (index: number) => void
-    ): Effect.Effect<Answers, BrokerError> =>
-      Effect.callback((resume) => {
-        const answers: Array<BrokerError | undefined> = []
-        let open = publications.length
-        const deadline = Deadlines.deadline(() => resume(giveUp(channel, publications[0]?.queue)))
-        deadlines.start(deadline)
-        publications.forEach((publication, index) => {
-          write(channel, publication, (error) => {
-            answers[index] = error
-            if (error === undefined) confirmed(index)
-            if (--open > 0) return
-            deadlines.end(deadline)
-            resume(Effect.succeed(answers))
-          })
-        })
-        return Effect.sync(() => deadlines.end(deadline))
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        isClosed = true
+        for (const submission of [...parked, ...waiting]) submission.answer(closed(submission.publication.queue))
       })
-
-    const sendChunk = (
-      publications: ReadonlyArray<Publication>,
-      confirmed: (index: number) => void
-    ): Effect.Effect<Answers, BrokerError> =>
-      room.withPermits(publications.length)(
-        Effect.flatMap(ready(publications[0]?.queue), (channel) => sendOn(channel, publications, confirmed))
-      )
+    )
 
     return {
-      send: (publications, confirmed = () => {}) => {
-        if (publications.length === 1) return sendChunk(publications, confirmed)
-        const parts = chunks(publications, Math.min(chunk.messages, settings.maxUnconfirmed))
-        if (parts.length === 1) return sendChunk(parts[0]!, confirmed)
-        let sent = 0
-        const sendPart = (part: ReadonlyArray<Publication>) => {
-          const first = sent
-          sent += part.length
-          return sendChunk(part, (index) => confirmed(first + index))
+      submit: (publication, hear) => {
+        const submission: Submission = {
+          publication,
+          deadline: Deadlines.deadline(() => late(submission)),
+          answer: hear,
+          channel: undefined,
+          isAnswered: false
         }
-        return Effect.map(Effect.forEach(parts, sendPart), (answers) => answers.flat())
+        if (isClosed) hear(closed(publication.queue))
+        else if (admitted >= maxUnconfirmed) waiting.add(submission)
+        else begin(submission)
+        return submission
+      },
+      withdraw: (submission) => {
+        submission.answer = () => {}
+        if (!waiting.delete(submission) && submission.channel === undefined) answer(submission, undefined)
       }
     }
   })
 
-const chunks = (publications: ReadonlyArray<Publication>, most: number): ReadonlyArray<ReadonlyArray<Publication>> => {
-  const parts: Array<Array<Publication>> = []
-  let bytes = Number.POSITIVE_INFINITY
-  for (const publication of publications) {
-    const last = parts.at(-1)
-    bytes += publication.content.length
-    if (last !== undefined && last.length < most && bytes <= chunk.bytes) last.push(publication)
-    else {
-      parts.push([publication])
-      bytes = publication.content.length
-    }
-  }
-  return parts
-}
-
-const blocked = (queue: string | undefined, reason: string): BrokerError =>
+const blocked = (queue: string, reason: string): BrokerError =>
   new BrokerError({
     broker: "rabbitmq",
     operation: "publish",
@@ -208,13 +161,10 @@ const blocked = (queue: string | undefined, reason: string): BrokerError =>
     remedy: "Look at the server's alarms for memory and disk"
   })
 
-const notReady = (queue: string | undefined, reason: string | undefined, millis: number): BrokerError =>
-  reason === undefined
-    ? new BrokerError({
-        broker: "rabbitmq",
-        operation: "publish",
-        queue,
-        reason: "ConnectionFailed",
-        detail: `no connection within ${Delay.format(millis)}`
-      })
-    : blocked(queue, reason)
+const unreachable = (queue: string, detail: string): BrokerError =>
+  new BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason: "ConnectionFailed", detail })
+
+const notReady = (queue: string, millis: number): BrokerError =>
+  unreachable(queue, `no connection within ${Delay.format(millis)}`)
+
+const closed = (queue: string): BrokerError => unreachable(queue, "the broker was closed")

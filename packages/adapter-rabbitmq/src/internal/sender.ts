@@ -9,7 +9,8 @@ import type { Properties } from "./client.ts"
 import type { Declarer } from "./declarer.ts"
 import * as Names from "./names.ts"
 import type { Object } from "./objects.ts"
-import type { Answers, Publisher } from "./publisher.ts"
+import type { Answer } from "./confirms.ts"
+import type { Publisher, Submission } from "./publisher.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
 /** A message, the plan of its queue, and the delivery that it is a copy of. */
@@ -19,11 +20,23 @@ export interface Item {
   readonly original?: Properties | undefined
 }
 
+/** What became of each item, in order; `undefined` is well. */
+export type Answers = ReadonlyArray<BrokerError | undefined>
+
 export interface Sender {
   /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */
   readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<void, BrokerError>
-  /** Sends each on its own account; `confirmed` hears at once of those that are well. */
-  readonly sendEach: (items: ReadonlyArray<Item>, confirmed: (index: number) => void) => Effect.Effect<Answers>
+  /** Sends each on its own account; `confirmed` hears at once of each that is well, by its index. */
+  readonly sendEach: (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => Effect.Effect<Answers>
+}
+
+/** One that is to be sent, from the call to its answer. */
+interface Sending {
+  readonly item: Item
+  readonly started: number
+  readonly answer: Answer
+  submission: Submission | undefined
+  isWithdrawn: boolean
 }
 
 const tooLong = (queue: string): BrokerError =>
@@ -52,6 +65,7 @@ export const make = (env: {
   readonly publisher: Publisher
   readonly maxBodySize: number
   readonly uniqueName: () => string
+  readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
 }): Sender => {
@@ -75,12 +89,6 @@ export const make = (env: {
   const needs = ({ message, plan }: Item): ReadonlyArray<ReadonlyArray<Object>> =>
     message.delay > 0 ? [homeOf(message.queue), plan.route(message.delay).objects] : [homeOf(message.queue)]
 
-  /** What is still to be declared for these. */
-  const missing = (items: ReadonlyArray<Item>) =>
-    items.flatMap((item) =>
-      needs(item).flatMap((objects) => (declarer.knows(objects) ? [] : [{ objects, queue: item.message.queue }]))
-    )
-
   /** What declaring took is not waited for once more. */
   const rest = (delay: number, started: number): number => {
     const spent = Math.floor(env.elapsed() - started)
@@ -92,83 +100,69 @@ export const make = (env: {
     return toPublication(message, way, { copy: env.uniqueName(), own }, original)
   }
 
-  const publish = (items: ReadonlyArray<Item>, started: number, confirmed?: (index: number) => void) =>
-    publisher.send(
-      items.map((item) => publication(item, started)),
-      confirmed
-    )
+  const publish = (sending: Sending, hear: Answer): void => {
+    if (!sending.isWithdrawn) sending.submission = publisher.submit(publication(sending.item, sending.started), hear)
+  }
 
-  const attempt = (
-    items: ReadonlyArray<Item>,
-    started: number,
-    confirmed?: (index: number) => void
-  ): Effect.Effect<Answers, BrokerError> => {
-    const needed = missing(items)
-    if (needed.length === 0) return publish(items, started, confirmed)
-    const declared = Effect.forEach(needed, ({ objects, queue }) => declarer.ensure(objects, queue), { discard: true })
-    return Effect.flatMap(declared, () => publish(items, started, confirmed))
+  /** Declares what it needs. If that is refused, the others do not suffer. */
+  const declare = ({ answer, item }: Sending, then: () => void): void => {
+    const declared = Effect.forEach(needs(item), (objects) => declarer.ensure(objects, item.message.queue), {
+      discard: true
+    })
+    env.fork(Effect.match(declared, { onFailure: answer, onSuccess: then }))
   }
 
   /** What is unroutable, although it has been declared: somebody has deleted it. It is declared again, once. */
-  const insist = (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => {
-    const started = env.elapsed()
-    return Effect.flatMap(attempt(items, started, confirmed), (answers): Effect.Effect<Answers, BrokerError> => {
-      const lost = answers.flatMap((error, index) => (error?.reason === "Unroutable" ? [index] : []))
-      if (lost.length === 0) return Effect.succeed(answers)
-      const again = lost.map((index) => items[index]!)
-      for (const objects of again.flatMap(needs)) declarer.doubt(objects)
-      const second = attempt(again, started, (place) => confirmed?.(lost[place]!))
-      return Effect.map(second, (found) => merge(answers, lost, found))
-    })
+  const insist = (sending: Sending, error: BrokerError | undefined): void => {
+    if (error?.reason !== "Unroutable") return sending.answer(error)
+    for (const objects of needs(sending.item)) declarer.doubt(objects)
+    declare(sending, () => publish(sending, sending.answer))
   }
 
-  const failIfAny = (answers: Answers): Effect.Effect<void, BrokerError> => {
-    const failed = answers.find((error) => error !== undefined)
-    return failed === undefined ? Effect.void : Effect.fail(failed)
+  const start = (sending: Sending): void => {
+    const refused = refusal(sending.item)
+    if (refused !== undefined) return sending.answer(refused)
+    const first = () => publish(sending, (error) => insist(sending, error))
+    if (needs(sending.item).every(declarer.knows)) first()
+    else declare(sending, first)
   }
+
+  const withdraw = (sending: Sending): void => {
+    sending.isWithdrawn = true
+    if (sending.submission !== undefined) publisher.withdraw(sending.submission)
+  }
+
+  const sendEach: Sender["sendEach"] = (items, confirmed = () => {}) =>
+    items.length === 0
+      ? Effect.succeed([])
+      : Effect.callback((resume) => {
+          const started = env.elapsed()
+          const answers: Array<BrokerError | undefined> = []
+          let open = items.length
+          const sendings = items.map((item, index): Sending => {
+            const answer = (error: BrokerError | undefined): void => {
+              answers[index] = error
+              if (error === undefined) confirmed(index)
+              if (--open === 0) resume(Effect.succeed(answers))
+            }
+            return { item, started, answer, submission: undefined, isWithdrawn: false }
+          })
+          sendings.forEach(start)
+          return Effect.sync(() => sendings.forEach(withdraw))
+        })
 
   return {
+    sendEach,
     send: (items) =>
       Effect.suspend(() => {
         for (const item of items) {
           const error = refusal(item)
           if (error !== undefined) return Effect.fail(error)
         }
-        return Effect.flatMap(insist(items), failIfAny)
-      }),
-    sendEach: (items, confirmed) =>
-      Effect.suspend(() => {
-        const answers = items.map(refusal)
-        const places = answers.flatMap((error, index) => (error === undefined ? [index] : []))
-        // What needs something declared goes alone: if that is refused, the others must not suffer.
-        const isReady = (index: number) => missing([items[index]!]).length === 0
-        const groups = [places.filter(isReady), ...places.filter((index) => !isReady(index)).map((index) => [index])]
-        const sendGroup = (group: ReadonlyArray<number>) => {
-          const well = new Set<number>()
-          const sent = insist(
-            group.map((index) => items[index]!),
-            (place) => {
-              well.add(place)
-              confirmed(group[place]!)
-            }
-          )
-          const failed = (error: BrokerError) => group.map((_, place) => (well.has(place) ? undefined : error))
-          return Effect.match(sent, {
-            onSuccess: (found) => [group, found] as const,
-            onFailure: (error) => [group, failed(error)] as const
-          })
-        }
-        const open = groups.filter((group) => group.length > 0)
-        return Effect.map(Effect.forEach(open, sendGroup, { concurrency: "unbounded" }), (sent) =>
-          sent.reduce<Answers>((all, [group, found]) => merge(all, group, found), answers)
-        )
+        return Effect.flatMap(sendEach(items), (answers) => {
+          const failed = answers.find((error) => error !== undefined)
+          return failed === undefined ? Effect.void : Effect.fail(failed)
+        })
       })
   }
-}
-
-/** The answers, with those at `places` replaced. */
-const merge = (answers: Answers, places: ReadonlyArray<number>, found: Answers): Answers => {
-  const merged = [...answers]
-  places.forEach((place, index) => (merged[place] = found[index]))
-  return merged
 }

@@ -1,17 +1,9 @@
 /** From an outgoing message to what is published, and on which way. Pure. */
 import * as Metadata from "@requeue/core/Metadata"
 import type { Outgoing } from "@requeue/core/Outgoing"
-import type { Properties } from "./client.ts"
+import type { Properties, Publication } from "./client.ts"
 import type { Route } from "./topologies/topology.ts"
 import * as Wire from "./wire.ts"
-
-export interface Publication {
-  readonly queue: string
-  readonly exchange: string
-  readonly routingKey: string
-  readonly content: Buffer
-  readonly options: Readonly<Record<string, unknown>>
-}
 
 /** Straight into a queue: past every exchange, so that nobody else who is bound gets a copy. */
 export const direct = (queue: string): Pick<Route, "exchange" | "routingKey" | "headers" | "expiration"> => ({
@@ -52,16 +44,16 @@ export const toPublication = (
       messageId: shortText(metadata.id),
       timestamp: Math.floor(metadata.firstPublished / 1000),
       contentType: type ?? original?.contentType,
-      expiration: route.expiration === undefined ? undefined : String(route.expiration),
-      headers: {
-        // A property says it, unless it does not fit.
-        ...(type === undefined ? headers : others),
-        ...(original && foreignHeaders(original, headers, own)),
-        ...readable(metadata),
-        ...route.headers,
-        [Metadata.header]: Metadata.encode(metadata),
-        [Wire.copyHeader]: copy
-      }
+      expiration: route.expiration === undefined ? undefined : String(route.expiration)
+    },
+    headers: {
+      // A property says it, unless it does not fit.
+      ...(type === undefined ? headers : others),
+      ...(original && foreignHeaders(original, headers, own)),
+      ...readable(metadata),
+      ...route.headers,
+      [Metadata.header]: Metadata.encode(metadata),
+      [Wire.copyHeader]: copy
     }
   }
 }
