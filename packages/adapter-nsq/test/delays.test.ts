@@ -104,7 +104,7 @@ describe(`a delay of ${delay} ms where nsqd takes ${cap} ms at most`, () => {
           (id, index) =>
             Effect.suspend(() => {
               sent.set(id, performance.now())
-              return broker.publish([outgoing(queue, id, index === 25 ? delay : 0)])
+              return broker.publish([outgoing(queue, id, { delay: index === 25 ? delay : 0 })])
             }),
           { concurrency: "unbounded", discard: true }
         )

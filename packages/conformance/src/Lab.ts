@@ -7,7 +7,7 @@ import type { Capabilities } from "@requeue/core/Capabilities"
 import type * as Consumer from "@requeue/core/Consumer"
 import type { Delivery } from "@requeue/core/Delivery"
 import type { BatchHandler, MessageHandler } from "@requeue/core/Handler"
-import * as Outgoing from "@requeue/core/Outgoing"
+import type * as Outgoing from "@requeue/core/Outgoing"
 import type * as Producer from "@requeue/core/Producer"
 import type { Input } from "@requeue/core/QueueDefinition"
 import * as Clock from "effect/Clock"
@@ -17,6 +17,7 @@ import * as HarnessModule from "./Harness.ts"
 import * as Observer from "./internal/observer.ts"
 import * as Recording from "./Recording.ts"
 import { Subject } from "./Subject.ts"
+import * as Workload from "./Workload.ts"
 
 export type Run = Observer.Run
 
@@ -55,8 +56,6 @@ export interface Lab extends Observer.View {
   readonly untilEmpty: Effect.Effect<void, unknown>
 }
 
-const encoder = new TextEncoder()
-
 /** A laboratory on the broker, harness and subject at hand. */
 export const make = (base: string): Effect.Effect<Lab, unknown, Broker | HarnessModule.Harness> =>
   Effect.gen(function* () {
@@ -88,8 +87,7 @@ export const make = (base: string): Effect.Effect<Lab, unknown, Broker | Harness
       sendDelayed: (id, delay) => Effect.flatMap(lab.producer(), ({ send }) => send(id, { id, delay })),
       publish: (id, change) =>
         Effect.suspend(() => {
-          const plain = { queue, id, body: encoder.encode(JSON.stringify(id)), headers: {}, delay: 0 }
-          const message = Outgoing.make(plain, now())
+          const message = Workload.outgoing(queue, id, { now: now() })
           return broker.publish([{ ...message, metadata: { ...message.metadata, ...change } }])
         }),
       start: (options = {}, handler = () => {}, from) =>
