@@ -23,3 +23,16 @@ export interface Entry {
   /** What this entry is told besides what all of the case are told. */
   readonly job?: Job | undefined
 }
+
+/** A table's contenders, the baseline first. */
+export type Entries = readonly [Entry, ...Array<Entry>]
+
+/** Entries from the files of one folder. The name is the library's unless it says more. */
+export const entries =
+  (folder: string) =>
+  (workload: string, library: string, name = library, job: Job = {}): Entry => ({
+    name,
+    contender: `${folder}/${library}`,
+    workload,
+    job
+  })

@@ -1,5 +1,5 @@
 /** What is compared: cases of the same work, done by several contenders. */
-import type { Entry, Job } from "./Contender.ts"
+import type { Entries, Entry, Job } from "./Contender.ts"
 
 /** The same work for all of its entries. */
 export interface Case {
@@ -10,7 +10,7 @@ export interface Case {
   readonly warmUp: number
   readonly job: Job
   /** The first is what the others are compared with; where there are others, it is measured twice, as the control. */
-  readonly entries: readonly [Entry, ...Array<Entry>]
+  readonly entries: Entries
   /** Milliseconds that a round may take. Default 120,000. */
   readonly deadline?: number
 }

@@ -1,12 +1,7 @@
-import type { Entry } from "../Contender.ts"
+import { entries } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
 
-const of = (library: string, name: string, workload = "single", job: Entry["job"] = {}): Entry => ({
-  name,
-  contender: `memory/${library}`,
-  workload,
-  job
-})
+const of = entries("memory")
 
 export const memory: Suite = {
   name: "memory",
@@ -21,11 +16,11 @@ export const memory: Suite = {
       warmUp: size(100_000),
       job: { concurrency: 64 },
       entries: [
-        of("fastq", "fastq"),
-        of("requeue", "requeue"),
-        of("requeue", "requeue, batches", "batch"),
-        of("pQueue", "p-queue"),
-        of("effectQueue", "Effect Queue")
+        of("single", "fastq"),
+        of("single", "requeue"),
+        of("batch", "requeue", "requeue, batches"),
+        of("single", "pQueue", "p-queue"),
+        of("single", "effectQueue", "Effect Queue")
       ]
     },
     {
@@ -34,7 +29,7 @@ export const memory: Suite = {
       messages: size(8000),
       warmUp: size(1000),
       job: { concurrency: 100 },
-      entries: [of("requeue", "requeue", "batch"), of("miniflare", "Miniflare", "batch")]
+      entries: [of("batch", "requeue"), of("batch", "miniflare", "Miniflare")]
     }
   ]
 }
@@ -53,9 +48,9 @@ export const growth: Suite = {
       warmUp: size(10_000),
       job: { concurrency: 64 },
       entries: [
-        of("requeue", "behind it 10,000", "single", { backlog: size(10_000) }),
-        of("requeue", "behind it 100,000", "single", { backlog: size(100_000) }),
-        of("requeue", "behind it 1,000,000", "single", { backlog: size(1_000_000) })
+        of("single", "requeue", "behind it 10,000", { backlog: size(10_000) }),
+        of("single", "requeue", "behind it 100,000", { backlog: size(100_000) }),
+        of("single", "requeue", "behind it 1,000,000", { backlog: size(1_000_000) })
       ]
     }
   ]

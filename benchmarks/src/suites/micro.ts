@@ -1,4 +1,7 @@
+import { entries } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
+
+const of = entries("micro")
 
 export const micro: Suite = {
   name: "micro",
@@ -13,9 +16,9 @@ export const micro: Suite = {
       warmUp: size(500_000),
       job: {},
       entries: [
-        { name: "a call", contender: "micro/core", workload: "call" },
-        { name: "policy decision", contender: "micro/core", workload: "decision" },
-        { name: "batch of ten", contender: "micro/core", workload: "finalisation" }
+        of("call", "core", "a call"),
+        of("decision", "core", "policy decision"),
+        of("finalisation", "core", "batch of ten")
       ]
     }
   ]

@@ -1,15 +1,11 @@
-import type { Entry } from "../Contender.ts"
+import { type Entries, entries, type Job } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
+import { consuming } from "./consuming.ts"
 
-const of = (workload: string, library: string, name = library, job: Entry["job"] = {}): Entry => ({
-  name,
-  contender: `nsq/${library}`,
-  workload,
-  job
-})
+const of = entries("nsq")
 
-const consumers = (body: string, suffix: string): readonly [Entry, ...Array<Entry>] => {
-  const each = (library: string, name: string, job: Entry["job"] = {}) =>
+const consumers = (body: string, suffix: string): Entries => {
+  const each = (library: string, name: string, job: Job = {}) =>
     of("consume", library, `${name}${suffix}`, { body, batch: false, ...job })
   return [
     each("nsqjs", "nsqjs"),
@@ -25,13 +21,10 @@ export const nsqConsume: Suite = {
   byDefault: true,
   venue: "nsq",
   rounds: 5,
-  cases: (size) =>
-    [100, 10].flatMap((maxInFlight) =>
-      [
-        { name: `bytes, ${maxInFlight} in flight`, entries: consumers("bytes", "") },
-        { name: `JSON, ${maxInFlight} in flight`, entries: consumers("json", ", JSON") }
-      ].map((one) => ({ ...one, messages: size(50_000), warmUp: size(10_000), job: { maxInFlight, filled: true } }))
-    )
+  cases: consuming({ bytes: consumers("bytes", ""), json: consumers("json", ", JSON") }, (maxInFlight) => ({
+    name: `${maxInFlight} in flight`,
+    job: { maxInFlight }
+  }))
 }
 
 export const nsqPublish: Suite = {

@@ -1,16 +1,15 @@
-import type { Entry } from "../Contender.ts"
+import { type Entries, entries, type Job } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
+import { consuming } from "./consuming.ts"
 
-const of = (library: string, name = library, job: Entry["job"] = {}): Entry => ({
-  name,
-  contender: `rabbitmq/${library}`,
-  workload: "consume",
-  job: { body: "bytes", batch: false, ...job }
-})
+const contender = entries("rabbitmq")
+
+const of = (library: string, name = library, job: Job = {}) =>
+  contender("consume", library, name, { body: "bytes", batch: false, ...job })
 
 const raw = of("amqplib", "amqplib")
 
-const bytes: readonly [Entry, ...Array<Entry>] = [
+const bytes: Entries = [
   raw,
   of("requeue", "requeue"),
   of("requeue", "requeue, batches", { batch: true }),
@@ -19,7 +18,7 @@ const bytes: readonly [Entry, ...Array<Entry>] = [
   of("golevelup")
 ]
 
-const json: readonly [Entry, ...Array<Entry>] = [
+const json: Entries = [
   of("amqplib", "amqplib, JSON", { body: "json" }),
   of("requeue", "requeue, JSON", { body: "json" }),
   of("rabbitmqClient", "rabbitmq-client, JSON", { body: "json" }),
@@ -34,13 +33,7 @@ export const rabbitmqConsume: Suite = {
   byDefault: true,
   venue: "rabbitmq",
   rounds: 5,
-  cases: (size) =>
-    [100, 10].flatMap((prefetch) =>
-      [
-        { name: `bytes, prefetch ${prefetch}`, entries: bytes },
-        { name: `JSON, prefetch ${prefetch}`, entries: json }
-      ].map((one) => ({ ...one, messages: size(50_000), warmUp: size(10_000), job: { prefetch, filled: true } }))
-    )
+  cases: consuming({ bytes, json }, (prefetch) => ({ name: `prefetch ${prefetch}`, job: { prefetch } }))
 }
 
 /** Fails when the CPU per message, compared with raw of the same run, is twice what it was when this was written. */

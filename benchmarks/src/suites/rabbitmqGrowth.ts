@@ -1,12 +1,9 @@
-import type { Entry } from "../Contender.ts"
+import { entries, type Entry } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
 
-const behind = (filled: number): Entry => ({
-  name: `backlog ${filled.toLocaleString("en")}`,
-  contender: "rabbitmq/requeue",
-  workload: "consume",
-  job: { filled }
-})
+const of = entries("rabbitmq")
+
+const behind = (filled: number): Entry => of("consume", "requeue", `backlog ${filled.toLocaleString("en")}`, { filled })
 
 export const rabbitmqGrowth: Suite = {
   name: "rabbitmq-growth",
@@ -38,7 +35,7 @@ export const rabbitmqSoak: Suite = {
       warmUp: size(30_000),
       job: { perSecond: 500, delay: 1000, failing: 10 },
       deadline: 15 * 60_000,
-      entries: [{ name: "requeue", contender: "rabbitmq/requeue", workload: "soak" }]
+      entries: [of("soak", "requeue")]
     }
   ]
 }

@@ -1,7 +1,7 @@
-import type { Entry } from "../Contender.ts"
+import { entries } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
 
-const of = (library: string, name = library): Entry => ({ name, contender: `rabbitmq/${library}`, workload: "publish" })
+const of = entries("rabbitmq")
 
 export const rabbitmqPublish: Suite = {
   name: "rabbitmq-publish",
@@ -15,7 +15,12 @@ export const rabbitmqPublish: Suite = {
       messages: size(50_000),
       warmUp: size(10_000),
       job: { inFlight: 100, size: 256 },
-      entries: [of("amqplib"), of("requeue"), of("rabbitmqClient", "rabbitmq-client"), of("rascal")]
+      entries: [
+        of("publish", "amqplib"),
+        of("publish", "requeue"),
+        of("publish", "rabbitmqClient", "rabbitmq-client"),
+        of("publish", "rascal")
+      ]
     }
   ]
 }

@@ -1,10 +1,12 @@
-import type { Entry } from "../Contender.ts"
+import { type Entries, entries } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
 
-const against = (raw: string): readonly [Entry, ...Array<Entry>] => [
-  { name: raw, contender: "rabbitmq/amqplib", workload: "retry" },
-  { name: `${raw}, at least once`, contender: "rabbitmq/amqplib", workload: "retry", job: { atLeastOnce: true } },
-  { name: "requeue", contender: "rabbitmq/requeue", workload: "retry" }
+const of = entries("rabbitmq")
+
+const against = (raw: string): Entries => [
+  of("retry", "amqplib", raw),
+  of("retry", "amqplib", `${raw}, at least once`, { atLeastOnce: true }),
+  of("retry", "requeue")
 ]
 
 const byHand = against("amqplib, wait queue by hand")

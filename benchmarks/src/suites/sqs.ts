@@ -1,12 +1,10 @@
-import type { Entry } from "../Contender.ts"
+import { entries, type Entry } from "../Contender.ts"
 import type { Suite } from "../Suite.ts"
 
-const of = (workload: string, library: string, name: string, batch = false): Entry => ({
-  name,
-  contender: `sqs/${library}`,
-  workload,
-  job: { batch }
-})
+const contender = entries("sqs")
+
+const of = (workload: string, library: string, name: string, batch = false): Entry =>
+  contender(workload, library, name, { batch })
 
 export const sqsConsume: Suite = {
   name: "sqs-consume",

@@ -1,12 +1,10 @@
-import type { Entry } from "../Contender.ts"
+import { entries, type Entry } from "../Contender.ts"
 import type { Case, Suite } from "../Suite.ts"
 
-const of = (contender: string, workload: string, module: string): Entry => ({
-  name: module,
-  contender: `startup/${contender}`,
-  workload,
-  job: { module }
-})
+const contender = entries("startup")
+
+const of = (library: string, workload: string, module: string): Entry =>
+  contender(workload, library, module, { module })
 
 const each = (contender: string, workload: string, baseline: string, ...modules: ReadonlyArray<string>): Case => ({
   name: workload,

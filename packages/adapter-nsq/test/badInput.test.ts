@@ -206,7 +206,7 @@ test("delays that are fractions, or over the cap of nsqd, are kept, and close no
       const connections = wire.sent("IDENTIFY").length
       const delays = [0.4, 1500.5, 2000, 2000.001, 3000]
       const sent = performance.now()
-      yield* Effect.forEach(delays, (delay, index) => broker.publish([outgoing(queue, `m${index}`, delay)]))
+      yield* Effect.forEach(delays, (delay, index) => broker.publish([outgoing(queue, `m${index}`, { delay })]))
       yield* until("all of them", () => runs.length === delays.length)
       for (const { at, id } of runs) assert.isAtLeast(at - sent, delays[Number(id.slice(1))]!)
       assert.strictEqual(wire.sent("IDENTIFY").length, connections, "a connection was made again")

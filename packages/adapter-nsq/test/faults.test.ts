@@ -1,4 +1,5 @@
 /** What happens to messages when nsqd, nsqlookupd, connections and consumers die: the books balance. */
+import { Books, Workload } from "@requeue/conformance"
 import * as Backoff from "@requeue/core/Backoff"
 import * as Consumer from "@requeue/core/Consumer"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
@@ -8,8 +9,7 @@ import { spawn } from "node:child_process"
 import { assert, describe, test, vi } from "vitest"
 import { server } from "./server.ts"
 import { channels, drainIds, held, register } from "./raw.ts"
-import { allEnded, books, consume, ids, isDoomed, on, publishAll, queueName, until, work } from "./world.ts"
-import type { Books, Run } from "./world.ts"
+import { consume, ids, on, publishAll, queueName, until, type Run } from "./world.ts"
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -19,13 +19,13 @@ const first = pair.broker.nodes[0]!
 const second = pair.broker.nodes[1]!
 const found = { ...pair.found, lookupdInterval: 500 }
 
-/** Everything that was published is acked or a dead letter, seen in the broker, and nothing else is left. */
-const balance = async (queue: string, all: ReadonlyArray<string>, ledger: Books, http = pair.http) => {
-  const letters = await drainIds(http, queue, "dead letters")
-  const left = await drainIds(http, queue, "work")
-  assert.deepStrictEqual(left, [])
-  assert.strictEqual(new Set([...ledger.acked, ...letters]).size, all.length)
-  assert.deepStrictEqual([...new Set(letters)].toSorted(), all.filter(isDoomed).toSorted())
+/** Everything is acked or a dead letter, seen in the broker; nothing else is left, and those that must fail are dead. */
+const balance = async (queue: string, books: Books.Books, http = pair.http) => {
+  const deadLetters = await drainIds(http, queue, "dead letters")
+  const queued = await drainIds(http, queue, "work")
+  assert.deepStrictEqual(queued, [])
+  Books.balance(books, { deadLetters, queued })
+  assert.deepStrictEqual([...books.deadLettered].toSorted(), books.published.filter(Workload.isDoomed).toSorted())
 }
 
 describe("an nsqd", () => {
@@ -34,26 +34,26 @@ describe("an nsqd", () => {
     async ({ count, restarts }) => {
       const queue = queueName("restarted")
       const all = ids(count)
-      const ledger = books()
+      const books = Books.make(all)
       const resumed: Array<number> = []
       await on({ nsqd: [`127.0.0.1:${first.port}`] }, (broker) =>
         Effect.gen(function* () {
-          yield* work(queue, ledger)
+          yield* Workload.start(queue, books)
           const publishing = yield* Effect.forkChild(publishAll(broker, queue, all))
           for (let restart = 1; restart <= restarts; restart++) {
-            yield* until("progress", () => ledger.ended() >= ((0.8 * count) / restarts) * restart)
+            yield* until("progress", () => Books.ended(books) >= ((0.8 * count) / restarts) * restart)
             yield* Effect.promise(() => first.restart())
-            const up = Date.now()
-            yield* until("a run after the start", () => ledger.lastRun > up, 20_000)
+            const [up, before] = [Date.now(), books.runs.length]
+            yield* until("a run after the start", () => books.runs.length > before, 20_000)
             resumed.push(Date.now() - up)
           }
           yield* Fiber.join(publishing)
-          yield* allEnded(ledger, all)
+          yield* Books.untilEnded(books)
           yield* Effect.sleep(300)
         })
       )
       console.log(`resumed after ${resumed.join(", ")} ms`)
-      await balance(queue, all, ledger)
+      await balance(queue, books)
       for (const ms of resumed) assert.isAtMost(ms, 10_000)
     }
   )
@@ -61,25 +61,25 @@ describe("an nsqd", () => {
   test("one of two, found through nsqlookupd, stopped and back: the other goes on, and nothing is lost", async () => {
     const queue = queueName("one-of-two")
     const all = ids(3000)
-    const ledger = books()
+    const books = Books.make(all)
     const at = ({ port }: { readonly port: number }) => ({ nsqd: [`127.0.0.1:${port}`] })
     await on(at(first), (broker) => publishAll(broker, queue, all.slice(0, 1000)))
     await on(at(second), (broker) => publishAll(broker, queue, all.slice(1000, 2000)))
     await on(found, (broker) =>
       Effect.gen(function* () {
-        yield* work(queue, ledger)
-        yield* until("progress", () => ledger.ended() >= 300)
+        yield* Workload.start(queue, books)
+        yield* until("progress", () => Books.ended(books) >= 300)
         yield* Effect.promise(() => second.stop())
         yield* publishAll(broker, queue, all.slice(2000, 2500))
-        const stopped = ledger.ended()
-        yield* until("progress without it", () => ledger.ended() >= stopped + 500)
+        const stopped = Books.ended(books)
+        yield* until("progress without it", () => Books.ended(books) >= stopped + 500)
         yield* Effect.promise(() => second.start())
         yield* publishAll(broker, queue, all.slice(2500))
-        yield* allEnded(ledger, all)
+        yield* Books.untilEnded(books)
         yield* Effect.sleep(300)
       })
     )
-    await balance(queue, all, ledger)
+    await balance(queue, books)
   })
 })
 
@@ -87,20 +87,20 @@ describe("a connection", () => {
   test("cut ten times in the middle of the work: nothing is lost", async () => {
     const queue = queueName("cut")
     const all = ids(2000)
-    const ledger = books()
+    const books = Books.make(all)
     await on({ ...pair.wired, messageTimeout: 3000 }, (broker) =>
       Effect.gen(function* () {
         yield* publishAll(broker, queue, all)
-        yield* work(queue, ledger)
+        yield* Workload.start(queue, books)
         for (let cut = 1; cut <= 10; cut++) {
-          yield* until("progress", () => ledger.ended() >= 150 * cut)
+          yield* until("progress", () => Books.ended(books) >= 150 * cut)
           for (const wire of pair.wires) wire.cut()
         }
-        yield* allEnded(ledger, all)
+        yield* Books.untilEnded(books)
         yield* Effect.sleep(300)
       })
     )
-    await balance(queue, all, ledger)
+    await balance(queue, books)
   })
 })
 
@@ -109,26 +109,26 @@ describe("nsqlookupd", () => {
     const three = await server({ nodes: 3 })
     const queue = queueName("lookupd")
     const all = ids(1200)
-    const ledger = books()
+    const books = Books.make(all)
     await on({ ...three.found, lookupdInterval: 500 }, (broker) =>
       Effect.gen(function* () {
         yield* publishAll(broker, queue, all.slice(0, 500))
-        yield* work(queue, ledger)
-        yield* until("progress", () => ledger.ended() >= 100)
+        yield* Workload.start(queue, books)
+        yield* until("progress", () => Books.ended(books) >= 100)
         yield* Effect.promise(() => three.broker.lookupd!.kill())
         yield* publishAll(broker, queue, all.slice(500, 1000))
-        yield* allEnded(ledger, all.slice(0, 1000))
+        yield* Books.untilEnded(books, { of: all.slice(0, 1000) })
         const known = yield* Effect.promise(() => channels(three.http, queue))
         const other = three.http.findIndex((http) => known.every((channel) => channel.http !== http))
         const newcomer = { nsqd: [three.direct.nsqd![other]!] }
         yield* Effect.promise(() => on(newcomer, (publisher) => publishAll(publisher, queue, all.slice(1000))))
         yield* Effect.promise(() => three.broker.lookupd!.start())
         yield* Effect.promise(() => register(three.http, three.found.lookupd![0]!))
-        yield* allEnded(ledger, all)
+        yield* Books.untilEnded(books)
         yield* Effect.sleep(300)
       })
     )
-    await balance(queue, all, ledger, three.http)
+    await balance(queue, books, three.http)
   })
 })
 

@@ -115,7 +115,7 @@ test("nsqd with different caps: the smallest counts, and no delay ends a connect
       yield* consume(queue, runs, { concurrency: 5 })
       // The cap of the second is known as soon as it has been connected to.
       const sent = performance.now()
-      yield* broker.publish([outgoing(queue, "m", 1200)])
+      yield* broker.publish([outgoing(queue, "m", { delay: 1200 })])
       yield* until("the message", () => runs.length === 1)
       assert.isAtLeast(runs[0]!.at - sent, 1200)
     })

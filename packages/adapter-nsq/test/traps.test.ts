@@ -32,7 +32,7 @@ describe("delays", () => {
         })
         const opened = wire.sent("IDENTIFY").length
         assert.isAbove(opened, connections)
-        yield* Effect.forEach(delays, (delay, index) => broker.publish([outgoing(queue, `m${index}`, delay)]))
+        yield* Effect.forEach(delays, (delay, index) => broker.publish([outgoing(queue, `m${index}`, { delay })]))
         yield* until("two runs of each", () => runs.length === 2 * delays.length)
         assert.strictEqual(wire.sent("IDENTIFY").length, opened, "a connection was made again")
       })
@@ -102,7 +102,7 @@ describe("an nsqd restarted in order while a message waits for its time", () => 
       Effect.gen(function* () {
         yield* consume(queue, runs)
         const sent = performance.now()
-        yield* broker.publish([outgoing(queue, "m", delay)])
+        yield* broker.publish([outgoing(queue, "m", { delay })])
         yield* Effect.promise(() => one.broker.restart())
         yield* until("a run", () => runs.length === 1, 30_000)
         assert.isAtLeast(runs[0]!.at - sent, delay)

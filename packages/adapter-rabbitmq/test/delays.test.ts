@@ -83,7 +83,7 @@ describe("per-message TTL", () => {
         assert.match(JSON.stringify(finding), /waits behind longer ones/)
         yield* consume(queue, runs, {})
         const sent = performance.now()
-        yield* broker.publish([outgoing(queue, "long", 2000), outgoing(queue, "short", 200)])
+        yield* broker.publish([outgoing(queue, "long", { delay: 2000 }), outgoing(queue, "short", { delay: 200 })])
         yield* until("both", () => runs.length === 2, 10_000)
         const short = runs.find(({ id }) => id === "short")
         assert.isAtLeast(short!.at - sent, 1900)

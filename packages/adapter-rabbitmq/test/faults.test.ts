@@ -1,4 +1,5 @@
 /** What happens to messages when servers, connections and consumers die: the books balance. */
+import { Books, Workload } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
@@ -7,7 +8,7 @@ import { start } from "@requeue/brokers"
 import { spawn } from "node:child_process"
 import { assert, describe, test, vi } from "vitest"
 import { server } from "./server.ts"
-import { books, drainIds, ids, on, outgoing, publishAll, queueName, reasonOf, until, work } from "./world.ts"
+import { drainIds, ids, on, outgoing, publishAll, queueName, reasonOf, until } from "./world.ts"
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -17,11 +18,17 @@ const can = one.broker.nodes.length > 0
 /** Kills that a run does; the issue's twenty with REQUEUE_KILLS=20. */
 const kills = Number(process.env["REQUEUE_KILLS"] ?? 3)
 
+/** Balances the books with what another client takes out of the server; answers that. */
+const balance = async (url: string, queue: string, books: Books.Books): Promise<Books.Found> => {
+  const found = { deadLetters: await drainIds(url, `${queue}.dlq`), queued: await drainIds(url, queue) }
+  Books.balance(books, found)
+  return found
+}
+
 describe("a broker that is killed", () => {
   test.runIf(can)(`${kills} times while 5,000 messages are in progress: nothing is lost`, async () => {
     const queue = queueName("killed")
-    const all = ids(5000)
-    const ledger = books()
+    const books = Books.make(ids(5000))
     const resumed: Array<number> = []
     const rejections: Array<unknown> = []
     const onRejection = (error: unknown) => rejections.push(error)
@@ -29,45 +36,34 @@ describe("a broker that is killed", () => {
     const prefetch = 21
     await on({ url: one.url }, (broker) =>
       Effect.gen(function* () {
-        yield* work(queue, ledger)
+        yield* Workload.start(queue, books)
         // A server that is killed within a second of a queue's making may forget that it has made it.
         yield* Effect.sleep(2000)
-        const publishing = yield* Effect.forkChild(publishAll(broker, queue, all))
+        const publishing = yield* Effect.forkChild(publishAll(broker, queue, books.published))
         for (let kill = 1; kill <= kills; kill++) {
-          yield* until("progress", () => ledger.ended() >= Math.min(400, 4500 / kills) * kill)
+          yield* until("progress", () => Books.ended(books) >= Math.min(400, 4500 / kills) * kill)
           yield* Effect.promise(() => one.broker.kill())
           yield* Effect.sleep(300)
           yield* Effect.promise(() => one.broker.start())
-          const up = Date.now()
-          yield* until("a run after the start", () => ledger.lastRun > up, 30_000)
+          const [up, before] = [Date.now(), books.runs.length]
+          yield* until("a run after the start", () => books.runs.length > before, 30_000)
           resumed.push(Date.now() - up)
         }
         yield* Fiber.join(publishing)
-        const missing = () => all.filter((id) => !ledger.acked.has(id) && !ledger.dead.has(id))
-        yield* until(
-          () => `an end of every message; of these there is none: ${missing().join(" ")}`,
-          () => ledger.ended() === all.length,
-          60_000
-        )
+        yield* Books.untilEnded(books)
         yield* Effect.sleep(500)
       })
     )
     process.off("unhandledRejection", onRejection)
-    const letters = await drainIds(one.url, `${queue}.dlq`)
-    const left = await drainIds(one.url, queue)
-    const found = new Set([...ledger.acked, ...letters, ...left])
-    const failing = all.filter((id) => Number(id.slice(1)) % 50 === 0)
-    const again = [...ledger.runs].filter(([id, runs]) => {
-      const number = Number(id.slice(1))
-      return runs > (number % 50 === 0 ? 5 : number % 5 === 0 ? 3 : 1)
-    })
-    const stale = ledger.events.filter(
+    const runs = Map.groupBy(books.runs, (id) => id)
+    const again = [...runs].filter(([id, all]) => all.length > Workload.runsOf(id))
+    const stale = books.events.filter(
       (event) => event._tag === "SettleFailed" && reasonOf(event.error) === "QueueMismatch"
     )
     console.log(`resumed after ${resumed.map((ms) => `${ms}`).join(", ")} ms; ${again.length} messages ran again`)
     assert.deepStrictEqual(rejections, [])
-    assert.strictEqual(found.size, all.length)
-    assert.deepStrictEqual([...new Set(letters)].toSorted(), failing.toSorted())
+    await balance(one.url, queue, books)
+    assert.deepStrictEqual([...books.deadLettered].toSorted(), books.published.filter(Workload.isDoomed).toSorted())
     assert.strictEqual(stale.length, 0)
     // What the server forgot of our acks is remembered; what a handler had, or a publish that was not confirmed, is not.
     assert.isAtMost(again.length, kills * (prefetch + 100))
@@ -80,24 +76,21 @@ describe("a broker that is killed", () => {
 describe("a connection", () => {
   test("cut ten times in the middle of the work: nothing is lost", async () => {
     const queue = queueName("cut")
-    const all = ids(2000)
-    const ledger = books()
+    const books = Books.make(ids(2000))
     await on({ url: one.proxied }, (broker) =>
       Effect.gen(function* () {
-        yield* publishAll(broker, queue, all)
-        yield* work(queue, ledger)
+        yield* publishAll(broker, queue, books.published)
+        yield* Workload.start(queue, books)
         for (let cut = 1; cut <= 10; cut++) {
-          yield* until("progress", () => ledger.ended() >= 150 * cut)
+          yield* until("progress", () => Books.ended(books) >= 150 * cut)
           one.proxy.cut()
         }
-        yield* until("an end of every message", () => ledger.ended() === all.length)
+        yield* Books.untilEnded(books)
         yield* Effect.sleep(500)
       })
     )
-    const letters = await drainIds(one.url, `${queue}.dlq`)
-    assert.deepStrictEqual(await drainIds(one.url, queue), [])
-    assert.strictEqual(new Set([...ledger.acked, ...letters]).size, all.length)
-    assert.deepStrictEqual([...new Set(letters)].toSorted(), [...ledger.dead].toSorted())
+    const { queued } = await balance(one.url, queue, books)
+    assert.deepStrictEqual(queued, [])
   })
 })
 
@@ -165,25 +158,18 @@ describe("a cluster", () => {
       const [first, second, third] = cluster.nodes.map(({ url }) => url)
       const hosts = [second!, third!].map((url) => new URL(url).host)
       const queue = queueName("cluster")
-      const all = ids(2000)
-      const ledger = books()
+      const books = Books.make(ids(2000))
       await on({ url: first!, hosts }, (broker) =>
         Effect.gen(function* () {
-          const publishing = yield* Effect.forkChild(publishAll(broker, queue, all))
-          yield* work(queue, ledger)
-          yield* until("progress", () => ledger.ended() > 500)
+          const publishing = yield* Effect.forkChild(publishAll(broker, queue, books.published))
+          yield* Workload.start(queue, books)
+          yield* until("progress", () => Books.ended(books) > 500)
           yield* Effect.promise(() => cluster.nodes[0]!.kill())
           yield* Fiber.join(publishing)
-          const missing = () => all.filter((id) => !ledger.acked.has(id) && !ledger.dead.has(id))
-          yield* until(
-            () => `an end of every message, not of ${missing().join(" ")}`,
-            () => missing().length === 0,
-            90_000
-          )
+          yield* Books.untilEnded(books, { within: 90_000 })
         })
       )
-      const letters = await drainIds(second!, `${queue}.dlq`)
-      assert.strictEqual(new Set([...ledger.acked, ...letters]).size, all.length)
+      await balance(second!, queue, books)
     }
   )
 })

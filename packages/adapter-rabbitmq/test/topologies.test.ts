@@ -27,7 +27,7 @@ const life = async (options: RabbitMqOptions.Options, slack: number) => {
         if (message.attempts === 3) return message.retry({ delay: 730 })
         return Effect.fail(new Error("no"))
       })
-      yield* broker.publish([outgoing(queue, "a", 600)])
+      yield* broker.publish([outgoing(queue, "a", { delay: 600 })])
       at.push(Date.now())
       yield* until("four runs", () => at.length === 5, 20_000)
       yield* Effect.sleep(500)

@@ -1,4 +1,5 @@
 /** What happens to messages when SQS, the network and consumers misbehave: the books balance. */
+import { Books, Workload } from "@requeue/conformance"
 import * as Consumer from "@requeue/core/Consumer"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import type { Fault, StrictSqs } from "@requeue/brokers"
@@ -9,12 +10,11 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, test, vi } from "vitest"
 import { strict } from "./strict.ts"
 import {
-  balance,
-  books,
   consume,
   drain,
   ids,
   idOf,
+  left,
   no,
   on,
   outgoing,
@@ -23,7 +23,6 @@ import {
   until,
   untilEmpty,
   urlOf,
-  work,
   type Run
 } from "./world.ts"
 
@@ -56,25 +55,21 @@ describe.concurrent("300 messages, while", () => {
   ])("%s", async (_, ask) => {
     await using own = await another()
     const queue = queueName("faults")
-    const names = ids(300)
-    const ledger = books()
+    const books = Books.make(ids(300))
     let faults: ReadonlyArray<Fault> = []
     await on({ ...quick, url: own.url }, (broker) =>
       Effect.gen(function* () {
-        yield* work(queue, ledger)
+        yield* Workload.start(queue, books)
         faults = ask(own)
-        yield* publishAll(broker, queue, names, 50)
-        const missing = () => names.filter((id) => !ledger.acked.has(id) && !ledger.dead.has(id))
-        yield* until(
-          () => `an end of every message, not of ${missing().join(" ")}`,
-          () => missing().length === 0,
-          45_000
-        )
+        yield* publishAll(broker, queue, books.published, 50)
+        yield* Books.untilEnded(books, { within: 45_000 })
         yield* untilEmpty(behind, queue)
       })
     )
     for (const fault of faults) assert.strictEqual(fault.left(), 0, "a fault did not happen")
-    await balance(behind, queue, names, ledger)
+    assert.strictEqual(await left(behind, queue), 0, "still queued")
+    Books.balance(books, { queued: [], deadLetters: (await drain(behind, `${queue}.dlq`)).map(idOf) })
+    assert.deepStrictEqual([...books.deadLettered].toSorted(), books.published.filter(Workload.isDoomed).toSorted())
   })
 })
 

@@ -7,13 +7,14 @@ import { cases as books } from "./cases/books.ts"
 import { cases as calls } from "./cases/calls.ts"
 import { cases as classification } from "./cases/classification.ts"
 import { cases as concurrency } from "./cases/concurrency.ts"
+import { cases as connections } from "./cases/connections.ts"
 import { cases as deadLetters } from "./cases/deadLetters.ts"
 import { cases as delays } from "./cases/delays.ts"
 import { cases as delivery } from "./cases/delivery.ts"
 import { cases as foreign } from "./cases/foreign.ts"
 import { cases as limits } from "./cases/limits.ts"
-import { cases as outages } from "./cases/outages.ts"
 import { cases as precedence } from "./cases/precedence.ts"
+import { cases as restarts } from "./cases/restarts.ts"
 import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
 import { cases as settling } from "./cases/settling.ts"
@@ -37,7 +38,8 @@ export const cases: ReadonlyArray<Case> = [
   ...time,
   ...shutdown,
   ...settling,
-  ...outages,
+  ...connections,
+  ...restarts,
   ...admin,
   ...books
 ]

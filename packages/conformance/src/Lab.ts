@@ -7,16 +7,18 @@ import type { Capabilities } from "@requeue/core/Capabilities"
 import type * as Consumer from "@requeue/core/Consumer"
 import type { Delivery } from "@requeue/core/Delivery"
 import type { BatchHandler, MessageHandler } from "@requeue/core/Handler"
-import * as Outgoing from "@requeue/core/Outgoing"
+import type * as Outgoing from "@requeue/core/Outgoing"
 import type * as Producer from "@requeue/core/Producer"
 import type { Input } from "@requeue/core/QueueDefinition"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { CheckFailed } from "./Check.ts"
 import * as HarnessModule from "./Harness.ts"
 import * as Observer from "./internal/observer.ts"
 import * as Recording from "./Recording.ts"
 import { Subject } from "./Subject.ts"
+import * as Workload from "./Workload.ts"
 
 export type Run = Observer.Run
 
@@ -35,6 +37,8 @@ export interface Lab extends Observer.View {
   readonly unit: number
   /** How late a due message may be, in milliseconds. */
   readonly slack: number
+  /** The longest time that a client may take to be back after its connection broke, in milliseconds. */
+  readonly recovery: number
   readonly now: () => number
   /** Sends messages whose ids and bodies are these texts, in order. */
   readonly send: (...ids: ReadonlyArray<string>) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
@@ -51,11 +55,13 @@ export interface Lab extends Observer.View {
   readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery>, unknown>
   /** Waits until the broker's numbers are these; numbers that it cannot tell are not compared. */
   readonly untilPending: (counts: Partial<Counts>, queue?: string) => Effect.Effect<void, unknown>
+  /** Waits until a consumer was told of a new connection. */
+  readonly untilReconnected: Effect.Effect<void, CheckFailed>
   /** Waits until nothing is left in the queue, so far as the broker can tell. */
   readonly untilEmpty: Effect.Effect<void, unknown>
 }
 
-const encoder = new TextEncoder()
+const recovery = 30_000
 
 /** A laboratory on the broker, harness and subject at hand. */
 export const make = (base: string): Effect.Effect<Lab, unknown, Broker | HarnessModule.Harness> =>
@@ -81,6 +87,7 @@ export const make = (base: string): Effect.Effect<Lab, unknown, Broker | Harness
       faults,
       unit: Math.max(200, capabilities.delayResolution, 2 * harness.lateness),
       slack,
+      recovery,
       now,
       producer: (to, options) => provided(subject.makeProducer(to ?? queue, options)),
       send: (...ids) =>
@@ -88,8 +95,7 @@ export const make = (base: string): Effect.Effect<Lab, unknown, Broker | Harness
       sendDelayed: (id, delay) => Effect.flatMap(lab.producer(), ({ send }) => send(id, { id, delay })),
       publish: (id, change) =>
         Effect.suspend(() => {
-          const plain = { queue, id, body: encoder.encode(JSON.stringify(id)), headers: {}, delay: 0 }
-          const message = Outgoing.make(plain, now())
+          const message = Workload.outgoing(queue, id, { now: now() })
           return broker.publish([{ ...message, metadata: { ...message.metadata, ...change } }])
         }),
       start: (options = {}, handler = () => {}, from) =>
@@ -106,6 +112,9 @@ export const make = (base: string): Effect.Effect<Lab, unknown, Broker | Harness
             return handler(batch, context)
           })
         ),
+      untilReconnected: Effect.suspend(() =>
+        lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      ),
       untilEmpty: Effect.suspend(() => lab.untilPending({ ready: 0, inFlight: 0, delayed: 0 })),
       untilPending: (counts, from = queue) => observer.untilPending(counts, from),
       untilDeadLetters: (count, from = lab.dlq) => observer.untilDeadLetters(count, from)

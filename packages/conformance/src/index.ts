@@ -2,6 +2,7 @@
  * The conformance suite of Requeue: what every broker adapter must do, as cases that run on any test runner, and the
  * broken brokers that the cases must find.
  */
+export * as Books from "./Books.ts"
 export * as Case from "./Case.ts"
 export * as Cases from "./Cases.ts"
 export * as Check from "./Check.ts"
@@ -15,3 +16,5 @@ export * as Recording from "./Recording.ts"
 export * as Subject from "./Subject.ts"
 export * as Suite from "./Suite.ts"
 export * as VirtualTime from "./VirtualTime.ts"
+export * as Wait from "./Wait.ts"
+export * as Workload from "./Workload.ts"

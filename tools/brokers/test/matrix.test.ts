@@ -1,15 +1,13 @@
 /** Slow and large: Debian trees are made on first use. `REQUEUE_SLOW_TESTS=1` runs it. */
 import { connect } from "amqplib"
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterEach, assert, describe, test, vi } from "vitest"
+import { assert, describe, test, vi } from "vitest"
 import { start, type RabbitMqBroker, type StartOptions } from "../src/index.ts"
+import { starting } from "./lifecycle.ts"
 
 vi.setConfig({ testTimeout: 300_000 })
-vi.stubEnv("REQUEUE_RABBITMQ_URL", "")
 
-let broker: RabbitMqBroker | undefined
-afterEach(() => broker?.dispose())
-const startOne = async (options: StartOptions): Promise<RabbitMqBroker> => (broker = await start("rabbitmq", options))
+const startOne = starting("rabbitmq", (options: StartOptions) => start("rabbitmq", options))
 
 const publish = async (url: string, queue: string): Promise<void> => {
   const connection = await connect(url)

@@ -1,38 +1,21 @@
-import { spawn } from "node:child_process"
-import { once } from "node:events"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
-import { afterEach, assert, test, vi } from "vitest"
+import { assert, test, vi } from "vitest"
 import { start, type NsqBroker, type NsqStartOptions } from "../src/index.ts"
-import { home, list } from "../src/Instance.ts"
 import { identify } from "../src/nsq/identify.ts"
-import { marked } from "../src/processes.ts"
+import {
+  checkBorrowed,
+  checkDispose,
+  checkOwnersDeath,
+  failedStart,
+  failureOf,
+  recordOf,
+  starting
+} from "./lifecycle.ts"
 
 // The first start on a machine may build NSQ.
 vi.setConfig({ testTimeout: 120_000 })
-// These tests control their brokers.
-vi.stubEnv("REQUEUE_NSQ_URL", "")
-
-const started: Array<NsqBroker> = []
-const startOne = async (options?: NsqStartOptions): Promise<NsqBroker> => {
-  const broker = await start("nsq", options)
-  started.push(broker)
-  return broker
-}
-afterEach(async () => {
-  vi.stubEnv("REQUEUE_NSQ_URL", "")
-  for (const broker of started.splice(0)) await broker.dispose()
-})
-
-const recordOf = (url: string) => list().find(({ record }) => record.notes["url"] === url)
-
-const failureOf = (action: () => Promise<unknown>): Promise<string> =>
-  action().then(
-    () => "no failure",
-    (cause: Error) => cause.message
-  )
+const startOne = starting("nsq", (options?: NsqStartOptions) => start("nsq", options))
 
 const http = async (base: string | undefined, path: string, body?: string) => {
   const response = await fetch(`${base}${path}`, body === undefined ? {} : { method: "POST", body })
@@ -81,11 +64,7 @@ test("a restart in order keeps messages, ports and data; SIGKILL does not keep w
   await broker.start()
   assert.strictEqual(await depthOf(nsqd, "kept"), 1)
 
-  const entry = recordOf(broker.url) ?? assert.fail("no record")
-  assert.isNotEmpty(marked(entry.record.id))
-  await broker.dispose()
-  assert.deepStrictEqual(marked(entry.record.id), [])
-  assert.isFalse(existsSync(entry.folder))
+  await checkDispose(broker)
 })
 
 test("several nsqd are found through nsqlookupd, which can be gone for a while", async () => {
@@ -122,25 +101,15 @@ test("flags are those of every nsqd; all that listens does so on 127.0.0.1", asy
   }
 })
 
-test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its broker with it", async (signal) => {
-  const program = fileURLToPath(new URL("startAndWait.ts", import.meta.url))
-  const owner = spawn(process.execPath, [program, "nsq"], { stdio: ["ignore", "pipe", "inherit"] })
-  const [url] = (await once(createInterface(owner.stdout), "line")) as [string]
-  const { id } = recordOf(url)?.record ?? assert.fail("no record")
-  assert.isNotEmpty(marked(id))
-  owner.kill(signal)
-  await vi.waitUntil(() => recordOf(url) === undefined, { timeout: 10_000 })
-  assert.deepStrictEqual(marked(id), [])
-})
+test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its broker with it", (signal) =>
+  checkOwnersDeath("nsq", signal)
+)
 
 test("an nsqd that cannot start fails with the end of its log, and leaves nothing", async () => {
-  const before = readdirSync(home("run"))
-  const failure = await failureOf(() => start("nsq", { flags: { "tls-cert": "absent.pem", "tls-key": "absent.pem" } }))
-  assert.match(failure, /nsqd on 127\.0\.0\.1:\d+ ended while it started\. Its log ends:\n[^]*absent\.pem/)
-  assert.deepStrictEqual(
-    readdirSync(home("run")).filter((name) => !before.includes(name)),
-    []
+  const failure = await failedStart(() =>
+    start("nsq", { flags: { "tls-cert": "absent.pem", "tls-key": "absent.pem" } })
   )
+  assert.match(failure, /nsqd on 127\.0\.0\.1:\d+ ended while it started\. Its log ends:\n[^]*absent\.pem/)
 })
 
 test("a version that nobody has: every source says why", async () => {
@@ -156,15 +125,8 @@ test("a version that nobody has: every source says why", async () => {
 
 test("the environment's nsqd is used; what cannot be done to it is refused, what is wrong with it is said", async () => {
   const real = await startOne()
-  vi.stubEnv("REQUEUE_NSQ_URL", real.url)
-  const broker = await start("nsq")
-  assert.strictEqual(broker.url, real.url)
+  const broker = await checkBorrowed("nsq", real, () => start("nsq"))
   assert.isUndefined(broker.lookupd)
-  assert.strictEqual(
-    await failureOf(() => broker.kill()),
-    "kill() needs a broker that was started here: unset REQUEUE_NSQ_URL"
-  )
-  await broker.dispose()
   assert.strictEqual(await identify(real.url, 5000), real.version)
 
   const wrong: ReadonlyArray<[url: string, options: NsqStartOptions, said: RegExp]> = [

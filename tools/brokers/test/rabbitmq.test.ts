@@ -1,41 +1,16 @@
 import { connect } from "amqplib"
-import { spawn } from "node:child_process"
-import { once, type EventEmitter } from "node:events"
-import { existsSync, readdirSync } from "node:fs"
-import { createInterface } from "node:readline"
+import type { EventEmitter } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
-import { fileURLToPath } from "node:url"
-import { afterEach, assert, test, vi } from "vitest"
-import { proxy, start, type RabbitMqBroker } from "../src/index.ts"
+import { assert, test, vi } from "vitest"
+import { proxy, start } from "../src/index.ts"
 import { handshake } from "../src/amqp.ts"
-import { home, list } from "../src/Instance.ts"
-import { marked } from "../src/processes.ts"
+import { checkBorrowed, checkDispose, checkOwnersDeath, failedStart, failureOf, starting } from "./lifecycle.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
-// These tests control their brokers.
-vi.stubEnv("REQUEUE_RABBITMQ_URL", "")
-
-const started: Array<RabbitMqBroker> = []
-const startOne = async (): Promise<RabbitMqBroker> => {
-  const broker = await start("rabbitmq")
-  started.push(broker)
-  return broker
-}
-afterEach(async () => {
-  vi.stubEnv("REQUEUE_RABBITMQ_URL", "")
-  for (const broker of started.splice(0)) await broker.dispose()
-})
-
-const recordOf = (url: string) => list().find(({ record }) => record.notes["url"] === url)
+const startOne = starting("rabbitmq", () => start("rabbitmq"))
 
 /** Unlike `once` of node:events it does not fail when an error comes first. */
 const closed = (emitter: EventEmitter) => new Promise((resolve) => emitter.once("close", resolve))
-
-const failureOf = (action: () => Promise<unknown>): Promise<string> =>
-  action().then(
-    () => "no failure",
-    (cause: Error) => cause.message
-  )
 
 test("a message survives SIGKILL, and so do ports; after dispose nothing is left", async () => {
   const broker = await startOne()
@@ -60,12 +35,7 @@ test("a message survives SIGKILL, and so do ports; after dispose nothing is left
   assert.isTrue(message !== false && message.content.toString() === "hello")
   await after.close()
 
-  const entry = recordOf(broker.url)
-  assert.isDefined(entry)
-  assert.isNotEmpty(marked(entry?.record.id ?? ""))
-  await broker.dispose()
-  assert.deepStrictEqual(marked(entry?.record.id ?? ""), [])
-  assert.isFalse(existsSync(entry?.folder ?? ""))
+  await checkDispose(broker)
 })
 
 test("two at once are strangers; each has its management API and its tool; restart is in order", async () => {
@@ -114,26 +84,14 @@ test("a proxy in front of it: cut ends a connection, a blackhole holds up confir
   await between.close()
 })
 
-test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its broker with it", async (signal) => {
-  const program = fileURLToPath(new URL("startAndWait.ts", import.meta.url))
-  const owner = spawn(process.execPath, [program, "rabbitmq"], { stdio: ["ignore", "pipe", "inherit"] })
-  const [url] = (await once(createInterface(owner.stdout), "line")) as [string]
-  const { id } = recordOf(url)?.record ?? assert.fail("no record")
-  assert.isNotEmpty(marked(id))
-  owner.kill(signal)
-  await vi.waitUntil(() => recordOf(url) === undefined, { timeout: 10_000 })
-  assert.deepStrictEqual(marked(id), [])
-})
+test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its broker with it", (signal) =>
+  checkOwnersDeath("rabbitmq", signal)
+)
 
 test("a server that cannot start fails with the end of its log, and leaves nothing", async () => {
-  const before = readdirSync(home("run"))
-  const failure = await failureOf(() => start("rabbitmq", { deadline: 300 }))
+  const failure = await failedStart(() => start("rabbitmq", { deadline: 300 }))
   assert.match(failure, /RabbitMQ \S+ on 127\.0\.0\.1:\d+ does not accept AMQP connections after 300 ms/)
   assert.match(failure, /Its log ends:\n/)
-  assert.deepStrictEqual(
-    readdirSync(home("run")).filter((name) => !before.includes(name)),
-    []
-  )
 })
 
 test("a version that nobody has: every source says why", async () => {
@@ -149,14 +107,7 @@ test("a version that nobody has: every source says why", async () => {
 
 test("the environment's broker is used; what cannot be done to it is refused, what is wrong with it is said", async () => {
   const real = await startOne()
-  vi.stubEnv("REQUEUE_RABBITMQ_URL", real.url)
-  const broker = await start("rabbitmq")
-  assert.strictEqual(broker.url, real.url)
-  assert.strictEqual(
-    await failureOf(() => broker.kill()),
-    "kill() needs a broker that was started here: unset REQUEUE_RABBITMQ_URL"
-  )
-  await broker.dispose()
+  await checkBorrowed("rabbitmq", real, () => start("rabbitmq"))
   assert.strictEqual(await handshake(real.url, 5000), real.version)
 
   const at = real.url.slice(real.url.indexOf("@"))

@@ -1,25 +1,13 @@
 import { CreateQueueCommand, ReceiveMessageCommand, SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs"
-import { spawn } from "node:child_process"
-import { once } from "node:events"
-import { existsSync, readdirSync } from "node:fs"
-import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
 import { afterEach, assert, test, vi } from "vitest"
-import { start, type SqsBroker } from "../src/index.ts"
-import { home, list } from "../src/Instance.ts"
-import { marked } from "../src/processes.ts"
+import { start } from "../src/index.ts"
 import { parse } from "../src/sqs/address.ts"
 import { handshake } from "../src/sqs/handshake.ts"
+import { checkBorrowed, checkDispose, checkOwnersDeath, failedStart, failureOf, starting } from "./lifecycle.ts"
 
 vi.setConfig({ testTimeout: 60_000 })
-vi.stubEnv("REQUEUE_SQS_URL", "")
+const startOne = starting("sqs", (version?: string) => start("sqs", { version }))
 
-const started: Array<SqsBroker> = []
-const startOne = async (version?: string): Promise<SqsBroker> => {
-  const broker = await start("sqs", { version })
-  started.push(broker)
-  return broker
-}
 const clients: Array<SQSClient> = []
 const clientOf = (url: string): SQSClient => {
   const { credentials, endpoint = "", region = "" } = parse(url) ?? {}
@@ -27,19 +15,9 @@ const clientOf = (url: string): SQSClient => {
   clients.push(client)
   return client
 }
-afterEach(async () => {
-  vi.stubEnv("REQUEUE_SQS_URL", "")
+afterEach(() => {
   for (const client of clients.splice(0)) client.destroy()
-  for (const broker of started.splice(0)) await broker.dispose()
 })
-
-const recordOf = (url: string) => list().find(({ record }) => record.notes["url"] === url)
-
-const failureOf = (action: () => Promise<unknown>): Promise<string> =>
-  action().then(
-    () => "no failure",
-    (cause: Error) => cause.message
-  )
 
 const echo = async (url: string): Promise<string | undefined> => {
   const client = clientOf(url)
@@ -62,11 +40,7 @@ test("it takes a message; kill, start and restart keep the port; after dispose n
   await broker.restart()
   assert.notStrictEqual(node?.pid(), pid)
 
-  const entry = recordOf(broker.url)
-  assert.isNotEmpty(marked(entry?.record.id ?? ""))
-  await broker.dispose()
-  assert.deepStrictEqual(marked(entry?.record.id ?? ""), [])
-  assert.isFalse(existsSync(entry?.folder ?? ""))
+  await checkDispose(broker)
 })
 
 test("the clock of fauxqs can be moved: a delay ends when it says so", async () => {
@@ -92,26 +66,14 @@ test.runIf(slow).each(["elasticmq", "moto"])("%s by name", { timeout: 600_000 },
   assert.strictEqual(await echo(broker.url), "hello")
 })
 
-test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its server with it", async (signal) => {
-  const program = fileURLToPath(new URL("startAndWait.ts", import.meta.url))
-  const owner = spawn(process.execPath, [program, "sqs"], { stdio: ["ignore", "pipe", "inherit"] })
-  const [url] = (await once(createInterface(owner.stdout), "line")) as [string]
-  const { id } = recordOf(url)?.record ?? assert.fail("no record")
-  assert.isNotEmpty(marked(id))
-  owner.kill(signal)
-  await vi.waitUntil(() => recordOf(url) === undefined, { timeout: 10_000 })
-  assert.deepStrictEqual(marked(id), [])
-})
+test.each(["SIGTERM", "SIGKILL"] as const)("a process that dies of %s takes its server with it", (signal) =>
+  checkOwnersDeath("sqs", signal)
+)
 
 test("a server that cannot start fails with the end of its log, and leaves nothing", async () => {
-  const before = readdirSync(home("run"))
-  const failure = await failureOf(() => start("sqs", { deadline: 1 }))
+  const failure = await failedStart(() => start("sqs", { deadline: 1 }))
   assert.match(failure, /fauxqs \S+ on 127\.0\.0\.1:\d+ does not answer SQS calls after 1 ms/)
   assert.match(failure, /Its log ends:\n/)
-  assert.deepStrictEqual(
-    readdirSync(home("run")).filter((name) => !before.includes(name)),
-    []
-  )
 })
 
 test("a server that nobody has: every source says why", async () => {
@@ -125,14 +87,7 @@ test("a server that nobody has: every source says why", async () => {
 
 test("the environment's server is used; what is wrong with its address is said", async () => {
   const real = await startOne()
-  vi.stubEnv("REQUEUE_SQS_URL", real.url)
-  const broker = await start("sqs")
-  assert.strictEqual(broker.url, real.url)
-  assert.strictEqual(
-    await failureOf(() => broker.kill()),
-    "kill() needs a broker that was started here: unset REQUEUE_SQS_URL"
-  )
-  await broker.dispose()
+  await checkBorrowed("sqs", real, () => start("sqs"))
   await handshake(real.url, 5000)
 
   const wrong: ReadonlyArray<[url: string, said: RegExp]> = [

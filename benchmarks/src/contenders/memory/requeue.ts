@@ -1,12 +1,11 @@
 /** The memory broker: every message is confirmed, counted, and settled as on any other. */
 import * as MemoryBroker from "@requeue/adapter-memory/MemoryBroker"
-import * as Codec from "@requeue/core/Codec"
 import { connect } from "@requeue/core/promise"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
 import type { Workload } from "../../Contender.ts"
+import * as PromiseFace from "../promiseFace.ts"
 import type * as Jobs from "./jobs.ts"
 
-const queue = QueueDefinition.make<Uint8Array>("work", { codec: Codec.bytes })
+const queue = PromiseFace.bytesOf("work")
 const body = new Uint8Array(256)
 
 /** In portions, so that what is measured is not one array of all. */
@@ -24,13 +23,11 @@ const filled = async (messages: number) => {
 /** What is measured begins with the consumer: the messages are there. */
 export const single: Workload<Jobs.Memory> = async ({ backlog = 0, concurrency, messages, warmUp }, meter) => {
   await using requeue = await filled(messages + warmUp + backlog)
-  await requeue.consume(queue, { concurrency }, async () => meter.tick())
-  await meter.done
+  await PromiseFace.consume(requeue, queue, { concurrency }, meter)
 }
 
 export const batch: Workload<Jobs.Memory> = async ({ concurrency, messages, warmUp }, meter) => {
   await using requeue = await filled(messages + warmUp)
   const policy = { maxBatchSize: concurrency, maxBatchTimeout: 0 }
-  await requeue.consumeBatch(queue, { batch: policy }, async (all) => meter.tick(all.messages.length))
-  await meter.done
+  await PromiseFace.consume(requeue, queue, { batch: policy }, meter)
 }

@@ -1,32 +1,18 @@
-/** What the workloads on NSQ are told. */
+/** What the workloads on NSQ are told. Their queue is a topic and a channel, with a slash between them. */
+import type { Handling, Place } from "../jobs.ts"
 
-interface Place {
-  readonly url: string
-  /** Topic and channel, with a slash between them. */
-  readonly queue: string
-  readonly messages: number
-}
+export type { Publish } from "../jobs.ts"
 
-/** Take everything, and finish it after a handler that awaits nothing. */
-export interface Consume extends Place {
+interface Window extends Place {
   /** Messages that may be unfinished. */
   readonly maxInFlight: number
-  /** What the handler gets. */
-  readonly body: "bytes" | "json"
-  /** Whether it gets one at a time, or as many as half of `maxInFlight`. */
-  readonly batch: boolean
 }
 
-/** Publish, and wait for nsqd's answer. */
-export interface Publish extends Place {
-  readonly inFlight: number
-  readonly size: number
-  readonly warmUp: number
-}
+/** Take everything. */
+export interface Consume extends Window, Handling {}
 
 /** A handler that fails once for every message, which comes again after a while. */
-export interface Retry extends Place {
-  readonly maxInFlight: number
+export interface Retry extends Window {
   /** Milliseconds. */
   readonly delay: number
 }

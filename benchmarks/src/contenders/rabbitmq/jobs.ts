@@ -1,31 +1,18 @@
 /** What the workloads on RabbitMQ are told. */
+import type { Handling, Place } from "../jobs.ts"
 
-interface Place {
-  readonly url: string
-  readonly queue: string
-  readonly messages: number
-}
+export type { Publish } from "../jobs.ts"
 
-/** Take everything, and acknowledge it after a handler that awaits nothing. */
-export interface Consume extends Place {
+interface Window extends Place {
   /** Messages that may be unacknowledged. */
   readonly prefetch: number
-  /** What the handler gets. */
-  readonly body: "bytes" | "json"
-  /** Whether it gets one at a time, or as many as half of the prefetch. */
-  readonly batch: boolean
 }
 
-/** Publish with confirmation. */
-export interface Publish extends Place {
-  readonly inFlight: number
-  readonly size: number
-  readonly warmUp: number
-}
+/** Take everything. */
+export interface Consume extends Window, Handling {}
 
 /** A handler that wants some once more, after a while; with several delays, each in its turn. */
-export interface Retry extends Place {
-  readonly prefetch: number
+export interface Retry extends Window {
   /** Milliseconds, with commas between them. */
   readonly delays: string
   /** Of a hundred messages, how many come again. */
@@ -39,7 +26,6 @@ export interface Retry extends Place {
 
 /** Send and handle so many a second, for so long. */
 export interface Soak extends Place {
-  readonly warmUp: number
   readonly perSecond: number
   readonly delay: number
   readonly failing: number

@@ -1,6 +1,7 @@
 /** rabbitmq-client: an AMQP client of its own, with consumers that reconnect. It parses JSON by the content type. */
 import { Connection } from "rabbitmq-client"
 import type { Workload } from "../../Contender.ts"
+import { publishing } from "../publishing.ts"
 import type * as Jobs from "./jobs.ts"
 
 const open = async (url: string): Promise<Connection> => {
@@ -19,19 +20,15 @@ export const consume: Workload<Jobs.Consume> = async ({ prefetch, queue, url }, 
   await connection.close()
 }
 
-export const publish: Workload<Jobs.Publish> = async ({ inFlight, messages, queue, size, url, warmUp }, meter) => {
+export const publish: Workload<Jobs.Publish> = async (job, meter) => {
+  const { queue, size, url } = job
   const connection = await open(url)
   const publisher = connection.createPublisher({ confirm: true })
   const body = Buffer.alloc(size, 120)
-  let left = messages + warmUp
-  const line = async (): Promise<void> => {
-    while (left-- > 0) {
-      const messageId = crypto.randomUUID()
-      await publisher.send({ routingKey: queue, durable: true, mandatory: true, messageId }, body)
-      meter.tick()
-    }
-  }
-  await Promise.all(Array.from({ length: inFlight }, line))
+  await publishing(job, meter, () => {
+    const messageId = crypto.randomUUID()
+    return publisher.send({ routingKey: queue, durable: true, mandatory: true, messageId }, body)
+  })
   await publisher.close()
   await connection.close()
 }

@@ -1,6 +1,7 @@
 /** rascal: amqplib by configuration. */
 import rascal from "rascal"
 import type { Workload } from "../../Contender.ts"
+import { publishing } from "../publishing.ts"
 import type * as Jobs from "./jobs.ts"
 
 /** The queue is there already, like everybody else's. */
@@ -35,20 +36,13 @@ export const consume: Workload<Jobs.Consume> = async ({ prefetch, queue, url }, 
   await broker.shutdown()
 }
 
-export const publish: Workload<Jobs.Publish> = async ({ inFlight, messages, queue, size, url, warmUp }, meter) => {
+export const publish: Workload<Jobs.Publish> = async (job, meter) => {
+  const { queue, size, url } = job
   const broker = await open(configure(url, queue, { publications: { one: { queue, confirm: true } } }))
   const body = Buffer.alloc(size, 120)
-  let left = messages + warmUp
-  const send = async (): Promise<void> => {
+  await publishing(job, meter, async () => {
     const publication = await broker.publish("one", body)
     await new Promise((resolve, reject) => publication.on("success", resolve).on("error", reject))
-  }
-  const line = async (): Promise<void> => {
-    while (left-- > 0) {
-      await send()
-      meter.tick()
-    }
-  }
-  await Promise.all(Array.from({ length: inFlight }, line))
+  })
   await broker.shutdown()
 }

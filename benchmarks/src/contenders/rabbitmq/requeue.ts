@@ -2,12 +2,11 @@
 import { setInterval } from "node:timers/promises"
 import * as RabbitMqBroker from "@requeue/adapter-rabbitmq/RabbitMqBroker"
 import * as Backoff from "@requeue/core/Backoff"
-import * as Codec from "@requeue/core/Codec"
 import { connect, type Received, type Requeue } from "@requeue/core/promise"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
 import type { Workload } from "../../Contender.ts"
 import { spread } from "../../statistics.ts"
 import * as Lateness from "../lateness.ts"
+import * as PromiseFace from "../promiseFace.ts"
 import type * as Jobs from "./jobs.ts"
 
 /** The queues are there already, like everybody else's; delays are declared when they are needed. */
@@ -17,33 +16,19 @@ const open = (url: string, ...queues: ReadonlyArray<string>) => {
   return connect(RabbitMqBroker.layer({ url, queues: asThere }))
 }
 
-const bytesOf = (queue: string) => QueueDefinition.make(queue, { codec: Codec.bytes })
-
-export const consume: Workload<Jobs.Consume> = async ({ batch, body, prefetch, queue, url }, meter) => {
-  await using requeue = await open(url, queue)
-  const source = body === "json" ? QueueDefinition.make(queue) : bytesOf(queue)
-  // A consumer holds its concurrency and one more: what is in progress, and what is being filled.
-  if (batch) {
-    const policy = { maxBatchSize: prefetch / 2, maxBatchTimeout: 50 }
-    await requeue.consumeBatch(source, { batch: policy }, async ({ messages }) => meter.tick(messages.length))
-  } else {
-    await requeue.consume(source, { concurrency: prefetch - 1 }, async () => meter.tick())
-  }
-  await meter.done
+export const consume: Workload<Jobs.Consume> = async (job, meter) => {
+  await using requeue = await open(job.url, job.queue)
+  await PromiseFace.consume(
+    requeue,
+    PromiseFace.sourceOf(job.queue, job.body),
+    PromiseFace.within(job.prefetch, job),
+    meter
+  )
 }
 
-export const publish: Workload<Jobs.Publish> = async ({ inFlight, messages, queue, size, url, warmUp }, meter) => {
-  await using requeue = await open(url, queue)
-  const target = bytesOf(queue)
-  const body = new Uint8Array(size).fill(120)
-  let left = messages + warmUp
-  const line = async (): Promise<void> => {
-    while (left-- > 0) {
-      await requeue.send(target, body)
-      meter.tick()
-    }
-  }
-  await Promise.all(Array.from({ length: inFlight }, line))
+export const publish: Workload<Jobs.Publish> = async (job, meter) => {
+  await using requeue = await open(job.url, job.queue)
+  await PromiseFace.publish(requeue, job, meter)
 }
 
 /** The policy knows all of the delays; the handler says which. */
@@ -73,7 +58,11 @@ const again = async (
     if (--left === 0) resolve()
   }
   const policy = { maxRetries: all.length, backoff: Backoff.sequence(all) }
-  await using _ = await requeue.consume(bytesOf(queue), { concurrency: prefetch - 1, retry: policy }, handler)
+  await using _ = await requeue.consume(
+    PromiseFace.bytesOf(queue),
+    { concurrency: prefetch - 1, retry: policy },
+    handler
+  )
   await done
   return lateness
 }
@@ -89,7 +78,7 @@ export const retry: Workload<Jobs.Retry> = async (job, meter) => {
 /** Sends and handles at a constant rate; looks at the resident memory at every portion. */
 export const soak: Workload<Jobs.Soak> = async ({ delay, failing, messages, perSecond, queue, url, warmUp }, meter) => {
   await using requeue = await open(url, queue)
-  const target = bytesOf(queue)
+  const target = PromiseFace.bytesOf(queue)
   const resident: Array<number> = []
   let arrived = 0
   await requeue.consume(target, { concurrency: 50 }, async (message) => {

@@ -1,24 +1,15 @@
 /** What the workloads on SQS are told. */
+import type { Handling, Place } from "../jobs.ts"
 
-interface Place {
-  readonly url: string
-  readonly queue: string
+/** Take everything, and delete it after a handler that awaits nothing; a batch is what came together. */
+export interface Consume extends Place, Pick<Handling, "batch"> {
   readonly queueUrl: string
-  readonly messages: number
-  readonly warmUp: number
   /** Polls of ten messages at a time. */
   readonly polls: number
 }
 
-/** Take everything, and delete it after a handler that awaits nothing. */
-export interface Consume extends Place {
-  /** Whether the handler gets what came together, or one at a time. */
-  readonly batch: boolean
-}
-
 /** A handler that fails for some, which come again after a while. */
-export interface Retry extends Place {
-  readonly batch: boolean
+export interface Retry extends Consume {
   /** Milliseconds. */
   readonly delay: number
   /** Of ten messages, how many fail once. */

@@ -4,6 +4,7 @@ import * as Codec from "@requeue/core/Codec"
 import { connect, type Received } from "@requeue/core/promise"
 import * as QueueDefinition from "@requeue/core/QueueDefinition"
 import type { Workload } from "../../Contender.ts"
+import * as PromiseFace from "../promiseFace.ts"
 import * as Calls from "./calls.ts"
 import * as Failing from "./failing.ts"
 import type * as Jobs from "./jobs.ts"
@@ -14,37 +15,28 @@ const open = ({ polls, url }: Pick<Jobs.Consume, "polls" | "url">, visibilityTim
 
 const textOf = (queue: string) => QueueDefinition.make(queue, { codec: Codec.text })
 
-const policy = { maxBatchSize: 10, maxBatchTimeout: 50 }
+const optionsOf = ({ batch, polls }: Jobs.Consume): PromiseFace.Options =>
+  batch ? { batch: { maxBatchSize: 10, maxBatchTimeout: 50 }, concurrency: polls } : { concurrency: polls * 10 }
 
 export const consume: Workload<Jobs.Consume> = async (job, meter) => {
   const calls = Calls.count()
-  const { batch, polls } = job
   await using requeue = await open(job)
-  const source = textOf(job.queue)
-  if (batch) {
-    const options = { batch: policy, concurrency: polls }
-    await requeue.consumeBatch(source, options, async ({ messages }) => meter.tick(messages.length))
-  } else {
-    await requeue.consume(source, { concurrency: polls * 10 }, async () => meter.tick())
-  }
-  await meter.done
+  await PromiseFace.consume(requeue, textOf(job.queue), optionsOf(job), meter)
   calls.report(meter, job.messages + job.warmUp)
 }
 
 export const retry: Workload<Jobs.Retry> = async (job, meter) => {
   const failing = Failing.make(job, meter)
-  const { batch, delay, polls } = job
   await using requeue = await open(job, job.visibilityTimeout)
   const source = textOf(job.queue)
   const handle = (message: Received<string>): void => {
-    if (!failing.handle(message.id, message.attempts)) message.retry({ delay })
+    if (!failing.handle(message.id, message.attempts)) message.retry({ delay: job.delay })
   }
-  if (batch) {
-    await requeue.consumeBatch(source, { batch: policy, concurrency: polls }, async ({ messages }) =>
-      messages.forEach(handle)
-    )
+  const options = optionsOf(job)
+  if ("batch" in options) {
+    await requeue.consumeBatch(source, options, async ({ messages }) => messages.forEach(handle))
   } else {
-    await requeue.consume(source, { concurrency: polls * 10 }, async (message) => handle(message))
+    await requeue.consume(source, options, async (message) => handle(message))
   }
   await meter.done
   failing.report()

@@ -18,10 +18,10 @@ test("a delayed message for a deleted queue is kept aside, and holds up no other
   await on({ url, topology: "levels" }, (broker) =>
     Effect.gen(function* () {
       yield* consume(queue, runs, {})
-      const lost = Array.from({ length: 40 }, (_, index) => outgoing(gone, `lost${index}`, 800))
+      const lost = Array.from({ length: 40 }, (_, index) => outgoing(gone, `lost${index}`, { delay: 800 }))
       yield* broker.publish(lost)
       yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(gone)))
-      yield* broker.publish([outgoing(queue, "b", 800)])
+      yield* broker.publish([outgoing(queue, "b", { delay: 800 })])
       yield* until("the other one", () => runs.length === 1, 5000)
       yield* Effect.sleep(300)
     })

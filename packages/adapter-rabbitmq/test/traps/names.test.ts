@@ -23,7 +23,7 @@ test.each(["levels", "ladder"] as const)(
     await on({ url, topology }, (broker) =>
       Effect.gen(function* () {
         for (const queue of queues) yield* consume(queue, seen.get(queue)!, { retry }, failOnce)
-        yield* broker.publish(queues.map((queue) => outgoing(queue, queue, 350)))
+        yield* broker.publish(queues.map((queue) => outgoing(queue, queue, { delay: 350 })))
         yield* until("two each", () => queues.every((queue) => seen.get(queue)!.length > 1), 10_000)
         yield* Effect.sleep(300)
       })
@@ -46,7 +46,7 @@ test.each([199, 200])("queues with names of %d characters wait, retry and die as
     Effect.gen(function* () {
       const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(100) })
       yield* consume(queue, runs, { retry, onEvent: (event) => events.push(event) }, no)
-      yield* broker.publish([outgoing(queue, "a", 86_400_000 - 1), outgoing(queue, "b", 50)])
+      yield* broker.publish([outgoing(queue, "a", { delay: 86_400_000 - 1 }), outgoing(queue, "b", { delay: 50 })])
       yield* until("its death", () => events.some(({ _tag }) => _tag === "DeadLettered"), 10_000)
     })
   )

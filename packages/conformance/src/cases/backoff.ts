@@ -150,7 +150,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       // A retry whose copy is still under way would be cut off as well, and slow the consumer for a second reason.
       yield* lab.untilEvents("RetryScheduled", 1)
       yield* lab.harness.cutConnections!
-      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0)
+      yield* lab.untilReconnected
       yield* lab.until("the probe", () => lab.runs.length > 1)
       lab.checkDelay("the pause", 4 * lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
       const after = lab.log.slice(lab.log.findIndex(({ _tag }) => _tag === "Reconnected"))

@@ -6,16 +6,16 @@ import type { Received } from "@requeue/core/Handler"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
+import * as Books from "../Books.ts"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
+import * as Workload from "../Workload.ts"
 
 const test = Case.inGroup("books")
 
-const size = 60
-
-const ids = Array.from({ length: size }, (_, index) => `m${index}`)
+const ids = Workload.ids(60)
 
 /** What the handler does with a message, for a draw from 0 to 1. */
 const act = (lab: Lab, message: Received<unknown>, draw: number): Effect.Effect<unknown, unknown> | void => {
@@ -27,31 +27,27 @@ const act = (lab: Lab, message: Received<unknown>, draw: number): Effect.Effect<
   return draw < 0.8 ? Effect.sleep(5) : undefined
 }
 
-/** The messages that ended so, each once. */
-const ended = (lab: Lab, tag: "Succeeded" | "DeadLettered" | "Dropped") => lab.eventsOf(tag).map(({ id }) => id)
-
-const finished = (lab: Lab) =>
-  new Set([...ended(lab, "Succeeded"), ...ended(lab, "DeadLettered"), ...ended(lab, "Dropped")])
+/** How often messages ended so. */
+const ended = (lab: Lab, tag: "Succeeded" | "DeadLettered" | "Dropped") => lab.eventsOf(tag).length
 
 /** Runs the random workload, with something that goes wrong in between. */
 const workload = (lab: Lab, seed: string, trouble: Effect.Effect<void, unknown>) =>
   Effect.gen(function* () {
     const retry = RetryPolicy.make({ maxRetries: 3 })
-    const options = { retry, concurrency: 2, batch: BatchPolicy.make({ maxBatchSize: 5, maxBatchTimeout: 20 }) }
+    const books = Books.make(ids)
+    const batch = BatchPolicy.make({ maxBatchSize: 5, maxBatchTimeout: 20 })
     const draws = yield* Random.withSeed(Effect.all(Array.from({ length: 1000 }, () => Random.next)), seed)
     let drawn = 0
-    yield* lab.start(options, (message) => act(lab, message, draws[drawn++ % draws.length]!))
+    yield* lab.start({ retry, concurrency: 2, batch, onEvent: books.onEvent }, (message) =>
+      act(lab, message, draws[drawn++ % draws.length]!)
+    )
     yield* lab.send(...ids.slice(0, 30))
     yield* trouble
     yield* lab.send(...ids.slice(30))
-    yield* lab.until("an end of every message", () => finished(lab).size === size, 50_000)
+    yield* Books.untilEnded(books, { within: 50_000 })
     yield* lab.untilEmpty
-    const letters = new Set((yield* lab.harness.deadLetters(lab.dlq)).map(({ metadata }) => metadata.id))
-    Check.equal(
-      "dead letters seen, and told",
-      [...letters].toSorted(),
-      [...new Set(ended(lab, "DeadLettered"))].toSorted()
-    )
+    const letters = yield* lab.harness.deadLetters(lab.dlq)
+    Books.balance(books, { queued: [], deadLetters: letters.map(({ metadata }) => metadata.id) })
   })
 
 export const cases: ReadonlyArray<Case.Case> = [
@@ -59,10 +55,10 @@ export const cases: ReadonlyArray<Case.Case> = [
     test(`published = acked + dead-lettered + dropped, workload ${seed}`, function* (lab) {
       yield* workload(lab, seed, Effect.void)
       const [acked, dead, dropped] = [ended(lab, "Succeeded"), ended(lab, "DeadLettered"), ended(lab, "Dropped")]
-      Check.equal("ends", acked.length + dead.length + dropped.length, size)
-      Check.isTrue("of every kind", acked.length > 0 && dead.length > 0 && dropped.length > 0)
+      Check.equal("ends", acked + dead + dropped, ids.length)
+      Check.isTrue("of every kind", acked > 0 && dead > 0 && dropped > 0)
       const out = lab.eventsOf("RetryScheduled").length + lab.eventsOf("Released").length
-      Check.equal("received", lab.eventsOf("Received").length, size + out)
+      Check.equal("received", lab.eventsOf("Received").length, ids.length + out)
       const settled = lab.entriesOf("Settled").filter(({ error }) => error === undefined)
       Check.equal(
         "each delivery was settled once",

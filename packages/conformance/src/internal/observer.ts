@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import type { Service as HarnessService } from "../Harness.ts"
 import type * as Recording from "../Recording.ts"
+import * as Wait from "../Wait.ts"
 
 /** One run of a handler for one message. Times are in milliseconds since the epoch. */
 export interface Run {
@@ -59,7 +60,7 @@ export interface Observer {
   readonly watch: (options: Consumer.Options) => Consumer.Options
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two looks at what is in this process. */
 const pause = 5
 
 export const make = (env: {
@@ -74,31 +75,14 @@ export const make = (env: {
   let batches = 0
   const patience = 5000 + 4 * slack + harness.settleTime
 
-  const look = <A>(
-    what: () => string,
-    peek: Effect.Effect<A | undefined, unknown>,
-    within: number,
-    every: number
-  ): Effect.Effect<A, any> =>
-    Effect.gen(function* () {
-      const deadline = now() + within
-      while (true) {
-        const found = yield* peek
-        if (found !== undefined) return found
-        if (now() >= deadline) {
-          return yield* Effect.fail(new Check.CheckFailed(`${what()}: not within ${within} ms`))
-        }
-        yield* Effect.sleep(every)
-      }
-    })
-
-  const until = (what: string | (() => string), condition: () => boolean, within = patience) =>
-    look(
-      () => (typeof what === "string" ? what : what()),
-      Effect.sync(() => (condition() ? true : undefined)),
-      within,
-      pause
-    ) as Effect.Effect<any, Check.CheckFailed>
+  const until = (what: Wait.What, condition: () => boolean, within = patience) =>
+    Effect.asVoid(
+      Wait.found(
+        what,
+        Effect.sync(() => (condition() ? true : undefined)),
+        { within, every: pause }
+      )
+    )
 
   const entriesOf: View["entriesOf"] = (tag) => log.filter((entry): entry is any => entry._tag === tag)
   const eventsOf: View["eventsOf"] = (tag) => events.filter((event): event is any => event._tag === tag)
@@ -150,15 +134,14 @@ export const make = (env: {
       }
     }),
     untilDeadLetters: (count, queue) =>
-      look(
-        () => `${count} dead letters in ${queue}`,
+      Wait.found(
+        `${count} dead letters in ${queue}`,
         Effect.map(harness.deadLetters(queue), (letters) => (letters.length >= count ? letters : undefined)),
-        patience,
-        4 * pause
+        { within: patience }
       ),
     untilPending: (wanted, queue) => {
       let seen: Counts | undefined
-      return look(
+      return Wait.found(
         () => `${JSON.stringify(wanted)} messages in ${queue}, the broker says ${JSON.stringify(seen)}`,
         Effect.map(harness.pending(queue), (counts) => {
           seen = counts
@@ -167,8 +150,7 @@ export const make = (env: {
           )
           return differ ? undefined : true
         }),
-        patience,
-        4 * pause
+        { within: patience }
       )
     }
   }

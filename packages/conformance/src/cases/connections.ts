@@ -1,4 +1,4 @@
-/** Lost connections and restarted brokers. */
+/** Connections that break: what was on its way comes again, and is counted. */
 import * as BatchPolicy from "@requeue/core/BatchPolicy"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -6,10 +6,7 @@ import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import * as Needs from "../Needs.ts"
 
-const test = Case.inGroup("outages")
-
-/** Longest time that a client may take to be back, in milliseconds. */
-const recovery = 30_000
+const test = Case.inGroup("connections")
 
 export const cases: ReadonlyArray<Case.Case> = [
   test(
@@ -21,10 +18,10 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.startBatch({ batch }, () => Deferred.await(gate))
       yield* lab.untilRuns(2)
       yield* lab.harness.cutConnections!
-      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      yield* lab.untilReconnected
       yield* Deferred.succeed(gate, undefined)
       const acked = () => new Set(lab.eventsOf("Succeeded").map(({ id }) => id))
-      yield* lab.until("all are acked", () => acked().size === 4, recovery)
+      yield* lab.until("all are acked", () => acked().size === 4, lab.recovery)
       yield* lab.untilEmpty
       const begun = new Set(lab.runs.slice(0, 2).map(({ id }) => id))
       Check.isTrue(
@@ -45,7 +42,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.harness.cutConnections!
       yield* lab.quiet()
       yield* Deferred.succeed(gate, undefined)
-      yield* lab.untilEvents("Succeeded", 4, recovery)
+      yield* lab.untilEvents("Succeeded", 4, lab.recovery)
       Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b", "c", "d"])
       Check.equal(
         "attempts of those that were running",
@@ -65,9 +62,9 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.send("a")
       yield* lab.untilEvents("Succeeded", 1)
       yield* lab.harness.cutConnections!
-      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      yield* lab.untilReconnected
       yield* lab.send("b", "c")
-      yield* lab.untilEvents("Succeeded", 3, recovery)
+      yield* lab.untilEvents("Succeeded", 3, lab.recovery)
       Check.equal("last credit", lab.entriesOf("Credit").at(-1)!.limit, lab.entriesOf("Credit")[1]!.limit)
     },
     Needs.boundConnections
@@ -81,12 +78,12 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.send(...Array.from({ length: 10 }, (_, index) => String(index)))
       yield* lab.untilRuns(2)
       yield* lab.harness.cutConnections!
-      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      yield* lab.untilReconnected
       const delivered = () => {
         const from = lab.log.findIndex(({ _tag }) => _tag === "Reconnected")
         return lab.log.slice(from).filter(({ _tag }) => _tag === "Delivered").length
       }
-      yield* lab.until("what there is room for", () => delivered() >= window - 2, recovery)
+      yield* lab.until("what there is room for", () => delivered() >= window - 2, lab.recovery)
       yield* Effect.sleep(lab.harness.settleTime + lab.unit)
       Check.equal("held beside the two of before", delivered(), window - 2)
       yield* Deferred.succeed(gate, undefined)
@@ -105,7 +102,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       })
       yield* lab.untilRuns(2)
       yield* lab.harness.cutConnections!
-      yield* lab.until("the redelivery", () => lab.entriesOf("Delivered").length > 2, recovery)
+      yield* lab.until("the redelivery", () => lab.entriesOf("Delivered").length > 2, lab.recovery)
       Check.isTrue("attempts", lab.entriesOf("Delivered")[2]!.delivery.attempts >= 2)
     },
     Needs.boundConnections
@@ -117,7 +114,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const sent = lab.now()
       yield* lab.sendDelayed("a", 4 * lab.unit)
       yield* lab.harness.cutConnections!
-      const [run] = yield* lab.untilRuns(1, recovery)
+      const [run] = yield* lab.untilRuns(1, lab.recovery)
       Check.isTrue("not early", run!.at - sent >= 4 * lab.unit, run!.at - sent)
     },
     Needs.cutConnections
@@ -130,67 +127,15 @@ export const cases: ReadonlyArray<Case.Case> = [
       const until = lab.now() + lab.unit
       yield* Effect.sleep(lab.unit)
       yield* lab.harness.cutConnections!
-      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
+      yield* lab.untilReconnected
       // What was sent and confirmed has been sent on connections that are up.
       yield* lab.send("a")
-      yield* lab.untilRuns(1, recovery)
+      yield* lab.untilRuns(1, lab.recovery)
       const { since, state } = lab.broker.connection()
       Check.equal("after", state, "up")
       Check.isTrue("since the cut", since >= until && since <= lab.now(), { since, until })
     },
     Needs.boundConnections
-  ),
-  test(
-    "accepted messages survive a restart of the broker",
-    function* (lab) {
-      yield* lab.send("a", "b", "c")
-      yield* lab.harness.restart!
-      yield* lab.start()
-      yield* lab.until("all have come", () => new Set(lab.runs.map(({ id }) => id)).size === 3, recovery)
-      yield* lab.untilEmpty
-    },
-    Needs.all(Needs.restart, Needs.has("durableMessages"))
-  ),
-  test(
-    "where messages may be lost in a restart, the consumer still goes on afterwards",
-    function* (lab) {
-      yield* lab.start()
-      yield* lab.harness.restart!
-      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
-      yield* lab.send("after")
-      yield* lab.until("it comes", () => lab.runs.some(({ id }) => id === "after"), recovery)
-    },
-    Needs.all(Needs.restart, Needs.lacks("durableMessages"))
-  ),
-  test(
-    "a pending delay survives a restart of the broker",
-    function* (lab) {
-      const sent = lab.now()
-      yield* lab.sendDelayed("a", 4 * lab.unit)
-      yield* lab.harness.restart!
-      yield* lab.start()
-      const [run] = yield* lab.untilRuns(1, recovery)
-      Check.isTrue("not early", run!.at - sent >= 4 * lab.unit, run!.at - sent)
-      Check.equal("attempts", run!.attempts, 1)
-    },
-    Needs.all(Needs.restart, Needs.has("durableDelays"))
-  ),
-  test(
-    "where a restart may forget delays, no handler runs early all the same",
-    function* (lab) {
-      const due = lab.now() + 4 * lab.unit
-      yield* lab.sendDelayed("a", 4 * lab.unit)
-      yield* lab.start()
-      yield* lab.harness.restart!
-      yield* lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
-      yield* Effect.sleep(6 * lab.unit + lab.slack)
-      Check.isTrue(
-        "not early",
-        lab.runs.every(({ at }) => at >= due),
-        lab.runs
-      )
-    },
-    Needs.all(Needs.restart, Needs.lacks("durableDelays"))
   ),
   test(
     "a message that comes again while its handler runs is not run again when that run succeeds",
@@ -200,7 +145,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.start({}, () => Deferred.await(gate))
       yield* lab.untilRuns(1)
       yield* lab.harness.cutConnections!
-      yield* lab.until("the redelivery", () => lab.entriesOf("Delivered").length === 2, recovery)
+      yield* lab.until("the redelivery", () => lab.entriesOf("Delivered").length === 2, lab.recovery)
       yield* Deferred.succeed(gate, undefined)
       yield* lab.untilEvents("Succeeded", 1)
       Check.equal("runs", lab.runs.length, 1)

@@ -1,0 +1,46 @@
+/** What this project's Promise face does on every broker. */
+import * as Codec from "@requeue/core/Codec"
+import type { Requeue } from "@requeue/core/promise"
+import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import type { Meter } from "../Meter.ts"
+import type { Handling, Publish } from "./jobs.ts"
+import { publishing } from "./publishing.ts"
+
+export const bytesOf = (queue: string) => QueueDefinition.make(queue, { codec: Codec.bytes })
+
+/** A queue of what the handler gets. */
+export const sourceOf = (queue: string, body: Handling["body"]) =>
+  body === "json" ? QueueDefinition.make(queue) : bytesOf(queue)
+
+/** One message at a time, or batches. */
+export type Options =
+  | { readonly concurrency: number }
+  | {
+      readonly batch: { readonly maxBatchSize: number; readonly maxBatchTimeout: number }
+      readonly concurrency?: number
+    }
+
+/** For a consumer that holds no more than `window`: its concurrency, or what is in progress, and one that is being filled. */
+export const within = (window: number, { batch }: Pick<Handling, "batch">): Options =>
+  batch ? { batch: { maxBatchSize: window / 2, maxBatchTimeout: 50 } } : { concurrency: window - 1 }
+
+/** Takes everything, with a handler that awaits nothing. */
+export const consume = async (
+  requeue: Requeue,
+  source: QueueDefinition.Input<any>,
+  options: Options,
+  meter: Meter
+): Promise<void> => {
+  if ("batch" in options) {
+    await requeue.consumeBatch(source, options, async ({ messages }) => meter.tick(messages.length))
+  } else {
+    await requeue.consume(source, options, async () => meter.tick())
+  }
+  await meter.done
+}
+
+export const publish = async (requeue: Requeue, job: Publish, meter: Meter): Promise<void> => {
+  const target = bytesOf(job.queue)
+  const body = new Uint8Array(job.size).fill(120)
+  await publishing(job, meter, () => requeue.send(target, body))
+}

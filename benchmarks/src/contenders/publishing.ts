@@ -1,0 +1,19 @@
+/** Publishing through a client whose confirmations are promises. */
+import type { Meter } from "../Meter.ts"
+import type { Publish } from "./jobs.ts"
+
+/** Sends all of it, so many at a time, the next when one is confirmed. */
+export const publishing = async (
+  { inFlight, messages, warmUp }: Publish,
+  meter: Meter,
+  send: () => Promise<unknown>
+): Promise<void> => {
+  let left = messages + warmUp
+  const line = async (): Promise<void> => {
+    while (left-- > 0) {
+      await send()
+      meter.tick()
+    }
+  }
+  await Promise.all(Array.from({ length: inFlight }, line))
+}
