@@ -8,15 +8,16 @@ const of = (workload: string, library: string, name: string, batch = false): Ent
 
 export const sqsConsume: Suite = {
   name: "sqs-consume",
-  summary: "consume and delete 4,000 messages of 256 bytes, handler that awaits nothing",
+  summary: "consume and delete 8,000 messages of 256 bytes, handler that awaits nothing",
   byDefault: true,
   venue: "sqs",
   rounds: 5,
   cases: (size) =>
     [1, 4].map((polls) => ({
       name: `${polls} ${polls === 1 ? "poll" : "polls"} at a time`,
-      messages: size(4000),
-      warmUp: size(1000),
+      messages: size(8000),
+      // Ten of them are two calls, and the SDK's code is not warm before some hundreds.
+      warmUp: size(4000),
       job: { polls },
       entries: [
         of("consume", "awsSdk", "SDK, batches by hand", true),

@@ -1,5 +1,13 @@
 /** The only file that imports the driver: the calls of SQS that are used, and the shapes that the other files read. */
-import { SQS, type Message, type MessageAttributeValue, type SendMessageBatchRequestEntry } from "@aws-sdk/client-sqs"
+import {
+  type Message,
+  type MessageAttributeValue,
+  ReceiveMessageCommand,
+  type ReceiveMessageCommandInput,
+  type ReceiveMessageCommandOutput,
+  type SendMessageBatchRequestEntry,
+  SQS
+} from "@aws-sdk/client-sqs"
 import type { Tracker } from "@requeue/core/Connection"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -24,6 +32,8 @@ export type Client = Pick<
   | "deleteMessageBatch"
   | "changeMessageVisibilityBatch"
   | "destroy"
+  | "middlewareStack"
+  | "config"
 >
 
 /**
@@ -43,11 +53,23 @@ export const connect = (settings: Settings, reach?: Tracker): Effect.Effect<Clie
     (client) => Effect.sync(() => client.destroy())
   )
 
+/** Polls, all with the same options: as what the SDK remembers of other calls, how they are made is found out once. */
+export const polls = (
+  { config, middlewareStack }: Client,
+  options: { readonly requestTimeout: number; readonly abortSignal: AbortSignal }
+) => {
+  const handle = new ReceiveMessageCommand({ QueueUrl: undefined }).resolveMiddleware(middlewareStack, config, options)
+  return async (input: ReceiveMessageCommandInput): Promise<ReceiveMessageCommandOutput> =>
+    (await handle({ input })).output
+}
+
 const make = (settings: Settings, reach: Tracker | undefined): Client => {
   const { credentials, endpoint, region } = settings.address
   const client = new SQS({
     region,
     maxAttempts: attempts,
+    // Of a call that takes no options of its own, the SDK remembers how it is made.
+    cacheMiddleware: true,
     // The URL that a server gives for a queue may name a host that is not ours to reach.
     useQueueUrlAsEndpoint: false,
     requestHandler: {
@@ -67,6 +89,8 @@ const make = (settings: Settings, reach: Tracker | undefined): Client => {
           }
         })
   })
+  // It filters what it would log out of every call, and there is no log.
+  client.middlewareStack.remove("loggerMiddleware")
   if (reach === undefined) return client
   client.middlewareStack.add(
     (next) => async (args) => {

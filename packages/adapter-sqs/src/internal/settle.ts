@@ -83,15 +83,18 @@ export const make = (env: {
   }
 
   const run = (some: ReadonlyArray<Settling>, how: (some: ReadonlyArray<Settling>) => Effect.Effect<Answers>) =>
-    some.length === 0
-      ? Effect.succeed([])
-      : Effect.map(how(some), (answers) =>
-          some.flatMap((request, index): ReadonlyArray<SettleFailure> => {
-            const error = answers[index] === undefined ? undefined : stillOurs(answers[index])
-            conclude(request, error)
-            return error === undefined ? [] : [{ delivery: request.delivery, error }]
-          })
-        )
+    Effect.map(how(some), (answers) =>
+      some.flatMap((request, index): ReadonlyArray<SettleFailure> => {
+        const error = answers[index] === undefined ? undefined : stillOurs(answers[index])
+        conclude(request, error)
+        return error === undefined ? [] : [{ delivery: request.delivery, error }]
+      })
+    )
+
+  const refuse = (some: ReadonlyArray<Settling>) =>
+    Effect.succeed(some.map(({ command }) => (command as { readonly error: BrokerError }).error))
+
+  const how = { Delete: remove, Hide: hide, Copy: copy, Refuse: refuse }
 
   /** Why a delivery cannot be settled. */
   const refusal = ({ delivery, settlement }: SettleRequest): BrokerError | undefined => {
@@ -118,15 +121,10 @@ export const make = (env: {
         receiptOf(request.delivery).isTaken = true
         accepted.push({ ...request, command: env.command(request) })
       }
-      const of = (tag: Command["_tag"]) => accepted.filter(({ command }) => command._tag === tag)
-      const refuse = (some: ReadonlyArray<Settling>) =>
-        Effect.succeed(some.map(({ command }) => (command as { readonly error: BrokerError }).error))
-      return Effect.map(
-        Effect.all(
-          [run(of("Delete"), remove), run(of("Hide"), hide), run(of("Copy"), copy), run(of("Refuse"), refuse)],
-          { concurrency: "unbounded" }
-        ),
-        (failures) => [...refused, ...failures.flat()]
-      )
+      const kinds = Object.entries(Object.groupBy(accepted, ({ command }) => command._tag))
+      const failures = Effect.forEach(kinds, ([tag, some]) => run(some, how[tag as Command["_tag"]]), {
+        concurrency: "unbounded"
+      })
+      return Effect.map(failures, (failed) => [...refused, ...failed.flat()])
     })
 }
