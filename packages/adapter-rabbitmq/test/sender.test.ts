@@ -85,7 +85,13 @@ describe("what is sent each on its own account", () => {
         sender.sendEach(["a", "slow", "b"].map(item), (index) => confirmed.push(index)),
         { startImmediately: true }
       )
-      assert.deepStrictEqual([written.toSorted(), confirmed.toSorted()], [["a", "b", "slow"], [0, 2]])
+      assert.deepStrictEqual(
+        [written.toSorted(), confirmed.toSorted()],
+        [
+          ["a", "b", "slow"],
+          [0, 2]
+        ]
+      )
       yield* Fiber.interrupt(fiber)
       assert.include(withdrawn, "slow")
     })

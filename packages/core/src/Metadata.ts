@@ -128,8 +128,7 @@ export const encode = (self: Metadata): string => {
 }
 
 /** A character has three bytes at most; hardly ever must they be counted. */
-const fits = (text: string): boolean =>
-  text.length * 3 <= budget || new TextEncoder().encode(text).length <= budget
+const fits = (text: string): boolean => text.length * 3 <= budget || new TextEncoder().encode(text).length <= budget
 
 /**
  * Decodes what {@link encode} wrote; `undefined` for anything else, so that a foreign header of the same name is

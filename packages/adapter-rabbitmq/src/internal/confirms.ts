@@ -64,7 +64,10 @@ export const open = (live: Live, timeout: number): Effect.Effect<Confirms, Broke
           const done = (error: unknown): void => {
             unconfirmed.delete(one)
             if (one.isReturned) answer(unroutable(publication))
-            else answer(error === null ? undefined : toBrokerError(error, { operation: "publish", queue: publication.queue }))
+            else
+              answer(
+                error === null ? undefined : toBrokerError(error, { operation: "publish", queue: publication.queue })
+              )
           }
           unconfirmed.add(one)
           try {

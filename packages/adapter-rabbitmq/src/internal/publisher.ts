@@ -15,6 +15,9 @@ import * as Confirms from "./confirms.ts"
 import type { Link } from "./link.ts"
 import { timedOut } from "./request.ts"
 
+/** Bytes that may be unconfirmed before the next waits: a slow connection must carry them within `publishTimeout`. */
+const mostBytes = 16 * 1024 * 1024
+
 export interface Publisher {
   /**
    * Publishes when there is room among the unconfirmed, and a connection that takes publishes. With both, the wait for
@@ -46,6 +49,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
     /** For these there is room, and no connection that takes publishes. */
     const parked = new Set<Submission>()
     let admitted = 0
+    let bytes = 0
     let current: Confirms.Confirms | undefined
     let isOpening = false
     let isClosed = false
@@ -55,19 +59,22 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
         ? current
         : undefined
 
+    const hasRoom = (): boolean => admitted < maxUnconfirmed && bytes < mostBytes
+
     const answer = (submission: Submission, error: BrokerError | undefined): void => {
       if (submission.isAnswered) return
       submission.isAnswered = true
       deadlines.end(submission.deadline)
       parked.delete(submission)
       admitted--
+      bytes -= submission.publication.content.length
       submission.answer(error)
       if (waiting.size > 0) admit()
     }
 
     const admit = (): void => {
       for (const submission of waiting) {
-        if (admitted >= maxUnconfirmed) return
+        if (!hasRoom()) return
         waiting.delete(submission)
         begin(submission)
       }
@@ -75,6 +82,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
 
     const begin = (submission: Submission): void => {
       admitted++
+      bytes += submission.publication.content.length
       deadlines.start(submission.deadline)
       // Those that were here before go first.
       const channel = parked.size === 0 ? usable() : undefined
@@ -140,8 +148,8 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
           isAnswered: false
         }
         if (isClosed) hear(closed(publication.queue))
-        else if (admitted >= maxUnconfirmed) waiting.add(submission)
-        else begin(submission)
+        else if (waiting.size === 0 && hasRoom()) begin(submission)
+        else waiting.add(submission)
         return submission
       },
       withdraw: (submission) => {

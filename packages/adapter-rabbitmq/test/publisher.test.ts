@@ -1,0 +1,178 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
+import { EventEmitter } from "node:events"
+import type { ConfirmChannel, Publication } from "../src/internal/client.ts"
+import type { Link, Live } from "../src/internal/link.ts"
+import * as Publisher from "../src/internal/publisher.ts"
+import * as RabbitMqOptions from "../src/RabbitMqOptions.ts"
+
+const publication = (name: string, size = 1): Publication => ({
+  queue: "q",
+  exchange: "",
+  routingKey: "q",
+  content: Buffer.alloc(size),
+  options: { messageId: name },
+  headers: {}
+})
+
+/** A connection whose server confirms when it is told to, and the publisher on it. */
+const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}) {
+  const written: Array<{ readonly name: unknown; readonly confirm: (error: unknown) => void }> = []
+  const unblocked = yield* Latch.make(true)
+  let blockedBy: string | undefined
+  let channels = 0
+  const confirmChannel = async () => {
+    channels++
+    return Object.assign(new EventEmitter(), {
+      publish: (...[, , , options, confirm]: Parameters<ConfirmChannel["publish"]>) =>
+        void written.push({ name: options?.messageId, confirm: (error) => confirm?.(error, {}) }),
+      close: async () => {}
+    }) as unknown as ConfirmChannel
+  }
+  const live = { connection: { confirmChannel }, unblocked, blockedBy: () => blockedBy } as unknown as Live
+  let isUp = true
+  const link = {
+    live: Effect.suspend(() => (isUp ? Effect.succeed(live) : Effect.never)),
+    current: () => (isUp ? live : undefined)
+  } as unknown as Link
+  const scope = yield* Scope.make()
+  const settings = Result.getOrThrow(RabbitMqOptions.decode({ publishTimeout: 1000, ...options }))
+  const publisher = yield* Scope.provide(Publisher.make(link, settings), scope)
+  const answers = new Map<string, string>()
+  const submit = (name: string, size?: number) =>
+    publisher.submit(publication(name, size), (error) => void answers.set(name, error?.reason ?? "Confirmed"))
+  // A channel is open from now on.
+  submit("first")
+  yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
+  written.pop()!.confirm(null)
+  answers.clear()
+  return {
+    publisher,
+    answers,
+    written,
+    submit,
+    names: () => written.map(({ name }) => name),
+    channels: () => channels,
+    block: (reason: string | undefined) => {
+      blockedBy = reason
+      if (reason === undefined) unblocked.openUnsafe()
+      else unblocked.closeUnsafe()
+    },
+    setUp: (up: boolean) => (isUp = up),
+    close: Scope.close(scope, Exit.void)
+  }
+})
+
+const settled = Effect.promise(() => new Promise((resume) => setImmediate(resume)))
+
+describe("a publisher", () => {
+  it.effect("writes at once and in order, and answers each when it is confirmed", () =>
+    Effect.gen(function* () {
+      const { answers, channels, names, submit, written } = yield* start()
+      for (const name of ["a", "b", "c"]) submit(name)
+      assert.deepStrictEqual(names(), ["a", "b", "c"])
+      written[1]!.confirm(null)
+      written[0]!.confirm(new Error("nacked"))
+      assert.deepStrictEqual([...answers.keys()], ["b", "a"])
+      assert.strictEqual(answers.get("b"), "Confirmed")
+      assert.strictEqual(channels(), 1)
+    })
+  )
+
+  it.effect("lets those that find no room wait, in order, by number and by bytes", () =>
+    Effect.gen(function* () {
+      const few = yield* start({ maxUnconfirmed: 2 })
+      for (const name of ["a", "b", "c", "d"]) few.submit(name)
+      assert.deepStrictEqual(few.names(), ["a", "b"])
+      few.written[0]!.confirm(null)
+      few.submit("e")
+      assert.deepStrictEqual(few.names(), ["a", "b", "c"])
+
+      const large = yield* start()
+      for (const name of ["a", "b", "c"]) large.submit(name, 10 * 1024 * 1024)
+      assert.deepStrictEqual(large.names(), ["a", "b"])
+      large.written[0]!.confirm(null)
+      assert.deepStrictEqual(large.names(), ["a", "b", "c"])
+    })
+  )
+
+  it.effect("gives up what is not confirmed in time, with its channel", () =>
+    Effect.gen(function* () {
+      const { answers, channels, names, submit } = yield* start()
+      submit("a")
+      yield* TestClock.adjust(999)
+      assert.strictEqual(answers.size, 0)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(answers.get("a"), "Timeout")
+      submit("b")
+      yield* settled
+      assert.deepStrictEqual([names(), channels()], [["a", "b"], 2])
+    })
+  )
+
+  it.effect("waits for a server that blocks publishers, not for ever, and keeps the order", () =>
+    Effect.gen(function* () {
+      const { answers, block, names, submit } = yield* start()
+      block("low on memory")
+      submit("a")
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual([answers.get("a"), names()], ["Throttled", []])
+      submit("b")
+      submit("c")
+      block(undefined)
+      submit("d")
+      yield* settled
+      assert.deepStrictEqual(names(), ["b", "c", "d"])
+      // The wait for the confirmation is another one.
+      yield* TestClock.adjust(999)
+      assert.isFalse(answers.has("b"))
+    })
+  )
+
+  it.effect("fails what finds no connection in time", () =>
+    Effect.gen(function* () {
+      const { answers, names, setUp, submit } = yield* start()
+      setUp(false)
+      submit("a")
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual([answers.get("a"), names()], ["ConnectionFailed", []])
+    })
+  )
+
+  it.effect("does not write what is withdrawn, and its room is free", () =>
+    Effect.gen(function* () {
+      const { answers, names, publisher, setUp, submit, written } = yield* start({ maxUnconfirmed: 1 })
+      submit("a")
+      const waiting = submit("b")
+      submit("c")
+      publisher.withdraw(waiting)
+      written[0]!.confirm(null)
+      assert.deepStrictEqual(names(), ["a", "c"])
+      written[1]!.confirm(null)
+      setUp(false)
+      publisher.withdraw(submit("d"))
+      setUp(true)
+      submit("e")
+      yield* settled
+      assert.deepStrictEqual(names(), ["a", "c", "e"])
+      assert.deepStrictEqual([...answers.keys()], ["a", "c"])
+    })
+  )
+
+  it.effect("answers what still waits when it is closed, and what comes later", () =>
+    Effect.gen(function* () {
+      const { answers, close, setUp, submit } = yield* start({ maxUnconfirmed: 1 })
+      setUp(false)
+      submit("a")
+      submit("b")
+      yield* close
+      submit("c")
+      assert.deepStrictEqual([...answers.values()], ["ConnectionFailed", "ConnectionFailed", "ConnectionFailed"])
+    })
+  )
+})
