@@ -21,7 +21,7 @@ export interface Item {
 }
 
 /** What became of each item, in order; `undefined` is well. */
-export type Answers = ReadonlyArray<BrokerError | undefined>
+type Answers = ReadonlyArray<BrokerError | undefined>
 
 export interface Sender {
   /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */

@@ -68,15 +68,15 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
   const running = Scope.makeUnsafe("parallel")
 
   /** As the runtime would, for a third of the garbage: a send is one of these. */
-  const run: Session["run"] = (effect) =>
-    closed
-      ? Promise.reject(new ConnectionClosed({ broker }))
-      : new Promise((resolve, reject) => {
-          Fiber.runIn(fork(effect), running).addObserver((exit) => {
-            if (Exit.isSuccess(exit)) resolve(exit.value)
-            else reject(Cause.squash(exit.cause))
-          })
-        })
+  const run: Session["run"] = <A, E>(effect: Effect.Effect<A, E, Broker>) => {
+    if (closed) return Promise.reject(new ConnectionClosed({ broker }))
+    const { promise, reject, resolve } = Promise.withResolvers<A>()
+    Fiber.runIn(fork(effect), running).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) resolve(exit.value)
+      else reject(Cause.squash(exit.cause))
+    })
+    return promise
+  }
 
   const begin: Session["start"] = async (effect) => {
     const scope = await run(Scope.make())
