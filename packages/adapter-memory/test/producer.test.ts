@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Broker } from "@requeue/core/Broker"
 import { BrokerError } from "@requeue/core/BrokerError"
 import * as Producer from "@requeue/core/Producer"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
@@ -31,5 +32,25 @@ it.effect("a send that finds no room in time is told apart from one without a co
     assert.deepStrictEqual([unconfirmed.reason, crowded.reason], ["Timeout", "Throttled"])
     assert.include(crowded.message, "nothing was sent")
     assert.strictEqual(published, 1)
+  })
+)
+
+it.effect("many sends that wait for room are not a call inside a call when the broker answers at once", () =>
+  Effect.gen(function* () {
+    const broker = yield* MemoryBroker.make()
+    const gate = yield* Deferred.make<void>()
+    let published = 0
+    const publish = () => (++published === 1 ? Deferred.await(gate) : Effect.void)
+    const producer = yield* Effect.provideService(Producer.make("q", { maxPending: 1 }), Broker, { ...broker, publish })
+    const fiber = yield* Effect.forkChild(
+      Effect.forEach(Array.from({ length: 20_000 }), () => producer.send(1), {
+        concurrency: "unbounded",
+        discard: true
+      }),
+      { startImmediately: true }
+    )
+    yield* Deferred.succeed(gate, undefined)
+    yield* Fiber.join(fiber)
+    assert.strictEqual(published, 20_000)
   })
 )

@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
-import type { ConfirmChannel, Publication } from "../src/internal/client.ts"
+import { type ConfirmChannel, type Publication, publish } from "../src/internal/client.ts"
 import type { Link, Live } from "../src/internal/link.ts"
 import * as Publisher from "../src/internal/publisher.ts"
 import * as RabbitMqOptions from "../src/RabbitMqOptions.ts"
@@ -175,4 +175,16 @@ describe("a publisher", () => {
       assert.deepStrictEqual([...answers.values()], ["ConnectionFailed", "ConnectionFailed", "ConnectionFailed"])
     })
   )
+})
+
+describe("headers", () => {
+  it("are those of their own message, whatever their names are", () => {
+    const seen: Array<Readonly<Record<string, unknown>>> = []
+    const channel = {
+      publish: (...[, , , options]: Parameters<ConfirmChannel["publish"]>) => seen.push({ ...options?.headers })
+    } as unknown as ConfirmChannel
+    const all = [{ a: "1", b: "2" }, { "a\nb": "3" }, { b: "4", a: "5" }, { a: "6" }, { a: "7", b: "8" }]
+    for (const headers of all) publish(channel, { ...publication("m"), headers }, () => {})
+    assert.deepStrictEqual(seen, all)
+  })
 })

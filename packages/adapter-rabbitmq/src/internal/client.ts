@@ -139,7 +139,7 @@ const layoutLimit = 100
  * returns.
  */
 const laidOut = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
-  const names = Object.keys(headers).join("\n")
+  const names = JSON.stringify(Object.keys(headers))
   const known = layouts.get(names)
   if (known !== undefined) return Object.assign(known, headers)
   if (layouts.size < layoutLimit) layouts.set(names, { ...headers })

@@ -14,7 +14,7 @@ export interface Confirms {
   readonly live: Live
   readonly isOpen: () => boolean
   readonly write: (publication: Client.Publication, answer: Answer) => void
-  /** Closes it. What is unconfirmed will be, or not: nobody hears of it any more. */
+  /** Closes it; what is still unconfirmed fails. */
   readonly abandon: () => void
 }
 
@@ -46,7 +46,8 @@ export const open = (live: Live, timeout: number): Effect.Effect<Confirms, Broke
     (native) => {
       const unconfirmed = Bag.make<Unconfirmed>()
       let isOpen = true
-      native.on("close", () => (isOpen = false))
+      // Before the driver's own listener, which fails what is unconfirmed: nothing that follows from that is written here.
+      native.prependListener("close", () => (isOpen = false))
       native.on("return", ({ fields, properties }) => {
         const returned = fields as unknown as { readonly exchange: string; readonly routingKey: string }
         for (const one of unconfirmed) {

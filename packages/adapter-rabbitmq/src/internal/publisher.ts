@@ -51,6 +51,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
     let admitted = 0
     let bytes = 0
     let current: Confirms.Confirms | undefined
+    let isAdmitting = false
     let isOpening = false
     let isClosed = false
 
@@ -72,12 +73,16 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
       if (waiting.size > 0) admit()
     }
 
+    /** What cannot be written is answered at once, and gets here again: the loop below goes on for it. */
     const admit = (): void => {
+      if (isAdmitting) return
+      isAdmitting = true
       for (const submission of waiting) {
-        if (!hasRoom()) return
+        if (!hasRoom()) break
         waiting.delete(submission)
         begin(submission)
       }
+      isAdmitting = false
     }
 
     const begin = (submission: Submission): void => {
@@ -98,26 +103,27 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
       channel.write(submission.publication, (error) => answer(submission, error))
     }
 
+    /** The wait for the confirmation begins. */
+    const unpark = (channel: Confirms.Confirms, submission: Submission): void => {
+      parked.delete(submission)
+      deadlines.end(submission.deadline)
+      deadlines.start(submission.deadline)
+      write(channel, submission)
+    }
+
     const ready = Effect.gen(function* () {
       const live = yield* link.live
       yield* live.unblocked.await
       if (usable() === undefined) current = yield* Confirms.open(live, requestTimeout)
     })
 
-    /** Gets a channel that takes publishes, for as long as anybody waits for one. */
     const opening = Effect.gen(function* () {
       while (parked.size > 0) {
         const opened = yield* Effect.result(ready)
-        const channel = usable()
-        for (const submission of parked) {
-          if (Result.isFailure(opened)) answer(submission, opened.failure)
-          else if (channel !== undefined) {
-            parked.delete(submission)
-            deadlines.end(submission.deadline)
-            deadlines.start(submission.deadline)
-            write(channel, submission)
-          }
-        }
+        const [channel, those] = [usable(), [...parked]]
+        // Who gets room by the failure of these has another try.
+        if (Result.isFailure(opened)) for (const submission of those) answer(submission, opened.failure)
+        else if (channel !== undefined) for (const submission of parked) unpark(channel, submission)
       }
       isOpening = false
     })
@@ -134,7 +140,12 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         isClosed = true
-        for (const submission of [...parked, ...waiting]) submission.answer(closed(submission.publication.queue))
+        for (const some of [parked, waiting]) {
+          for (const submission of some) {
+            some.delete(submission)
+            submission.answer(closed(submission.publication.queue))
+          }
+        }
       })
     )
 

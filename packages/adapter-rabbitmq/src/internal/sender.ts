@@ -2,6 +2,7 @@
 import type { BrokerError } from "@requeue/core/BrokerError"
 import { BrokerError as Refusal } from "@requeue/core/BrokerError"
 import type { Outgoing } from "@requeue/core/Outgoing"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../RabbitMqOptions.ts"
 import * as Plan from "../RabbitMqPlan.ts"
@@ -35,6 +36,8 @@ interface Sending {
   readonly item: Item
   readonly started: number
   readonly answer: Answer
+  /** A defect is the whole call's. */
+  readonly die: (cause: Cause.Cause<never>) => void
   submission: Submission | undefined
   isWithdrawn: boolean
 }
@@ -105,11 +108,12 @@ export const make = (env: {
   }
 
   /** Declares what it needs. If that is refused, the others do not suffer. */
-  const declare = ({ answer, item }: Sending, then: () => void): void => {
+  const declare = ({ answer, die, item }: Sending, then: () => void): void => {
     const declared = Effect.forEach(needs(item), (objects) => declarer.ensure(objects, item.message.queue), {
       discard: true
     })
-    env.fork(Effect.match(declared, { onFailure: answer, onSuccess: then }))
+    const done = Effect.match(declared, { onFailure: answer, onSuccess: then })
+    env.fork(Effect.catchCause(done, (cause) => Effect.sync(() => die(cause))))
   }
 
   /** What is unroutable, although it has been declared: somebody has deleted it. It is declared again, once. */
@@ -138,6 +142,7 @@ export const make = (env: {
       : Effect.callback((resume) => {
           const started = env.elapsed()
           const answers: Array<BrokerError | undefined> = []
+          const die = (cause: Cause.Cause<never>): void => resume(Effect.failCause(cause))
           let open = items.length
           const sendings = items.map((item, index): Sending => {
             const answer = (error: BrokerError | undefined): void => {
@@ -145,7 +150,7 @@ export const make = (env: {
               if (error === undefined) confirmed(index)
               if (--open === 0) resume(Effect.succeed(answers))
             }
-            return { item, started, answer, submission: undefined, isWithdrawn: false }
+            return { item, started, answer, die, submission: undefined, isWithdrawn: false }
           })
           sendings.forEach(start)
           return Effect.sync(() => sendings.forEach(withdraw))

@@ -4,22 +4,29 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("connections")
+
+/** Four messages in batches of two; the connection breaks under the first batch, whose handler goes on after `noticed`. */
+const cutInBatch = <E>(lab: Lab, noticed: Effect.Effect<void, E>) =>
+  Effect.gen(function* () {
+    const gate = yield* Deferred.make<void>()
+    yield* lab.send("a", "b", "c", "d")
+    const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 200 })
+    yield* lab.startBatch({ batch }, () => Deferred.await(gate))
+    yield* lab.untilRuns(2)
+    yield* lab.harness.cutConnections!
+    yield* noticed
+    yield* Deferred.succeed(gate, undefined)
+  })
 
 export const cases: ReadonlyArray<Case.Case> = [
   test(
     "a connection that breaks in the middle of a batch loses nothing",
     function* (lab) {
-      const gate = yield* Deferred.make<void>()
-      yield* lab.send("a", "b", "c", "d")
-      const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 200 })
-      yield* lab.startBatch({ batch }, () => Deferred.await(gate))
-      yield* lab.untilRuns(2)
-      yield* lab.harness.cutConnections!
-      yield* lab.untilReconnected
-      yield* Deferred.succeed(gate, undefined)
+      yield* cutInBatch(lab, lab.untilReconnected)
       const acked = () => new Set(lab.eventsOf("Succeeded").map(({ id }) => id))
       yield* lab.until("all are acked", () => acked().size === 4, lab.recovery)
       yield* lab.untilEmpty
@@ -34,14 +41,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "where deliveries outlive connections, one that breaks in the middle of a batch changes nothing",
     function* (lab) {
-      const gate = yield* Deferred.make<void>()
-      yield* lab.send("a", "b", "c", "d")
-      const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 200 })
-      yield* lab.startBatch({ batch }, () => Deferred.await(gate))
-      yield* lab.untilRuns(2)
-      yield* lab.harness.cutConnections!
-      yield* lab.quiet()
-      yield* Deferred.succeed(gate, undefined)
+      yield* cutInBatch(lab, lab.quiet())
       yield* lab.untilEvents("Succeeded", 4, lab.recovery)
       Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b", "c", "d"])
       Check.equal(

@@ -29,6 +29,7 @@ export const make = (env: {
   /** For these there is no room yet. */
   const waiting = new Set<Send>()
   let pending = 0
+  let isProceeding = false
 
   /** Messages given in one call. An object of a class, since there is one for every message. */
   class Send implements Deadlines.Deadline {
@@ -81,12 +82,16 @@ export const make = (env: {
     }
   }
 
+  /** A broker that answers at once gets here again: the loop below goes on for it. */
   const proceed = (): void => {
+    if (isProceeding) return
+    isProceeding = true
     for (const send of waiting) {
-      if (!send.fits()) return
+      if (!send.fits()) break
       waiting.delete(send)
       send.handOver()
     }
+    isProceeding = false
   }
 
   return {
