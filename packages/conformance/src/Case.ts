@@ -53,7 +53,7 @@ export const inGroup =
     ...(requires === undefined ? {} : { requires }),
     run: Effect.flatMap(Lab.make(group), (lab) => {
       const program = body(lab)
-      return Effect.isEffect(program) ? program : Effect.gen(() => program)
+      return Effect.andThen(Effect.isEffect(program) ? program : Effect.gen(() => program), lab.judgeLateness)
     })
   })
 

@@ -14,6 +14,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { CheckFailed } from "./Check.ts"
+import { Control } from "./Control.ts"
 import * as HarnessModule from "./Harness.ts"
 import * as Observer from "./internal/observer.ts"
 import * as Recording from "./Recording.ts"
@@ -61,20 +62,21 @@ export interface Lab extends Observer.View {
   readonly untilEmpty: Effect.Effect<void, unknown>
 }
 
-const recovery = 30_000
+const recovery = 120_000
 
 /** A laboratory on the broker, harness and subject at hand. */
 export const make = (base: string): Effect.Effect<Lab, unknown, Broker | HarnessModule.Harness> =>
   Effect.gen(function* () {
     const harness = yield* HarnessModule.Harness
     const subject = yield* Subject
+    const control = yield* Control
     const clock = yield* Clock.Clock
     const { broker, faults, log } = yield* Recording.make(yield* Broker)
     const { capabilities } = broker
     const queue = yield* harness.uniqueQueue(base.replaceAll(" ", "-"))
     const slack = harness.lateness + capabilities.delayResolution
     const now = () => clock.currentTimeMillisUnsafe()
-    const observer = Observer.make({ harness, now, log, slack })
+    const observer = Observer.make({ control, harness, now, log, slack })
     const provided = Effect.provideService(Broker, broker)
 
     const lab: Lab = {

@@ -5,11 +5,15 @@ export type Outcome =
   | { readonly _tag: "Failed"; readonly error: unknown }
   /** The broker or the harness lacks what the case is about. */
   | { readonly _tag: "NotApplicable"; readonly missing: string }
+  /** How late something was could not be judged: each time that it was measured, the machine itself was late. */
+  | { readonly _tag: "NotMeasurable"; readonly reason: string }
 
 export interface Line {
   readonly group: string
   readonly name: string
   readonly outcome: Outcome
+  /** How often the case was measured: more than once where the machine was late. */
+  readonly measured: number
 }
 
 export interface Ledger {
@@ -24,6 +28,9 @@ export interface Totals {
   readonly passed: number
   readonly failed: number
   readonly notApplicable: number
+  readonly notMeasurable: number
+  /** Cases that were measured more than once. */
+  readonly measuredAgain: number
   /** Left out by the test runner, for example because a single case was asked for. */
   readonly notRun: number
 }
@@ -34,28 +41,37 @@ export const totals = ({ cases, lines }: Ledger): Totals => {
     passed: count("Passed"),
     failed: count("Failed"),
     notApplicable: count("NotApplicable"),
+    notMeasurable: count("NotMeasurable"),
+    measuredAgain: lines.filter(({ measured }) => measured > 1).length,
     notRun: cases - lines.length
   }
 }
 
-const mark = { Passed: "pass", Failed: "FAIL", NotApplicable: "n/a " } as const
+const mark = { Passed: "pass", Failed: "FAIL", NotApplicable: "n/a ", NotMeasurable: "????" } as const
 
 const firstLine = (error: unknown): string => String(error instanceof Error ? error.message : error).split("\n")[0]!
 
-const detail = (outcome: Outcome): string => {
+const about = (outcome: Outcome): ReadonlyArray<string> => {
   switch (outcome._tag) {
     case "Passed":
-      return ""
+      return []
     case "Failed":
-      return ` (${firstLine(outcome.error)})`
+      return [firstLine(outcome.error)]
     case "NotApplicable":
-      return ` (missing: ${outcome.missing})`
+      return [`missing: ${outcome.missing}`]
+    case "NotMeasurable":
+      return [`not measurable here: ${outcome.reason}`]
   }
+}
+
+const detail = ({ measured, outcome }: Line): string => {
+  const parts = [...(measured > 1 ? [`measured ${measured} times`] : []), ...about(outcome)]
+  return parts.length === 0 ? "" : ` (${parts.join("; ")})`
 }
 
 /** The ledger as text: a line per case, by group, and the totals. */
 export const render = (ledger: Ledger): string => {
-  const { failed, notApplicable, notRun, passed } = totals(ledger)
+  const { failed, measuredAgain, notApplicable, notMeasurable, notRun, passed } = totals(ledger)
   const groups = [...new Set(ledger.lines.map(({ group }) => group))]
   return [
     `conformance of ${ledger.name}`,
@@ -63,9 +79,10 @@ export const render = (ledger: Ledger): string => {
       `  ${group}`,
       ...ledger.lines
         .filter((line) => line.group === group)
-        .map(({ name, outcome }) => `    ${mark[outcome._tag]}  ${name}${detail(outcome)}`)
+        .map((line) => `    ${mark[line.outcome._tag]}  ${line.name}${detail(line)}`)
     ]),
-    `${ledger.cases} cases: ${passed} passed, ${failed} failed, ${notApplicable} not applicable` +
+    `${ledger.cases} cases: ${passed} passed, ${failed} failed, ${notApplicable} not applicable, ` +
+      `${notMeasurable} not measurable here (${measuredAgain} measured again)` +
       (notRun === 0 ? "" : `, ${notRun} not run`)
   ].join("\n")
 }

@@ -4,8 +4,11 @@ import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
 import { mutants as operating } from "./mutants/operating.ts"
 import { mutants as producing } from "./mutants/producing.ts"
+import { mutants as punctuality } from "./mutants/punctuality.ts"
 import { mutants as settling } from "./mutants/settling.ts"
 import { mutants as waiting } from "./mutants/waiting.ts"
+
+export { shifted } from "./mutants/punctuality.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
@@ -13,5 +16,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...consuming,
   ...producing,
   ...waiting,
+  ...punctuality,
   ...operating
 ]

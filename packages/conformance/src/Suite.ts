@@ -2,7 +2,7 @@
  * Runs the cases against an adapter: on any test runner with {@link register}, or as an Effect that answers the ledger
  * with {@link run}.
  */
-import type { Broker } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core/Broker"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
@@ -11,11 +11,14 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as References from "effect/References"
+import * as Semaphore from "effect/Semaphore"
 import { cases as allCases } from "./Cases.ts"
 import * as Case from "./Case.ts"
 import * as Check from "./Check.ts"
-import type { Harness } from "./Harness.ts"
+import * as Control from "./Control.ts"
+import { Harness } from "./Harness.ts"
 import * as Ledger from "./Ledger.ts"
+import * as Measured from "./Measured.ts"
 import * as VirtualTime from "./VirtualTime.ts"
 
 /** The functions of a test runner; those of Vitest and of `node:test` (whose `after` is `afterAll`) fit. */
@@ -24,7 +27,7 @@ export interface Runner {
   readonly test: (
     name: string,
     options: { readonly timeout: number },
-    body: (context: { readonly skip: (reason?: string) => unknown }) => Promise<void>
+    body: (context: Measured.TestContext) => Promise<void>
   ) => unknown
   readonly afterAll: (body: () => Promise<void>) => unknown
 }
@@ -36,8 +39,10 @@ export interface Options<E = unknown> {
   readonly layer: Layer.Layer<Broker | Harness, E>
   /** Default: all. */
   readonly cases?: ReadonlyArray<Case.Case> | undefined
-  /** Longest time of one case, in milliseconds of the clock that it runs on. Default 60 seconds. */
+  /** Longest time of one case, in milliseconds of the clock that it runs on. Default 5 minutes. */
   readonly timeout?: number | undefined
+  /** How often a case is measured at most, when the machine was too late to tell whether the broker was. Default 5. */
+  readonly measurements?: number | undefined
   /** For a broker inside the process that takes its time from Effect's Clock. Default false. */
   readonly virtualTime?: boolean | undefined
   /** What the consumers log is shown. Default false. */
@@ -46,13 +51,10 @@ export interface Options<E = unknown> {
   readonly write?: ((text: string) => void) | undefined
 }
 
-const defaultTimeout = 60_000
+const [defaultTimeout, defaultMeasurements] = [300_000, 5]
 
-/** One case, from the look at what it requires to its end. */
-const judge = (
-  { name, requires, run: program }: Case.Case,
-  timeout: number
-): Effect.Effect<Ledger.Outcome, unknown, Broker | Harness> =>
+/** The case, unless it requires what is not there. */
+const judge = ({ name, requires, run: program }: Case.Case, timeout: number) =>
   Effect.gen(function* () {
     const missing = requires?.(yield* Case.facts)
     if (missing !== undefined) return { _tag: "NotApplicable", missing } as const
@@ -61,27 +63,57 @@ const judge = (
     return { _tag: "Passed" } as const
   })
 
-const outcome = <R>(effect: Effect.Effect<Ledger.Outcome, unknown, R>): Effect.Effect<Ledger.Outcome, never, R> =>
-  Effect.map(Effect.exit(effect), (exit) =>
-    Exit.isSuccess(exit) ? exit.value : { _tag: "Failed", error: Cause.squash(exit.cause) }
+/** What the consumers log is shown where that is asked for. */
+const logging =
+  ({ logs = false }: Pick<Options, "logs">) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.provideService(effect, References.MinimumLogLevel, logs ? "All" : "None")
+
+type Result = Pick<Ledger.Line, "outcome" | "measured">
+
+/** A case's outcome. Of cases that run side by side, one at a time is measured again: that leaves it more of the machine. */
+const runner = ({
+  layer,
+  logs,
+  measurements = defaultMeasurements,
+  timeout = defaultTimeout,
+  virtualTime
+}: Options) => {
+  const again = Semaphore.withPermits(Semaphore.makeUnsafe(1), 1)
+  return (one: Case.Case): Effect.Effect<Result, never, Broker | Harness> => {
+    const judged = logging({ logs })(judge(one, timeout))
+    const measured = Measured.run(
+      virtualTime === true ? VirtualTime.run(Effect.provide(judged, Layer.fresh(layer))) : judged,
+      { most: measurements, again }
+    )
+    return Effect.map(Effect.exit(measured), (exit): Result => {
+      if (Exit.isFailure(exit)) return { outcome: { _tag: "Failed", error: Cause.squash(exit.cause) }, measured: 1 }
+      const { reason, times, value } = exit.value
+      return { outcome: value ?? { _tag: "NotMeasurable", reason: reason!.message }, measured: times }
+    })
+  }
+}
+
+/** In real time, what lateness is judged against. */
+const controls = (options: Options) =>
+  Layer.effect(
+    Control.Control,
+    Effect.gen(function* () {
+      const queue = yield* (yield* Harness).uniqueQueue("control")
+      return yield* Control.make(yield* Broker, queue)
+    }).pipe(logging(options))
   )
 
-/** Provides a case with what the options say; a real broker comes from the context. */
-const runCase = (
-  one: Case.Case,
-  { layer, logs = false, timeout = defaultTimeout, virtualTime = false }: Options
-): Effect.Effect<Ledger.Outcome, never, Broker | Harness> => {
-  const judged = Effect.provideService(judge(one, timeout), References.MinimumLogLevel, logs ? "All" : "None")
-  return outcome(virtualTime ? VirtualTime.run(Effect.provide(judged, Layer.fresh(layer))) : judged)
-}
+const withControls = (options: Options) => Layer.provideMerge(controls(options), options.layer)
 
 /** Runs the cases one after another and answers the ledger. Never fails: failures stand in the ledger. */
 export const run = (options: Options): Effect.Effect<Ledger.Ledger> => {
   const { cases = allCases, name } = options
+  const runCase = runner(options)
   const lines = Effect.forEach(cases, (one) =>
-    Effect.map(runCase(one, options), (result): Ledger.Line => ({ group: one.group, name: one.name, outcome: result }))
+    Effect.map(runCase(one), (result): Ledger.Line => ({ group: one.group, name: one.name, ...result }))
   )
-  const provided = options.virtualTime === true ? withoutBroker(lines) : Effect.provide(lines, options.layer)
+  const provided = options.virtualTime === true ? withoutBroker(lines) : Effect.provide(lines, withControls(options))
   return Effect.map(Effect.orDie(provided), (done) => ({ name, lines: done, cases: cases.length }))
 }
 
@@ -107,20 +139,20 @@ const withoutBroker = <A, E>(effect: Effect.Effect<A, E, Broker | Harness>): Eff
  * ```
  */
 export const register = ({ afterAll, describe, test }: Runner, options: Options): void => {
-  const { cases = allCases, name, timeout = defaultTimeout } = options
+  const { cases = allCases, measurements = defaultMeasurements, name, timeout = defaultTimeout } = options
   const lines: Array<Ledger.Line> = []
-  const runtime = options.virtualTime === true ? undefined : ManagedRuntime.make(options.layer)
-  const start = (one: Case.Case): Promise<Ledger.Outcome> => {
-    const effect = runCase(one, options)
-    return runtime === undefined ? Effect.runPromise(withoutBroker(effect)) : runtime.runPromise(effect)
-  }
+  const runtime = options.virtualTime === true ? undefined : ManagedRuntime.make(withControls(options))
+  const runCase = runner(options)
+  const start = (one: Case.Case): Promise<Result> =>
+    runtime === undefined ? Effect.runPromise(withoutBroker(runCase(one))) : runtime.runPromise(runCase(one))
 
   const register = (one: Case.Case) =>
-    test(one.name, { timeout: timeout + 10_000 }, async (context) => {
-      const result = await start(one)
-      lines.push({ group: one.group, name: one.name, outcome: result })
-      if (result._tag === "Failed") throw result.error
-      if (result._tag === "NotApplicable") context.skip(`not applicable: ${result.missing}`)
+    test(one.name, { timeout: measurements * (timeout + 10_000) }, async (context) => {
+      const { measured, outcome } = await start(one)
+      lines.push({ group: one.group, name: one.name, outcome, measured })
+      if (outcome._tag === "Failed") throw outcome.error
+      if (outcome._tag === "NotApplicable") context.skip(`not applicable: ${outcome.missing}`)
+      else Measured.report(context, measured, outcome._tag === "NotMeasurable" ? outcome.reason : undefined)
     })
 
   describe(`conformance of ${name}`, () => {

@@ -14,7 +14,7 @@ export type What = string | (() => string)
 export interface Patience {
   /** How long to wait. Default 60,000. */
   readonly within?: number
-  /** From one look to the next. Default 20. */
+  /** From one look to the next, at first; then a twentieth of what was waited. Default 20. */
   readonly every?: number
 }
 
@@ -39,15 +39,16 @@ export const found = <A, E, R>(
 ): Effect.Effect<A, E | CheckFailed, R> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
-    const deadline = clock.currentTimeMillisUnsafe() + within
+    const begun = clock.currentTimeMillisUnsafe()
     while (true) {
       const seen = yield* look
       if (seen !== undefined) return seen
-      if (clock.currentTimeMillisUnsafe() >= deadline) {
+      const waited = clock.currentTimeMillisUnsafe() - begun
+      if (waited >= within) {
         const name = typeof what === "string" ? what : what()
         return yield* Effect.fail(new CheckFailed(`${name}: not within ${within} ms`))
       }
-      yield* Effect.sleep(every)
+      yield* Effect.sleep(Math.max(every, Math.ceil(waited / 20)))
     }
   })
 

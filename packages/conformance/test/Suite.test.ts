@@ -4,7 +4,7 @@ import type { Case } from "../src/Case.ts"
 import { CheckFailed } from "../src/Check.ts"
 import * as Ledger from "../src/Ledger.ts"
 import * as Suite from "../src/Suite.ts"
-import { dies, fails, hangs, lacks, layer, passes } from "./fake.ts"
+import { dies, fails, hangs, lacks, layer, passes, unmeasurable } from "./fake.ts"
 
 const options = (cases: ReadonlyArray<Case>): Suite.Options => ({
   name: "fake",
@@ -36,14 +36,17 @@ const registered = async (wanted: Suite.Options) => {
     wanted
   )
   const results: Array<readonly [path: string, result: string]> = []
+  const metas: Array<{ readonly measured?: number; readonly notMeasurable?: string }> = []
   for (const { body, path: name } of tests) {
     let result = "passed"
-    const context = { skip: (reason: string) => (result = `skipped: ${reason}`) }
+    const meta = {}
+    const context = { skip: (reason: string) => (result = `skipped: ${reason}`), task: { meta } }
+    metas.push(meta)
     await body(context).catch((error: Error) => (result = `failed: ${error.message}`))
     results.push([name, result])
   }
   for (const end of ends) await end()
-  return { results, tests }
+  return { metas, results, tests }
 }
 
 describe("run", () => {
@@ -58,7 +61,8 @@ describe("run", () => {
         ["lacks", "NotApplicable"],
         ["hangs", "Failed"]
       ])
-      assert.deepStrictEqual(Ledger.totals(ledger), { passed: 1, failed: 3, notApplicable: 1, notRun: 0 })
+      const { failed: failures, notApplicable, notMeasurable, passed } = Ledger.totals(ledger)
+      assert.deepStrictEqual([passed, failures, notApplicable, notMeasurable], [1, 3, 1, 0])
       const [, failed, , , hung] = ledger.lines.map(({ outcome }) => outcome)
       assert.isTrue(failed?._tag === "Failed" && failed.error instanceof CheckFailed && failed.error.expected === 2)
       assert.isTrue(hung?._tag === "Failed" && String(hung.error).includes("did not end within 10800000 ms"))
@@ -69,7 +73,8 @@ describe("run", () => {
     Effect.gen(function* () {
       const quick = { ...passes, run: Effect.sleep(1) }
       const ledger = yield* Suite.run({ ...options([quick, quick, lacks]), virtualTime: false })
-      assert.deepStrictEqual(Ledger.totals(ledger), { passed: 2, failed: 0, notApplicable: 1, notRun: 0 })
+      const { failed, notApplicable, passed } = Ledger.totals(ledger)
+      assert.deepStrictEqual([passed, failed, notApplicable], [2, 0, 1])
     })
   )
 })
@@ -88,7 +93,37 @@ describe("register", () => {
     ])
     assert.isTrue(tests.every(({ timeout }) => timeout > 3 * 3_600_000))
     assert.strictEqual(written.length, 1)
-    assert.include(written[0], "3 cases: 1 passed, 1 failed, 1 not applicable")
+    assert.include(
+      written[0],
+      "3 cases: 1 passed, 1 failed, 1 not applicable, 0 not measurable here (0 measured again)"
+    )
+  })
+
+  it("measures again what could not be measured, and tells the runner how often, and of what was of no use", async () => {
+    const written: Array<string> = []
+    const { metas, results } = await registered({
+      ...options([unmeasurable(2), unmeasurable(9)]),
+      measurements: 4,
+      write: (text) => written.push(text)
+    })
+    assert.deepStrictEqual(results, [
+      ["conformance of fake > group > unmeasurable 2 times", "passed"],
+      [
+        "conformance of fake > group > unmeasurable 9 times",
+        "skipped: not measurable here: a retry: 80 ms late; 10 ms are allowed, and a control of the same moment was 70 ms late"
+      ]
+    ])
+    assert.deepStrictEqual(
+      metas.map(({ measured, notMeasurable }) => [measured, notMeasurable !== undefined]),
+      [
+        [3, false],
+        [4, true]
+      ]
+    )
+    assert.include(
+      written[0],
+      "2 cases: 1 passed, 0 failed, 0 not applicable, 1 not measurable here (2 measured again)"
+    )
   })
 
   it("ends the broker of a real-time suite after the last case", async () => {

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import type { Case } from "../src/Case.ts"
 import { CheckFailed } from "../src/Check.ts"
 import { Harness } from "../src/Harness.ts"
+import { NotMeasurable } from "../src/Lateness.ts"
 
 const capabilities: Capabilities = {
   broker: "fake",
@@ -70,3 +71,11 @@ export const fails = make("fails", Effect.fail(new CheckFailed("seen 1", 1, 2)))
 export const dies = make("dies", Effect.die(new Error("defect")))
 export const hangs = make("hangs", Effect.never)
 export const lacks = make("lacks", Effect.die(new Error("was run")), () => "a thing")
+
+/** Its ruler fails so often. */
+export const unmeasurable = (times: number): Case => {
+  let left = times
+  const reading = { what: "a retry", late: 80, bound: 10, control: 70 }
+  const run = Effect.suspend(() => (left-- > 0 ? Effect.fail(new NotMeasurable([reading])) : Effect.void))
+  return make(`unmeasurable ${times} times`, run)
+}

@@ -18,7 +18,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.start({}, () => Effect.never)
       // One runs, one waits in the consumer's hands.
       yield* lab.until("two deliveries", () => lab.entriesOf("Delivered").length === 2)
-      yield* Effect.sleep(lab.harness.settleTime)
+      yield* lab.quiet(lab.harness.settleTime)
       Check.equal("counts", yield* lab.broker.admin.counts(lab.queue), { ready: 3, inFlight: 2, delayed: 1 })
     },
     Needs.all(Needs.has("exactCounts"), Needs.counts("ready", "inFlight", "delayed"))

@@ -17,6 +17,12 @@ const batches = (lab: Lab) => {
 
 const sizes = (lab: Lab) => batches(lab).map((ids) => ids.length)
 
+/** Messages are in these batches, where all of them arrived before the first was due. */
+const inBatches = (lab: Lab, expected: ReadonlyArray<number>) => {
+  const seen = sizes(lab)
+  lab.checkTimely(`batches of ${expected}, not of ${seen}`, String(seen) === String(expected), lab.arrivals()[0]!.at)
+}
+
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)
 
 /** When a delivery arrived. */
@@ -24,10 +30,11 @@ const arrival = (lab: Lab, id: string) => lab.arrivals().find(({ delivery }) => 
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("a full batch is handed over at once", function* (lab) {
-    yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 4, maxBatchTimeout: 20_000 }) })
+    yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 4, maxBatchTimeout: 60_000 }) })
     yield* lab.send(...ids(8))
     yield* lab.untilRuns(8)
     Check.equal("sizes", sizes(lab), [4, 4])
+    for (const last of [3, 7]) lab.checkDelay("the batch", 0, lab.arrivals()[last]!.at, lab.runs[last]!.at)
   }),
   test("a batch is never larger than maxBatchSize, and never empty", function* (lab) {
     yield* lab.send(...ids(25))
@@ -53,21 +60,21 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 10, maxBatchTimeout: timeout }) })
     yield* lab.send("a", "b")
     yield* lab.untilRuns(2)
-    Check.equal("sizes", sizes(lab), [2])
+    inBatches(lab, [2])
     lab.checkDelay("the batch", timeout, arrival(lab, "a"), lab.runs[0]!.at)
   }),
   test("the timeout counts from the first message: it is no debounce", function* (lab) {
-    const timeout = 3 * lab.unit
+    const timeout = 5 * lab.unit
     yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 10, maxBatchTimeout: timeout }) })
     yield* lab.send("a")
     yield* Effect.sleep(2 * lab.unit)
     yield* lab.send("b")
     yield* lab.untilRuns(2)
-    Check.equal("sizes", sizes(lab), [2])
+    inBatches(lab, [2])
     lab.checkDelay("the batch", timeout, arrival(lab, "a"), lab.runs[0]!.at)
   }),
   test("a timer ends with its batch: the next one has its full time", function* (lab) {
-    const timeout = 3 * lab.unit
+    const timeout = 5 * lab.unit
     yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: timeout }) })
     yield* lab.send("a")
     yield* Effect.sleep(2 * lab.unit)
@@ -75,7 +82,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilRuns(2)
     yield* lab.send("c")
     yield* lab.untilRuns(3)
-    Check.equal("sizes", sizes(lab), [2, 1])
+    inBatches(lab, [2, 1])
     lab.checkDelay("the second batch", timeout, arrival(lab, "c"), lab.runs[2]!.at)
   }),
   test("with timeout 0, what is there is handed over at once", function* (lab) {
@@ -87,9 +94,11 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "a delayed message joins a batch when it is due, behind those that wait",
     function* (lab) {
-      yield* lab.sendDelayed("late", 2 * lab.unit)
+      const sent = lab.now()
+      yield* lab.sendDelayed("late", 5 * lab.unit)
       yield* lab.send("a", "b")
-      yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 20_000 }) })
+      lab.checkTimely("the others wait before the late one is due", lab.now() - sent < 5 * lab.unit, sent)
+      yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 }) })
       yield* lab.untilRuns(3)
       Check.equal("batch", batches(lab), [["a", "b", "late"]])
     },

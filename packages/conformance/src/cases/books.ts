@@ -37,14 +37,15 @@ const workload = (lab: Lab, seed: string, trouble: Effect.Effect<void, unknown>)
     const books = Books.make(ids)
     const batch = BatchPolicy.make({ maxBatchSize: 5, maxBatchTimeout: 20 })
     const draws = yield* Random.withSeed(Effect.all(Array.from({ length: 1000 }, () => Random.next)), seed)
-    let drawn = 0
+    // Each run of each message has a draw of its own, in whatever order they come.
+    const drawOf = ({ attempts, id }: Received<unknown>) => draws[(7 * ids.indexOf(id) + attempts) % draws.length]!
     yield* lab.start({ retry, concurrency: 2, batch, onEvent: books.onEvent }, (message) =>
-      act(lab, message, draws[drawn++ % draws.length]!)
+      act(lab, message, drawOf(message))
     )
     yield* lab.send(...ids.slice(0, 30))
     yield* trouble
     yield* lab.send(...ids.slice(30))
-    yield* Books.untilEnded(books, { within: 50_000 })
+    yield* Books.untilEnded(books)
     yield* lab.untilEmpty
     const letters = yield* lab.harness.deadLetters(lab.dlq)
     Books.balance(books, { queued: [], deadLetters: letters.map(({ metadata }) => metadata.id) })

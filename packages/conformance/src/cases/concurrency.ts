@@ -16,6 +16,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 0 }), concurrency: 3 }, () =>
       Effect.gen(function* () {
         most = Math.max(most, ++running)
+        yield* lab.until("three batches at a time", () => most >= 3)
         yield* Effect.sleep(lab.unit)
         running--
       })
@@ -39,7 +40,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test("a slow batch does not keep the next from being filled and run", function* (lab) {
     const gate = yield* Deferred.make<void>()
     yield* lab.startBatch(
-      { batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 20_000 }), concurrency: 2 },
+      { batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 60_000 }), concurrency: 2 },
       (batch) => (batch.messages.some(({ id }) => id === "slow") ? Deferred.await(gate) : undefined)
     )
     yield* lab.send("slow", "slower")
@@ -56,7 +57,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     const most = 2 * (2 + 1)
     yield* lab.send(...ids(20))
     const consumer = yield* lab.startBatch(
-      { batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 20_000 }), concurrency: 2 },
+      { batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 60_000 }), concurrency: 2 },
       () => Deferred.await(gate)
     )
     yield* lab.untilRuns(4)
@@ -76,7 +77,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a message handler with a batch policy runs a batch side by side, each message for itself", function* (lab) {
     yield* lab.send("a", "b", "c")
-    yield* lab.start({ batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 20_000 }) }, (message) =>
+    yield* lab.start({ batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 }) }, (message) =>
       Effect.gen(function* () {
         if (message.attempts > 1) return
         yield* lab.until("all three run", () => lab.runs.length >= 3)

@@ -14,7 +14,7 @@ const cutInBatch = <E>(lab: Lab, noticed: Effect.Effect<void, E>) =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
     yield* lab.send("a", "b", "c", "d")
-    const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 200 })
+    const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 2000 })
     yield* lab.startBatch({ batch }, () => Deferred.await(gate))
     yield* lab.untilRuns(2)
     yield* lab.harness.cutConnections!
@@ -84,7 +84,7 @@ export const cases: ReadonlyArray<Case.Case> = [
         return lab.log.slice(from).filter(({ _tag }) => _tag === "Delivered").length
       }
       yield* lab.until("what there is room for", () => delivered() >= window - 2, lab.recovery)
-      yield* Effect.sleep(lab.harness.settleTime + lab.unit)
+      yield* lab.quiet(lab.harness.settleTime + lab.unit)
       Check.equal("held beside the two of before", delivered(), window - 2)
       yield* Deferred.succeed(gate, undefined)
       yield* lab.untilEmpty
@@ -96,9 +96,9 @@ export const cases: ReadonlyArray<Case.Case> = [
     "what was redelivered has a higher attempt, never a lower one",
     function* (lab) {
       yield* lab.send("a")
-      yield* lab.start({}, (message) => {
+      yield* lab.start({ drainTimeout: 0 }, (message) => {
         if (message.attempts === 1) return Effect.fail(new Error("no"))
-        return lab.entriesOf("Reconnected").length === 0 ? Effect.sleep(60_000) : Effect.void
+        return lab.entriesOf("Reconnected").length === 0 ? Effect.never : Effect.void
       })
       yield* lab.untilRuns(2)
       yield* lab.harness.cutConnections!
@@ -128,11 +128,9 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* Effect.sleep(lab.unit)
       yield* lab.harness.cutConnections!
       yield* lab.untilReconnected
-      // What was sent and confirmed has been sent on connections that are up.
-      yield* lab.send("a")
-      yield* lab.untilRuns(1, lab.recovery)
-      const { since, state } = lab.broker.connection()
-      Check.equal("after", state, "up")
+      // One connection may be back before the others.
+      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
+      const { since } = lab.broker.connection()
       Check.isTrue("since the cut", since >= until && since <= lab.now(), { since, until })
     },
     Needs.boundConnections

@@ -124,7 +124,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send("a")
     yield* lab.start({ retry: once }, boom)
     yield* lab.until("the settlement", () => lab.entriesOf("Settled").length > 0)
-    yield* Effect.sleep(lab.harness.settleTime)
+    yield* lab.quiet(lab.harness.settleTime)
     Check.equal("dead letters", (yield* lab.harness.deadLetters(lab.dlq)).length, 1)
   }),
   test("a dead-letter queue is a queue like any other, and its letters can be sent back to work", function* (lab) {

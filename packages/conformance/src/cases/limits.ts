@@ -67,7 +67,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test("no retry becomes due after maxAge: the message is too old", function* (lab) {
     const retry = RetryPolicy.make({
       maxRetries: "unlimited",
-      maxAge: 2.5 * lab.unit + 2 * lab.slack,
+      maxAge: 4.5 * lab.unit + 2 * lab.slack,
       backoff: Backoff.constant(lab.unit)
     })
     yield* lab.send("a")
@@ -76,8 +76,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     const [letter] = yield* lab.untilDeadLetters(1)
     Check.equal("reason", letter!.metadata.deadLetter?.reason, "too-old")
     const last = lab.runs.at(-1)!
-    Check.isTrue("the last attempt is within maxAge", last.at - start <= retry.maxAge + lab.slack, last.at - start)
-    Check.isTrue("there were retries before", lab.runs.length >= 2)
+    lab.checkDelay("the last attempt, once too old", 0, Math.min(last.at, start + retry.maxAge), last.at)
+    lab.checkTimely("there were retries before", lab.runs.length >= 2, start)
   }),
   test("immediate retries run the handler again in the same delivery", function* (lab) {
     yield* lab.send("a")
@@ -107,7 +107,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* first.drain()
     yield* lab.start({}, fail)
     const [letter] = yield* lab.untilDeadLetters(1)
-    Check.equal("attempts", attempts(lab), [1, 2, 3, 4])
+    // Unless it came back before the first consumer had ended, and was given back then.
+    lab.checkTimely(`attempts 1 to 4, not ${attempts(lab)}`, String(attempts(lab)) === "1,2,3,4", lab.runs[1]!.at)
     Check.equal("attempts in the dead letter", letter!.metadata.deadLetter?.attempts, 4)
   }),
   test("a message over its limit is dead-lettered without a run", function* (lab) {
@@ -127,7 +128,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("an immediate retry of a batch runs only what has no verdict yet", function* (lab) {
     yield* lab.send("a", "b", "c")
-    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 2000 })
+    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 })
     let runs = 0
     yield* lab.startBatch({ batch, retry: RetryPolicy.make({ immediate: 1 }) }, ({ messages }) => {
       if (++runs > 1) return undefined

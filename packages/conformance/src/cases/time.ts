@@ -22,8 +22,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
     Check.equal("interrupted", interrupted, 2)
     Check.equal("error", letter!.metadata.deadLetter?.error.name, "HandlerTimeout")
-    const failed = lab.entriesOf("Settling")[0]!.at - lab.runs[0]!.at
-    Check.isTrue("not before its time, nor long after", failed >= lab.unit && failed <= lab.unit + 1000, failed)
+    lab.checkDelay("the interruption", lab.unit, lab.runs[0]!.at, lab.entriesOf("Settling")[0]!.at)
   }),
   test("a promise's handler that takes too long has its signal aborted", function* (lab) {
     const aborted: Array<boolean> = []
@@ -52,7 +51,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a handler within its time is left alone", function* (lab) {
     yield* lab.send("a")
-    yield* lab.start({ handlerTimeout: 5 * lab.unit }, () => Effect.sleep(3 * lab.unit))
+    yield* lab.start({ handlerTimeout: 100 * lab.unit }, () => Effect.sleep(3 * lab.unit))
     yield* lab.untilEvents("Succeeded", 1)
     Check.equal("runs", lab.runs.length, 1)
   }),
@@ -61,17 +60,13 @@ export const cases: ReadonlyArray<Case.Case> = [
     function* (lab) {
       const { duration } = lab.capabilities.lease!
       yield* lab.send("a", "b")
-      yield* lab.start({ handlerTimeout: 4 * duration }, () => Effect.sleep(2.5 * duration))
-      yield* lab.untilEvents("Succeeded", 2, 7 * duration)
+      yield* lab.start({ handlerTimeout: 100 * duration }, () => Effect.sleep(2.5 * duration))
+      yield* lab.untilEvents("Succeeded", 2)
       yield* lab.quiet(duration)
-      Check.equal(
-        "runs",
-        lab.runs.map(({ attempts, id }) => [id, attempts]),
-        [
-          ["a", 1],
-          ["b", 1]
-        ]
-      )
+      Check.equal("messages", [...new Set(lab.runs.map(({ id }) => id))].toSorted(), ["a", "b"])
+      // A process that stands still for longer than a lease loses it, whatever the adapter does.
+      const runs = lab.runs.map(({ attempts, id }) => `${id} ${attempts}`)
+      lab.checkTimely(`each runs once, and not ${runs.join(", ")}`, runs.length === 2, lab.runs[0]!.at)
       yield* lab.untilEmpty
     },
     Needs.lease

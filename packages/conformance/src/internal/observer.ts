@@ -7,7 +7,9 @@ import type { Received } from "@requeue/core/Handler"
 import type { Headers } from "@requeue/core/Message"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
+import type * as Control from "../Control.ts"
 import type { Service as HarnessService } from "../Harness.ts"
+import * as Lateness from "../Lateness.ts"
 import type * as Recording from "../Recording.ts"
 import * as Wait from "../Wait.ts"
 
@@ -47,8 +49,16 @@ export interface View {
   ) => Effect.Effect<ReadonlyArray<Extract<Event, { _tag: T }>>, Check.CheckFailed>
   /** Lets so much time pass that whatever is due now would have been seen. */
   readonly quiet: (millis?: number) => Effect.Effect<void>
-  /** A delay that was asked at `from` and ended at `at`: never early, and late by no more than the broker may be. */
-  readonly checkDelay: (what: string, delay: number, from: number, at: number) => void
+  /**
+   * A delay that was asked at `from` and ended at `at`: never early, and late by no more than the broker may be, counted
+   * from `accepted` where the broker's confirmation was waited for. Early fails at once; how late it was is judged at the
+   * case's end, when the controls of the time in between are known.
+   */
+  readonly checkDelay: (what: string, delay: number, from: number, at: number, accepted?: number) => void
+  /** What must hold wherever the machine kept up from one moment to another; judged at the case's end as well. */
+  readonly checkTimely: (what: string, condition: boolean, from: number, at?: number) => void
+  /** Judges how late all that was late. Fails with `CheckFailed` or `NotMeasurable`. */
+  readonly judgeLateness: Effect.Effect<void, Check.CheckFailed | Lateness.NotMeasurable>
 }
 
 export interface Observer {
@@ -63,19 +73,23 @@ export interface Observer {
 /** Milliseconds between two looks at what is in this process. */
 const pause = 5
 
+/** Milliseconds that whatever must come is waited for. It decides nothing on a machine that is slow. */
+const deadline = 60_000
+
 export const make = (env: {
+  readonly control: Control.Service
   readonly harness: HarnessService
   readonly now: () => number
   readonly log: ReadonlyArray<Recording.Entry>
   readonly slack: number
 }): Observer => {
-  const { harness, log, now, slack } = env
+  const { control, harness, log, now, slack } = env
   const runs: Array<Run> = []
   const events: Array<Event> = []
+  const readings: Array<Omit<Lateness.Reading, "control"> & { readonly from: number; readonly at: number }> = []
   let batches = 0
-  const patience = 5000 + 4 * slack + harness.settleTime
 
-  const until = (what: Wait.What, condition: () => boolean, within = patience) =>
+  const until = (what: Wait.What, condition: () => boolean, within = deadline) =>
     Effect.asVoid(
       Wait.found(
         what,
@@ -109,12 +123,22 @@ export const make = (env: {
         until(`${count} events ${tag}`, () => eventsOf(tag).length >= count, within),
         () => eventsOf(tag)
       ),
-    quiet: (millis = 100 + slack + harness.settleTime) => Effect.sleep(millis),
-    checkDelay: (what, delay, from, at) => {
+    quiet: (millis = 100 + slack + harness.settleTime) => Effect.andThen(Effect.sleep(millis), control.pulse),
+    checkDelay: (what, delay, from, at, accepted = from) => {
       const took = at - from
       Check.isTrue(`${what}: early, asked for ${delay} ms, came after ${took} ms`, took >= delay)
-      Check.isTrue(`${what}: late, asked for ${delay} ms, came after ${took} ms`, took <= delay + slack)
-    }
+      readings.push({ what: `${what}, asked for ${delay} ms`, late: at - accepted - delay, bound: slack, from, at })
+    },
+    checkTimely: (what, condition, from, at = now()) => {
+      if (!condition) readings.push({ what, late: Number.POSITIVE_INFINITY, bound: harness.lateness, from, at })
+    },
+    judgeLateness: Effect.gen(function* () {
+      const judged: Array<Lateness.Reading> = []
+      for (const { at, from, ...reading } of readings) {
+        judged.push({ ...reading, control: yield* control.lateness(from, at) })
+      }
+      return yield* Lateness.check(judged)
+    })
   }
 
   return {
@@ -137,7 +161,7 @@ export const make = (env: {
       Wait.found(
         `${count} dead letters in ${queue}`,
         Effect.map(harness.deadLetters(queue), (letters) => (letters.length >= count ? letters : undefined)),
-        { within: patience }
+        { within: deadline }
       ),
     untilPending: (wanted, queue) => {
       let seen: Counts | undefined
@@ -150,7 +174,7 @@ export const make = (env: {
           )
           return differ ? undefined : true
         }),
-        { within: patience }
+        { within: deadline }
       )
     }
   }

@@ -1,0 +1,129 @@
+/**
+ * Controls: things that have no reason to be late, and whose lateness is therefore the machine's.
+ *
+ * Two kinds are kept going all the time. A timer of this process shows what the event loop and the scheduler of the system
+ * cost. An echo, which is an undelayed message through the same broker and the same connection, shows what the broker's
+ * process and the way to it and back cost. {@link Lateness} says what follows from them.
+ */
+import type { Service as BrokerService } from "@requeue/core/Broker"
+import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Settlement from "@requeue/core/Settlement"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { found } from "./Wait.ts"
+import * as Workload from "./Workload.ts"
+
+export interface Service {
+  /**
+   * By how many milliseconds the latest control was late in this window, in milliseconds since the epoch; 0 when none was.
+   * Waits until the controls that had begun in it have ended.
+   */
+  readonly lateness: (from: number, to: number) => Effect.Effect<number>
+  /** Waits until controls that begin from now on have ended: what was under way before would have been seen by then. */
+  readonly pulse: Effect.Effect<void>
+}
+
+/** For virtual time, in which nothing is late. */
+export const none: Service = { lateness: () => Effect.succeed(0), pulse: Effect.void }
+
+/** The controls at hand. The suite provides them; where nobody does, there are none. */
+export const Control = Context.Reference<Service>("@requeue/conformance/Control", { defaultValue: () => none })
+
+/** Milliseconds from one control to the next, of each kind. */
+const [tick, beat] = [10, 100]
+
+/** Milliseconds for which what was seen is kept. */
+const memory = 15 * 60_000
+
+/** Milliseconds that an echo is waited for; then it counts as late by that. */
+const patience = 30_000
+
+/** Echoes under way; while so many are, no other is sent. */
+const most = 20
+
+const first = "e0"
+
+/** What took from one moment to another, and should have taken no time. */
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** Keeps the controls of a broker going, on a queue that nobody else uses, until the scope ends. */
+export const make = (broker: BrokerService, queue: string): Effect.Effect<Service, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const now = () => clock.currentTimeMillisUnsafe()
+    const fork = Effect.runForkWith(yield* Effect.context())
+    /** When echoes that have not come back were sent, by their ids. */
+    const open = new Map<string, number>()
+    let spans: Array<Span> = []
+    let [echoes, swept] = [0, now()]
+
+    const ended = (from: number): void => {
+      const to = now()
+      if (to - from > 1) spans.push({ from, to })
+      if (to - swept < memory) return
+      swept = to
+      spans = spans.filter((span) => span.to > to - memory)
+    }
+
+    const subscription = yield* broker.subscribe({
+      queue,
+      retry: RetryPolicy.make({ maxRetries: "unlimited" }),
+      deadLetterQueues: [`${queue}.dlq`],
+      maxCredit: most,
+      onDelivery: (delivery) => {
+        const sent = open.get(delivery.metadata.id)
+        // The first one makes the way that the others take.
+        if (sent !== undefined && delivery.metadata.id !== first) ended(sent)
+        open.delete(delivery.metadata.id)
+        fork(subscription.settle([{ delivery, settlement: Settlement.Ack }]))
+      },
+      // What a broken connection took with it says nothing of the machine.
+      onReconnect: () => open.clear()
+    })
+    subscription.credit(most)
+
+    const echo = Effect.suspend(() => {
+      if (open.size >= most) return Effect.void
+      const id = `e${echoes++}`
+      open.set(id, now())
+      const message = Workload.outgoing(queue, id, { now: now() })
+      return Effect.catchCause(broker.publish([message]), () => Effect.sync(() => open.delete(id)))
+    })
+    const timer = Effect.suspend(() => {
+      const due = now() + tick
+      return Effect.map(Effect.sleep(tick), () => ended(due))
+    })
+
+    const returned = (until: number) =>
+      found(
+        "the echoes",
+        Effect.sync(() => ([...open.values()].some((sent) => sent <= until) ? undefined : true)),
+        { within: patience, every: tick }
+      ).pipe(Effect.ignore)
+
+    yield* Effect.forkScoped(Effect.forever(timer))
+    // Each at its time, and not when the one before is back: where the broker stands still, many are late by as much.
+    const send = Effect.sync(() => fork(echo))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(send, Effect.sleep(beat))))
+
+    return {
+      lateness: (from, to) =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(2 * tick)
+          yield* returned(to)
+          const under = [...open.values()].map((sent): Span => ({ from: sent, to: now() }))
+          return [...spans, ...under]
+            .filter((span) => span.to >= from && span.from <= to)
+            .reduce((latest, span) => Math.max(latest, span.to - span.from), 0)
+        }),
+      pulse: Effect.andThen(
+        Effect.sleep(2 * beat),
+        Effect.suspend(() => returned(now()))
+      )
+    }
+  })

@@ -1,0 +1,66 @@
+/**
+ * How late something was, against its bound and against a control of the same moment.
+ *
+ * A machine that is slow or busy makes everything late, and a test that knows only a fixed bound cannot tell that from a
+ * broker that is late. So a reading has what a {@link Control} saw in the same window. The control may only be as late as
+ * the bound itself: beyond that it was the ruler that failed, and the reading says nothing. Hence what is later than
+ * twice its bound never passes. That something came early is no matter of lateness, and no control excuses it.
+ */
+import * as Effect from "effect/Effect"
+import { CheckFailed } from "./Check.ts"
+
+/** One thing that came after its time. */
+export interface Reading {
+  /** What came, for a message. */
+  readonly what: string
+  /** Milliseconds after it was due; `Infinity` for what a machine that keeps up would not have let happen at all. */
+  readonly late: number
+  /** Milliseconds by which it may be late where nothing else needs the machine. */
+  readonly bound: number
+  /** Milliseconds by which the latest control of the same window was late. */
+  readonly control: number
+}
+
+export type Verdict = "OnTime" | "Late" | "NotMeasurable"
+
+/**
+ * What a reading says. Pure.
+ *
+ * ```ts
+ * import { Lateness } from "@requeue/conformance"
+ *
+ * const reading = { what: "a retry", late: 180, bound: 100 }
+ * Lateness.judge({ ...reading, control: 3 }) // => "Late"
+ * Lateness.judge({ ...reading, control: 90 }) // => "OnTime"
+ * Lateness.judge({ ...reading, control: 400 }) // => "NotMeasurable"
+ * ```
+ */
+export const judge = ({ bound, control, late }: Reading): Verdict => {
+  if (late <= bound) return "OnTime"
+  if (control > bound) return "NotMeasurable"
+  return late <= bound + control ? "OnTime" : "Late"
+}
+
+const millis = (amount: number): string => `${Math.round(amount)} ms`
+
+const show = ({ bound, control, late, what }: Reading): string =>
+  `${what}${late === Number.POSITIVE_INFINITY ? "" : `: ${millis(late)} late`}; ` +
+  `${millis(bound)} are allowed, and a control of the same moment was ${millis(control)} late`
+
+/** Nothing can be said of lateness: in the same window the controls themselves were later than what is to be measured. */
+export class NotMeasurable extends Error {
+  override readonly name = "NotMeasurable"
+  readonly readings: ReadonlyArray<Reading>
+  constructor(readings: ReadonlyArray<Reading>) {
+    super(readings.map(show).join("; "))
+    this.readings = readings
+  }
+}
+
+/** Fails with {@link CheckFailed} when a reading was late, else with {@link NotMeasurable} when one says nothing. */
+export const check = (readings: ReadonlyArray<Reading>): Effect.Effect<void, CheckFailed | NotMeasurable> => {
+  const those = (verdict: Verdict) => readings.filter((reading) => judge(reading) === verdict)
+  const [late, unclear] = [those("Late"), those("NotMeasurable")]
+  if (late.length > 0) return Effect.fail(new CheckFailed(late.map(show).join("; ")))
+  return unclear.length > 0 ? Effect.fail(new NotMeasurable(unclear)) : Effect.void
+}

@@ -1,0 +1,133 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Service, SubscribeOptions } from "@requeue/core/Broker"
+import { BrokerError } from "@requeue/core/BrokerError"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Control from "../src/Control.ts"
+import * as VirtualTime from "../src/VirtualTime.ts"
+import * as fake from "./fake.ts"
+
+interface Sent {
+  /** Counts what is published, from 0. */
+  readonly number: number
+  /** Milliseconds since the controls began. */
+  readonly at: number
+}
+
+/** Runs a program with the controls of a broker that takes so many milliseconds for a message, or loses it. */
+const withControl = (
+  takes: (sent: Sent) => number | "lost" | "refused",
+  program: (control: Control.Service, world: { begun: number; reconnect: () => void }) => Effect.Effect<void>
+) =>
+  Effect.gen(function* () {
+    const begun = yield* Clock.currentTimeMillis
+    const fork = Effect.runForkWith(yield* Effect.context())
+    let [subscriber, number]: [SubscribeOptions | undefined, number] = [undefined, 0]
+    const service: Service = {
+      ...fake.broker,
+      publish: (messages) =>
+        Effect.gen(function* () {
+          const way = takes({ number: number++, at: (yield* Clock.currentTimeMillis) - begun })
+          if (way === "refused") {
+            return yield* Effect.fail(
+              new BrokerError({ broker: "fake", operation: "publish", reason: "Throttled", detail: "no" })
+            )
+          }
+          if (way === "lost") return
+          const arrive = Effect.sync(() => {
+            for (const { body, headers, metadata } of messages) {
+              subscriber?.onDelivery({ body, headers, metadata, attempts: 1, receipt: undefined })
+            }
+          })
+          fork(Effect.delay(arrive, way))
+        }),
+      subscribe: (options) => {
+        subscriber = options
+        return fake.broker.subscribe(options)
+      }
+    }
+    const control = yield* Control.make(service, "control")
+    yield* program(control, { begun, reconnect: () => subscriber?.onReconnect(() => true) })
+  }).pipe(Effect.scoped, VirtualTime.run, Effect.orDie)
+
+describe("a control", () => {
+  it.live("says by how much the latest echo of a window was late, wherever in it it was", () =>
+    withControl(
+      ({ at }) => (at >= 2000 && at < 2300 ? 500 : 3),
+      (control, { begun }) =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(5000)
+          assert.strictEqual(yield* control.lateness(begun + 1000, begun + 1500), 3)
+          assert.strictEqual(yield* control.lateness(begun + 1000, begun + 2050), 500)
+          assert.strictEqual(yield* control.lateness(begun + 2400, begun + 2450), 500)
+          assert.strictEqual(yield* control.lateness(begun + 3000, begun + 4000), 3)
+        })
+    )
+  )
+
+  it.live("waits for the echoes of the window that are still under way", () =>
+    withControl(
+      ({ at }) => (at >= 1000 && at < 1100 ? 7000 : 3),
+      (control, { begun }) =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(1200)
+          assert.strictEqual(yield* control.lateness(begun + 900, begun + 1200), 7000)
+        })
+    )
+  )
+
+  it.live("counts an echo that never comes back as late by as long as it was waited for", () =>
+    withControl(
+      ({ at }) => (at >= 1000 && at < 1100 ? "lost" : 3),
+      (control, { begun }) =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(1200)
+          assert.isAtLeast(yield* control.lateness(begun + 900, begun + 1200), 30_000)
+        })
+    )
+  )
+
+  it.live("takes no account of the first echo, nor of what a broken connection or a refusal took", () =>
+    withControl(
+      ({ at, number }) => (number === 0 ? 800 : at === 500 ? "refused" : at >= 1000 && at < 1200 ? "lost" : 3),
+      (control, { begun, reconnect }) =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(1500)
+          reconnect()
+          assert.strictEqual(yield* control.lateness(begun, begun + 1500), 3)
+        })
+    )
+  )
+
+  it.live("has a pulse: an echo that began later is back", () =>
+    withControl(
+      ({ at }) => (at >= 1000 ? 4000 : 3),
+      (control, { begun }) =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(1000)
+          yield* control.pulse
+          assert.isAtLeast((yield* Clock.currentTimeMillis) - begun, 5000)
+        })
+    )
+  )
+
+  it.live("sees the event loop of the process stand still", () =>
+    Effect.gen(function* () {
+      // A broker that refuses all: what is seen is the timer alone.
+      const refusal = new BrokerError({ broker: "fake", operation: "publish", reason: "Throttled", detail: "no" })
+      const control = yield* Control.make({ ...fake.broker, publish: () => Effect.fail(refusal) }, "control")
+      yield* Effect.sleep(50)
+      const from = Date.now()
+      while (Date.now() < from + 300);
+      assert.isAtLeast(yield* control.lateness(from, Date.now()), 250)
+    }).pipe(Effect.scoped)
+  )
+})
+
+it.effect("without a suite there are no controls, and nothing is late", () =>
+  Effect.gen(function* () {
+    const control = yield* Control.Control
+    assert.strictEqual(yield* control.lateness(0, 1), 0)
+    yield* control.pulse
+  })
+)

@@ -1,0 +1,73 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fc from "fast-check"
+import { CheckFailed } from "../src/Check.ts"
+import * as Lateness from "../src/Lateness.ts"
+
+const reading = fc.record({
+  what: fc.constant("it"),
+  late: fc.oneof(fc.nat(5000), fc.constant(Number.POSITIVE_INFINITY)),
+  bound: fc.nat(2000),
+  control: fc.nat(5000)
+})
+
+describe("judge", () => {
+  it.each<[late: number, bound: number, control: number, verdict: Lateness.Verdict]>([
+    [0, 100, 0, "OnTime"],
+    [100, 100, 0, "OnTime"],
+    [100, 100, 9999, "OnTime"],
+    [101, 100, 0, "Late"],
+    [101, 100, 1, "OnTime"],
+    [200, 100, 99, "Late"],
+    [200, 100, 100, "OnTime"],
+    [201, 100, 100, "Late"],
+    [201, 100, 101, "NotMeasurable"],
+    [101, 100, 101, "NotMeasurable"],
+    [Number.POSITIVE_INFINITY, 100, 100, "Late"],
+    [Number.POSITIVE_INFINITY, 100, 101, "NotMeasurable"],
+    [1, 0, 0, "Late"],
+    [1, 0, 1, "NotMeasurable"]
+  ])("%d ms late, %d allowed, the control %d: %s", (late, bound, control, verdict) => {
+    assert.strictEqual(Lateness.judge({ what: "it", late, bound, control }), verdict)
+  })
+
+  it("what is within its bound is on time, whatever the control says", () =>
+    fc.assert(fc.property(reading, (one) => one.late > one.bound || Lateness.judge(one) === "OnTime")))
+
+  it("what is later than twice its bound never passes", () =>
+    fc.assert(fc.property(reading, (one) => one.late <= 2 * one.bound || Lateness.judge(one) !== "OnTime")))
+
+  it("with a control in time, lateness beyond the bound and the control is always found", () =>
+    fc.assert(
+      fc.property(
+        reading,
+        (one) => one.control > one.bound || one.late <= one.bound + one.control || Lateness.judge(one) === "Late"
+      )
+    ))
+})
+
+describe("check", () => {
+  const late = { what: "a", late: 300, bound: 100, control: 5 }
+  const unclear = { what: "b", late: 300, bound: 100, control: 200 }
+  const onTime = { what: "c", late: 5, bound: 100, control: 5 }
+
+  it.effect("is content with what is on time", () => Lateness.check([onTime, onTime]))
+
+  it.effect("tells what is late before what cannot be measured", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Lateness.check([unclear, late, onTime]))
+      assert.instanceOf(error, CheckFailed)
+      assert.strictEqual(
+        error.message,
+        "a: 300 ms late; 100 ms are allowed, and a control of the same moment was 5 ms late"
+      )
+    })
+  )
+
+  it.effect("tells all that cannot be measured", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Lateness.check([unclear, onTime, unclear]))
+      assert.isTrue(error instanceof Lateness.NotMeasurable && error.readings.length === 2)
+    })
+  )
+})
