@@ -1,0 +1,45 @@
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { count, show, sum } from "./results.mjs"
+
+const report = (tests, { status = "passed", success = true } = {}) => ({
+  numTotalTests: tests.length,
+  numPassedTests: tests.filter((each) => each.status === "passed").length,
+  numFailedTests: tests.filter((each) => each.status === "failed").length,
+  success,
+  testResults: [{ status, assertionResults: tests }]
+})
+
+const passed = { status: "passed", meta: {} }
+
+test("what could not be measured is no test that was skipped, and what was measured again has passed", () => {
+  const counts = count(
+    report([
+      passed,
+      { status: "passed", meta: { measured: 3 } },
+      { status: "skipped", meta: { measured: 5, notMeasurable: "a retry: 900 ms late" } },
+      { status: "skipped", meta: {} }
+    ])
+  )
+  assert.deepEqual(counts, { passed: 2, failed: 0, skipped: 1, notMeasurable: 1, measuredAgain: 2 })
+  assert.equal(show(counts), "2 passed, 0 failed, 1 skipped, 1 not measurable here (2 measured again)")
+})
+
+test("a file that cannot be loaded has failed", () => {
+  assert.equal(count({ ...report([passed]), testResults: [{ status: "failed", assertionResults: [] }] }).failed, 1)
+})
+
+test("a run without tests, or one that failed and does not say in what, has failed", () => {
+  assert.equal(count(report([])).failed, 1)
+  assert.equal(count(report([passed], { success: false })).failed, 1)
+})
+
+test("what is not told counts as 0", () => {
+  assert.deepEqual(sum([{ passed: 2 }, { failed: 1 }]), {
+    passed: 2,
+    failed: 1,
+    skipped: 0,
+    notMeasurable: 0,
+    measuredAgain: 0
+  })
+})
