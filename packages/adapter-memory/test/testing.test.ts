@@ -68,7 +68,7 @@ describe("Testing.open", () => {
     ])
     await broker.advance("1 day")
     await broker.expectNothingElse()
-    assert.isBelow(performance.now() - started, 1000)
+    assert.isBelow(performance.now() - started, 10_000, "not even the first delay took its time")
   })
 
   it("advance stops at every moment on the way", async () => {

@@ -23,8 +23,9 @@ type ConsumeOptions = Parameters<Requeue["consume"]>[1]
 
 /** Waits for a condition of this process. */
 export const until = async (condition: () => boolean): Promise<void> => {
-  for (let turn = 0; !condition(); turn++) {
-    if (turn > 500) throw new Error("not within five seconds")
+  const deadline = performance.now() + 60_000
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`not within a minute: ${condition}`)
     await sleep(10)
   }
 }
