@@ -1,4 +1,5 @@
 /** The built program as a child process. */
+import type { BrokerName } from "@requeue/brokers"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { connect } from "node:net"
@@ -106,7 +107,7 @@ describe("the program", () => {
     expect(run.output.stderr).toContain(`the ${report.queued} messages still queued are gone with this process`)
   })
 
-  const real = ["rabbitmq", "nsq"]
+  const real: ReadonlyArray<BrokerName> = ["rabbitmq", "nsq"]
   test.each(real)("on %s it starts one, drains on SIGTERM, and leaves none", { timeout: 120_000 }, async (broker) => {
     const run = start("--json", "--broker", broker, "--count", "400", "--seed", "7")
     await run.says(/delivered [1-9]/)

@@ -45,13 +45,22 @@ export interface StartOptions {
   readonly version?: string | undefined
   /** How many there can be depends on the broker. Default: 1. */
   readonly nodes?: number | undefined
-  /** Milliseconds until a start that is not done has failed. Default: 60,000. */
+  /** Milliseconds until a start that is not done has failed. Default: 300,000, because machines are slow, or busy. */
   readonly deadline?: number | undefined
   /** Keep it running when this process ends. */
   readonly detached?: boolean | undefined
   /** Takes the progress of what takes long. Default: standard error. */
   readonly say?: ((line: string) => void) | undefined
 }
+
+/** What was asked for, with the defaults. */
+export const settingsOf = (options: StartOptions) => ({
+  version: options.version ?? "newest",
+  count: options.nodes ?? 1,
+  deadline: options.deadline ?? 300_000,
+  detached: options.detached ?? false,
+  say: options.say ?? ((line: string) => console.error(line))
+})
 
 /** A way to come by a broker. It throws `Unavailable` to let the next one try, any other error to end the search. */
 export interface Source<Options extends StartOptions = StartOptions, B extends Broker = Broker> {

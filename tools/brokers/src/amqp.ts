@@ -3,8 +3,8 @@
  * Not a driver, so that this package needs none. https://www.rabbitmq.com/resources/specs/amqp0-9-1.pdf
  */
 import { connect } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
 import { connect as connectTls } from "node:tls"
+import { patience } from "./ready.ts"
 
 const short = (text: string) => Buffer.concat([Buffer.from([Buffer.byteLength(text)]), Buffer.from(text)])
 const long = (bytes: Buffer) => {
@@ -33,7 +33,7 @@ const decode = (text: string) => decodeURIComponent(text)
 export const redact = (url: string): string => url.replace(/^(\w+:\/\/)?.*@/, "$1***@")
 
 /** The server's version. Fails with the server's own words when it refuses. */
-export const handshake = (address: string, milliseconds: number): Promise<string> => {
+export const handshake = (address: string, milliseconds = patience): Promise<string> => {
   const url = new URL(address)
   const host = url.hostname === "" ? "localhost" : url.hostname.replace(/^\[|\]$/g, "")
   const secure = url.protocol === "amqps:"
@@ -78,21 +78,4 @@ export const handshake = (address: string, milliseconds: number): Promise<string
       }
     })
   })
-}
-
-/** Waits until the server accepts a connection; says why it does not when it ended or the time is over. */
-export const awaitAmqp = async (url: string, milliseconds: number, isAlive: () => boolean | Promise<boolean>) => {
-  const deadline = performance.now() + milliseconds
-  let reason = ""
-  while (performance.now() < deadline) {
-    if (!(await isAlive())) return "ended while it started"
-    const failed = await handshake(url, Math.min(5000, milliseconds)).then(
-      () => undefined,
-      (cause: Error) => cause.message
-    )
-    if (failed === undefined) return undefined
-    reason = failed
-    await sleep(25)
-  }
-  return `does not accept AMQP connections after ${milliseconds} ms (${reason})`
 }

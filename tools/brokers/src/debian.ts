@@ -11,7 +11,7 @@ const minutes = 60_000
 
 const command = async (name: string, ...args: ReadonlyArray<string>): Promise<void> => {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1", LC_ALL: "C.UTF-8" }
-  await run(name, args, { env, timeout: 10 * minutes, maxBuffer: 1 << 26 }).catch((cause: Error) => {
+  await run(name, args, { env, timeout: 30 * minutes, maxBuffer: 1 << 26 }).catch((cause: Error) => {
     const { stdout = "", stderr = "" } = cause as { stdout?: string; stderr?: string }
     const said = `${stdout}\n${stderr}`.trim().split("\n").slice(-3).join(" / ")
     throw new Unavailable(`${[name, ...args].join(" ")} failed: ${said === "" ? cause.message : said}`)
@@ -38,7 +38,7 @@ const withoutServices = async (action: () => Promise<void>): Promise<void> => {
 /** Installs a package of this Debian; its service is not started. */
 export const install = async (name: string, say: (line: string) => void): Promise<void> => {
   needsRootOnDebian()
-  await withLock(home("apt.lock"), async () => {
+  await withLock(home("apt.lock"), say, async () => {
     say(`Installing ${name} from Debian ...`)
     const get = () => command("apt-get", "install", "--yes", "--no-install-recommends", name)
     // The lists may be missing or old.
@@ -58,7 +58,7 @@ export const makeTree = async (release: string, name: string, say: (line: string
   if (existsSync(tree)) return tree
   needsRootOnDebian()
   if (!existsSync("/usr/sbin/debootstrap")) await install("debootstrap", say)
-  await withLock(`${tree}.lock`, async () => {
+  await withLock(`${tree}.lock`, say, async () => {
     if (existsSync(tree)) return
     const partial = `${tree}.partial`
     rmSync(partial, { recursive: true, force: true })

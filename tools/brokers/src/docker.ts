@@ -3,6 +3,7 @@ import { execFile } from "node:child_process"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { Unavailable } from "./Broker.ts"
+import { patience } from "./ready.ts"
 
 const run = promisify(execFile)
 
@@ -19,10 +20,12 @@ const docker = async (...args: ReadonlyArray<string>): Promise<string> => {
   return `${stdout}${args[0] === "logs" ? stderr : ""}`
 }
 
-/** Throws `Unavailable` without an engine. */
+let engine: Promise<unknown> | undefined
+
+/** Throws `Unavailable` without an engine. Asked once: an engine on another machine may not answer at all. */
 export const needsEngine = async (): Promise<void> => {
-  // An engine on another machine may not answer at all.
-  await run("docker", ["version", "--format", "{{.Server.Version}}"], { timeout: 5000 }).catch((cause: unknown) => {
+  engine ??= run("docker", ["version", "--format", "{{.Server.Version}}"], { timeout: 30_000 })
+  await engine.catch((cause: unknown) => {
     throw new Unavailable(failure(cause))
   })
 }
@@ -62,7 +65,7 @@ interface Owner {
 
 /** Removes a container and its data. That it is gone, or going, is as good. */
 export const remove = async (name: string): Promise<void> => {
-  for (let tries = 0; ; tries++) {
+  for (const began = performance.now(); ; ) {
     const failed = await docker("rm", "--force", "--volumes", name).then(
       () => undefined,
       (cause: Error) => cause
@@ -70,7 +73,7 @@ export const remove = async (name: string): Promise<void> => {
     if (failed === undefined) return
     const found = await docker("ps", "--all", "--quiet", "--filter", `name=^${name}$`)
     if (found.trim() === "") return
-    if (tries === 50) throw failed
+    if (performance.now() - began > patience) throw failed
     await sleep(200)
   }
 }
@@ -98,7 +101,7 @@ export const make = async (instance: Owner, options: ContainerOptions): Promise<
     kill: async () => {
       if (await isRunning()) await docker("kill", name)
     },
-    stop: async () => void (await docker("stop", "--time", "60", name)),
+    stop: async () => void (await docker("stop", "--time", "300", name)),
     log: () => docker("logs", "--tail", "15", name),
     exec: (...command) => docker("exec", name, ...command)
   }

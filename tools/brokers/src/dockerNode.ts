@@ -1,10 +1,11 @@
 /** A RabbitMQ node in a container. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { awaitAmqp } from "./amqp.ts"
+import { handshake } from "./amqp.ts"
 import * as docker from "./docker.ts"
 import type { Instance } from "./Instance.ts"
 import type { RabbitMqNode } from "./RabbitMqNode.ts"
+import { untilReady } from "./ready.ts"
 
 interface Options {
   readonly image: string
@@ -29,9 +30,9 @@ export const make = async (instance: Instance, { image, password, deadline, say 
   const start = async () => {
     await container.start()
     // What publishes the port accepts connections before the server does, and the container may end meanwhile.
-    const failed = await awaitAmqp(url, deadline, container.isRunning)
-    if (failed === undefined) return
-    throw new Error(`${image} on 127.0.0.1:${port} ${failed}. Its log ends:\n${await container.log()}`)
+    const what = `${image} on 127.0.0.1:${port}`
+    const { isRunning: isAlive, log } = container
+    await untilReady((milliseconds) => handshake(url, milliseconds), { what, deadline, isAlive, log, say })
   }
   return {
     name: "rabbit@requeue",

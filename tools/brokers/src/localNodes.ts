@@ -1,21 +1,23 @@
 /** RabbitMQ nodes that are processes of this machine. */
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
+import { once } from "node:events"
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import type { Instance } from "./Instance.ts"
 import type { Installation } from "./installation.ts"
 import type { RabbitMqNode } from "./RabbitMqNode.ts"
-import { awaitAmqp } from "./amqp.ts"
+import { handshake } from "./amqp.ts"
 import * as processes from "./processes.ts"
+import { untilReady } from "./ready.ts"
 
 interface Options {
   readonly count: number
   readonly password: string
   readonly deadline: number
+  readonly say: (line: string) => void
 }
 
 const run = promisify(execFile)
@@ -58,16 +60,10 @@ const tail = (folder: string): string => {
   return lines.join("\n")
 }
 
-const accepts = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1")
-    const finish = (answer: boolean) => {
-      socket.destroy()
-      resolve(answer)
-    }
-    socket.once("connect", () => finish(true))
-    socket.once("error", () => finish(false))
-  })
+const knock = async (port: number): Promise<void> => {
+  const socket = connect(port, "127.0.0.1")
+  await once(socket, "connect").finally(() => socket.destroy())
+}
 
 export const make = (instance: Instance, installation: Installation, options: Options): ReadonlyArray<RabbitMqNode> => {
   const { root } = installation
@@ -94,12 +90,21 @@ export const make = (instance: Instance, installation: Installation, options: Op
     ERL_EPMD_ADDRESS: "127.0.0.1"
   }
 
-  let epmd: processes.Identity | undefined
+  let epmd: { readonly process: processes.Identity; readonly ready: Promise<void> } | undefined
   // Ours in the foreground: the one that a node starts is a daemon, of which we do not know the pid.
-  const startEpmd = async () => {
-    if (epmd !== undefined && processes.isAlive(epmd)) return
-    epmd = instance.spawn(...inside("epmd", []), { env: common, output: "epmd.log" })
-    while (processes.isAlive(epmd) && !(await accepts(instance.port(0)))) await sleep(5)
+  const startEpmd = () => {
+    if (epmd !== undefined && processes.isAlive(epmd.process)) return epmd.ready
+    const process = instance.spawn(...inside("epmd", []), { env: common, output: "epmd.log" })
+    const port = instance.port(0)
+    const ready = untilReady(() => knock(port), {
+      ...options,
+      what: `epmd on 127.0.0.1:${port}`,
+      isAlive: () => processes.isAlive(process),
+      log: () => tail(instance.folder),
+      end: () => processes.kill([process])
+    })
+    epmd = { process, ready }
+    return ready
   }
 
   return Array.from({ length: options.count }, (_, index) => {
@@ -137,10 +142,13 @@ export const make = (instance: Instance, installation: Installation, options: Op
         output: `${name}/output.log`
       })
       vm = started
-      const failed = await awaitAmqp(url, options.deadline, () => processes.isAlive(started))
-      if (failed === undefined) return
-      await processes.kill([started])
-      throw new Error(`RabbitMQ ${installation.version} on 127.0.0.1:${port} ${failed}. Its log ends:\n${tail(folder)}`)
+      await untilReady((milliseconds) => handshake(url, milliseconds), {
+        ...options,
+        what: `RabbitMQ ${installation.version} on 127.0.0.1:${port}`,
+        isAlive: () => processes.isAlive(started),
+        log: () => tail(folder),
+        end: () => processes.kill([started])
+      })
     }
     const kill = async () => {
       if (vm !== undefined) await processes.kill([vm])

@@ -1,7 +1,15 @@
 /** NSQ: where one comes from. */
-import { setTimeout as sleep } from "node:timers/promises"
 import { redact } from "./amqp.ts"
-import { foreign, ofNodes, Unavailable, type Broker, type Node, type Source, type StartOptions } from "./Broker.ts"
+import {
+  foreign,
+  ofNodes,
+  settingsOf,
+  Unavailable,
+  type Broker,
+  type Node,
+  type Source,
+  type StartOptions
+} from "./Broker.ts"
 import * as docker from "./docker.ts"
 import * as Instance from "./Instance.ts"
 import { isOf } from "./installation.ts"
@@ -9,6 +17,7 @@ import * as Host from "./nsq/Host.ts"
 import { identify } from "./nsq/identify.ts"
 import * as installation from "./nsq/installation.ts"
 import * as nodes from "./nsq/nodes.ts"
+import { untilReady } from "./ready.ts"
 
 export interface NsqStartOptions extends StartOptions {
   /** For every nsqd. */
@@ -26,14 +35,7 @@ const image = (version: string) => `nsqio/nsq:v${isRelease(version) ? version : 
 
 const isRelease = (version: string) => /^\d/.test(version)
 
-const defaults = (options: NsqStartOptions) => ({
-  version: options.version ?? "newest",
-  count: options.nodes ?? 1,
-  deadline: options.deadline ?? 60_000,
-  detached: options.detached ?? false,
-  say: options.say ?? ((line: string) => console.error(line)),
-  flags: options.flags ?? {}
-})
+const defaults = (options: NsqStartOptions) => ({ ...settingsOf(options), flags: options.flags ?? {} })
 
 type Settings = ReturnType<typeof defaults>
 
@@ -43,7 +45,7 @@ const attach = async ({ count, flags, version }: Settings): Promise<NsqBroker> =
   if (!/^nsq:\/\/[^,]+$/.test(url) || !URL.canParse(url)) {
     throw new Error(`${variable} must look like nsq://host:4150, got "${redact(url)}"`)
   }
-  const found = await identify(url, 10_000).catch((cause: Error) => {
+  const found = await identify(url).catch((cause: Error) => {
     throw new Error(`${variable}: no connection to ${redact(url)}: ${cause.message}. Correct it, or unset it`)
   })
   if (isRelease(version) && !isOf(found, version)) {
@@ -57,15 +59,19 @@ const attach = async ({ count, flags, version }: Settings): Promise<NsqBroker> =
 }
 
 /** Until nsqlookupd knows all of them. */
-const registered = async (lookupd: Node, { count, deadline }: Settings): Promise<void> => {
-  const end = performance.now() + deadline
-  for (;;) {
-    const response = await fetch(`${lookupd.url}nodes`).catch(() => undefined)
-    const { producers = [] } = response?.ok === true ? ((await response.json()) as { producers?: Array<unknown> }) : {}
-    if (producers.length === count) return
-    if (performance.now() > end) throw new Error(`nsqlookupd has not heard of all nsqd:\n${await lookupd.log()}`)
-    await sleep(10)
+const registered = async ({ lookupd, nodes: all, isAlive }: nodes.Made, { deadline, say }: Settings): Promise<void> => {
+  const ask = async (milliseconds: number) => {
+    const response = await fetch(`${lookupd.url}nodes`, { signal: AbortSignal.timeout(milliseconds) })
+    const { producers = [] } = response.ok ? ((await response.json()) as { producers?: Array<unknown> }) : {}
+    if (producers.length !== all.length) throw new Error(`nsqlookupd knows ${producers.length}`)
   }
+  await untilReady(ask, {
+    what: `Discovery of ${all.length} nsqd`,
+    deadline,
+    isAlive,
+    log: async () => (await Promise.all([lookupd, ...all].map((node) => node.log()))).join("\n"),
+    say
+  })
 }
 
 /** Makes an instance, starts its programs, and leaves nothing behind if that fails. */
@@ -74,16 +80,16 @@ const launch = async (settings: Settings, hostOf: (instance: Instance.Instance) 
   try {
     const host = await hostOf(instance)
     const made = await nodes.make(instance, host, settings)
-    const [first, ...others] = made.nodes as [Node, ...Array<Node>]
+    const [first] = made.nodes
     await made.lookupd.start()
     await Promise.all(made.nodes.map((node) => node.start()))
-    await registered(made.lookupd, settings)
-    const version = await identify(first.url, 10_000)
+    await registered(made, settings)
+    const version = await identify(first.url)
     const { source } = host
     const { managementUrl } = made.lookupd
     instance.note({ broker: "nsq", version, source, url: first.url, managementUrl, nodes: settings.count })
     if (settings.detached) await instance.detach()
-    const broker = ofNodes([first, ...others], { version, source, managementUrl, dispose: instance.dispose })
+    const broker = ofNodes(made.nodes, { version, source, managementUrl, dispose: instance.dispose })
     return { ...broker, lookupd: made.lookupd }
   } catch (cause) {
     await instance.dispose()
@@ -134,7 +140,7 @@ export const nodeCounts = [1, 2, 3]
 
 /** Whether it accepts connections. */
 export const answers = (url: string): Promise<boolean> =>
-  identify(url, 5000).then(
+  identify(url).then(
     () => true,
     () => false
   )

@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process"
 import { readFileSync, readdirSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
+import { patience } from "./ready.ts"
 
 export interface Identity {
   readonly pid: number
@@ -74,9 +75,9 @@ export const ended = async (identities: ReadonlyArray<Identity>, milliseconds: n
 /** Ends processes with SIGKILL and waits until they are gone. */
 export const kill = async (identities: ReadonlyArray<Identity>): Promise<void> => {
   for (const identity of identities) signal(identity, "SIGKILL")
-  if (await ended(identities, 10_000)) return
+  if (await ended(identities, patience)) return
   const pids = identities.filter(isAlive).map(({ pid }) => pid)
-  throw new Error(`Processes ${pids.join(", ")} are still there 10 s after SIGKILL`)
+  throw new Error(`Processes ${pids.join(", ")} are still there ${patience} ms after SIGKILL`)
 }
 
 /** Those with the instance's id in their environment. Only Linux can tell; elsewhere there are the recorded ones. */

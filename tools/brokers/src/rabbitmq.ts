@@ -1,8 +1,7 @@
 /** RabbitMQ: where one comes from. */
 import { randomBytes } from "node:crypto"
-import { setTimeout as sleep } from "node:timers/promises"
 import { handshake, redact } from "./amqp.ts"
-import { foreign, ofNodes, Unavailable, type Source, type StartOptions } from "./Broker.ts"
+import { foreign, ofNodes, settingsOf, Unavailable, type Source, type StartOptions } from "./Broker.ts"
 import * as debian from "./debian.ts"
 import * as docker from "./docker.ts"
 import * as dockerNode from "./dockerNode.ts"
@@ -10,6 +9,7 @@ import * as Instance from "./Instance.ts"
 import { byAge, isOf, ofSystem, ofTree, type Installation } from "./installation.ts"
 import * as localNodes from "./localNodes.ts"
 import type { RabbitMqBroker, RabbitMqNode } from "./RabbitMqNode.ts"
+import { untilReady } from "./ready.ts"
 
 const variable = "REQUEUE_RABBITMQ_URL"
 
@@ -20,14 +20,7 @@ const newestImage = "4.3"
 
 const isRelease = (version: string) => /^\d/.test(version)
 
-const defaults = (options: StartOptions) => ({
-  version: options.version ?? "newest",
-  count: options.nodes ?? 1,
-  deadline: options.deadline ?? 60_000,
-  detached: options.detached ?? false,
-  say: options.say ?? ((line: string) => console.error(line)),
-  password: randomBytes(8).toString("hex")
-})
+const defaults = (options: StartOptions) => ({ ...settingsOf(options), password: randomBytes(8).toString("hex") })
 
 type Settings = ReturnType<typeof defaults>
 
@@ -37,7 +30,7 @@ const attach = async ({ version, count }: Settings): Promise<RabbitMqBroker> => 
   if (!/^amqps?:\/\//.test(url) || !URL.canParse(url)) {
     throw new Error(`${variable} must look like amqp://user:password@host:5672/vhost, got "${redact(url)}"`)
   }
-  const found = await handshake(url, 10_000).catch((cause: Error) => {
+  const found = await handshake(url).catch((cause: Error) => {
     throw new Error(`${variable}: no connection to ${redact(url)}: ${cause.message}. Correct it, or unset it`)
   })
   if (isRelease(version) && !isOf(found, version)) {
@@ -59,17 +52,23 @@ const pick = (version: string): Installation | undefined => {
 }
 
 /** Until the first node sees all of them running. */
-const joined = async (node: RabbitMqNode, { count, deadline }: Settings): Promise<void> => {
-  const { username, password, host } = new URL(node.managementUrl ?? "")
+const joined = async (nodes: ReadonlyArray<RabbitMqNode>, { deadline, say }: Settings): Promise<void> => {
+  const { username, password, host } = new URL(nodes[0]?.managementUrl ?? "")
   const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` }
-  const end = performance.now() + deadline
-  for (;;) {
-    const response = await fetch(`http://${host}/api/nodes`, { headers }).catch(() => undefined)
-    const peers = response?.ok === true ? ((await response.json()) as ReadonlyArray<{ running?: boolean }>) : []
-    if (peers.filter((peer) => peer.running === true).length === count) return
-    if (performance.now() > end) throw new Error(`The ${count} nodes have not become one cluster:\n${await node.log()}`)
-    await sleep(100)
+  const ask = async (milliseconds: number) => {
+    const response = await fetch(`http://${host}/api/nodes`, { headers, signal: AbortSignal.timeout(milliseconds) })
+    const peers = response.ok ? ((await response.json()) as ReadonlyArray<{ running?: boolean }>) : []
+    const running = peers.filter((peer) => peer.running === true).length
+    if (running !== nodes.length) throw new Error(`${running} are running`)
   }
+  await untilReady(ask, {
+    what: `A cluster of ${nodes.length} nodes`,
+    deadline,
+    // They are of this machine: a container runs no cluster.
+    isAlive: () => nodes.every((node) => node.pid() !== undefined),
+    log: async () => (await Promise.all(nodes.map((node) => node.log()))).join("\n"),
+    say
+  })
 }
 
 /** Makes an instance, starts its nodes, and leaves nothing behind if that fails. */
@@ -80,15 +79,16 @@ const launch = async (
 ): Promise<RabbitMqBroker> => {
   const instance = await Instance.make()
   try {
-    const [first, ...others] = (await make(instance)) as [RabbitMqNode, ...Array<RabbitMqNode>]
+    const nodes = (await make(instance)) as [RabbitMqNode, ...Array<RabbitMqNode>]
+    const [first] = nodes
     // At once: the nodes of a cluster look for each other while they start.
-    await Promise.all([first, ...others].map((node) => node.start()))
-    if (others.length > 0) await joined(first, settings)
-    const version = await handshake(first.url, 10_000)
+    await Promise.all(nodes.map((node) => node.start()))
+    if (nodes.length > 1) await joined(nodes, settings)
+    const version = await handshake(first.url)
     const { url, managementUrl } = first
     instance.note({ broker: "rabbitmq", version, source, url, managementUrl, nodes: settings.count })
     if (settings.detached) await instance.detach()
-    return ofNodes([first, ...others], { version, source, managementUrl, dispose: instance.dispose })
+    return ofNodes(nodes, { version, source, managementUrl, dispose: instance.dispose })
   } catch (cause) {
     await instance.dispose()
     throw cause
@@ -133,7 +133,7 @@ export const nodeCounts = [1, 3]
 
 /** Whether it accepts connections. */
 export const answers = (url: string): Promise<boolean> =>
-  handshake(url, 5000).then(
+  handshake(url).then(
     () => true,
     () => false
   )

@@ -1,7 +1,7 @@
 /** SQS: where a server that speaks it comes from. */
 import { randomBytes } from "node:crypto"
 import { redact } from "./amqp.ts"
-import { foreign, ofNodes, Unavailable, type Source, type StartOptions } from "./Broker.ts"
+import { foreign, ofNodes, settingsOf, Unavailable, type Source, type StartOptions } from "./Broker.ts"
 import * as docker from "./docker.ts"
 import * as Instance from "./Instance.ts"
 import { parse } from "./sqs/address.ts"
@@ -21,12 +21,7 @@ export const nodeCounts = [1]
 export const servers = ["fauxqs", "elasticmq", "moto"] as const
 type Name = (typeof servers)[number]
 
-const defaults = (options: StartOptions) => ({
-  deadline: options.deadline ?? 60_000,
-  detached: options.detached ?? false,
-  say: options.say ?? ((line: string) => console.error(line)),
-  secret: randomBytes(8).toString("hex")
-})
+const defaults = (options: StartOptions) => ({ ...settingsOf(options), secret: randomBytes(8).toString("hex") })
 
 type Settings = ReturnType<typeof defaults>
 
@@ -62,7 +57,7 @@ const attach = async (): Promise<SqsBroker> => {
     const forms = "sqs://key:secret@host:9324?region=eu-west-1, or sqs://eu-west-1 for AWS"
     throw new Error(`${variable} must look like ${forms}, got "${redact(url)}"`)
   }
-  await handshake(url, 10_000).catch((cause: Error) => {
+  await handshake(url).catch((cause: Error) => {
     throw new Error(`${variable}: no answer from ${redact(url)}: ${cause.message}. Correct it, or unset it`)
   })
   return foreign(variable, { version: "unknown", url, managementUrl: undefined })
@@ -108,7 +103,7 @@ export const sources: ReadonlyArray<Source<StartOptions, SqsBroker>> = [
 
 /** Whether it answers. */
 export const answers = (url: string): Promise<boolean> =>
-  handshake(url, 5000).then(
+  handshake(url).then(
     () => true,
     () => false
   )

@@ -35,6 +35,10 @@ export function start(name: "sqs", options?: StartOptions): Promise<SqsBroker>
 export function start(name: BrokerName, options?: StartOptions): Promise<Broker>
 export async function start(name: BrokerName, options: StartOptions = {}): Promise<Broker> {
   if (!isName(name)) throw new RangeError(`start: broker must be ${names.join(" or ")}, got ${String(name)}`)
+  if (process.env["REQUEUE_NO_SERVERS"] === "1") {
+    const remedy = "a test that needs a server imports @requeue/brokers, if only a type of it"
+    throw new Error(`start: there is no ${name} where REQUEUE_NO_SERVERS=1: ${remedy}`)
+  }
   const { nodeCounts, remedy, sources } = kinds[name]
   if (options.nodes !== undefined && !nodeCounts.includes(options.nodes)) {
     throw new RangeError(`start: ${name} has ${nodeCounts.join(" or ")} nodes, got ${options.nodes}`)

@@ -30,6 +30,10 @@ export const starting = <Asked extends ReadonlyArray<unknown>, B extends Broker>
   }
 }
 
+/** Waits for a condition, a minute at most, and answers what it came to. */
+export const until = <A>(what: string, condition: () => A | Promise<A>) =>
+  vi.waitUntil(condition, { timeout: 60_000, message: `waited for ${what}` })
+
 export const recordOf = (url: string) => list().find(({ record }) => record.notes["url"] === url)
 
 /** What it fails with. */
@@ -52,11 +56,12 @@ export const checkDispose = async (broker: Broker): Promise<void> => {
 export const checkOwnersDeath = async (name: BrokerName, signal: NodeJS.Signals): Promise<void> => {
   const program = fileURLToPath(new URL("startAndWait.ts", import.meta.url))
   const owner = spawn(process.execPath, [program, name], { stdio: ["ignore", "pipe", "inherit"] })
-  const [url] = (await once(createInterface(owner.stdout), "line")) as [string]
+  const ended = once(owner, "exit").then(() => assert.fail("it ended before it had a broker"))
+  const [url] = (await Promise.race([once(createInterface(owner.stdout), "line"), ended])) as [string]
   const { id } = recordOf(url)?.record ?? assert.fail("no record")
   assert.isNotEmpty(marked(id))
   owner.kill(signal)
-  await vi.waitUntil(() => recordOf(url) === undefined, { timeout: 10_000 })
+  await until("the end of the instance", () => recordOf(url) === undefined)
   assert.deepStrictEqual(marked(id), [])
 }
 

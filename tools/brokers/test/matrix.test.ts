@@ -3,9 +3,7 @@ import { connect } from "amqplib"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, test, vi } from "vitest"
 import { start, type RabbitMqBroker, type StartOptions } from "../src/index.ts"
-import { starting } from "./lifecycle.ts"
-
-vi.setConfig({ testTimeout: 300_000 })
+import { starting, until } from "./lifecycle.ts"
 
 const startOne = starting("rabbitmq", (options: StartOptions) => start("rabbitmq", options))
 
@@ -47,30 +45,31 @@ describe.runIf(process.env["REQUEUE_SLOW_TESTS"] === "1").each(["3.10", "4.0", "
     await broker.kill()
     await broker.start()
     // A quorum queue counts from nought until it has recovered.
-    await vi.waitUntil(async () => (await queueOf(broker, 0, "q")).messages === 2, { timeout: 10_000 })
+    await until("both messages", async () => (await queueOf(broker, 0, "q")).messages === 2)
     assert.include(await broker.nodes[0]?.ctl("list_queues", "--quiet", "name", "messages"), "q\t2")
   })
 
   test("three nodes: a quorum queue has a member on each and outlives its leader", async () => {
     const broker = await startOne({ version, nodes: 3 })
     await publish(broker.url, "q")
-    const { leader, members } = await vi.waitUntil(
-      async () => {
-        const queue = await queueOf(broker, 0, "q")
-        return queue.leader !== undefined && queue.members?.length === 3 ? queue : undefined
-      },
-      { timeout: 10_000 }
-    )
+    const { leader, members } = (await until("a leader and three members", async () => {
+      const queue = await queueOf(broker, 0, "q")
+      return queue.leader !== undefined && queue.members?.length === 3 ? queue : undefined
+    }))!
     assert.deepStrictEqual(members?.toSorted(), ["n1@localhost", "n2@localhost", "n3@localhost"])
     const killed = broker.nodes.find(({ name }) => leader === `${name}@localhost`)
     const other = broker.nodes.findIndex((node) => node !== killed)
     await killed?.kill()
     assert.isUndefined(killed?.pid())
     // Refused until there is a new leader.
-    await vi.waitFor(() => publish(broker.nodes[other]?.url ?? "", "q"), { timeout: 30_000, interval: 200 })
+    await vi.waitFor(() => publish(broker.nodes[other]?.url ?? "", "q"), {
+      timeout: 60_000,
+      interval: 200,
+      message: "waited for a new leader"
+    })
     await killed?.start()
     await broker.kill()
     await broker.start()
-    await vi.waitUntil(async () => (await queueOf(broker, other, "q")).messages === 2, { timeout: 30_000 })
+    await until("both messages", async () => (await queueOf(broker, other, "q")).messages === 2)
   })
 })

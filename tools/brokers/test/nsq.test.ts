@@ -10,11 +10,10 @@ import {
   failedStart,
   failureOf,
   recordOf,
-  starting
+  starting,
+  until
 } from "./lifecycle.ts"
 
-// The first start on a machine may build NSQ.
-vi.setConfig({ testTimeout: 120_000 })
 const startOne = starting("nsq", (options?: NsqStartOptions) => start("nsq", options))
 
 const http = async (base: string | undefined, path: string, body?: string) => {
@@ -41,13 +40,13 @@ const registered = async ({ managementUrl }: NsqBroker): Promise<ReadonlyArray<n
 test("a restart in order keeps messages, ports and data; SIGKILL does not keep what was in memory", async () => {
   const broker = await startOne()
   assert.match(broker.version, /^\d+\.\d+\.\d+/)
-  assert.strictEqual(await identify(broker.url, 5000), broker.version)
+  assert.strictEqual(await identify(broker.url), broker.version)
   const { managementUrl: nsqd, pid } = broker.nodes[0] ?? assert.fail("no node")
 
   await http(nsqd, "topic/create?topic=kept", "")
   await http(nsqd, "channel/create?topic=kept&channel=all", "")
   await http(nsqd, "pub?topic=kept", "hello")
-  await vi.waitUntil(async () => (await depthOf(nsqd, "kept")) === 1)
+  await until("depth 1", async () => (await depthOf(nsqd, "kept")) === 1)
   const before = pid()
   await broker.restart()
   assert.notStrictEqual(pid(), before)
@@ -55,11 +54,11 @@ test("a restart in order keeps messages, ports and data; SIGKILL does not keep w
 
   await broker.kill()
   assert.isUndefined(pid())
-  assert.match(await failureOf(() => identify(broker.url, 5000)), /ECONNRE(FUSED|SET)/)
+  assert.match(await failureOf(() => identify(broker.url)), /ECONNRE(FUSED|SET)/)
   await broker.start()
   assert.strictEqual(await depthOf(nsqd, "kept"), 1)
   await http(nsqd, "pub?topic=kept", "in memory")
-  await vi.waitUntil(async () => (await depthOf(nsqd, "kept")) === 2)
+  await until("depth 2", async () => (await depthOf(nsqd, "kept")) === 2)
   await broker.kill()
   await broker.start()
   assert.strictEqual(await depthOf(nsqd, "kept"), 1)
@@ -72,20 +71,21 @@ test("several nsqd are found through nsqlookupd, which can be gone for a while",
   const ports = broker.nodes.map(({ port }) => port)
   assert.deepStrictEqual(await registered(broker), ports)
   await broker.nodes[1]?.kill()
-  await vi.waitUntil(async () => (await registered(broker)).length === 1)
-  assert.strictEqual(await identify(broker.url, 5000), broker.version)
+  await until("nsqlookupd to know 1", async () => (await registered(broker)).length === 1)
+  assert.strictEqual(await identify(broker.url), broker.version)
   await broker.nodes[1]?.start()
-  await vi.waitUntil(async () => (await registered(broker)).length === 2)
+  await until("nsqlookupd to know 2", async () => (await registered(broker)).length === 2)
 
   await broker.lookupd?.kill()
   assert.match(await failureOf(() => registered(broker)), /fetch failed/)
   await broker.lookupd?.start()
   // An nsqd connects again within 30 s, or when it has a topic to tell.
   let topics = 0
-  await vi.waitFor(async () => {
+  await until("nsqlookupd to know both", async () => {
     for (const { managementUrl } of broker.nodes) await http(managementUrl, `topic/create?topic=t${topics++}`, "")
-    assert.deepStrictEqual(await registered(broker), ports)
+    return (await registered(broker)).length === 2
   })
+  assert.deepStrictEqual(await registered(broker), ports)
 })
 
 test("flags are those of every nsqd; all that listens does so on 127.0.0.1", async () => {
@@ -109,7 +109,7 @@ test("an nsqd that cannot start fails with the end of its log, and leaves nothin
   const failure = await failedStart(() =>
     start("nsq", { flags: { "tls-cert": "absent.pem", "tls-key": "absent.pem" } })
   )
-  assert.match(failure, /nsqd on 127\.0\.0\.1:\d+ ended while it started\. Its log ends:\n[^]*absent\.pem/)
+  assert.match(failure, /nsqd on 127\.0\.0\.1:\d+ ended before it was ready\. Its log ends:\n[^]*absent\.pem/)
 })
 
 test("a version that nobody has: every source says why", async () => {
@@ -127,7 +127,7 @@ test("the environment's nsqd is used; what cannot be done to it is refused, what
   const real = await startOne()
   const broker = await checkBorrowed("nsq", real, () => start("nsq"))
   assert.isUndefined(broker.lookupd)
-  assert.strictEqual(await identify(real.url, 5000), real.version)
+  assert.strictEqual(await identify(real.url), real.version)
 
   const wrong: ReadonlyArray<[url: string, options: NsqStartOptions, said: RegExp]> = [
     ["nsq://127.0.0.1:1", {}, /ECONNREFUSED 127\.0\.0\.1:1\. Correct it, or unset it/],

@@ -44,13 +44,19 @@ test("a lock lets one in at a time, and a dead owner's is taken over", async () 
   const file = join(folder, "lock")
   writeFileSync(file, JSON.stringify({ pid: process.pid, started: "another time" }))
   const seen: Array<string> = []
+  const said: Array<string> = []
   const enter = (name: string) =>
-    withLock(file, async () => {
-      seen.push(`${name} in`)
-      await new Promise((resolve) => setImmediate(resolve))
-      seen.push(`${name} out`)
-    })
+    withLock(
+      file,
+      (line) => void said.push(line),
+      async () => {
+        seen.push(`${name} in`)
+        await new Promise((resolve) => setImmediate(resolve))
+        seen.push(`${name} out`)
+      }
+    )
   await Promise.all([enter("a"), enter("b")])
   assert.deepStrictEqual(seen, ["a in", "a out", "b in", "b out"])
+  assert.deepStrictEqual(said, [`Waiting for the process that holds ${file} ...`])
   rmSync(folder, { recursive: true })
 })

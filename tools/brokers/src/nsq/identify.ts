@@ -4,7 +4,7 @@
  * https://nsq.io/clients/tcp_protocol_spec.html
  */
 import { connect } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
+import { patience } from "../ready.ts"
 
 const hello = (): Buffer => {
   const body = JSON.stringify({ client_id: "requeue", user_agent: "requeue-brokers", feature_negotiation: true })
@@ -23,7 +23,7 @@ const versionIn = (answer: string): string | undefined => {
 }
 
 /** The nsqd's version. */
-export const identify = (address: string, milliseconds: number): Promise<string> => {
+export const identify = (address: string, milliseconds = patience): Promise<string> => {
   const url = new URL(address)
   return new Promise((resolve, reject) => {
     const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || 4150) })
@@ -49,21 +49,4 @@ export const identify = (address: string, milliseconds: number): Promise<string>
       else end(() => resolve(version))
     })
   })
-}
-
-/** Waits for it; says why it does not answer when it ended or the time is over. */
-export const awaitNsqd = async (url: string, milliseconds: number, isAlive: () => Promise<boolean>) => {
-  const deadline = performance.now() + milliseconds
-  let reason = ""
-  while (performance.now() < deadline) {
-    if (!(await isAlive())) return "ended while it started"
-    const failed = await identify(url, Math.min(5000, milliseconds)).then(
-      () => undefined,
-      (cause: Error) => cause.message
-    )
-    if (failed === undefined) return undefined
-    reason = failed
-    await sleep(10)
-  }
-  return `does not accept connections after ${milliseconds} ms (${reason})`
 }

@@ -7,6 +7,7 @@ import { promisify } from "node:util"
 import { Unavailable } from "../Broker.ts"
 import { home } from "../Instance.ts"
 import { withLock } from "../lock.ts"
+import { patience } from "../ready.ts"
 
 export interface Installation {
   readonly version: string
@@ -18,7 +19,7 @@ const run = promisify(execFile)
 
 /** It says `nsqd v1.3.0 (built w/go1.26.8)`. */
 const inFolder = (folder: string): Installation | undefined => {
-  const said = spawnSync(join(folder, "nsqd"), ["--version"], { encoding: "utf8", timeout: 5000 }).stdout ?? ""
+  const said = spawnSync(join(folder, "nsqd"), ["--version"], { encoding: "utf8", timeout: patience }).stdout ?? ""
   const version = /^nsqd v(\S+)/.exec(said)?.[1]
   return version === undefined || !existsSync(join(folder, "nsqlookupd")) ? undefined : { version, folder }
 }
@@ -45,10 +46,15 @@ export const built = (): Installation | undefined => inFolder(own())
 
 /** Builds the release from its public module, once. */
 export const build = async (say: (line: string) => void): Promise<Installation> => {
-  await withLock(`${own()}.lock`, async () => {
+  await withLock(`${own()}.lock`, say, async () => {
     if (built() !== undefined) return
     const go = async (args: ReadonlyArray<string>, cwd: string) => {
-      const options = { cwd, timeout: 600_000, maxBuffer: 1 << 26, env: { ...process.env, GOFLAGS: "", GOWORK: "off" } }
+      const options = {
+        cwd,
+        timeout: 1_800_000,
+        maxBuffer: 1 << 26,
+        env: { ...process.env, GOFLAGS: "", GOWORK: "off" }
+      }
       return run("go", args, options).catch((cause: Error & { code?: unknown; stderr?: string }) => {
         if (cause.code === "ENOENT") throw new Unavailable("there is no go command")
         throw new Unavailable(`go ${args[0]} failed: ${cause.stderr?.trim().split("\n").at(-1) || cause.message}`)

@@ -2,7 +2,8 @@
 import type { Node } from "../Broker.ts"
 import type { Instance } from "../Instance.ts"
 import type { Host, Process } from "./Host.ts"
-import { awaitNsqd } from "./identify.ts"
+import { untilReady } from "../ready.ts"
+import { identify } from "./identify.ts"
 
 /** Flags of nsqd that a test may want to differ, as `{ "max-req-timeout": "3s" }`. https://nsq.io/components/nsqd.html */
 export type Flags = { readonly [Flag in FlagName]?: string | number | undefined }
@@ -31,30 +32,44 @@ interface Program {
   readonly port: number
   readonly command: string
   readonly args: ReadonlyArray<string>
-  /** Why it does not answer, unless it does in time. */
-  readonly answers: (deadline: number, isAlive: () => Promise<boolean>) => Promise<string | undefined>
+  /** Fails unless it answers. */
+  readonly ask: (milliseconds: number) => Promise<unknown>
 }
 
-const toNode = (host: Host, { command, args, answers, ...program }: Program, deadline: number): Node => {
+interface Settings {
+  readonly deadline: number
+  readonly say: (line: string) => void
+}
+
+interface Started extends Node {
+  readonly isAlive: () => Promise<boolean>
+}
+
+const toNode = (host: Host, { command, args, ask, ...program }: Program, { deadline, say }: Settings): Started => {
   const { name, port } = program
   let running: Process | undefined
+  const isAlive = async () => (await running?.isAlive()) === true
   const ends = async (signal: "SIGTERM" | "SIGKILL") => {
     const ended = (await running?.end(signal, deadline)) ?? true
     if (!ended) throw new Error(`${command} on 127.0.0.1:${port} is still there ${deadline} ms after ${signal}`)
   }
   const start = async () => {
-    if ((await running?.isAlive()) === true) return
-    const started = await host.run(name, command, args)
-    running = started
-    const failed = await answers(deadline, started.isAlive)
-    if (failed === undefined) return
-    await ends("SIGKILL")
-    throw new Error(`${command} on 127.0.0.1:${port} ${failed}. Its log ends:\n${await host.log(name)}`)
+    if (await isAlive()) return
+    running = await host.run(name, command, args)
+    await untilReady(ask, {
+      what: `${command} on 127.0.0.1:${port}`,
+      deadline,
+      isAlive,
+      log: () => host.log(name),
+      end: () => ends("SIGKILL"),
+      say
+    })
   }
   const stop = () => ends("SIGTERM")
   return {
     ...program,
     pid: () => running?.pid(),
+    isAlive,
     start,
     kill: () => ends("SIGKILL"),
     stop,
@@ -70,23 +85,25 @@ const toNode = (host: Host, { command, args, answers, ...program }: Program, dea
 export const portsOf = (instance: Instance, count: number): ReadonlyArray<number> =>
   Array.from({ length: 2 * (count + 1) }, (_, index) => instance.port(index))
 
-const pings = async (url: string, milliseconds: number, isAlive: () => Promise<boolean>) => {
-  const deadline = performance.now() + milliseconds
-  while (performance.now() < deadline) {
-    if (!(await isAlive())) return "ended while it started"
-    const response = await fetch(`${url}ping`, { signal: AbortSignal.timeout(5000) }).catch(() => undefined)
-    if (response?.ok === true) return undefined
-  }
-  return `does not answer after ${milliseconds} ms`
+const ping = async (url: string, milliseconds: number): Promise<void> => {
+  const { ok, status } = await fetch(`${url}ping`, { signal: AbortSignal.timeout(milliseconds) })
+  if (!ok) throw new Error(`HTTP ${status}`)
 }
 
-interface Options {
+interface Options extends Settings {
   readonly count: number
-  readonly deadline: number
   readonly flags: Flags
 }
 
-export const make = async (instance: Instance, host: Host, { count, deadline, flags }: Options) => {
+export interface Made {
+  readonly lookupd: Node
+  readonly nodes: readonly [Node, ...Array<Node>]
+  /** Whether all of them run. */
+  readonly isAlive: () => Promise<boolean>
+}
+
+export const make = async (instance: Instance, host: Host, options: Options): Promise<Made> => {
+  const { count, flags } = options
   const addresses = (port: number) => [
     `--tcp-address=${host.listen}:${port}`,
     `--http-address=${host.listen}:${port + 1}`,
@@ -103,12 +120,12 @@ export const make = async (instance: Instance, host: Host, { count, deadline, fl
       managementUrl: lookupdUrl,
       port: lookupdPort,
       args: addresses(lookupdPort),
-      answers: (milliseconds, isAlive) => pings(lookupdUrl, milliseconds, isAlive)
+      ask: (milliseconds) => ping(lookupdUrl, milliseconds)
     },
-    deadline
+    options
   )
   const own = Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
-  const nodes = Array.from({ length: count }, async (_, index): Promise<Node> => {
+  const made = Array.from({ length: count }, async (_, index) => {
     const name = `n${index + 1}`
     const port = instance.port(2 * (index + 1))
     const url = `nsq://127.0.0.1:${port}`
@@ -122,9 +139,11 @@ export const make = async (instance: Instance, host: Host, { count, deadline, fl
       `--node-id=${index + 1}`,
       ...own
     ]
-    const answers = (milliseconds: number, isAlive: () => Promise<boolean>) => awaitNsqd(url, milliseconds, isAlive)
+    const ask = (milliseconds: number) => identify(url, milliseconds)
     const managementUrl = `http://127.0.0.1:${port + 1}/`
-    return toNode(host, { name, command: "nsqd", url, managementUrl, port, args, answers }, deadline)
+    return toNode(host, { name, command: "nsqd", url, managementUrl, port, args, ask }, options)
   })
-  return { lookupd, nodes: await Promise.all(nodes) }
+  const nodes = (await Promise.all(made)) as [Started, ...Array<Started>]
+  const isAlive = async () => !(await Promise.all([lookupd, ...nodes].map((each) => each.isAlive()))).includes(false)
+  return { lookupd, nodes, isAlive }
 }

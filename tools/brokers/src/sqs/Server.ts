@@ -4,8 +4,9 @@ import { join } from "node:path"
 import type { SqsNode } from "./SqsNode.ts"
 import type { Instance } from "../Instance.ts"
 import * as processes from "../processes.ts"
+import { untilReady } from "../ready.ts"
 import { local } from "./address.ts"
-import { awaitSqs } from "./handshake.ts"
+import { handshake } from "./handshake.ts"
 
 /** How to run one. */
 export interface Server {
@@ -22,11 +23,12 @@ export interface Server {
 interface Options {
   readonly secret: string
   readonly deadline: number
+  readonly say: (line: string) => void
 }
 
 const output = "server.log"
 
-export const make = (instance: Instance, server: Server, { secret, deadline }: Options): SqsNode => {
+export const make = (instance: Instance, server: Server, { secret, deadline, say }: Options): SqsNode => {
   const port = instance.port(1)
   const url = local(port, secret)
   const tail = () => readFileSync(join(instance.folder, output), "utf8").trimEnd().split("\n").slice(-15).join("\n")
@@ -39,10 +41,14 @@ export const make = (instance: Instance, server: Server, { secret, deadline }: O
       output
     })
     running = started
-    const failed = await awaitSqs(url, deadline, () => processes.isAlive(started))
-    if (failed === undefined) return
-    await processes.kill([started])
-    throw new Error(`${server.name} ${server.version} on 127.0.0.1:${port} ${failed}. Its log ends:\n${tail()}`)
+    await untilReady((milliseconds) => handshake(url, milliseconds), {
+      what: `${server.name} ${server.version} on 127.0.0.1:${port}`,
+      deadline,
+      isAlive: () => processes.isAlive(started),
+      log: tail,
+      end: () => processes.kill([started]),
+      say
+    })
   }
   const stop = async () => {
     if (running === undefined || !processes.signal(running, "SIGTERM")) return

@@ -3,9 +3,10 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as docker from "../docker.ts"
 import type { Instance } from "../Instance.ts"
+import { untilReady } from "../ready.ts"
 import { local } from "./address.ts"
 import { configuration } from "./elasticmq.ts"
-import { awaitSqs } from "./handshake.ts"
+import { handshake } from "./handshake.ts"
 import type { SqsNode } from "./SqsNode.ts"
 
 interface Options {
@@ -31,9 +32,9 @@ export const make = async (instance: Instance, { image, secret, deadline, say }:
   const url = local(port, secret)
   const start = async () => {
     await container.start()
-    const failed = await awaitSqs(url, deadline, container.isRunning)
-    if (failed === undefined) return
-    throw new Error(`${image} on 127.0.0.1:${port} ${failed}. Its log ends:\n${await container.log()}`)
+    const what = `${image} on 127.0.0.1:${port}`
+    const { isRunning: isAlive, log } = container
+    await untilReady((milliseconds) => handshake(url, milliseconds), { what, deadline, isAlive, log, say })
   }
   return {
     name: "elasticmq",

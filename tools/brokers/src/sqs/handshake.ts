@@ -1,9 +1,9 @@
 /** The way to know that a server speaks SQS and takes our credentials. */
-import { setTimeout as sleep } from "node:timers/promises"
+import { patience } from "../ready.ts"
 import { parse } from "./address.ts"
 
 /** Fails with the server's own words when it refuses. */
-export const handshake = async (address: string, milliseconds: number): Promise<void> => {
+export const handshake = async (address: string, milliseconds = patience): Promise<void> => {
   const { credentials, endpoint, region } = parse(address) ?? {}
   // Loaded when needed: whoever starts another broker does not wait for the SDK.
   const { ListQueuesCommand, SQSClient } = await import("@aws-sdk/client-sqs")
@@ -24,21 +24,4 @@ export const handshake = async (address: string, milliseconds: number): Promise<
   } finally {
     client.destroy()
   }
-}
-
-/** Waits until the server answers; says why it does not when it ended or the time is over. */
-export const awaitSqs = async (address: string, milliseconds: number, isAlive: () => boolean | Promise<boolean>) => {
-  const deadline = performance.now() + milliseconds
-  let reason = ""
-  while (performance.now() < deadline) {
-    if (!(await isAlive())) return "ended while it started"
-    const failed = await handshake(address, Math.min(5000, milliseconds)).then(
-      () => undefined,
-      (cause: Error) => cause.message
-    )
-    if (failed === undefined) return undefined
-    reason = failed
-    await sleep(25)
-  }
-  return `does not answer SQS calls after ${milliseconds} ms (${reason})`
 }

@@ -11,7 +11,7 @@ const minutes = 60_000
 
 /** Runs an installer; that it fails leaves the server unavailable. */
 export const run = async (command: string, ...args: ReadonlyArray<string>): Promise<void> => {
-  await execute(command, args, { timeout: 10 * minutes, maxBuffer: 1 << 26 }).catch((cause: Error) => {
+  await execute(command, args, { timeout: 30 * minutes, maxBuffer: 1 << 26 }).catch((cause: Error) => {
     const { stdout = "", stderr = "" } = cause as { stdout?: string; stderr?: string }
     const said = `${stdout}\n${stderr}`.trim().split("\n").slice(-3).join(" / ")
     throw new Unavailable(`${[command, ...args].join(" ")} failed: ${said === "" ? cause.message : said}`)
@@ -34,7 +34,7 @@ export const installOnce = async (
 ): Promise<string> => {
   const folder = home(name)
   if (existsSync(folder)) return folder
-  await withLock(`${folder}.lock`, async () => {
+  await withLock(`${folder}.lock`, say, async () => {
     if (existsSync(folder)) return
     const partial = `${folder}.partial`
     rmSync(partial, { recursive: true, force: true })

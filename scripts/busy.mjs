@@ -1,0 +1,97 @@
+/**
+ * `npm run busy -- COMMAND [ARG ...]` runs a command on a machine that is busy: beside it, hogs take all cores. What
+ * passes on a quiet machine only because it waits for a fixed time fails here. Exit code and signals are the command's.
+ */
+import { fork, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { availableParallelism, constants } from "node:os"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+
+const help = `npm run busy -- [options] COMMAND [ARG ...]
+
+Runs the command beside processes that take all cores, and says how much of them they got.
+
+  --hogs N       how many; default: one for each core
+  --cores LIST   everything on these cores only, as in 0 or 0,2-3; needs taskset, which Linux has
+
+The exit code is the command's; or 1 if the machine was not busy all the time, 2 if misused, 127 if it cannot be run.`
+
+const quit = (code, ...lines) => {
+  for (const line of lines) console.error(line)
+  process.exit(code)
+}
+
+const options = { hogs: { type: "string" }, cores: { type: "string" }, help: { type: "boolean", short: "h" } }
+
+/** Options are ours until the first word that is none; what follows is the command's. */
+const read = (args) => {
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true })
+  const at = tokens.find(({ kind }) => kind === "positional")?.index ?? args.length
+  const { values } = parseArgs({ args: args.slice(0, at), options })
+  const hogs = values.hogs === undefined ? undefined : Number(values.hogs)
+  if (hogs !== undefined && !(Number.isInteger(hogs) && hogs > 0)) throw new RangeError("--hogs is a number from 1 on")
+  if (values.help !== true && at === args.length) throw new RangeError("Say what to run")
+  return { ...values, hogs, command: args.slice(at) }
+}
+
+/** Keeps this process, and with it all that it starts, on some cores. */
+const pin = (cores) => {
+  const { error, stderr, status } = spawnSync("taskset", ["-a", "-c", "-p", cores, String(process.pid)])
+  if (error !== undefined) quit(1, `busy: --cores needs taskset, which is not here (${error.code})`)
+  if (status !== 0) quit(1, `busy: --cores ${cores}: ${String(stderr).trim()}`)
+}
+
+/** One that spins already; `had` is the microseconds of CPU since then. */
+const startHog = async () => {
+  // Detached: Ctrl-C in a terminal is for the command.
+  const program = fileURLToPath(new URL("hog.mjs", import.meta.url))
+  const child = fork(program, { detached: true, stdio: ["ignore", "ignore", "inherit", "ipc"] })
+  const hog = { child, had: 0 }
+  const [first] = await Promise.race([once(child, "message"), once(child, "exit")])
+  child.on("message", ({ user, system }) => (hog.had = user + system - first.user - first.system))
+  return hog
+}
+
+/** The exit code of the command, as a shell would tell it. Signals that come for us are passed on. */
+const run = async ([name, ...args]) => {
+  const child = spawn(name, args, { stdio: "inherit", shell: process.platform === "win32" })
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
+  try {
+    const [code, signal] = await once(child, "exit")
+    return code ?? 128 + constants.signals[signal]
+  } catch (cause) {
+    console.error(`busy: ${cause.message}`)
+    return 127
+  }
+}
+
+const main = async ({ command, cores, hogs: asked }) => {
+  if (cores !== undefined) pin(cores)
+  const width = availableParallelism()
+  const all = `${width} core${width === 1 ? "" : "s"}`
+  const hogs = await Promise.all(Array.from({ length: asked ?? width }, startHog))
+  console.error(`busy: hogs ${hogs.map(({ child }) => child.pid).join(", ")} on ${all}, beside ${command.join(" ")}`)
+
+  const began = performance.now()
+  const code = await run(command)
+  const seconds = (performance.now() - began) / 1000
+  const had = hogs.reduce((sum, hog) => sum + hog.had, 0) / 1e6
+  const share = Math.round((100 * had) / (seconds * width))
+  console.error(`busy: the hogs had ${had.toFixed(1)} s of CPU in ${seconds.toFixed(1)} s, ${share} % of ${all}`)
+
+  const gone = hogs.filter(({ child }) => child.exitCode !== null || child.signalCode !== null)
+  for (const { child } of hogs) if (child.connected) child.disconnect()
+  if (gone.length === 0) return code
+  console.error(`busy: ${gone.length} of ${hogs.length} hogs ended before the command`)
+  return code === 0 ? 1 : code
+}
+
+let asked
+try {
+  asked = read(process.argv.slice(2))
+} catch (cause) {
+  quit(2, `busy: ${cause.message}`, "", help)
+}
+if (asked.help === true) console.log(help)
+else process.exitCode = await main(asked)
