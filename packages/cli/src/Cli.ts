@@ -85,7 +85,7 @@ export const run = (args: ReadonlyArray<string>) => {
       const text = defect instanceof Error ? defect.message : String(defect)
       return Effect.as(complain(defect, `a mistake of ours: ${text}. Please report it`), ExitCode.defect)
     }),
-    Effect.provideService(Output.Output, Output.make(json)),
+    Effect.provideServiceEffect(Output.Output, Output.make(json)),
     Effect.provide(CliOutput.layerPresenter(presenter)),
     Effect.provide(CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })),
     Effect.provideService(References.MinimumLogLevel, "Warn"),

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import { createInterface } from "node:readline/promises"
+import { Process } from "./Process.ts"
 import { UsageError } from "./UsageError.ts"
 
 export const yes = Flag.Boolean("yes").pipe(
@@ -11,19 +12,18 @@ export const yes = Flag.Boolean("yes").pipe(
 )
 
 /** Whether the person at the terminal says yes; Ctrl-C ends the command. Fails where nobody is there to be asked. */
-export const ask = (question: string): Effect.Effect<boolean, UsageError> => {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    return Effect.fail(
-      new UsageError({ detail: "there is no terminal on which to ask", remedy: "Give --yes to go ahead" })
-    )
+export const ask = Effect.fnUntraced(function* (question: string) {
+  const { stderr, stdin } = yield* Process
+  if (stdin.isTTY !== true || stderr.isTTY !== true) {
+    return yield* new UsageError({ detail: "there is no terminal on which to ask", remedy: "Give --yes to go ahead" })
   }
   const answer = Effect.tryPromise(async (signal) => {
-    const terminal = createInterface({ input: process.stdin, output: process.stderr })
+    const terminal = createInterface({ input: stdin, output: stderr })
     try {
       return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `, { signal })).trim())
     } finally {
       terminal.close()
     }
   })
-  return answer.pipe(Effect.catch(() => Effect.interrupt))
-}
+  return yield* answer.pipe(Effect.catch(() => Effect.interrupt))
+})

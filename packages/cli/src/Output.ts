@@ -3,7 +3,9 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type { Writable } from "node:stream"
 import { styleText } from "node:util"
+import { Process } from "./Process.ts"
 import * as Screen from "./Screen.ts"
 
 type Style = Parameters<typeof styleText>[0]
@@ -35,19 +37,19 @@ const plain = (_: string, value: unknown): unknown => {
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
-const write = (stream: NodeJS.WriteStream, text: string): Effect.Effect<void> =>
+const write = (stream: Writable, text: string): Effect.Effect<void> =>
   // Waits until it is written: what is left when a program ends is lost on a pipe.
   Effect.callback((resume) => void stream.write(text, () => resume(Effect.void)))
 
-export const make = (json: boolean): Service => {
-  const { stderr, stdout } = process
-  const isTerminal = stderr.isTTY && !json
+export const make = Effect.fnUntraced(function* (json: boolean) {
+  const { stderr, stdout } = yield* Process
+  const isTerminal = stderr.isTTY === true && !json
   let shown: string | undefined
-  return {
-    isScreen: stdout.isTTY && !json,
+  const output: Service = {
+    isScreen: stdout.isTTY === true && !json,
     redraw: (text) =>
       Effect.suspend(() => {
-        const change = Screen.over(shown, text, stdout.columns)
+        const change = Screen.over(shown, text, stdout.columns ?? 0)
         shown = text
         return write(stdout, change)
       }),
@@ -58,4 +60,5 @@ export const make = (json: boolean): Service => {
     done: isTerminal ? write(stderr, "\r\u001b[K") : Effect.void,
     paint: (style, text) => (json ? text : styleText(style, text, { stream: stdout }))
   }
-}
+  return output
+})

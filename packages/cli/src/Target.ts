@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Flag from "effect/cli/Flag"
 import * as Policy from "./Policy.ts"
+import { Process } from "./Process.ts"
 import { UsageError } from "./UsageError.ts"
 
 /** The flags of every command that acts on a broker. */
@@ -66,10 +67,15 @@ export interface Target extends Place {
   readonly queues: ReadonlyArray<Queue>
 }
 
+const load = (file: Option.Option<string>) =>
+  Effect.flatMap(Process, ({ cwd, env }) =>
+    Configuration.load({ cwd: cwd(), environment: env, file: Option.getOrUndefined(file) })
+  )
+
 /** The config file that the flags mean; `undefined` where they give a URL instead. */
 const configOf = ({ broker, config, url }: Flags) => {
   if (Option.isNone(url)) {
-    return Effect.mapError(Configuration.load({ file: Option.getOrUndefined(config) }), (error) =>
+    return Effect.mapError(load(config), (error) =>
       error.file === Configuration.anyName
         ? new UsageError({
             detail: "no broker is given, and there is no config file",
@@ -165,13 +171,13 @@ export const policies = (
   file: Option.Option<string>,
   queue: Option.Option<string>,
   policy: Option.Option<string>
-): Effect.Effect<ConsumerOptions.Options, ConfigFileError | UsageError> =>
+): Effect.Effect<ConsumerOptions.Options, ConfigFileError | UsageError, Process> =>
   Effect.gen(function* () {
     if (Option.isNone(queue) && Option.isNone(policy)) {
       return yield* new UsageError({ detail: "no policy is given", remedy: "Give --policy or --queue" })
     }
     const isAlone = Option.isNone(queue) && Option.isNone(file) && Option.exists(policy, Policy.isSelfContained)
-    const config = isAlone ? undefined : yield* Configuration.load({ file: Option.getOrUndefined(file) })
+    const config = isAlone ? undefined : yield* load(file)
     const retry = Option.isSome(policy) ? yield* Policy.decode(policy.value, config?.policies ?? {}) : undefined
     if (Option.isNone(queue) || config === undefined) return withRetry({}, retry)
     return withRetry((yield* Configuration.queue(config, queue.value)).options, retry)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { brokers, matches, record, steps } from "./Session.ts"
+import { argumentsOf, brokers, matches, record, steps } from "./Session.ts"
 
 const page = `# Page
 <!-- runs on: rabbitmq -->
@@ -38,6 +38,25 @@ describe("a page", () => {
     const expected = page.replace("one\ntwo", "three").replace("--more", "--more\nfour\nfive")
     assert.strictEqual(record(page, outputs), expected)
     assert.strictEqual(record(page, new Map()), page)
+  })
+})
+
+describe("a command", () => {
+  it.each<readonly [string, ReadonlyArray<string> | undefined]>([
+    ["requeue status", ["status"]],
+    [
+      `requeue send -q orders/billing '{"a": 1}' --header a=b`,
+      ["send", "-q", "orders/billing", '{"a": 1}', "--header", "a=b"]
+    ],
+    ["requeue", undefined],
+    ["requeue status; echo $?", undefined],
+    ["requeue status > file", undefined],
+    ["requeue send $BODY", undefined],
+    ['requeue send "$BODY"', undefined],
+    ["REQUEUE_BROKER=nsq requeue check", undefined],
+    ["node worker.mjs", undefined]
+  ])("%j has the arguments %j, or needs a shell", (command, expected) => {
+    assert.deepStrictEqual(argumentsOf(command), expected)
   })
 })
 

@@ -60,6 +60,13 @@ export const steps = (markdown: string): ReadonlyArray<Step> =>
     return [{ _tag: "File", line: block.line, name: block.file, text: `${block.lines.join("\n")}\n` }]
   })
 
+/** The arguments of a command that is `requeue` and words in which a shell has nothing to do but take their quotes off. */
+export const argumentsOf = (command: string): ReadonlyArray<string> | undefined => {
+  if (!/^requeue( +('[^']*'|[\w@%+=:,./-])+)*$/.test(command)) return undefined
+  const [, ...words] = command.match(/('[^']*'|\S)+/g) ?? []
+  return words.map((word) => word.replaceAll("'", ""))
+}
+
 /** The brokers that a page asks for. */
 export const brokers = (markdown: string): ReadonlyArray<string> =>
   [...markdown.matchAll(/<!-- runs on: (\w+) -->/g)].map(([, name = ""]) => name)

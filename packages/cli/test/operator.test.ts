@@ -2,12 +2,12 @@
 import { writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { proxy, start } from "@requeue/brokers"
+import { proxy } from "@requeue/brokers"
 import { connect, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
-import { type Circumstances, requeue } from "./requeue.ts"
-
-const patience = 60_000
+import { rabbitmq } from "./brokers.ts"
+import { type Circumstances, program, requeue } from "./requeue.ts"
+import { patience, until } from "./until.ts"
 
 const queues =
   "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked".split(" ")
@@ -16,22 +16,21 @@ let url = ""
 let connection: Requeue
 
 beforeAll(async () => {
-  const broker = await start("rabbitmq")
-  url = broker.url
+  url = (await rabbitmq()).url
   connection = await connect(url, { logLevel: "None" })
   // On a server that others use as well, an earlier run may have left something.
   for (const queue of queues) {
     for (const name of [queue, `${queue}.dlq`]) await connection.deadLetters(name).purge()
   }
-}, 120_000)
+})
 
 afterAll(() => connection.close())
 
 const run = (args: string, queue: string, ...rest: ReadonlyArray<string>) =>
   requeue([...args.split(" "), "--url", url, "--queue", queue, ...rest])
 
-const runUntil = (args: string, queue: string, circumstances: Circumstances) =>
-  requeue([...args.split(" "), "--url", url, "--queue", queue], circumstances)
+const runIn = (args: string, queue: string, circumstances: Circumstances, runner = requeue) =>
+  runner([...args.split(" "), "--url", url, "--queue", queue], circumstances)
 
 const json = async (args: string, queue: string) => {
   const { code, stderr, stdout } = await run(`${args} --json`, queue)
@@ -68,16 +67,18 @@ const ready = async (queue: string) => (await connection.counts(queue)).ready
 
 /** A quorum queue counts what it has a moment later. */
 const settled = (queue: string, count: number) =>
-  vi.waitFor(async () => assert.strictEqual(await ready(queue), count), { timeout: patience })
+  vi.waitFor(async () => assert.strictEqual(await ready(queue), count, `what waits in ${queue}`), {
+    timeout: patience
+  })
 
-describe("requeue send", { timeout: patience }, () => {
+describe.concurrent("requeue send", () => {
   it("sends an argument, a file, or what comes on standard input", async () => {
-    const file = join(tmpdir(), `requeue-${process.pid}.json`)
-    writeFileSync(file, '{"from":"file"}')
+    const file = `requeue-${process.pid}.json`
+    writeFileSync(join(tmpdir(), file), '{"from":"file"}')
     const sent = await run("send --id one -H tenant=a -H x=1=2", "sent", '{"from":"argument"}')
-    assert.deepStrictEqual(sent, { code: 0, stdout: "sent one to sent\n", stderr: "" })
-    await run(`send --file ${file}`, "sent")
-    await runUntil("send", "sent", { input: '{"from":"input"}' })
+    assert.deepStrictEqual([sent.code, sent.stdout, sent.stderr], [0, "sent one to sent\n", ""])
+    await runIn(`send --file ${file}`, "sent", { cwd: tmpdir() })
+    await runIn("send", "sent", { input: '{"from":"input"}' }, program)
     await run("send --raw", "sent", "no json")
     const letters = await connection.deadLetters("sent").list()
     assert.deepStrictEqual(
@@ -99,7 +100,7 @@ describe("requeue send", { timeout: patience }, () => {
   it.each([
     ["send", ["no json"], /^requeue: the body is not JSON, and .*or give --raw$/],
     ["send", ["1", "--file", "x"], /^requeue: a body and --file do not go together/],
-    ["send --file /nowhere", [], /^requeue: --file: .*ENOENT.*Give a file that can be read$/],
+    ["send --file nowhere.json", [], /^requeue: --file: .*ENOENT.* 'nowhere\.json'\. Give a file that can be read$/],
     ["send -H tenant", ["1"], /^requeue: --header: tenant has no value\. Write name=value$/],
     ["send -q other", ["1"], /^requeue: a message goes to one queue\. Give --queue once$/],
     ["send --delay 2d", ["1"], /must be a duration up to 1d/]
@@ -110,7 +111,7 @@ describe("requeue send", { timeout: patience }, () => {
   })
 })
 
-describe("requeue status", { timeout: patience }, () => {
+describe.concurrent("requeue status", () => {
   it("counts", async () => {
     await bury("counted", 2)
     await connection.send("counted", 1)
@@ -124,9 +125,9 @@ describe("requeue status", { timeout: patience }, () => {
   })
 
   it("goes on with --watch until it is interrupted", async () => {
-    const interruption = (said: () => string) =>
-      vi.waitUntil(() => said().split("\n").length > 3, { timeout: patience })
-    const { code, stdout } = await runUntil("status --watch --interval 200ms --json", "watched", { interruption })
+    const interruption = (said: () => string) => until("three looks", () => said().split("\n").length > 3)
+    const args = "status --watch --interval 200ms --json"
+    const { code, stdout } = await runIn(args, "watched", { interruption }, program)
     assert.strictEqual(code, 130)
     const looks = stdout
       .trimEnd()
@@ -137,23 +138,29 @@ describe("requeue status", { timeout: patience }, () => {
   })
 })
 
-it("requeue status --watch waits for a broker that is away", { timeout: patience }, async () => {
+it.concurrent("requeue status --watch waits for a broker that is away", async () => {
   await using wire = await through(url)
   const interruption = async (said: () => string) => {
-    const says = (what: RegExp) => vi.waitUntil(() => what.test(said()), { timeout: patience })
+    /** From now on. */
+    const says = (what: RegExp) => {
+      const before = said().length
+      return until(`a line with ${what.source}`, () => what.test(said().slice(before)))
+    }
     await says(/dead: 0\n/)
     wire.refuse(true)
     wire.cut()
-    await says(/dead: 0\n.*(ConnectionLost|ConnectionFailed|Timeout)[^]*\n/)
+    await says(/(ConnectionLost|ConnectionFailed|Timeout).*\n/)
     wire.refuse(false)
-    await says(/Connection[^]*\n.*dead: 0\n/)
+    await says(/dead: 0\n/)
   }
-  const args = ["status", "--watch", "--interval", "200ms", "--url", wire.url, "--queue", "away"]
+  const impatient = new URL(wire.url)
+  impatient.searchParams.set("requestTimeout", "2000")
+  const args = ["status", "--watch", "--interval", "200ms", "--url", impatient.href, "--queue", "away"]
   const { code } = await requeue(args, { interruption })
   assert.strictEqual(code, 130)
 })
 
-describe("requeue dead-letters", { timeout: patience }, () => {
+describe.concurrent("requeue dead-letters", () => {
   it("lists, groups and shows those that are meant", async () => {
     await bury("meant", 7)
     const ids = async (args: string) => {
@@ -187,16 +194,15 @@ describe("requeue dead-letters", { timeout: patience }, () => {
   })
 
   it("stops between two letters when it is interrupted, and keeps the books", async () => {
-    await bury("interrupted", 20)
-    const interruption = () => vi.waitUntil(async () => ((await ready("interrupted")) ?? 0) > 2, { timeout: patience })
-    const { code, stderr, stdout } = await runUntil("dead-letters redrive --rate 4 --yes", "interrupted", {
-      interruption
-    })
+    await bury("interrupted", 300)
+    const interruption = () => until("three redriven letters", async () => ((await ready("interrupted")) ?? 0) > 2)
+    const args = "dead-letters redrive --rate 5 --yes"
+    const { code, stderr, stdout } = await runIn(args, "interrupted", { interruption }, program)
     assert.deepStrictEqual([code, stdout], [130, ""])
     const [, redriven] = /^requeue: interrupted\. interrupted\.dlq: redriven (\d+) of \d+\n$/.exec(stderr) ?? []
     assert.isAtLeast(Number(redriven), 3)
     await settled("interrupted", Number(redriven))
-    await settled("interrupted.dlq", 20 - Number(redriven))
+    await settled("interrupted.dlq", 300 - Number(redriven))
   })
 
   it("removes nothing unless it may", async () => {
@@ -228,7 +234,7 @@ describe("requeue dead-letters", { timeout: patience }, () => {
   })
 })
 
-describe("requeue tail", { timeout: patience }, () => {
+describe.concurrent("requeue tail", () => {
   it("takes so many messages and no more", async () => {
     await connection.sendBatch("taken", [{ body: 1, id: "a" }, { body: 2 }, { body: 3 }])
     const { code, stdout } = await run("tail --take --limit 2 --json", "taken")
@@ -248,11 +254,11 @@ describe("requeue tail", { timeout: patience }, () => {
   it("takes what comes, until it is interrupted", async () => {
     await connection.send("awaited", 1)
     const interruption = async (said: () => string) => {
-      await vi.waitUntil(() => said().includes("\n"), { timeout: patience })
+      await until("the first message", () => said().includes("\n"))
       await connection.send("awaited", 2)
-      await vi.waitUntil(() => said().split("\n").length > 2, { timeout: patience })
+      await until("the second message", () => said().split("\n").length > 2)
     }
-    const { code, stdout } = await runUntil("tail --take", "awaited", { interruption })
+    const { code, stdout } = await runIn("tail --take", "awaited", { interruption })
     assert.strictEqual(code, 130)
     assert.match(stdout, /^\S+ {2}awaited {2}\S+ {2}attempt 1 {2}1\n\S+ {2}awaited {2}\S+ {2}attempt 1 {2}2\n$/)
   })

@@ -2,16 +2,15 @@
  * The terminal sessions of the documentation say what the program says. With REQUEUE_RECORD=1 what it says is written into
  * the pages; put the `…` back where it differs from run to run.
  */
-import { type Broker, start } from "@requeue/brokers"
-import { spawnSync } from "node:child_process"
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { brokers, matches, record, type Step, steps } from "./Session.ts"
+import { type Address, open } from "./brokers.ts"
+import { type Circumstances, main, requeue, spawned } from "./requeue.ts"
+import { argumentsOf, brokers, matches, record, type Step, steps } from "./Session.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
-const main = fileURLToPath(new URL("../dist/main.js", import.meta.url))
 /** Programs of a page find this package's dependencies from here. */
 const home = fileURLToPath(new URL("../node_modules/.sessions", import.meta.url))
 
@@ -19,28 +18,25 @@ const pages = globSync(["docs/**/*.md", "packages/cli/*.md"], { cwd: root })
   .map((page) => ({ page, text: readFileSync(join(root, page), "utf8") }))
   .filter(({ text }) => steps(text).some(({ _tag }) => _tag === "Command"))
 
-/** Milliseconds that one command may take. */
-const patience = 60_000
-
-/** Both streams, in the order in which they were written. */
-const run = (command: string, cwd: string, env: Readonly<Record<string, string>>): ReadonlyArray<string> => {
+/** A command that needs a shell. */
+const shell = (command: string, circumstances: Circumstances) => {
   const script = `exec 2>&1\nrequeue() { ${JSON.stringify(process.execPath)} ${JSON.stringify(main)} "$@"; }\n${command}`
-  const { stdout } = spawnSync("sh", ["-c", script], {
-    cwd,
-    encoding: "utf8",
-    env: { ...process.env, ...env },
-    timeout: patience
-  })
-  return stdout === "" ? [] : stdout.replace(/\n$/, "").split("\n")
+  return spawned("sh", ["-c", script], circumstances)
+}
+
+const run = async (command: string, circumstances: Circumstances): Promise<ReadonlyArray<string>> => {
+  const args = argumentsOf(command)
+  const { both } = await (args === undefined ? shell(command, circumstances) : requeue(args, circumstances))
+  return both === "" ? [] : both.replace(/\n$/, "").split("\n")
 }
 
 const isRecording = process.env["REQUEUE_RECORD"] === "1"
 
 type Outputs = Map<number, ReadonlyArray<string>>
 
-const perform = (step: Step, cwd: string, env: Readonly<Record<string, string>>, recorded: Outputs): void => {
+const perform = async (step: Step, cwd: string, env: Readonly<Record<string, string>>, recorded: Outputs) => {
   if (step._tag === "File") return writeFileSync(join(cwd, step.name), step.text)
-  const actual = run(step.command, cwd, env)
+  const actual = await run(step.command, { cwd, env })
   if (matches(step.output, actual)) return
   if (isRecording) return void recorded.set(step.line, actual)
   assert.fail(`$ ${step.command}\nsaid\n${actual.join("\n")}\n\nand not\n${step.output.join("\n")}`)
@@ -51,9 +47,9 @@ const isShared = (name: string): boolean => process.env[`REQUEUE_${name.toUpperC
 
 const alone = pages.filter(({ text }) => !brokers(text).some(isShared))
 
-describe.each(alone)("$page", ({ page, text }) => {
+describe.concurrent.each(alone)("$page", ({ page, text }) => {
   const recorded: Outputs = new Map()
-  const started: Array<Broker> = []
+  const opened: Array<Address> = []
   const env: Record<string, string> = {}
   let cwd = home
 
@@ -61,22 +57,22 @@ describe.each(alone)("$page", ({ page, text }) => {
     mkdirSync(home, { recursive: true })
     cwd = mkdtempSync(join(home, "session-"))
     for (const name of brokers(text)) {
-      const broker = await start(name as Parameters<typeof start>[0])
-      started.push(broker)
+      const broker = await open(name as Parameters<typeof open>[0])
+      opened.push(broker)
       env[`${name.toUpperCase()}_URL`] = broker.url
       env[`${name.toUpperCase()}_MANAGEMENT_URL`] = broker.managementUrl ?? ""
     }
-  }, 120_000)
+  })
 
   afterAll(async () => {
     if (recorded.size > 0) writeFileSync(join(root, page), record(text, recorded))
     rmSync(cwd, { recursive: true, force: true })
-    for (const broker of started) await broker.dispose()
+    for (const broker of opened) await broker.dispose()
   })
 
   it.each(steps(text).map((step) => ({ ...step, name: step._tag === "File" ? step.name : step.command })))(
     "line $line: $name",
-    (step) => perform(step, cwd, env, recorded),
-    patience
+    { concurrent: false },
+    (step) => perform(step, cwd, env, recorded)
   )
 })

@@ -9,9 +9,11 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { readFile } from "node:fs/promises"
+import { resolve } from "node:path"
 import { buffer } from "node:stream/consumers"
 import * as DurationFlag from "../DurationFlag.ts"
 import { Output } from "../Output.ts"
+import { Process } from "../Process.ts"
 import * as Target from "../Target.ts"
 import { UsageError } from "../UsageError.ts"
 
@@ -48,17 +50,23 @@ const codec = (raw: boolean): Codec<Uint8Array> => ({
   decode: (bytes) => bytes
 })
 
-const read = (body: Option.Option<string>, file: Option.Option<string>): Effect.Effect<Uint8Array, UsageError> => {
+const read = Effect.fnUntraced(function* (body: Option.Option<string>, file: Option.Option<string>) {
   if (Option.isSome(body) && Option.isSome(file)) {
-    return Effect.fail(new UsageError({ detail: "a body and --file do not go together", remedy: "Give one of them" }))
+    return yield* new UsageError({ detail: "a body and --file do not go together", remedy: "Give one of them" })
   }
-  if (Option.isSome(body)) return Effect.succeed(Buffer.from(body.value))
-  if (Option.isNone(file)) return Effect.promise(() => buffer(process.stdin))
-  return Effect.tryPromise({
-    try: () => readFile(file.value),
-    catch: (error) => new UsageError({ detail: `--file: ${String(error)}`, remedy: "Give a file that can be read" })
+  if (Option.isSome(body)) return Buffer.from(body.value)
+  const { cwd, stdin } = yield* Process
+  if (Option.isNone(file)) return yield* Effect.promise(() => buffer(stdin))
+  const path = resolve(cwd(), file.value)
+  return yield* Effect.tryPromise({
+    try: () => readFile(path),
+    catch: (error) => {
+      // With the name that was given, and not the path that it became.
+      const detail = `--file: ${String(error).replace(path, () => file.value)}`
+      return new UsageError({ detail, remedy: "Give a file that can be read" })
+    }
   })
-}
+})
 
 const verify = (bytes: Uint8Array): Effect.Effect<void, UsageError> =>
   Effect.try({

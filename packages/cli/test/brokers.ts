@@ -1,0 +1,46 @@
+/** The brokers that tests run on. */
+import { type Broker, start } from "@requeue/brokers"
+import { randomUUID } from "node:crypto"
+import { assert, vi } from "vitest"
+
+type Name = Parameters<typeof start>[0]
+
+export type Address = Pick<Broker, "url" | "managementUrl" | "dispose">
+
+/** Milliseconds that a broker may take to start, however busy the machine is. */
+const deadline = 240_000
+
+/** A server on a busy machine may answer later than users should have to wait for it. */
+const patiently = (name: Name, { dispose, managementUrl, url }: Address): Address => {
+  const patient = new URL(url)
+  const options = ["connectTimeout", "requestTimeout", ...(name === "sqs" ? [] : ["publishTimeout"])]
+  for (const option of options) patient.searchParams.set(option, "120000")
+  return { url: patient.href, managementUrl, dispose }
+}
+
+const everywhere = globalThis as { requeueRabbitMq?: Promise<Broker> }
+
+/** One for all files, because its start takes most of their time. It ends with the worker's process. */
+export const rabbitmq = async (): Promise<Address> =>
+  patiently("rabbitmq", await (everywhere.requeueRabbitMq ??= start("rabbitmq", { deadline })))
+
+/** A virtual host of it, in which nothing is yet. */
+const virtualHost = async (): Promise<Address> => {
+  const { managementUrl = "", url } = await rabbitmq()
+  const { host, password, username } = new URL(managementUrl)
+  const vhost = randomUUID()
+  const authorization = `Basic ${btoa(`${username}:${password}`)}`
+  const ask = async (method: string) => {
+    const { status } = await fetch(`http://${host}/api/vhosts/${vhost}`, { method, headers: { authorization } })
+    assert.isBelow(status, 300, `${method} of a virtual host`)
+  }
+  // The server accepts AMQP connections, its management interface maybe not yet.
+  await vi.waitFor(() => ask("PUT"), { timeout: deadline })
+  const inside = new URL(url)
+  inside.pathname = vhost
+  return { url: inside.href, managementUrl, dispose: () => ask("DELETE") }
+}
+
+/** A broker in which nothing is yet. */
+export const open = async (name: Name): Promise<Address> =>
+  name === "rabbitmq" ? virtualHost() : patiently(name, await start(name, { deadline }))

@@ -1,0 +1,71 @@
+/** What only a process of its own shows: its exit code, its streams, its signals, and its terminal. */
+import { spawnSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "vitest"
+import { main, program, spawned } from "./requeue.ts"
+import { until } from "./until.ts"
+
+const watch = ["status", "--watch", "--interval", "100ms", "--url", "memory:", "--queue", "orders"]
+const quoted = [process.execPath, main].map((path) => JSON.stringify(path)).join(" ")
+
+describe.concurrent("the program", () => {
+  it("is what package.json names, and says what runs it", () => {
+    assert.match(readFileSync(main, "utf8"), /^#!\/usr\/bin\/env node\n/)
+  })
+
+  it.each<readonly [number, ReadonlyArray<string>]>([
+    [0, ["--version"]],
+    [1, ["check", "--url", "memory:", "-q", "a", "--policy", '{"deadLetter":"a"}']],
+    [2, ["chek"]],
+    [3, ["check", "--url", "amqp://127.0.0.1:1", "-q", "a"]]
+  ])("ends with %d after %j", async (expected, args) => {
+    assert.strictEqual((await program(args)).code, expected)
+  })
+
+  it.each(["SIGINT", "SIGTERM"] as const)("ends with 130 after %s", async (signal) => {
+    const interruption = (said: () => string) => until("a first look", () => said().includes("\n"))
+    const { code, stderr } = await program(watch, { interruption, signal })
+    assert.deepStrictEqual([code, stderr], [130, ""])
+  })
+
+  it("reads a pipe and writes to one", async () => {
+    const { both, code } = await spawned("sh", [
+      "-c",
+      `echo '{"id":1}' | ${quoted} send --url memory: -q a --id one | cat`
+    ])
+    assert.deepStrictEqual([code, both], [0, "sent one to a\n"])
+  })
+
+  it("is content with a reader that has seen enough", async () => {
+    const { code, stderr } = await spawned("bash", ["-c", `set -o pipefail; ${quoted} completion bash | true`])
+    assert.deepStrictEqual([code, stderr], [0, ""])
+  })
+
+  it("does not hide that what it says cannot be written", async () => {
+    const { code, stderr } = await spawned("sh", ["-c", `${quoted} --help > /dev/full`])
+    assert.strictEqual(code, 1)
+    assert.include(stderr, "ENOSPC")
+  })
+})
+
+const isThere = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined
+
+describe.skipIf(!isThere("script"))("on a terminal", () => {
+  const onTerminal = (args: string, input: string) =>
+    spawned("script", ["--quiet", "--return", "--command", `${quoted} ${args}`, "/dev/null"], { input })
+
+  it("shows colours", async () => {
+    const { both } = await onTerminal("check --url memory: --queue orders", "")
+    assert.include(both, "\u001b[32mexact\u001b[39m")
+  })
+
+  it.each([
+    ["y", /orders\.dlq: removed 0/],
+    ["n", /nothing was removed/]
+  ])("asks, and hears %s", async (answer, outcome) => {
+    const { both, code } = await onTerminal("dead-letters purge --url memory: --dlq orders.dlq", `${answer}\n`)
+    assert.strictEqual(code, 0)
+    assert.match(both, /Remove all dead letters of orders\.dlq for good\? \[y\/N\]/)
+    assert.match(both, outcome)
+  })
+})
