@@ -30,7 +30,8 @@ if (exits.check !== "0" && !Object.values(checks).includes("failed")) {
   add("npm run check", { failed: 1 }, ` (exit code ${exits.check})`)
 }
 
-for (const [name, code] of Object.entries(exits)) if (name !== "test" && name !== "check") add(name, verdict(code === "0"))
+for (const [name, code] of Object.entries(exits))
+  if (name !== "test" && name !== "check") add(name, verdict(code === "0"))
 
 const total = sum(counted)
 console.log(`in all: ${show(total)}`)

@@ -52,7 +52,7 @@ describe("every sequence of calls", () => {
     })
   }
 
-  it(`agrees with the oracle and keeps the laws, up to ${longest} calls on a batch of two`, { timeout: 60_000 }, () => {
+  it(`agrees with the oracle and keeps the laws, up to ${longest} calls on a batch of two`, () => {
     let checked = 0
     const visit = (calls: Array<Call>, before: Acknowledgement.Record): void => {
       for (const outcome of outcomes) {

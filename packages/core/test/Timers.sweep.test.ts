@@ -2,13 +2,14 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import type * as Heap from "../src/internal/heap.ts"
-import { vi } from "vitest"
-import * as Timers from "../src/Timers.ts"
+import { afterAll, vi } from "vitest"
 
-const heaps = vi.hoisted((): Array<Heap.Heap<unknown>> => [])
-const sweeps = vi.hoisted(() => ({ count: 0 }))
+const heaps: Array<Heap.Heap<unknown>> = []
+const sweeps = { count: 0 }
 
-vi.mock(import("../src/internal/heap.ts"), async (original) => {
+// Files share a worker: the module may have been loaded before, and is loaded again for those that come after.
+vi.resetModules()
+vi.doMock(import("../src/internal/heap.ts"), async (original) => {
   const { make } = await original()
   return {
     make: <A>() => {
@@ -23,6 +24,12 @@ vi.mock(import("../src/internal/heap.ts"), async (original) => {
       } satisfies Heap.Heap<A>
     }
   }
+})
+const Timers = await import("../src/Timers.ts")
+
+afterAll(() => {
+  vi.doUnmock("../src/internal/heap.ts")
+  vi.resetModules()
 })
 
 it.effect("cancelled timers do not pile up, however many are set and cancelled before their time", () =>
