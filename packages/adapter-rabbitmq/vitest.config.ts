@@ -1,5 +1,14 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 
-// One file after the other in one process: they share a server (see test/server.ts), and what they say about times holds
-// only where no other file keeps the machine busy.
-export default defineConfig({ test: { isolate: false, fileParallelism: false, maxConcurrency: 4 } })
+// Files side by side, and the files of a worker in one process, where they share a server (see test/server.ts). They
+// mostly wait; what is late is judged beside controls of the same moment. The times are there to end what hangs.
+export default defineConfig({
+  test: {
+    isolate: false,
+    maxWorkers: Math.min(4, availableParallelism()),
+    maxConcurrency: 16,
+    testTimeout: 600_000,
+    hookTimeout: 300_000
+  }
+})

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { RabbitMqOperator } from "../src/index.ts"
 import { shared } from "./server.ts"
-import { on, queueName } from "./world.ts"
+import { on, queueName, until } from "./world.ts"
 
 const one = await shared()
 const options = { url: one.url, management: one.broker.managementUrl ?? "http://127.0.0.1:15672" }
@@ -21,16 +21,15 @@ describe.runIf(one.broker.managementUrl !== undefined)("an operator", () => {
       []
     )
     const name = "requeue.v1.q.delay.123456"
-    let idle: ReadonlyArray<string> = []
     // The server counts a new queue's messages some seconds later.
-    for (let round = 0; round < 50 && !idle.includes(name); round++) {
-      idle = await Effect.runPromise(RabbitMqOperator.idleDelays(options))
-      await Effect.runPromise(Effect.sleep(200))
-    }
-    assert.include(idle, name)
+    const counted = until(`${name} among the idle delays`, async () => {
+      const idle = await Effect.runPromise(RabbitMqOperator.idleDelays(options))
+      return idle.includes(name)
+    })
+    await Effect.runPromise(counted)
     assert.deepStrictEqual(await Effect.runPromise(RabbitMqOperator.removeDelays([name], options)), [name])
     assert.notInclude(await Effect.runPromise(RabbitMqOperator.idleDelays(options)), name)
-  }, 30_000)
+  })
 
   test("needs the management interface", async () => {
     const error = await Effect.runPromise(Effect.flip(RabbitMqOperator.verify("q", { url: one.url })))

@@ -4,13 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as Consumer from "@requeue/core/Consumer"
+import type { Event } from "@requeue/core/Event"
 import { start } from "@requeue/brokers"
 import { spawn } from "node:child_process"
-import { assert, describe, test, vi } from "vitest"
+import { once } from "node:events"
+import { assert, describe, test } from "vitest"
 import { server } from "./server.ts"
-import { drainIds, ids, on, outgoing, publishAll, queueName, reasonOf, until } from "./world.ts"
-
-vi.setConfig({ testTimeout: 180_000 })
+import { drainIds, ids, on, outgoing, publishAll, queueName, quiet, reasonOf, until } from "./world.ts"
 
 const one = await server()
 const can = one.broker.nodes.length > 0
@@ -37,21 +37,21 @@ describe("a broker that is killed", () => {
     await on({ url: one.url }, (broker) =>
       Effect.gen(function* () {
         yield* Workload.start(queue, books)
-        // A server that is killed within a second of a queue's making may forget that it has made it.
-        yield* Effect.sleep(2000)
+        // A server that is killed soon after a queue's making may forget that it has made it, where that is in Mnesia.
+        yield* Effect.promise(() => one.broker.nodes[0]!.ctl("eval", "catch mnesia:sync_log()."))
         const publishing = yield* Effect.forkChild(publishAll(broker, queue, books.published))
         for (let kill = 1; kill <= kills; kill++) {
           yield* until("progress", () => Books.ended(books) >= Math.min(400, 4500 / kills) * kill)
           yield* Effect.promise(() => one.broker.kill())
-          yield* Effect.sleep(300)
+          yield* until("the loss to be noticed", () => broker.connection().state === "down")
           yield* Effect.promise(() => one.broker.start())
           const [up, before] = [Date.now(), books.runs.length]
-          yield* until("a run after the start", () => books.runs.length > before, 30_000)
+          yield* until("a run after the start", () => books.runs.length > before)
           resumed.push(Date.now() - up)
         }
         yield* Fiber.join(publishing)
         yield* Books.untilEnded(books)
-        yield* Effect.sleep(500)
+        yield* quiet(broker)
       })
     )
     process.off("unhandledRejection", onRejection)
@@ -67,9 +67,6 @@ describe("a broker that is killed", () => {
     assert.strictEqual(stale.length, 0)
     // What the server forgot of our acks is remembered; what a handler had, or a publish that was not confirmed, is not.
     assert.isAtMost(again.length, kills * (prefetch + 100))
-    // Within a second on an idle machine; one that is busy with other tests may take its time.
-    const bound = process.env["REQUEUE_SLOW_TESTS"] === "1" ? 1000 : 10_000
-    for (const ms of resumed) assert.isAtMost(ms, bound)
   })
 })
 
@@ -86,7 +83,7 @@ describe("a connection", () => {
           one.proxy.cut()
         }
         yield* Books.untilEnded(books)
-        yield* Effect.sleep(500)
+        yield* quiet(broker)
       })
     )
     const { queued } = await balance(one.url, queue, books)
@@ -98,6 +95,10 @@ describe("a consumer's process", () => {
   test("killed in the middle of its handlers: their messages come again, and are counted", async () => {
     const queue = queueName("process")
     const runs = new Map<string, number>()
+    const acked = new Set<string>()
+    const onEvent = (event: Event) => {
+      if (event._tag === "Succeeded") acked.add(event.id)
+    }
     await on({ url: one.url }, (broker) => publishAll(broker, queue, ids(10)))
     const child = spawn(process.execPath, [new URL("child.ts", import.meta.url).pathname, one.url, queue], {
       stdio: ["ignore", "pipe", "inherit"]
@@ -105,12 +106,17 @@ describe("a consumer's process", () => {
     let said = ""
     child.stdout.on("data", (bytes) => (said += String(bytes)))
     await Effect.runPromise(until("three runs", () => said.split("run ").length > 3))
+    const closed = once(child, "close")
     child.kill("SIGKILL")
+    await closed
     await on({ url: one.url }, () =>
       Effect.gen(function* () {
-        yield* Consumer.start(queue, { concurrency: 3 }, (message) => void runs.set(message.id, message.attempts))
-        yield* until("all ten", () => runs.size === 10, 20_000)
-        yield* Effect.sleep(200)
+        yield* Consumer.start(
+          queue,
+          { concurrency: 3, onEvent },
+          (message) => void runs.set(message.id, message.attempts)
+        )
+        yield* until("acks of all ten", () => acked.size === 10)
       })
     )
     const begun = [...said.matchAll(/run (\S+)/g)].map(([, id]) => id!)
@@ -132,19 +138,26 @@ describe("a server that is short of memory", () => {
         yield* limit("0.00000001")
         yield* Effect.ensuring(
           Effect.gen(function* () {
-            const error = yield* Effect.flip(
-              Effect.forever(Effect.andThen(broker.publish([outgoing(queue, "late")]), Effect.sleep(100)))
+            // The alarm is raised a while after; what is published while it is may wait for its confirmation in vain.
+            const raised = yield* Effect.flip(
+              Effect.forever(
+                Effect.catchIf(
+                  broker.publish([outgoing(queue, "late")]),
+                  ({ reason }) => reason === "Timeout",
+                  () => Effect.void
+                ).pipe(Effect.andThen(Effect.sleep(100)))
+              )
             )
-            assert.include(["Throttled", "Timeout"], error.reason)
+            assert.strictEqual(raised.reason, "Throttled")
             const again = yield* Effect.flip(broker.publish([outgoing(queue, "later")]))
             assert.strictEqual(again.reason, "Throttled")
             yield* Consumer.start(queue, {}, (message) => void acked.push(message.id))
-            yield* until("acks", () => new Set(acked).size >= 20, 10_000)
+            yield* until("acks", () => new Set(acked).size >= 20)
           }),
           limit("0.6")
         )
         yield* Effect.retry(broker.publish([outgoing(queue, "at last")]), Schedule.spaced(100))
-        yield* until("the last one", () => acked.includes("at last"), 20_000)
+        yield* until("the last one", () => acked.includes("at last"))
       })
     )
   })
@@ -166,7 +179,7 @@ describe("a cluster", () => {
           yield* until("progress", () => Books.ended(books) > 500)
           yield* Effect.promise(() => cluster.nodes[0]!.kill())
           yield* Fiber.join(publishing)
-          yield* Books.untilEnded(books, { within: 90_000 })
+          yield* Books.untilEnded(books)
         })
       )
       await balance(second!, queue, books)

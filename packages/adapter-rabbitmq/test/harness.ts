@@ -11,6 +11,9 @@ import { toDelivery } from "../src/internal/toDelivery.ts"
 import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 import type { Server } from "./server.ts"
 
+/** Milliseconds by which a due message may be late, beyond the delays' resolution. */
+export const lateness = 100
+
 export const settingsOf = (options: RabbitMqOptions.Options) => Result.getOrThrow(RabbitMqOptions.decode(options))
 
 /** A connection of the harness's own, made again after a restart. */
@@ -109,7 +112,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
           }),
         cutConnections: Effect.sync(server.proxy.cut),
         restart: server.broker.nodes.length === 0 ? undefined : Effect.promise(server.broker.restart),
-        lateness: 100,
+        lateness,
         settleTime: 50
       })
       return Context.make(Broker, broker).pipe(Context.add(Harness.Harness, harness))

@@ -1,59 +1,66 @@
 /** Every topology on the real server: a message with delays of all sorts comes at its times. */
 import * as Backoff from "@requeue/core/Backoff"
 import * as Consumer from "@requeue/core/Consumer"
+import type { Event } from "@requeue/core/Event"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { assert, describe, test, vi } from "vitest"
+import { assert, describe, test, type TestContext } from "vitest"
 import type { RabbitMqOptions } from "../src/index.ts"
 import { isAtLeast } from "../src/internal/version.ts"
 import { shared } from "./server.ts"
-import { drainIds, on, outgoing, queueName, until } from "./world.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
+import { checkDelays, drainIds, measure, now, outgoing, queueName, quiet } from "./world.ts"
 
 const one = await shared()
 
 /** Fails twice by the policy, once with a delay of the handler's own, and then for good. */
-const life = async (options: RabbitMqOptions.Options, slack: number) => {
-  const queue = queueName(String(options.topology))
-  const at: Array<number> = []
-  const attempts: Array<number> = []
-  const retry = RetryPolicy.make({ maxRetries: 3, backoff: Backoff.linear(500) })
-  await on({ url: one.url, ...options }, (broker) =>
+const life = (context: TestContext, options: RabbitMqOptions.Options, bound: number) =>
+  measure(context, { url: one.url, ...options }, (broker, control) =>
     Effect.gen(function* () {
-      yield* Consumer.start<string>(queue, { retry }, (message) => {
-        at.push(Date.now())
-        attempts.push(message.attempts)
-        if (message.attempts === 3) return message.retry({ delay: 730 })
-        return Effect.fail(new Error("no"))
+      const queue = queueName(String(options.topology))
+      const runs: Array<{ readonly attempts: number; readonly at: number }> = []
+      const dead = yield* Deferred.make<void>()
+      const retry = RetryPolicy.make({ maxRetries: 3, backoff: Backoff.linear(500) })
+      const onEvent = ({ _tag }: Event) => {
+        if (_tag === "DeadLettered") Deferred.doneUnsafe(dead, Effect.void)
+      }
+      yield* Consumer.start<string>(queue, { retry, onEvent }, (message) => {
+        const { attempts } = message
+        runs.push({ attempts, at: now() })
+        return attempts === 3 ? message.retry({ delay: 730 }) : Effect.fail(new Error("no"))
       })
+      const sent = now()
       yield* broker.publish([outgoing(queue, "a", { delay: 600 })])
-      at.push(Date.now())
-      yield* until("four runs", () => at.length === 5, 20_000)
-      yield* Effect.sleep(500)
+      const accepted = now()
+      yield* Deferred.await(dead)
+      yield* quiet(broker)
+      assert.deepStrictEqual(
+        runs.map(({ attempts }) => attempts),
+        [1, 2, 3, 4]
+      )
+      assert.deepStrictEqual(yield* Effect.promise(() => drainIds(one.url, `${queue}.dlq`)), ["a"])
+      const delays = [600, 500, 1000, 730].map((delay, index) => {
+        const what = `delay ${index + 1}`
+        const { at } = runs[index]!
+        return index === 0
+          ? { what, delay, from: sent, accepted, at, bound }
+          : { what, delay, from: runs[index - 1]!.at, at, bound }
+      })
+      yield* checkDelays(control, delays)
     })
   )
-  assert.deepStrictEqual(attempts, [1, 2, 3, 4])
-  assert.deepStrictEqual(await drainIds(one.url, `${queue}.dlq`), ["a"])
-  for (const [index, delay] of [600, 500, 1000, 730].entries()) {
-    const took = at[index + 1]! - at[index]!
-    // The first was sent before its time was taken.
-    assert.isAtLeast(took, index === 0 ? delay - 20 : delay, `delay ${index + 1}`)
-    assert.isAtMost(took, delay + slack, `delay ${index + 1}`)
-  }
-}
 
-describe("a life through", () => {
-  test("the ladder", () => life({ topology: "ladder" }, 300))
-  test("the levels", () => life({ topology: "levels" }, 300))
-  test("per-message TTL, of each queue's own", () => life({ topology: "perMessageTtl" }, 300))
-  test("per-message TTL, shared", () => life({ topology: "perMessageTtlShared" }, 300))
-  test("a queue per delay", () => life({ topology: "perDelayQueue" }, 1300))
-  test("rounds of a waiting queue", () => life({ topology: "waitLoop" }, 1300))
-  test("the ladder of classic queues", () => life({ topology: "ladder", queueType: "classic" }, 300))
-  test("the levels of classic queues", () => life({ topology: "levels", queueType: "classic" }, 300))
-  test.runIf(isAtLeast(one.version, "4.3"))("the queue's own delays", async () => {
+describe.concurrent("a life through", () => {
+  test("the ladder", (context) => life(context, { topology: "ladder" }, 300))
+  test("the levels", (context) => life(context, { topology: "levels" }, 300))
+  test("per-message TTL, of each queue's own", (context) => life(context, { topology: "perMessageTtl" }, 300))
+  test("per-message TTL, shared", (context) => life(context, { topology: "perMessageTtlShared" }, 300))
+  test("a queue per delay", (context) => life(context, { topology: "perDelayQueue" }, 1300))
+  test("rounds of a waiting queue", (context) => life(context, { topology: "waitLoop" }, 1300))
+  test("the ladder of classic queues", (context) => life(context, { topology: "ladder", queueType: "classic" }, 300))
+  test("the levels of classic queues", (context) => life(context, { topology: "levels", queueType: "classic" }, 300))
+  test.runIf(isAtLeast(one.version, "4.3"))("the queue's own delays", async (context) => {
     // The message is sent before the policy is known, so that its queue must be there.
-    await life({ topology: "native" }, 300)
+    await life(context, { topology: "native" }, 300)
   })
 })

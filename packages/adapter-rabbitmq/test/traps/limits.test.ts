@@ -1,14 +1,13 @@
 /** Limits of the server: deliveries, prefetch, and what its dead connections are charged with. */
 import * as BatchPolicy from "@requeue/core/BatchPolicy"
 import * as Consumer from "@requeue/core/Consumer"
+import type { Event } from "@requeue/core/Event"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
-import { assert, test, vi } from "vitest"
+import { assert, test } from "vitest"
 import { shared } from "../server.ts"
-import { drainIds, ids, on, outgoing, publishAll, queueName, until } from "../world.ts"
+import { controls, drainIds, ids, on, outgoing, publishAll, queueName, quiet, until } from "../world.ts"
 import { consume, no, type Run } from "./trap.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const { proxied, proxy, url } = await shared()
 
@@ -16,12 +15,14 @@ const { proxied, proxy, url } = await shared()
 test("a policy of 25 retries has 26 runs, beyond the server's own limit of 20", async () => {
   const queue = queueName("limit")
   const runs: Array<Run> = []
+  const events: Array<Event> = []
   await on({ url }, (broker) =>
     Effect.gen(function* () {
       yield* broker.publish([outgoing(queue, "a")])
-      yield* consume(queue, runs, { retry: RetryPolicy.make({ maxRetries: 25 }) }, no)
-      yield* until("26 runs", () => runs.length === 26, 20_000)
-      yield* Effect.sleep(300)
+      const retry = RetryPolicy.make({ maxRetries: 25 })
+      yield* consume(queue, runs, { retry, onEvent: (event) => events.push(event) }, no)
+      yield* until("its death", () => events.some(({ _tag }) => _tag === "DeadLettered"))
+      yield* quiet(broker)
     })
   )
   assert.strictEqual(runs.length, 26)
@@ -36,7 +37,7 @@ test("unlimited retries at once go on beyond the queue's limit", async () => {
       yield* broker.publish([outgoing(queue, "a")])
       const retry = RetryPolicy.make({ maxRetries: "unlimited" })
       yield* consume(queue, runs, { retry }, (message) => (message.attempts < 40 ? no() : undefined))
-      yield* until("40 runs", () => runs.length === 40, 20_000)
+      yield* until("40 runs", () => runs.length === 40)
     })
   )
   assert.deepStrictEqual(
@@ -45,16 +46,16 @@ test("unlimited retries at once go on beyond the queue's limit", async () => {
   )
 })
 
-// A prefetch smaller than the batch never fills it.
+// A prefetch smaller than the batch never fills it: then its timeout says how many there are.
 test("a batch of 100 is filled: the prefetch follows the batch", async () => {
   const queue = queueName("batch")
   const sizes: Array<number> = []
   await on({ url }, (broker) =>
     Effect.gen(function* () {
       yield* publishAll(broker, queue, ids(200))
-      const batch = BatchPolicy.make({ maxBatchSize: 100, maxBatchTimeout: 5000 })
+      const batch = BatchPolicy.make({ maxBatchSize: 100, maxBatchTimeout: 60_000 })
       yield* Consumer.startBatch(queue, { batch }, ({ messages }) => void sizes.push(messages.length))
-      yield* until("two batches", () => sizes.length === 2, 4000)
+      yield* until("two batches", () => sizes.length === 2)
     })
   )
   assert.deepStrictEqual(sizes, [100, 100])
@@ -65,14 +66,15 @@ test("a connection that breaks again and again charges what waited in the consum
   await on({ url: proxied, deliveryLimit: 10 }, (broker) =>
     Effect.gen(function* () {
       yield* broker.publish(ids(5).map((id) => outgoing(queue, id)))
-      let delivered = 0
+      const { pulse } = yield* controls(broker)
+      let [delivered, reconnects] = [0, 0]
       const subscription = yield* broker.subscribe({
         queue,
         retry: RetryPolicy.make(),
         deadLetterQueues: [`${queue}.dlq`],
         maxCredit: 5,
         onDelivery: () => delivered++,
-        onReconnect: () => {}
+        onReconnect: () => reconnects++
       })
       subscription.credit(5)
       // As often as the limit lets them come again.
@@ -82,7 +84,8 @@ test("a connection that breaks again and again charges what waited in the consum
       }
       yield* until("all five for the last time", () => delivered === 55)
       proxy.cut()
-      yield* Effect.sleep(400)
+      yield* until("the last connection", () => reconnects === 11)
+      yield* pulse
       assert.strictEqual(delivered, 55)
     })
   )

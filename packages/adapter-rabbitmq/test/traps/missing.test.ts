@@ -1,13 +1,12 @@
 /** Queues that are not there, are full, or are other ones. */
 import type { Event } from "@requeue/core/Event"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { assert, test, vi } from "vitest"
+import { assert, test } from "vitest"
 import { shared } from "../server.ts"
-import { drainIds, ids, on, outgoing, queueName, reasonOf, until } from "../world.ts"
+import { drainIds, ids, on, outgoing, queueName, quiet, reasonOf, until } from "../world.ts"
 import { consume, no, raw, type Run } from "./trap.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const { url } = await shared()
 
@@ -22,24 +21,27 @@ test("a delayed message for a deleted queue is kept aside, and holds up no other
       yield* broker.publish(lost)
       yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(gone)))
       yield* broker.publish([outgoing(queue, "b", { delay: 800 })])
-      yield* until("the other one", () => runs.length === 1, 5000)
-      yield* Effect.sleep(300)
+      yield* until("the other one", () => runs.length === 1)
+      const kept: Array<string> = []
+      yield* until("those that are kept aside", async () => {
+        kept.push(...(await drainIds(url, "requeue.v1.q.undelivered")))
+        return new Set(kept).size >= 40
+      })
+      assert.deepStrictEqual(kept.toSorted(), lost.map(({ metadata }) => metadata.id).toSorted())
     })
   )
-  const kept = await drainIds(url, "requeue.v1.q.undelivered")
-  assert.strictEqual(kept.filter((id) => id.startsWith("lost")).length, 40)
 })
 
 test("a dead-letter queue that was deleted is made again", async () => {
   const queue = queueName("undead")
-  const runs: Array<Run> = []
+  const events: Array<Event> = []
   await on({ url }, (broker) =>
     Effect.gen(function* () {
-      yield* consume(queue, runs, { retry: RetryPolicy.make({ maxRetries: 0 }) }, no)
+      const retry = RetryPolicy.make({ maxRetries: 0 })
+      yield* consume(queue, [], { retry, onEvent: (event) => events.push(event) }, no)
       yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(`${queue}.dlq`)))
       yield* broker.publish([outgoing(queue, "a")])
-      yield* until("a run", () => runs.length === 1)
-      yield* Effect.sleep(500)
+      yield* until("its death", () => events.some(({ _tag }) => _tag === "DeadLettered"))
     })
   )
   assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), ["a"])
@@ -56,7 +58,7 @@ test("where nothing may be declared, an unroutable dead letter leaves its messag
       yield* consume(queue, [], { retry, onEvent: (event) => events.push(event) }, no)
       yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(`${queue}.dlq`)))
       yield* broker.publish([outgoing(queue, "a")])
-      yield* until("a refusal", () => events.some(({ _tag }) => _tag === "SettleFailed"), 10_000)
+      yield* until("a refusal", () => events.some(({ _tag }) => _tag === "SettleFailed"))
     })
   )
   assert.deepStrictEqual(await drainIds(url, queue), ["a"])
@@ -72,13 +74,16 @@ test("a dead-letter queue that is full refuses, and the letter waits in its own 
       const retry = RetryPolicy.make({ maxRetries: 0 })
       yield* consume(queue, [], { retry, onEvent: (event) => events.push(event) }, no)
       const full = () => events.some((event) => event._tag === "SettleFailed" && reasonOf(event.error) === "QueueFull")
-      yield* until("a refusal", full, 10_000)
+      yield* until("a refusal", full)
       assert.isAbove((yield* broker.admin.counts(queue)).ready! + 1, 0)
       const found = new Set<string>()
-      for (let round = 0; round < 60 && found.size < 5; round++) {
-        for (const id of yield* Effect.promise(() => drainIds(url, dlq))) found.add(id)
-        yield* Effect.sleep(250)
-      }
+      yield* until(
+        () => `five letters, there were ${[...found].join(" ")}`,
+        async () => {
+          for (const id of await drainIds(url, dlq)) found.add(id)
+          return found.size >= 5
+        }
+      )
       assert.strictEqual(found.size, 5)
     })
   )
@@ -91,15 +96,17 @@ test("a declaration that is refused takes no consumer along, and no later declar
   await raw(url, (channel) => channel.assertQueue(foreign, { arguments: { "x-queue-type": "classic" } }))
   await on({ url }, (broker) =>
     Effect.gen(function* () {
-      yield* consume(queue, runs, {}, () => Effect.sleep(300))
+      const refused = yield* Deferred.make<void>()
+      yield* consume(queue, runs, {}, () => Deferred.await(refused))
       yield* broker.publish([outgoing(queue, "a")])
-      yield* until("a run", () => runs.length === 1, 5000)
+      yield* until("a run", () => runs.length === 1)
       const error = yield* Effect.flip(consume(foreign, [], {}))
       assert.strictEqual(reasonOf(error), "QueueMismatch")
+      yield* Deferred.succeed(refused, undefined)
       yield* consume(later, runs, {})
       yield* broker.publish([outgoing(queue, "b"), outgoing(later, "c")])
-      yield* until("all runs", () => runs.length === 3, 5000)
-      yield* Effect.sleep(300)
+      yield* until("all runs", () => runs.length === 3)
+      yield* quiet(broker)
     })
   )
   assert.deepStrictEqual(runs.map(({ attempts, id }) => `${id}${attempts}`).toSorted(), ["a1", "b1", "c1"])

@@ -3,12 +3,10 @@ import * as Backoff from "@requeue/core/Backoff"
 import type { Event } from "@requeue/core/Event"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
-import { assert, test, vi } from "vitest"
+import { assert, test } from "vitest"
 import { shared } from "../server.ts"
-import { drainIds, on, outgoing, queueName, reasonOf, until } from "../world.ts"
+import { drainIds, on, outgoing, queueName, quiet, reasonOf, until } from "../world.ts"
 import { consume, no, type Run } from "./trap.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const { url } = await shared()
 
@@ -24,8 +22,8 @@ test.each(["levels", "ladder"] as const)(
       Effect.gen(function* () {
         for (const queue of queues) yield* consume(queue, seen.get(queue)!, { retry }, failOnce)
         yield* broker.publish(queues.map((queue) => outgoing(queue, queue, { delay: 350 })))
-        yield* until("two each", () => queues.every((queue) => seen.get(queue)!.length > 1), 10_000)
-        yield* Effect.sleep(300)
+        yield* until("two each", () => queues.every((queue) => seen.get(queue)!.length > 1))
+        yield* quiet(broker)
       })
     )
     for (const [queue, runs] of seen) {
@@ -47,7 +45,7 @@ test.each([199, 200])("queues with names of %d characters wait, retry and die as
       const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(100) })
       yield* consume(queue, runs, { retry, onEvent: (event) => events.push(event) }, no)
       yield* broker.publish([outgoing(queue, "a", { delay: 86_400_000 - 1 }), outgoing(queue, "b", { delay: 50 })])
-      yield* until("its death", () => events.some(({ _tag }) => _tag === "DeadLettered"), 10_000)
+      yield* until("its death", () => events.some(({ _tag }) => _tag === "DeadLettered"))
     })
   )
   assert.deepStrictEqual(await drainIds(url, `${queue}.dlq`), ["b"])

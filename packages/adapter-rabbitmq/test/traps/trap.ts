@@ -3,6 +3,7 @@ import * as Consumer from "@requeue/core/Consumer"
 import type { MessageHandler } from "@requeue/core/Handler"
 import { connect, type ConfirmChannel } from "amqplib"
 import * as Effect from "effect/Effect"
+import { now } from "../world.ts"
 
 /** Asks the server as another client does, by the driver alone. */
 export const raw = async <A>(url: string, run: (channel: ConfirmChannel) => Promise<A>): Promise<A> => {
@@ -23,7 +24,7 @@ export const raw = async <A>(url: string, run: (channel: ConfirmChannel) => Prom
 export interface Run {
   readonly id: string
   readonly attempts: number
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds since the epoch. */
   readonly at: number
 }
 
@@ -35,7 +36,7 @@ export const consume = (
   handler: (message: Parameters<MessageHandler<string>>[0]) => unknown = () => {}
 ) =>
   Consumer.start<string>(queue, options, (message) => {
-    runs.push({ id: message.id, attempts: message.attempts, at: performance.now() })
+    runs.push({ id: message.id, attempts: message.attempts, at: now() })
     return handler(message) as void
   })
 

@@ -1,0 +1,31 @@
+/** That the suite tells on this broker, on any machine, what is early or late from what is not. */
+import { Cases, Mutant, Mutants, Suite } from "@requeue/conformance"
+import * as Effect from "effect/Effect"
+import { assert, describe, test } from "vitest"
+import * as Capabilities from "../src/internal/capabilities.ts"
+import { layer, lateness, settingsOf } from "./harness.ts"
+import { shared } from "./server.ts"
+
+const one = await shared()
+const bound = lateness + Capabilities.make(settingsOf({}), one.version).delayResolution
+const { kills } = Mutants.shifted(0)
+const options: Suite.Options = {
+  name: `rabbitmq ${one.version}`,
+  layer: layer(one),
+  cases: Cases.cases.filter(({ name }) => name === kills)
+}
+
+describe.concurrent("a broker", () => {
+  test.each([2 * bound, -5])("that hands over retries %d ms late is found out", async (by) => {
+    const verdict = await Effect.runPromise(Mutant.run(Mutants.shifted(by), options))
+    assert.strictEqual(verdict._tag, "Killed", JSON.stringify(verdict))
+  })
+
+  test("that is neither early nor late passes", async () => {
+    const { lines } = await Effect.runPromise(Suite.run(options))
+    assert.deepStrictEqual(
+      lines.map(({ outcome }) => outcome._tag),
+      ["Passed"]
+    )
+  })
+})
