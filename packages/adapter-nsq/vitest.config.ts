@@ -1,8 +1,16 @@
 import { defineConfig } from "vitest/config"
+import { availableParallelism } from "node:os"
 
-// One file after the other in one process: they share a server (see test/server.ts), and what they say about times holds
-// only where no other file keeps the machine busy.
+// Files side by side, and more of them than processors: most of their time, they wait. What they say of lateness they
+// judge against controls, and every file has its own servers (see test/server.ts).
 // They start their own nsqd, whatever the environment names: several at once, with flags, and to be killed.
 export default defineConfig({
-  test: { isolate: false, fileParallelism: false, maxConcurrency: 8, env: { REQUEUE_NSQ_URL: "" } }
+  test: {
+    isolate: false,
+    maxWorkers: Math.max(2, availableParallelism()),
+    maxConcurrency: 16,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    env: { REQUEUE_NSQ_URL: "" }
+  }
 })

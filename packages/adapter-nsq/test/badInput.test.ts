@@ -7,12 +7,10 @@ import * as Logger from "effect/Logger"
 import { createServer as createHttp } from "node:http"
 import { createServer, type AddressInfo } from "node:net"
 import { inspect } from "node:util"
-import { afterAll, afterEach, assert, describe, test, vi } from "vitest"
+import { afterAll, afterEach, assert, describe, test } from "vitest"
 import { NsqBroker, type NsqOptions } from "../src/index.ts"
 import { server } from "./server.ts"
 import { bytes, consume, ids, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const secret = "hunter2"
 
@@ -42,7 +40,7 @@ const [wire] = open.wires
 
 /** A start, as a consumer has it: the broker and one subscription. */
 const start = (options: NsqOptions.Options, queue: string) =>
-  Effect.flatMap(NsqBroker.make({ connectTimeout: 1000, requestTimeout: 1000, ...options }), (service) =>
+  Effect.flatMap(NsqBroker.make(options), (service) =>
     service.subscribe({
       queue,
       retry: RetryPolicy.make(),
@@ -110,7 +108,7 @@ describe("a start with", () => {
     const mute = createServer((socket) => socket.on("error", () => {}))
     await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve))
     const { port } = mute.address() as AddressInfo
-    const error = await fail({ url: `nsq://127.0.0.1:${port}` })
+    const error = await fail({ url: `nsq://127.0.0.1:${port}`, connectTimeout: 1000, requestTimeout: 1000 })
     assert.strictEqual(error.reason, "ConnectionFailed")
     mute.close()
     const http = await fail({ url: `nsq://${open.http[0]}` })
@@ -175,7 +173,7 @@ describe("a publish that cannot be", () => {
           },
           { concurrency: "unbounded", discard: true }
         )
-        yield* until("the good ones", () => runs.length === 1 + good.length, 10_000)
+        yield* until("the good ones", () => runs.length === 1 + good.length)
         assert.strictEqual(wire.sent("IDENTIFY").length, connections, "a connection was made again")
       })
     )

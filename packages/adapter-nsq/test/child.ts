@@ -11,7 +11,7 @@ const program = Effect.gen(function* () {
   yield* Effect.provideService(
     Consumer.start(queue!, { concurrency: 3 }, (message) => {
       console.log(`run ${message.id} ${message.attempts}`)
-      return Effect.sleep(60_000)
+      return Effect.never
     }),
     Broker,
     broker

@@ -1,3 +1,4 @@
 import { register } from "./suite.ts"
+import { lateness } from "./world.ts"
 
-await register("", 1, { by: "address", lateness: 100 })
+await register("", 1, { by: "address", lateness })

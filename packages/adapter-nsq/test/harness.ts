@@ -1,6 +1,6 @@
 /** The real NSQ with a harness that looks behind the adapter, by HTTP and the protocol alone. */
 import { proxy, type NsqBroker, type Proxy } from "@requeue/brokers"
-import { Harness } from "@requeue/conformance"
+import { Harness, Wait } from "@requeue/conformance"
 import { Broker } from "@requeue/core/Broker"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,6 @@ import * as Layer from "effect/Layer"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { connect, type AddressInfo } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
 import { toDelivery, type Frame } from "../src/internal/toDelivery.ts"
 import * as Names from "../src/internal/names.ts"
 import { NsqBroker as Adapter, type NsqOptions } from "../src/index.ts"
@@ -26,8 +25,15 @@ const post = async (url: string, body = ""): Promise<void> => {
   if (!response.ok) throw new Error(`${url}: ${response.status}`)
 }
 
-/** Cases that are in progress do not take longer to make their queue than this, in milliseconds. */
-const warmUp = 6000
+/** Until an nsqd looks after the delays of all channels that there are: it learns of new ones all at once. */
+const untilAttended = async (http: string): Promise<void> => {
+  const last = names(queueName("last"))
+  await post(`http://${http}/topic/create?topic=${last.topic}`)
+  await post(`http://${http}/channel/create?topic=${last.topic}&channel=${last.channel}`)
+  await post(`http://${http}/pub?topic=${last.topic}&defer=1`, "due")
+  const isDue = async () => (await depths(http, last)).ready === 1 && (await depths(http, last)).delayed === 0
+  await Effect.runPromise(Wait.until("an nsqd that looks after its channels", isDue))
+}
 
 /**
  * Queues for cases. An nsqd looks after a new channel's delays only after up to 5 seconds, so that all are made before
@@ -45,7 +51,7 @@ const stock = async (https: ReadonlyArray<string>, size: number): Promise<() => 
       await Promise.all(topics.slice(from, from + 20).map((each) => make(each, http)))
     }
   }
-  await sleep(warmUp)
+  await Promise.all(https.map(untilAttended))
   return () => all.pop() ?? queueName("late")
 }
 
@@ -89,7 +95,13 @@ const read = async (http: string, { channel, isOwn, topic }: Names.Queue): Promi
     }
   })
   socket.write(`  V2SUB ${topic} ${channel}\nRDY ${wanted}\n`)
-  for (let waited = 0; seen.length < wanted && waited < 2000; waited += 10) await sleep(10)
+  const isRead = async () => {
+    if (seen.length >= wanted) return true
+    const { inFlight, ready } = await depths(http, { channel, isOwn, topic })
+    // Somebody else took the others.
+    return ready === 0 && inFlight <= seen.length
+  }
+  await Effect.runPromise(Wait.until(() => `${wanted} messages of ${topic}, ${seen.length} came`, isRead))
   socket.write("RDY 0\n")
   for (const { body, id } of seen) {
     const response = await fetch(`http://${http}/pub?topic=${topic}`, { method: "POST", body: new Uint8Array(body) })

@@ -2,14 +2,11 @@
 import * as Producer from "@requeue/core/Producer"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
-import { assert, describe, test, vi } from "vitest"
+import { assert, describe, test } from "vitest"
 import * as Envelope from "../src/internal/envelope.ts"
 import { channels, drain, held } from "./raw.ts"
 import { server } from "./server.ts"
 import { consume, no, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
-vi.stubEnv("REQUEUE_NSQ_URL", "")
 
 const one = await server()
 const short = await server({ flags: { "max-req-timeout": "500ms" } })

@@ -1,7 +1,8 @@
 /** Another client of NSQ, by its protocol alone: what is in the topics of a test, whoever put it there. */
 import { once } from "node:events"
 import { connect } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
+import { Wait } from "@requeue/conformance"
+import * as Effect from "effect/Effect"
 import { frames } from "./wire.ts"
 
 export interface Channel {
@@ -42,12 +43,15 @@ const ask = async (http: string, path: string, init: RequestInit = {}) => {
  * topic, and else looks after its connection every 15 s only.
  */
 export const register = async (http: ReadonlyArray<string>, lookupd: string): Promise<void> => {
-  for (let count = 0; ; count++) {
+  let count = 0
+  const isKnown = async () => {
     const { producers } = JSON.parse(await ask(lookupd, "nodes")) as { readonly producers: ReadonlyArray<unknown> }
-    if (producers.length === http.length) return
+    if (producers.length === http.length) return true
     for (const base of http) await ask(base, `topic/create?topic=here-${count}`, { method: "POST" })
-    await sleep(20)
+    count++
+    return false
   }
+  await Effect.runPromise(Wait.until("an nsqlookupd that knows every nsqd", isKnown))
 }
 
 /** The channels, on all these nsqd, of topics whose name begins so. */
@@ -78,6 +82,12 @@ export const channels = async (http: ReadonlyArray<string>, topic: string): Prom
 export const held = async (http: ReadonlyArray<string>, topic: string): Promise<number> =>
   (await channels(http, topic)).reduce((sum, { deferred, inFlight, ready }) => sum + ready + inFlight + deferred, 0)
 
+/** Whether there is nothing but dead letters in topics whose name begins so. */
+export const isWorked = async (http: ReadonlyArray<string>, topic: string): Promise<boolean> =>
+  (await channels(http, topic)).every(
+    (one) => one.topic.endsWith(".dlq") || one.ready + one.inFlight + one.deferred === 0
+  )
+
 /** Takes every message out of a channel, those in flight or deferred too when they come, and answers their bodies. */
 export const drain = async ({ http, name, topic }: Channel): Promise<ReadonlyArray<string>> => {
   const [host, port] = http.split(":")
@@ -98,7 +108,8 @@ export const drain = async ({ http, name, topic }: Channel): Promise<ReadonlyArr
     const found = (await channels([http], topic)).find((one) => one.topic === topic && one.name === name)
     return found === undefined ? 0 : found.ready + found.inFlight + found.deferred
   }
-  while ((await left()) > 0) await sleep(20)
+  const isEmpty = async () => (await left()) === 0
+  await Effect.runPromise(Wait.until(() => `the end of ${topic}, of which ${bodies.length} came`, isEmpty, 120_000))
   socket.destroy()
   return bodies
 }

@@ -2,11 +2,9 @@
 import * as DeadLetters from "@requeue/core/DeadLetters"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
-import { assert, test, vi } from "vitest"
+import { assert, test } from "vitest"
 import { server } from "./server.ts"
-import { consume, no, on, publishAll, queueName, until, type Run } from "./world.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
+import { consume, found, no, on, publishAll, queueName, until, type Run } from "./world.ts"
 
 const one = await server()
 
@@ -24,7 +22,10 @@ test.each(["always", "never"] as const)("with envelope: %s", async (envelope) =>
       )
       yield* publishAll(broker, topic, ["a"])
       const letters = yield* DeadLetters.make(`${billing}.dlq`)
-      while ((yield* letters.list()).length === 0) yield* Effect.sleep(20)
+      yield* found(
+        "the dead letter",
+        Effect.map(letters.list(), ([letter]) => letter)
+      )
       isDown = false
       assert.strictEqual((yield* letters.redrive()).redriven, 1)
       yield* until("the redriven run", () => billed.length === 1)

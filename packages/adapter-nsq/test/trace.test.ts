@@ -7,62 +7,71 @@ import type { MessageHandler } from "@requeue/core/Handler"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
 import { Socket } from "node:net"
-import { assert, describe, test, vi } from "vitest"
+import { afterAll, assert, beforeAll, describe, test, vi } from "vitest"
 import { server } from "./server.ts"
-import type { Command, Entry } from "./wire.ts"
-import { ids, no, on, publishAll, queueName, until } from "./world.ts"
+import { ids, measured, no, on, publishAll, queueName, until } from "./world.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
 
 const one = await server({ nodes: 2 })
 
-type Sent = Command & Entry & { readonly connection: string | number }
-
-/** The commands of all connections that consume this queue, retries included, on every nsqd, in their order. */
-const commandsOf = (queue: string): ReadonlyArray<Omit<Sent, "connection"> & { readonly connection: string }> =>
-  one.wires
-    .flatMap(({ sent }, nsqd) => {
-      const own = sent("SUB").filter(({ args }) => args[0]?.startsWith(queue))
-      const connections = new Set(own.map(({ connection }) => connection))
-      return sent("SUB", "RDY", "REQ", "FIN", "CLS")
-        .filter(({ connection }) => connections.has(connection))
-        .map((command) => ({ ...command, connection: `${nsqd}:${command.connection}` }))
-    })
-    .toSorted((a, b) => a.at - b.at)
-
-/**
- * Notes what is written to consuming connections, in the order of the writes: what different connections carry at the
- * same time arrives in any order. Only the adapter writes text; the wires pass bytes on.
- */
-const watchWrites = () => {
-  const spy = vi.spyOn(Socket.prototype, "write")
-  return () => {
-    const { calls, contexts } = spy.mock
-    spy.mockRestore()
-    return calls.flatMap(([text], index) => (typeof text === "string" ? [{ socket: contexts[index], text }] : []))
-  }
+interface Written {
+  readonly name: string
+  readonly args: ReadonlyArray<string>
+  readonly socket: Socket
+  readonly at: number
+  /** Counts the turns of the event loop in which something was written. */
+  readonly turn: number
 }
 
-interface Moment {
-  readonly name: string
-  readonly at: number
-  /** The RDY of all connections together after this command, and after those that were sent with it. */
+/** The driver's own, by which a queue's connections are known. */
+const isSub = (bytes: Uint8Array): boolean => Buffer.from(bytes.subarray(0, 4)).equals(Buffer.from("SUB "))
+
+/**
+ * What is written to all connections, in the order of the writes: what different connections carry at the same time
+ * arrives in any order. Only the adapter writes text; the driver writes bytes, and the wires pass them on.
+ */
+const written: Array<Written> = []
+const write = Socket.prototype.write
+let turn = 0
+let isTurning = false
+
+beforeAll(() => {
+  vi.spyOn(Socket.prototype, "write").mockImplementation(function (this: Socket, ...args: [any, ...Array<any>]) {
+    const text = typeof args[0] === "string" || isSub(args[0]) ? String(args[0]) : ""
+    if (text !== "") {
+      if (!isTurning) setImmediate(() => (isTurning = false))
+      if (!isTurning) turn++
+      isTurning = true
+      for (const line of text.split("\n")) {
+        const [name = "", ...rest] = line.split(" ")
+        written.push({ name, args: rest, socket: this, at: performance.now(), turn })
+      }
+    }
+    return write.apply(this, args as never)
+  })
+})
+afterAll(() => void vi.restoreAllMocks())
+
+/** The commands of all connections made since then that consume this queue, retries included, in their order. */
+const commandsOf = (queue: string, from = 0): ReadonlyArray<Written> => {
+  const own = written.filter(({ args, at, name }) => name === "SUB" && at > from && args[0]?.startsWith(queue))
+  const sockets = new Set(own.map(({ socket }) => socket))
+  return written.filter(({ name, socket }) => sockets.has(socket) && ["SUB", "RDY", "REQ", "FIN", "CLS"].includes(name))
+}
+
+interface Moment extends Written {
+  /** The RDY of all connections together after this command, and after those that were written in the same turn. */
   readonly ready: number
 }
 
-/** What is sent on several connections at once arrives within so many milliseconds, in any order. */
-const burst = 40
-
 const moments = (queue: string, from = 0): ReadonlyArray<Moment> => {
-  const ready = new Map<string, number>()
-  const all = commandsOf(queue)
-    .filter(({ at }) => at > from)
-    .map(({ args, at, connection, name }) => {
-      // A connection that is made anew starts with 0, and those that it replaces are gone.
-      if (name === "RDY") ready.set(connection, Number(args[0]))
-      return { name, at, ready: [...ready.values()].reduce((sum, each) => sum + each, 0) }
-    })
-  return all.map((moment) => ({ ...moment, ready: all.findLast(({ at }) => at < moment.at + burst)!.ready }))
+  const ready = new Map<Socket, number>()
+  const all = commandsOf(queue, from).map((command) => {
+    if (command.name === "RDY") ready.set(command.socket, Number(command.args[0]))
+    return { ...command, ready: [...ready.values()].reduce((sum, each) => sum + each, 0) }
+  })
+  return all.map((moment) => ({ ...moment, ready: all.findLast((other) => other.turn === moment.turn)!.ready }))
 }
 
 const multiplier = 400
@@ -91,58 +100,66 @@ const slowing = (queue: string, concurrency: number, handler: MessageHandler<str
 describe("consumer backoff on two nsqd", () => {
   test("RDY 0 goes out on every connection before the REQ that caused it; then RDY 1 on one; then all", async () => {
     const queue = queueName("order")
-    const stop = watchWrites()
+    let failedAt = 0
     await on(one.wired, (broker) =>
       Effect.gen(function* () {
         let failed = false
         const told = yield* slowing(queue, 4, () => {
           const isFirst = !failed
           failed = true
-          // Longer than what is sent at once takes to arrive.
-          return Effect.andThen(Effect.sleep(4 * burst), isFirst ? no() : Effect.void)
+          // Others are in flight as the first one fails, and have ended long before it is tried again.
+          return Effect.andThen(
+            Effect.sleep(50),
+            Effect.suspend(() => {
+              if (!isFirst) return Effect.void
+              failedAt = performance.now()
+              return no()
+            })
+          )
         })
         yield* publishAll(broker, queue, ids(40))
         yield* until("an end of all", () => told.succeeded.size === 40)
         assert.deepStrictEqual(told.entered, [{ level: 1, wait }])
       })
     )
-    const written = stop()
-    const before = written.slice(0, written.findIndex(({ text }) => text.includes("REQ ")) + 1)
-    const consumers = new Set(before.filter(({ text }) => text.includes("RDY ")).map(({ socket }) => socket))
-    assert.strictEqual(consumers.size, 4)
-    for (const consumer of consumers) {
-      const texts = before.filter(({ socket }) => socket === consumer).map(({ text }) => text)
-      const [commands] = texts.join("").split("REQ ")
-      assert.strictEqual(/.*RDY (\d+)\n/s.exec(commands!)?.[1], "0")
-    }
-
     const all = moments(queue)
     const req = all.findIndex(({ name }) => name === "REQ")
+    const before = all.slice(0, req).filter(({ name }) => name === "RDY")
+    const consumers = new Set(before.map(({ socket }) => socket))
+    assert.strictEqual(consumers.size, 4)
+    for (const consumer of consumers) {
+      assert.deepStrictEqual(before.findLast(({ socket }) => socket === consumer)!.args, ["0"])
+    }
+
     const full = Math.max(...all.slice(0, req).map(({ ready }) => ready))
     assert.isAtLeast(full, 4)
     assert.strictEqual(all[req]!.ready, 0)
     // The others were in flight: their FIN may come while everything is paused.
     const probing = all.findIndex(({ ready }, index) => index > req && ready > 0)
     assert.strictEqual(all[probing]?.ready, 1)
-    assert.isAtLeast(all[probing]!.at - all[req]!.at, wait - 4 * burst)
+    assert.isAtLeast(all[probing]!.at - failedAt, wait)
     const probed = all.findIndex(({ name }, index) => index > probing && name === "FIN")
     // Its success and the RDY that this allows are written together.
-    const probes = all.slice(req, probed).filter(({ at }) => at < all[probed]!.at - 2 * burst)
+    const probes = all.slice(req, probed).filter(({ turn }) => turn < all[probed]!.turn)
     for (const { ready } of probes) assert.isAtMost(ready, 1)
     assert.strictEqual(Math.max(...all.slice(probed).map(({ ready }) => ready)), full)
   })
 
-  test("ten failures in one window raise the level once", async () => {
-    const queue = queueName("ten")
-    await on(one.wired, (broker) =>
+  test(
+    "ten failures in one window raise the level once",
+    measured(one.wired, (broker, check) =>
       Effect.gen(function* () {
-        let running = 0
+        const queue = queueName("ten")
+        let [running, failedAt] = [0, 0]
         const told = yield* slowing(queue, 10, (message) => {
           if (message.attempts > 1) return
           running++
           return Effect.andThen(
             until("ten at once", () => running >= 10),
-            no()
+            Effect.suspend(() => {
+              failedAt ||= performance.now()
+              return no()
+            })
           )
         })
         yield* publishAll(broker, queue, ids(10))
@@ -151,24 +168,22 @@ describe("consumer backoff on two nsqd", () => {
         assert.strictEqual(told.stats().backoffLevel, 1)
         yield* until("an end of all", () => told.succeeded.size === 10)
         assert.deepStrictEqual(told.entered, [{ level: 1, wait }])
+        const all = moments(queue)
+        const reqs = all.filter(({ name }) => name === "REQ")
+        assert.strictEqual(reqs.length, 10)
+        for (const { ready } of reqs) assert.strictEqual(ready, 0)
+        const { at } = all.find((moment) => moment.at > reqs[0]!.at && moment.ready > 0)!
+        assert.isAtLeast(at - failedAt, wait)
+        // The level after would wait twice as long.
+        yield* check([{ what: "the probe", late: at - failedAt - wait, bound: wait, from: failedAt, at }])
       })
     )
-    const all = moments(queue)
-    const reqs = all.filter(({ name }) => name === "REQ")
-    assert.strictEqual(reqs.length, 10)
-    for (const { ready } of reqs) assert.strictEqual(ready, 0)
-    const probing = all.find(({ at, ready }) => at > reqs[0]!.at && ready > 0)
-    assert.isAtLeast(probing!.at - reqs[0]!.at, wait - 4 * burst)
-    // The level after would wait twice as long.
-    assert.isBelow(probing!.at - reqs[0]!.at, 2 * wait)
-  })
+  )
 
   test.each(["paused", "probing"])("while %s it survives a reconnect: the first RDY is 1, not full", async (state) => {
     const queue = queueName(state)
     let cutAt = 0
-    let probed = 0
-    const rdyAfter = () =>
-      commandsOf(queue).filter(({ args, at, name }) => at > cutAt && name === "RDY" && args[0] !== "0")
+    const rdyAfter = () => commandsOf(queue, cutAt).filter(({ args, name }) => name === "RDY" && args[0] !== "0")
     // What was in flight on a connection that is cut comes again when its time is over.
     await on({ ...one.wired, messageTimeout: 1500 }, (broker) =>
       Effect.gen(function* () {
@@ -190,14 +205,15 @@ describe("consumer backoff on two nsqd", () => {
         yield* until("a new connection", () => rdyAfter().length > 0)
         probe.resolve()
         yield* until("a success", () => told.succeeded.size === 1)
-        probed = performance.now()
         yield* publishAll(broker, queue, ids(20, "n"))
         yield* until("an end of all", () => told.succeeded.size === 21)
       })
     )
     const rdy = rdyAfter()
     assert.deepStrictEqual(rdy[0]?.args, ["1"])
-    for (const { at, ready } of moments(queue, cutAt)) if (at < probed - 4 * burst) assert.isAtMost(ready, 1)
+    const all = moments(queue, cutAt)
+    const success = all.find(({ name }) => name === "FIN")!
+    for (const { ready, turn } of all) if (turn < success.turn) assert.isAtMost(ready, 1)
     assert.isTrue(rdy.some(({ args }) => Number(args[0]) > 1))
   })
 })
@@ -224,11 +240,13 @@ describe("a requeue without backoff", () => {
 
   test("as the answer to a probe opens the same window again, and never hangs", async () => {
     const queue = queueName("probed")
+    const began: Array<number> = []
     await on(one.wired, (broker) =>
       Effect.gen(function* () {
         let runs = 0
         const told = yield* slowing(queue, 1, (message) => {
           runs++
+          began.push(performance.now())
           if (runs === 1) return no()
           return runs <= 3 ? message.retry({ delay: 0, backoff: false }) : undefined
         })
@@ -244,11 +262,10 @@ describe("a requeue without backoff", () => {
         assert.strictEqual(told.events.filter(({ _tag }) => _tag === "BackoffLeft").length, 1)
       })
     )
-    const requeues = commandsOf(queue).filter(({ name }) => name === "REQ")
-    assert.strictEqual(requeues.length, 3)
-    const [first, second, third] = requeues.map(({ at }) => at)
-    assert.isAtLeast(second! - first!, wait - 4 * burst)
-    assert.isAtLeast(third! - second!, wait - 4 * burst)
+    assert.strictEqual(commandsOf(queue).filter(({ name }) => name === "REQ").length, 3)
+    const [first, second, third] = began
+    assert.isAtLeast(second! - first!, wait)
+    assert.isAtLeast(third! - second!, wait)
   })
 })
 

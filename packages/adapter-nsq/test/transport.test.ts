@@ -4,14 +4,11 @@ import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, assert, describe, test, vi } from "vitest"
+import { afterAll, assert, describe, test } from "vitest"
 import type { NsqOptions } from "../src/index.ts"
 import { channels, held } from "./raw.ts"
 import { server } from "./server.ts"
 import { consume, ids, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
-vi.stubEnv("REQUEUE_NSQ_URL", "")
 
 /** Publishes small and large messages, and has them consumed. */
 const roundTrip = async (
@@ -91,9 +88,7 @@ describe("two nsqd", async () => {
         // One after the other: twins that run at the same time are both run.
         yield* consume(queue, runs)
         yield* until("the end of all", () => new Set(runs.map(({ id }) => id)).size === 20)
-        yield* Effect.promise(async () => {
-          while ((await held(two.http, queue)) > 0) await new Promise((resume) => setTimeout(resume, 20))
-        })
+        yield* until("an empty queue", async () => (await held(two.http, queue)) === 0)
       })
     )
     assert.isBelow(runs.length, 40)

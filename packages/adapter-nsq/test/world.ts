@@ -1,4 +1,7 @@
 /** What tests share: a broker to run on, and consumers that write down their runs. */
+import * as Control from "@requeue/conformance/Control"
+import * as Lateness from "@requeue/conformance/Lateness"
+import * as Measured from "@requeue/conformance/Measured"
 import * as Workload from "@requeue/conformance/Workload"
 import { Broker, type Service } from "@requeue/core/Broker"
 import * as Consumer from "@requeue/core/Consumer"
@@ -9,8 +12,11 @@ import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import { NsqBroker, type NsqOptions } from "../src/index.ts"
 
-export { until } from "@requeue/conformance/Wait"
+export { found, until } from "@requeue/conformance/Wait"
 export { ids, publishAll } from "@requeue/conformance/Workload"
+
+/** Milliseconds by which a due message may be late on one nsqd, beyond the adapter's own resolution. */
+export const lateness = 100
 
 export const queueName = (base: string): string => `${base}-${randomUUID().slice(0, 8)}`
 
@@ -19,17 +25,57 @@ export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text
 export const outgoing = (queue: string, id: string, details: Partial<Workload.Details> = {}) =>
   Workload.outgoing(queue, id, { now: Date.now(), ...details })
 
-/** Runs a program on a broker, without logs. */
-export const on = <A>(
-  options: NsqOptions.Options,
-  program: (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>
-): Promise<A> =>
-  Effect.runPromise(
-    Effect.flatMap(NsqBroker.make(options), (broker) => Effect.provideService(program(broker), Broker, broker)).pipe(
-      Effect.scoped,
-      Effect.provideService(References.MinimumLogLevel, "None")
-    )
+type Program<A> = (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>
+
+const onBroker = <A>(options: NsqOptions.Options, program: Program<A>): Effect.Effect<A, unknown> =>
+  Effect.flatMap(NsqBroker.make(options), (broker) => Effect.provideService(program(broker), Broker, broker)).pipe(
+    Effect.scoped,
+    Effect.provideService(References.MinimumLogLevel, "None")
   )
+
+/** Runs a program on a broker, without logs. */
+export const on = <A>(options: NsqOptions.Options, program: Program<A>): Promise<A> =>
+  Effect.runPromise(onBroker(options, program))
+
+/** What came, and when: from when it was asked to when it came, in monotonic milliseconds. */
+export interface Arrival extends Omit<Lateness.Reading, "control"> {
+  readonly from: number
+  readonly at: number
+}
+
+/** Fails when more than this share of the arrivals were late, or may have been by what their controls say. */
+export type CheckLateness = (arrivals: ReadonlyArray<Arrival>, share?: number) => Effect.Effect<void, unknown>
+
+const severity = { Late: 0, NotMeasurable: 1, OnTime: 2 }
+
+const checkAgainst =
+  ({ lateness }: Control.Service): CheckLateness =>
+  (arrivals, share = 0) =>
+    Effect.gen(function* () {
+      const { timeOrigin } = performance
+      const readings = yield* Effect.forEach(
+        arrivals,
+        (arrival) =>
+          Effect.map(
+            lateness(timeOrigin + arrival.from, timeOrigin + arrival.at),
+            (control): Lateness.Reading => ({ ...arrival, control })
+          ),
+        { concurrency: "unbounded" }
+      )
+      const worst = readings.toSorted((a, b) => severity[Lateness.judge(a)] - severity[Lateness.judge(b)])
+      yield* Lateness.check(worst.slice(Math.floor(share * readings.length)))
+    })
+
+/** A test that runs a program on a broker with controls beside it, and again where they were too late to tell. */
+export const measured =
+  (options: NsqOptions.Options, program: (broker: Service, check: CheckLateness) => ReturnType<Program<void>>) =>
+  async (context: Measured.TestContext): Promise<void> => {
+    const measurement = onBroker(options, (broker) =>
+      Effect.flatMap(Control.make(broker, queueName("control")), (control) => program(broker, checkAgainst(control)))
+    )
+    const { reason, times } = await Effect.runPromise(Measured.run(measurement))
+    Measured.report(context, times, reason?.message)
+  }
 
 export interface Run {
   readonly id: string

@@ -1,0 +1,33 @@
+/** The rulers: a real nsqd that is made late, or early, by little is found out on any machine, and the real one passes. */
+import { start } from "@requeue/brokers"
+import { Cases, Mutant, Mutants, Suite } from "@requeue/conformance"
+import { Broker } from "@requeue/core/Broker"
+import * as Effect from "effect/Effect"
+import { afterAll, assert, describe, test } from "vitest"
+import { layer } from "./harness.ts"
+import { lateness } from "./world.ts"
+
+const broker = await start("nsq", { flags: { "queue-scan-selection-count": 1000 } })
+afterAll(() => broker.dispose())
+
+const way = layer(broker, { by: "address", lateness, queues: 2 })
+const { kills } = Mutants.shifted(-5)
+const options = { name: "nsq", layer: way, cases: Cases.cases.filter(({ name }) => name === kills) }
+
+describe("nsqd", () => {
+  test("that hands over retries late by twice what it may, or early by 5 ms, is killed", async () => {
+    const { delayResolution } = await Effect.runPromise(
+      Effect.provide(
+        Effect.map(Broker, ({ capabilities }) => capabilities),
+        way
+      )
+    )
+    for (const mutant of [Mutants.shifted(2 * (lateness + delayResolution)), Mutants.shifted(-5)]) {
+      const verdict = await Effect.runPromise(Mutant.run(mutant, options))
+      assert.strictEqual(verdict._tag, "Killed", `${mutant.name}: ${JSON.stringify(verdict)}`)
+      if (verdict._tag === "Killed") assert.match(String(verdict.error), /late; |early/)
+    }
+  })
+
+  Suite.register({ describe, test, afterAll }, options)
+})
