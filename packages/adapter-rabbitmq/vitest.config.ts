@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     isolate: false,
     maxWorkers: Math.min(4, availableParallelism()),
-    maxConcurrency: 16,
+    maxConcurrency: 8,
     testTimeout: 600_000,
     hookTimeout: 300_000
   }

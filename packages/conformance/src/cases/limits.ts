@@ -70,9 +70,10 @@ export const cases: ReadonlyArray<Case.Case> = [
       maxAge: 4.5 * lab.unit + 2 * lab.slack,
       backoff: Backoff.constant(lab.unit)
     })
+    // A message ages while a consumer starts.
+    yield* lab.start({ retry }, fail)
     yield* lab.send("a")
     const start = lab.now()
-    yield* lab.start({ retry }, fail)
     const [letter] = yield* lab.untilDeadLetters(1)
     Check.equal("reason", letter!.metadata.deadLetter?.reason, "too-old")
     const last = lab.runs.at(-1)!
