@@ -34,13 +34,19 @@ const failing = (lab: Lab, failures: number, options: ConsumerBackoff.Options = 
     )
   })
 
+/** One run after the other, without a pause: each is judged for itself, because every one of them may be late. */
+const checkAtOnce = ({ checkDelay, runs }: Lab) => {
+  for (const [index, { at }] of runs.entries()) {
+    if (index > 0) checkDelay(`run ${index + 1}`, 0, runs[index - 1]!.at, at)
+  }
+}
+
 export const cases: ReadonlyArray<Case.Case> = [
   test("off by default: failures slow nothing down", function* (lab) {
     yield* lab.send("a", "b", "c", "d")
-    const begun = lab.now()
     yield* lab.start({ retry: patient(lab) }, fail)
     yield* lab.untilRuns(4)
-    lab.checkDelay("four failing runs", 0, begun, lab.runs[3]!.at)
+    checkAtOnce(lab)
     Check.isTrue("credit never falls", !credits(lab).slice(1).includes(0), credits(lab))
   }),
   test("a failure pauses the consumer, then one probe decides", function* (lab) {
@@ -119,11 +125,10 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a retry that opts out pauses nothing", function* (lab) {
     yield* lab.send("a", "b", "c")
-    const begun = lab.now()
     const options = { retry: patient(lab), consumerBackoff: policy(lab) }
     yield* lab.start(options, (message) => message.retry({ backoff: false, delay: 50 * lab.unit }))
     yield* lab.untilRuns(3)
-    lab.checkDelay("three runs", 0, begun, lab.runs[2]!.at)
+    checkAtOnce(lab)
     Check.equal("pauses", pauses(lab), [])
   }),
   test("a probe that opts out pauses for the same time again, and never hangs", function* (lab) {
@@ -166,7 +171,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* failing(lab, 3, { maxBackoffDuration: 0 })
     yield* lab.untilRuns(5)
     Check.equal("pauses", pauses(lab), [])
-    lab.checkDelay("five runs", 0, lab.runs[0]!.at, lab.runs[4]!.at)
+    checkAtOnce(lab)
   }),
   test("a message that no handler sees is no probe, and does not end the backoff", function* (lab) {
     yield* lab.send("a")
@@ -180,6 +185,10 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilDeadLetters(3)
     yield* lab.untilEvents("Succeeded", 1)
     Check.equal("pauses", pauses(lab), [1])
-    lab.checkDelay("the pause", lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
+    const [first, second] = lab.runs.map(({ at }) => at) as [number, number]
+    // The probe may have to wait for its turn behind those that no handler sees.
+    const unseen = lab.arrivals().filter(({ at, delivery }) => at < second && !/^[ab]$/.test(delivery.metadata.id))
+    const turn = Math.max(first, ...unseen.map(({ at }) => at - lab.unit))
+    lab.checkDelay("the pause", lab.unit, first, second, turn)
   })
 ]
