@@ -8,7 +8,7 @@ export default defineConfig({
   test: {
     isolate: false,
     maxWorkers: Math.max(2, availableParallelism()),
-    maxConcurrency: 16,
+    maxConcurrency: 8,
     testTimeout: 300_000,
     hookTimeout: 300_000,
     env: { REQUEUE_NSQ_URL: "" }

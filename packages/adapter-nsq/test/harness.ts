@@ -163,7 +163,7 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
       )
       const next = yield* Effect.promise(() => stock(https, queues))
       const adapter = yield* Adapter.make({
-        messageTimeout: 1000,
+        messageTimeout: 2000,
         ...options,
         ...(by === "nsqlookupd"
           ? { lookupd: [`127.0.0.1:${between.port}`], lookupdInterval: 1000 }

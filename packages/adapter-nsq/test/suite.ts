@@ -32,9 +32,16 @@ export const register = async (name: string, nodes: number, way: Omit<Way, "queu
   vi.stubEnv("REQUEUE_NSQ_URL", "")
   const [many, one] = [await open(nodes), await open(nodes)]
   const quiet = Cases.cases.filter((each) => !isAlone(each))
+  // A process that stands still for longer than this loses its messages. Where connections are cut, nsqd gives theirs to
+  // nobody else before that time is over.
+  const messageTimeout = 5000
   Suite.register(
     { describe: describe.concurrent, test: test.concurrent, afterAll },
-    { name: `nsq ${many.version}${name}`, layer: layer(many, { ...way, queues: quiet.length + 10 }), cases: quiet }
+    {
+      name: `nsq ${many.version}${name}`,
+      layer: layer(many, { ...way, options: { messageTimeout }, queues: quiet.length + 10 }),
+      cases: quiet
+    }
   )
   const disruptive = Cases.cases.filter(isAlone)
   Suite.register(

@@ -172,7 +172,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* failing(lab, 3, { maxBackoffDuration: 0 })
     yield* lab.untilRuns(5)
     Check.equal("pauses", pauses(lab), [])
-    lab.checkDelay("five runs", 0, lab.runs[0]!.at, lab.runs[4]!.at)
+    checkUnpaused(lab)
   }),
   test("a message that no handler sees is no probe, and does not end the backoff", function* (lab) {
     yield* lab.send("a")
@@ -186,6 +186,10 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilDeadLetters(3)
     yield* lab.untilEvents("Succeeded", 1)
     Check.equal("pauses", pauses(lab), [1])
-    lab.checkDelay("the pause", lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
+    const [first, second] = lab.runs.map(({ at }) => at) as [number, number]
+    // The probe may have to wait for its turn behind those that no handler sees.
+    const unseen = lab.arrivals().filter(({ at, delivery }) => at < second && !/^[ab]$/.test(delivery.metadata.id))
+    const turn = Math.max(first, ...unseen.map(({ at }) => at - lab.unit))
+    lab.checkDelay("the pause", lab.unit, first, second, turn)
   })
 ]
