@@ -48,7 +48,7 @@ describe("a command", () => {
       `requeue send -q orders/billing '{"a": 1}' --header a=b`,
       ["send", "-q", "orders/billing", '{"a": 1}', "--header", "a=b"]
     ],
-    ["requeue", undefined],
+    ["requeue", []],
     ["requeue status; echo $?", undefined],
     ["requeue status > file", undefined],
     ["requeue send $BODY", undefined],
