@@ -318,14 +318,14 @@ describe("the end of the function", () => {
 
   test("an answer from SQS that never comes does not keep the function's own", async () => {
     const world = await made("silence")
-    const handler = SqsLambda.handler(world.queue, { sqs, reserve: 10_000 }, () => {
+    const handler = SqsLambda.handler(world.queue, { sqs, reserve: 5000 }, () => {
       throw new Error("no")
     })
     await world.send(...json(1))
     await world.round(handler)
     const event = await come(world)
     proxy.lose({ action: "ChangeMessageVisibilityBatch", times: 10 })
-    const given = context(12_000)
+    const given = context(7000)
     expect(failed(await handler(event, given))).toEqual([event.Records[0]!.messageId])
     expect(given.getRemainingTimeInMillis()).toBeGreaterThan(0)
   })
