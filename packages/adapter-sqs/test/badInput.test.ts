@@ -164,7 +164,10 @@ describe("a start with", () => {
     const error = await fail({ url: change((it) => (it.host = talks.host)) })
     assert.match(error.message, /^sqs: /)
     using mute = await stranger(undefined)
-    assert.strictEqual((await fail({ url: change((it) => (it.host = mute.host)), requestTimeout: 1000 })).reason, "Timeout")
+    assert.strictEqual(
+      (await fail({ url: change((it) => (it.host = mute.host)), requestTimeout: 1000 })).reason,
+      "Timeout"
+    )
   })
 })
 

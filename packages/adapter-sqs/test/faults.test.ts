@@ -178,7 +178,11 @@ test.concurrent("a handler that runs longer than the visibility timeout has its 
       yield* untilEmpty(behind, queue)
       assert.isAtLeast(extended() - before, 2)
       const seen = runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted()
-      const isAlone = seen.join() === ids(5).map((id) => `${id} 1`).join()
+      const isAlone =
+        seen.join() ===
+        ids(5)
+          .map((id) => `${id} 1`)
+          .join()
       // Of its two seconds, a lease has a third left when its second extension is asked for.
       const what = `an extension is too late, there were the runs ${seen.join()}`
       return [{ what, late: isAlone ? 0 : Number.POSITIVE_INFINITY, bound: 600, from, at: Date.now() }]

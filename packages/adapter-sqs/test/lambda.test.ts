@@ -162,12 +162,16 @@ describe("what has failed", () => {
         const world = await made("retry")
         const attempts: Array<number> = []
         let from = 0
-        const handler = SqsLambda.handler(world.queue, { sqs, retry: { backoff: constant("2 seconds") } }, (message) => {
-          attempts.push(message.attempts)
-          if (message.body !== "bad" || message.attempts > 1) return
-          from = Date.now()
-          throw new Error("not yet")
-        })
+        const handler = SqsLambda.handler(
+          world.queue,
+          { sqs, retry: { backoff: constant("2 seconds") } },
+          (message) => {
+            attempts.push(message.attempts)
+            if (message.body !== "bad" || message.attempts > 1) return
+            from = Date.now()
+            throw new Error("not yet")
+          }
+        )
         await world.send(...json("good", "bad"))
         const event = await world.event()
         const answer = await handler(event, context())

@@ -9,10 +9,13 @@ const target = await open("fauxqs", 400)
 const options = { name: target.name, layer: layer(target) }
 const bound = target.lateness + capabilities.delayResolution
 
-test.concurrent.each([Mutants.shifted(2 * bound), Mutants.shifted(-5)])("a broker that $name is found", async (mutant) => {
-  const verdict = await Effect.runPromise(Mutant.run(mutant, options))
-  assert.strictEqual(verdict._tag, "Killed", JSON.stringify(verdict))
-})
+test.concurrent.each([Mutants.shifted(2 * bound), Mutants.shifted(-5)])(
+  "a broker that $name is found",
+  async (mutant) => {
+    const verdict = await Effect.runPromise(Mutant.run(mutant, options))
+    assert.strictEqual(verdict._tag, "Killed", JSON.stringify(verdict))
+  }
+)
 
 test.concurrent("ours is neither early nor late", async (context) => {
   const cases = Cases.cases.filter(({ name }) => name === Mutants.shifted(-5).kills)

@@ -30,7 +30,9 @@ export const open = async (version: string, lateness: number) => {
   }
 }
 
-export const capabilities = Capabilities.make(Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1", ...options })))
+export const capabilities = Capabilities.make(
+  Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1", ...options }))
+)
 
 const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
 
