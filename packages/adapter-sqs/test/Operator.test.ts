@@ -5,8 +5,6 @@ import { SqsOperator } from "../src/index.ts"
 import { firstOf } from "./strict.ts"
 import { on, outgoing, queueName, until } from "./world.ts"
 
-vi.setConfig({ testTimeout: 60_000 })
-
 const { name, url } = await firstOf("elasticmq", "fauxqs")
 /** fauxqs has no move tasks. */
 const moves = name.startsWith("elasticmq")
@@ -74,7 +72,7 @@ describe("move tasks", () => {
     await vi.waitFor(async () => {
       const [latest] = await run(SqsOperator.moves(`${queue}.dlq`, options))
       expect(latest).toMatchObject({ status: "COMPLETED", moved: 1 })
-    }, 10_000)
+    }, 60_000)
     await on(options, () =>
       Effect.gen(function* () {
         yield* Consumer.start(queue, {}, (message) => {

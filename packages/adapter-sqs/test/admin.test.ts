@@ -1,11 +1,9 @@
 /** What operators see and do, on standard and FIFO queues. */
 import * as DeadLetters from "@requeue/core/DeadLetters"
 import * as Effect from "effect/Effect"
-import { assert, describe, test, vi } from "vitest"
+import { assert, describe, test } from "vitest"
 import { strict } from "./strict.ts"
 import { bytes, ids, left, on, outgoing, queueName, urlOf } from "./world.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const { behind, proxy, url } = await strict()
 

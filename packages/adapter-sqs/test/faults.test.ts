@@ -7,11 +7,13 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { assert, describe, test, vi } from "vitest"
+import { assert, describe, test } from "vitest"
+import { measured } from "./lateness.ts"
 import { strict } from "./strict.ts"
 import {
   consume,
   drain,
+  has,
   ids,
   idOf,
   left,
@@ -25,8 +27,6 @@ import {
   urlOf,
   type Run
 } from "./world.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 // All tests of this file run at once, each that wants faults behind a proxy of its own.
 const { another, behind, url } = await strict()
@@ -62,7 +62,7 @@ describe.concurrent("300 messages, while", () => {
         yield* Workload.start(queue, books)
         faults = ask(own)
         yield* publishAll(broker, queue, books.published, 50)
-        yield* Books.untilEnded(books, { within: 45_000 })
+        yield* Books.untilEnded(books, { within: 120_000 })
         yield* untilEmpty(behind, queue)
       })
     )
@@ -125,7 +125,7 @@ describe.concurrent("a consumer's process", () => {
     await on(quick, () =>
       Effect.gen(function* () {
         yield* consume(queue, runs, { concurrency: 3 })
-        yield* until("all ten", () => runs.length === 10, 20_000)
+        yield* until("all ten", () => new Set(runs.map(({ id }) => id)).size === 10)
         yield* untilEmpty(behind, queue)
       })
     )
@@ -155,15 +155,15 @@ describe.concurrent("a consumer's process", () => {
   })
 })
 
-test.concurrent("a handler that runs longer than the visibility timeout has its message for itself", async () => {
+test.concurrent("a handler that runs longer than the visibility timeout has its message for itself", async (context) => {
   await using own = await another()
-  const queue = queueName("long")
-  const runs: Array<Run> = []
   const extended = () => own.calls()["ChangeMessageVisibilityBatch"] ?? 0
-  const before = extended()
-  let ended = 0
-  await on({ ...quick, url: own.url, visibilityTimeout: 2000 }, (broker) =>
+  await measured(context, { ...quick, url: own.url, visibilityTimeout: 2000 }, (broker) =>
     Effect.gen(function* () {
+      const queue = queueName("long")
+      const runs: Array<Run> = []
+      const [before, from] = [extended(), Date.now()]
+      let ended = 0
       yield* publishAll(broker, queue, ids(5))
       // Others are ready to take what is lost.
       for (const _ of [1, 2]) {
@@ -174,15 +174,20 @@ test.concurrent("a handler that runs longer than the visibility timeout has its 
           )
         )
       }
-      yield* until("five ends", () => ended === 5, 20_000)
+      yield* until("five ends", () => ended >= 5)
       yield* untilEmpty(behind, queue)
+      assert.isAtLeast(extended() - before, 2)
+      const seen = runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted()
+      const isAlone =
+        seen.join() ===
+        ids(5)
+          .map((id) => `${id} 1`)
+          .join()
+      // Of its two seconds, a lease has a third left when its second extension is asked for.
+      const what = `an extension is too late, there were the runs ${seen.join()}`
+      return [{ what, late: isAlone ? 0 : Number.POSITIVE_INFINITY, bound: 600, from, at: Date.now() }]
     })
   )
-  assert.deepStrictEqual(
-    runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted(),
-    ids(5).map((id) => `${id} 1`)
-  )
-  assert.isAtLeast(extended() - before, 2)
 })
 
 test.concurrent("an acknowledgement whose answers are lost, more often than the SDK asks: it is told as what it is", async () => {
@@ -190,7 +195,7 @@ test.concurrent("an acknowledgement whose answers are lost, more often than the 
   const queue = queueName("answers")
   const [runs, events]: [Array<Run>, Array<string>] = [[], []]
   const count = (tag: string) => events.filter((each) => each === tag).length
-  await on({ ...quick, url: own.url }, (broker) =>
+  await on({ ...quick, url: own.url, visibilityTimeout: 600_000 }, (broker) =>
     Effect.gen(function* () {
       yield* publishAll(broker, queue, ids(10))
       const lost = own.lose({ action: "DeleteMessageBatch", times: 5 }, "reset")
@@ -213,7 +218,7 @@ test.concurrent("an acknowledgement that SQS never took: the message comes again
       const lost = own.fail({ action: "DeleteMessageBatch", times: 48 }, "InternalFailure")
       yield* consume(queue, runs, { concurrency: 20, onEvent: (event) => void events.push(event._tag) })
       yield* until("failed deletes", () => lost.left() === 0)
-      yield* untilEmpty(behind, queue, 30_000)
+      yield* untilEmpty(behind, queue)
     })
   )
   assert.strictEqual(runs.length, 20)
@@ -240,18 +245,18 @@ test.concurrent("duplicates: each message is settled, whichever of its deliverie
 test.concurrent("a message that was given back at the end of a consumer is there for the next one at once", async () => {
   const queue = queueName("end")
   const runs: Array<Run> = []
-  await on({ ...quick, visibilityTimeout: 30_000 }, (broker) =>
+  // What is not given back stays away for longer than anybody waits here.
+  await on({ ...quick, visibilityTimeout: 600_000 }, (broker) =>
     Effect.gen(function* () {
       yield* publishAll(broker, queue, ids(30))
-      // It takes more than its one handler can do.
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* Consumer.start(queue, { retry: RetryPolicy.make(), drainTimeout: 100 }, () => Effect.sleep(60_000))
-          yield* Effect.sleep(500)
+          yield* Consumer.start(queue, { retry: RetryPolicy.make(), drainTimeout: 100 }, () => Effect.never)
+          yield* until("more than its one handler can do", async () => !(await has(behind, queue, 30, 0, 0)))
         })
       )
       yield* consume(queue, runs, { concurrency: 10 })
-      yield* until("all thirty", () => new Set(runs.map(({ id }) => id)).size === 30, 15_000)
+      yield* until("all thirty", () => new Set(runs.map(({ id }) => id)).size === 30)
     })
   )
 })

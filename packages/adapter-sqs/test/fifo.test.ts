@@ -8,11 +8,9 @@ import type { Event } from "@requeue/core/Event"
 import * as Producer from "@requeue/core/Producer"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
-import { assert, describe, test, vi } from "vitest"
+import { assert, describe, test } from "vitest"
 import { firstOf } from "./strict.ts"
 import { on, outgoing, queueName, type Run, until, untilEmpty } from "./world.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 // ElasticMQ hands out several messages of a group at once, as AWS does; fauxqs does not.
 const { behind, name, url } = await firstOf("elasticmq", "fauxqs")

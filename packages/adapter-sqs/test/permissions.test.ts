@@ -7,12 +7,10 @@ import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import { expect, test, vi } from "vitest"
+import { expect, test } from "vitest"
 import { SqsOperator, SqsOptions, SqsPermissions, SqsPlan } from "../src/index.ts"
 import { firstOf } from "./strict.ts"
 import { on, outgoing, queueName, until } from "./world.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const { name, proxy, url } = await firstOf("elasticmq", "fauxqs")
 

@@ -8,7 +8,7 @@ import { SqsOptions } from "../src/index.ts"
 import { layer, options } from "./harness.ts"
 
 /** A server behind the strict proxy, and a link to it that can be cut. */
-const open = async (version: string, lateness: number) => {
+export const open = async (version: string, lateness: number) => {
   const broker = await start("sqs", { version })
   const strict = await strictSqs(broker)
   const link = await proxy(Number(new URL(strict.url).port))
@@ -30,7 +30,9 @@ const open = async (version: string, lateness: number) => {
   }
 }
 
-const capabilities = Capabilities.make(Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1", ...options })))
+export const capabilities = Capabilities.make(
+  Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1", ...options }))
+)
 
 const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
 

@@ -114,5 +114,5 @@ export const left = async (sqs: SQS, queue: string): Promise<number> => {
 }
 
 /** Waits until nothing is left in a queue: duplicates, too, have their turn. */
-export const untilEmpty = (sqs: SQS, queue: string, within = 20_000): ReturnType<typeof until> =>
-  until(`nothing left in ${queue}`, async () => (await left(sqs, queue)) === 0, within)
+export const untilEmpty = (sqs: SQS, queue: string): ReturnType<typeof until> =>
+  until(`nothing left in ${queue}`, async () => (await left(sqs, queue)) === 0)

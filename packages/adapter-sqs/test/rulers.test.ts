@@ -1,0 +1,26 @@
+/** The rulers: on a real server, whatever else the machine does, they tell a broker that is early or late from ours. */
+import { Cases, Measured, Mutant, Mutants, Suite } from "@requeue/conformance"
+import * as Effect from "effect/Effect"
+import { assert, test } from "vitest"
+import { layer } from "./harness.ts"
+import { capabilities, open } from "./suite.ts"
+
+const target = await open("fauxqs", 400)
+const options = { name: target.name, layer: layer(target) }
+const bound = target.lateness + capabilities.delayResolution
+
+test.concurrent.each([Mutants.shifted(2 * bound), Mutants.shifted(-5)])(
+  "a broker that $name is found",
+  async (mutant) => {
+    const verdict = await Effect.runPromise(Mutant.run(mutant, options))
+    assert.strictEqual(verdict._tag, "Killed", JSON.stringify(verdict))
+  }
+)
+
+test.concurrent("ours is neither early nor late", async (context) => {
+  const cases = Cases.cases.filter(({ name }) => name === Mutants.shifted(-5).kills)
+  const { lines } = await Effect.runPromise(Suite.run({ ...options, cases }))
+  const { measured, outcome } = lines[0]!
+  if (outcome._tag === "Failed") throw outcome.error
+  Measured.report(context, measured, outcome._tag === "NotMeasurable" ? outcome.reason : undefined)
+})
