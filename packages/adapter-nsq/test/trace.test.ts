@@ -32,6 +32,7 @@ const isSub = (bytes: Uint8Array): boolean => Buffer.from(bytes.subarray(0, 4)).
  * arrives in any order. Only the adapter writes text; the driver writes bytes, and the wires pass them on.
  */
 const written: Array<Written> = []
+// oxlint-disable-next-line typescript/unbound-method -- it is called with its socket
 const write = Socket.prototype.write
 let turn = 0
 let isTurning = false
