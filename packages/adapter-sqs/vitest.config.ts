@@ -6,7 +6,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     maxWorkers: Math.max(2, availableParallelism()),
-    maxConcurrency: 16,
+    maxConcurrency: 8,
     testTimeout: 300_000,
     hookTimeout: 300_000
   }

@@ -59,32 +59,30 @@ const stopwatch = () => {
 }
 
 describe.concurrent(`${count} delays of 0 to 11 s: none early, 99 of 100 late by no more than ${bound} ms`, () => {
-  for (const [name, inFlightLimit] of [
+  test.for([
     ["retries, by visibility", 60_000],
     ["retries, by delayed copies", 0]
-  ] as const) {
-    test(name, (context) =>
-      measured(
-        context,
-        { url, inFlightLimit },
-        (broker) =>
-          Effect.gen(function* () {
-            const queue = queueName("retries")
-            const { arrived, ask, came } = stopwatch()
-            yield* consume(queue, [], { concurrency: 100 }, (message) => {
-              if (arrived(message.id)) return
-              ask(message.id)
-              message.retry({ delay: delayOf(message.id) })
-            })
-            yield* spread((names) => broker.publish(names.map((id) => outgoing(queue, id))))
-            yield* until(`${count} messages`, () => came.length === count, 120_000)
-            show(name, came)
-            return came
-          }),
-        0.01
-      )
+  ] as const)("%s", ([name, inFlightLimit], context) =>
+    measured(
+      context,
+      { url, inFlightLimit },
+      (broker) =>
+        Effect.gen(function* () {
+          const queue = queueName("retries")
+          const { arrived, ask, came } = stopwatch()
+          yield* consume(queue, [], { concurrency: 100 }, (message) => {
+            if (arrived(message.id)) return
+            ask(message.id)
+            message.retry({ delay: delayOf(message.id) })
+          })
+          yield* spread((names) => broker.publish(names.map((id) => outgoing(queue, id))))
+          yield* until(`${count} messages`, () => came.length === count, 120_000)
+          show(name, came)
+          return came
+        }),
+      0.01
     )
-  }
+  )
 
   test("sends", (context) =>
     measured(
