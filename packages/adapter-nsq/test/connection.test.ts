@@ -2,12 +2,13 @@
 import { proxy, start } from "@requeue/brokers"
 import type { Service } from "@requeue/core/Broker"
 import { connect, isLive, isReady } from "@requeue/core/promise"
+import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, beforeEach, describe, expect, test } from "vitest"
 import { NsqBroker, type NsqOptions } from "../src/index.ts"
 import { channels, register } from "./raw.ts"
 import { server } from "./server.ts"
-import { consume, measured, on, outgoing, queueName, until, type Arrival, type Run } from "./world.ts"
+import { consume, measured, on, outgoing, queueName, until, type Run, now } from "./world.ts"
 
 const two = await server({ nodes: 2 })
 const ways = await Promise.all(two.broker.nodes.map(({ port }) => proxy(port)))
@@ -142,7 +143,7 @@ describe("with nsqlookupd", async () => {
 const patience = { timeout: 60_000, message: "what the probe says" }
 
 /** What a probe says, and how long it took to say so while nsqd could not be reached. */
-const probe = async (): Promise<Arrival> => {
+const probe = async (): Promise<Control.Arrival> => {
   const queue = queueName("probed")
   await using requeue = await connect(NsqBroker.layer(through(way)), { logLevel: "None" })
   await requeue.consume(queue, {}, () => {})
@@ -151,9 +152,9 @@ const probe = async (): Promise<Arrival> => {
   try {
     const ready = async () => isReady(await requeue.health())
     await expect.poll(ready, patience).toBe(false)
-    const from = performance.now()
+    const from = now()
     const during = await requeue.health()
-    const at = performance.now()
+    const at = now()
     assert.deepStrictEqual([during.connection.state, isLive(during)], ["down", true])
     regain()
     await expect.poll(ready, patience).toBe(true)
@@ -168,5 +169,7 @@ const probe = async (): Promise<Arrival> => {
 
 test(
   "a readiness probe passes, fails while nsqd cannot be reached, and passes again",
-  measured(two.direct, (_, check) => Effect.flatMap(Effect.promise(probe), (answer) => check([answer])))
+  measured(two.direct, (_, control) =>
+    Effect.flatMap(Effect.promise(probe), (answer) => Control.check(control, [answer]))
+  )
 )

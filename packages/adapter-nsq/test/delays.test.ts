@@ -1,23 +1,12 @@
 /** When delayed messages come: within the server's cap by REQ, beyond it hop by hop, and never early. */
 import * as Backoff from "@requeue/core/Backoff"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { server } from "./server.ts"
 import { channels } from "./raw.ts"
-import {
-  consume,
-  ids,
-  lateness,
-  measured,
-  no,
-  outgoing,
-  publishAll,
-  queueName,
-  until,
-  type Arrival,
-  type Run
-} from "./world.ts"
+import { consume, ids, lateness, measured, no, outgoing, publishAll, queueName, until, type Run, now } from "./world.ts"
 
 /** 29 delays from 500 ms to 20 s, evenly spread on a logarithmic scale. */
 const mixed = Array.from({ length: 29 }, (_, index) => Math.round(500 * 40 ** (index / 28)))
@@ -28,22 +17,22 @@ const { direct } = await server()
 describe(`${count} delays of 500 ms to 20 s on a channel that is warm`, () => {
   test(
     "none is early, and of a hundred at most one is late",
-    measured(direct, (broker, check) =>
+    measured(direct, (broker, control) =>
       Effect.gen(function* () {
         const queue = queueName("mixed")
         const bound = lateness + broker.capabilities.delayResolution
         const asked = new Map<string, { readonly at: number; readonly delay: number }>()
-        const arrivals: Array<Arrival> = []
+        const arrivals: Array<Control.Arrival> = []
         const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(0) })
         yield* consume(queue, [], { retry, concurrency: 100 }, (message) => {
           const { id } = message
-          const [before, at] = [asked.get(id), performance.now()]
+          const [before, at] = [asked.get(id), now()]
           if (before !== undefined) {
             const what = `${id}, asked for ${before.delay} ms`
             return void arrivals.push({ what, late: at - before.at - before.delay, bound, from: before.at, at })
           }
           const delay = mixed[Number(id.slice(1)) % mixed.length]!
-          asked.set(id, { at: performance.now(), delay })
+          asked.set(id, { at: now(), delay })
           return message.retry({ delay })
         })
         yield* publishAll(broker, queue, ["w0"])
@@ -64,7 +53,7 @@ describe(`${count} delays of 500 ms to 20 s on a channel that is warm`, () => {
             `first ${at(0)}, median ${at(0.5)}, p99 ${at(0.99)}, last ${at(1)}`
         )
         assert.isAtLeast(sorted[0]!, 0, "early")
-        yield* check(arrivals, 0.01)
+        yield* Control.check(control, arrivals, 0.01)
       })
     )
   )
@@ -81,7 +70,7 @@ describe(`a delay of ${delay} ms where nsqd takes ${cap} ms at most`, () => {
 
   test(
     "is kept hop by hop: the handler runs again not before, and as the second attempt",
-    measured(capped.wired, (broker, check) =>
+    measured(capped.wired, (broker, control) =>
       Effect.gen(function* () {
         const queue = queueName("hops")
         const runs: Array<Run> = []
@@ -116,14 +105,14 @@ describe(`a delay of ${delay} ms where nsqd takes ${cap} ms at most`, () => {
           assert.deepStrictEqual([each.ready, each.inFlight, each.deferred], [0, 0, 0], each.topic)
         }
         const bound = sent.length * (lateness + broker.capabilities.delayResolution)
-        yield* check([{ what: "the second run", late: took - delay, bound, from: one.at, at: two.at }])
+        yield* Control.check(control, [{ what: "the second run", late: took - delay, bound, from: one.at, at: two.at }])
       })
     )
   )
 
   test(
     "is kept for a send as well, and nothing else on the connection suffers",
-    measured(capped.wired, (broker, check) =>
+    measured(capped.wired, (broker, control) =>
       Effect.gen(function* () {
         const queue = queueName("sends")
         const runs: Array<Run> = []
@@ -134,7 +123,7 @@ describe(`a delay of ${delay} ms where nsqd takes ${cap} ms at most`, () => {
           ids(50),
           (id, index) =>
             Effect.suspend(() => {
-              sent.set(id, performance.now())
+              sent.set(id, now())
               return broker.publish([outgoing(queue, id, { delay: index === 25 ? delay : 0 })])
             }),
           { concurrency: "unbounded", discard: true }
@@ -145,7 +134,8 @@ describe(`a delay of ${delay} ms where nsqd takes ${cap} ms at most`, () => {
         assert.isAtLeast(took(runs.find(({ id }) => id === "m25")!), delay)
         assert.deepStrictEqual(new Set(runs.map(({ attempts }) => attempts)), new Set([1]))
         const others = runs.filter(({ id }) => id !== "m25")
-        yield* check(
+        yield* Control.check(
+          control,
           others.map((run) => ({ what: run.id, late: took(run), bound: delay, from: sent.get(run.id)!, at: run.at }))
         )
       })

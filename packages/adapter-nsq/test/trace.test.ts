@@ -5,11 +5,12 @@ import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
 import type { Event } from "@requeue/core/Event"
 import type { MessageHandler } from "@requeue/core/Handler"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { Socket } from "node:net"
 import { afterAll, assert, beforeAll, describe, test, vi } from "vitest"
 import { server } from "./server.ts"
-import { ids, measured, no, on, publishAll, queueName, until } from "./world.ts"
+import { ids, measured, no, on, publishAll, queueName, until, now } from "./world.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
 
@@ -46,7 +47,7 @@ beforeAll(() => {
       isTurning = true
       for (const line of text.split("\n")) {
         const [name = "", ...rest] = line.split(" ")
-        written.push({ name, args: rest, socket: this, at: performance.now(), turn })
+        written.push({ name, args: rest, socket: this, at: now(), turn })
       }
     }
     return write.apply(this, args as never)
@@ -113,7 +114,7 @@ describe("consumer backoff on two nsqd", () => {
             Effect.sleep(50),
             Effect.suspend(() => {
               if (!isFirst) return Effect.void
-              failedAt = performance.now()
+              failedAt = now()
               return no()
             })
           )
@@ -148,7 +149,7 @@ describe("consumer backoff on two nsqd", () => {
 
   test(
     "ten failures in one window raise the level once",
-    measured(one.wired, (broker, check) =>
+    measured(one.wired, (broker, control) =>
       Effect.gen(function* () {
         const queue = queueName("ten")
         let [running, failedAt] = [0, 0]
@@ -158,7 +159,7 @@ describe("consumer backoff on two nsqd", () => {
           return Effect.andThen(
             until("ten at once", () => running >= 10),
             Effect.suspend(() => {
-              failedAt ||= performance.now()
+              failedAt ||= now()
               return no()
             })
           )
@@ -176,7 +177,9 @@ describe("consumer backoff on two nsqd", () => {
         const { at } = all.find((moment) => moment.at > reqs[0]!.at && moment.ready > 0)!
         assert.isAtLeast(at - failedAt, wait)
         // The level after would wait twice as long.
-        yield* check([{ what: "the probe", late: at - failedAt - wait, bound: wait, from: failedAt, at }])
+        yield* Control.check(control, [
+          { what: "the probe", late: at - failedAt - wait, bound: wait, from: failedAt, at }
+        ])
       })
     )
   )
@@ -200,7 +203,7 @@ describe("consumer backoff on two nsqd", () => {
         yield* publishAll(broker, queue, ids(1))
         yield* until("a backoff", () => told.entered.length === 1)
         if (state === "probing") yield* until("a probe", () => runs === 2)
-        cutAt = performance.now()
+        cutAt = now()
         for (const wire of one.wires) wire.cut()
         // A probe that succeeds before would end the backoff.
         yield* until("a new connection", () => rdyAfter().length > 0)
@@ -247,7 +250,7 @@ describe("a requeue without backoff", () => {
         let runs = 0
         const told = yield* slowing(queue, 1, (message) => {
           runs++
-          began.push(performance.now())
+          began.push(now())
           if (runs === 1) return no()
           return runs <= 3 ? message.retry({ delay: 0, backoff: false }) : undefined
         })

@@ -10,7 +10,7 @@ import * as Envelope from "../src/internal/envelope.ts"
 import { toDelivery, toFrame } from "../src/internal/toDelivery.ts"
 import { server } from "./server.ts"
 import { channels, held, isWorked } from "./raw.ts"
-import { bytes, consume, ids, no, on, outgoing, publishAll, queueName, until, type Run } from "./world.ts"
+import { bytes, consume, ids, no, on, outgoing, publishAll, queueName, until, type Run, now } from "./world.ts"
 
 const one = await server()
 const [wire] = one.wires
@@ -100,7 +100,7 @@ describe("an nsqd restarted in order while a message waits for its time", () => 
     await on(one.wired, (broker) =>
       Effect.gen(function* () {
         yield* consume(queue, runs)
-        const sent = performance.now()
+        const sent = now()
         yield* broker.publish([outgoing(queue, "m", { delay })])
         yield* Effect.promise(() => one.broker.restart())
         yield* until("a run", () => runs.length === 1)

@@ -21,7 +21,7 @@ export type Frame =
       readonly body: Buffer
     }
 
-/** Connections are counted from 1; `at` is in milliseconds of `performance.now`. */
+/** Connections are counted from 1; `at` is in milliseconds since the epoch, with fractions. */
 export type Entry = (Command | Frame) & { readonly connection: number; readonly at: number }
 
 type Decoder<Part> = (bytes: Buffer) => ReadonlyArray<Part>
@@ -98,7 +98,7 @@ export const trace = async (target: number): Promise<Trace> => {
     const key = `${from} ${connection}`
     const decode = decoders.get(key) ?? (from === "client" ? commands() : frames())
     decoders.set(key, decode)
-    const at = performance.now()
+    const at = now()
     for (const part of decode(bytes)) entries.push({ ...part, connection, at })
   })
   const isOf =

@@ -1,6 +1,5 @@
 /** What tests share: a broker to run on, and consumers that write down their runs. */
 import * as Control from "@requeue/conformance/Control"
-import * as Lateness from "@requeue/conformance/Lateness"
 import * as Measured from "@requeue/conformance/Measured"
 import * as Workload from "@requeue/conformance/Workload"
 import { Broker, type Service } from "@requeue/core/Broker"
@@ -37,45 +36,19 @@ const onBroker = <A>(options: NsqOptions.Options, program: Program<A>): Effect.E
 export const on = <A>(options: NsqOptions.Options, program: Program<A>): Promise<A> =>
   Effect.runPromise(onBroker(options, program))
 
-/** What came, and when: from when it was asked to when it came, in monotonic milliseconds. */
-export interface Arrival extends Omit<Lateness.Reading, "control"> {
-  readonly from: number
-  readonly at: number
-}
-
-/** Fails when more than this share of the arrivals were late, or may have been by what their controls say. */
-export type CheckLateness = (arrivals: ReadonlyArray<Arrival>, share?: number) => Effect.Effect<void, unknown>
-
-const severity = { Late: 0, NotMeasurable: 1, OnTime: 2 }
-
-const checkAgainst =
-  ({ lateness }: Control.Service): CheckLateness =>
-  (arrivals, share = 0) =>
-    Effect.gen(function* () {
-      const { timeOrigin } = performance
-      const readings = yield* Effect.forEach(
-        arrivals,
-        (arrival) =>
-          Effect.map(
-            lateness(timeOrigin + arrival.from, timeOrigin + arrival.at),
-            (control): Lateness.Reading => ({ ...arrival, control })
-          ),
-        { concurrency: "unbounded" }
-      )
-      const worst = readings.toSorted((a, b) => severity[Lateness.judge(a)] - severity[Lateness.judge(b)])
-      yield* Lateness.check(worst.slice(Math.floor(share * readings.length)))
-    })
+/** Monotonic milliseconds since the epoch, with fractions. */
+export const now = (): number => performance.timeOrigin + performance.now()
 
 /** A test that runs a program on a broker with controls beside it, and again where they were too late to tell. */
 export const measured =
-  (options: NsqOptions.Options, program: (broker: Service, check: CheckLateness) => ReturnType<Program<void>>) =>
-  async (context: Measured.TestContext): Promise<void> => {
-    const measurement = onBroker(options, (broker) =>
-      Effect.flatMap(Control.make(broker, queueName("control")), (control) => program(broker, checkAgainst(control)))
+  (options: NsqOptions.Options, program: (broker: Service, control: Control.Service) => ReturnType<Program<void>>) =>
+  (context: Measured.TestContext): Promise<void> =>
+    Measured.inTest(
+      context,
+      onBroker(options, (broker) =>
+        Effect.flatMap(Control.make(broker, queueName("control")), (control) => program(broker, control))
+      )
     )
-    const { reason, times } = await Effect.runPromise(Measured.run(measurement))
-    Measured.report(context, times, reason?.message)
-  }
 
 export interface Run {
   readonly id: string
@@ -92,7 +65,7 @@ export const consume = (
   handler: (message: Parameters<MessageHandler<string>>[0]) => unknown = () => {}
 ) =>
   Consumer.start<string>(queue, options, (message) => {
-    runs.push({ id: message.id, attempts: message.attempts, at: performance.now() })
+    runs.push({ id: message.id, attempts: message.attempts, at: now() })
     return handler(message) as void
   })
 

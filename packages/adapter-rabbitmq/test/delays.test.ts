@@ -3,13 +3,14 @@ import * as Backoff from "@requeue/core/Backoff"
 import * as Consumer from "@requeue/core/Consumer"
 import * as Feasibility from "@requeue/core/Feasibility"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { assert, describe, test, type TestContext } from "vitest"
 import { RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 import { shared } from "./server.ts"
 import { consume, type Run } from "./traps/trap.ts"
-import { checkDelays, type Delayed, ids, measure, now, on, outgoing, publishAll, queueName, until } from "./world.ts"
+import { ids, measure, now, on, outgoing, publishAll, queueName, until } from "./world.ts"
 
 const { url, version } = await shared()
 
@@ -18,27 +19,42 @@ const mixed = Array.from({ length: 29 }, (_, index) => Math.round(100 * 300 ** (
 
 const count = 2000
 
-/** Milliseconds by which all but one of a hundred may be late. Where a delay goes through many queues, each adds to it. */
-const bounds = { ladder: 150, levels: 500 }
+/** Milliseconds by which all but one of a hundred may be late. */
+const bound = 150
+
+const { resolution } = Result.getOrThrow(RabbitMqOptions.decode({}))
+
+/** Queues that a delay goes through: one, or one for each of its binary digits that is set. */
+const hopsOf = {
+  ladder: () => 1,
+  levels: (delay: number) =>
+    Math.ceil(delay / resolution)
+      .toString(2)
+      .replaceAll("0", "").length
+}
 
 /** How late retries come, in milliseconds from when the handler asked for them, before anything is settled. */
 const punctual = (
   context: TestContext,
-  topology: keyof typeof bounds,
+  topology: keyof typeof hopsOf,
   delayOf: (index: number) => number
 ): Promise<void> =>
   measure(context, { url, topology }, (broker, control) =>
     Effect.gen(function* () {
       const queue = queueName(topology)
-      const asked = new Map<string, Omit<Delayed, "at">>()
-      const came: Array<Delayed> = []
+      const asked = new Map<string, { readonly from: number; readonly delay: number }>()
+      const came: Array<Control.Arrival> = []
       const retry = RetryPolicy.make({ maxRetries: mixed.length, backoff: Backoff.sequence(mixed) })
       yield* Consumer.start<string>(queue, { retry, concurrency: 100 }, (message) => {
         const { id } = message
         const before = asked.get(id)
-        if (before !== undefined) return void came.push({ ...before, at: now() })
+        if (before !== undefined) {
+          const [{ delay, from }, at] = [before, now()]
+          const hops = hopsOf[topology](delay)
+          return void came.push({ what: `${id} after ${delay} ms`, late: at - from - delay, bound, from, at, hops })
+        }
         const delay = delayOf(Number(id.slice(1)))
-        asked.set(id, { what: `${id} after ${delay} ms`, delay, from: now(), bound: bounds[topology] })
+        asked.set(id, { delay, from: now() })
         return message.retry({ delay })
       })
       // 500 a second: what is measured is the delays, not how fast all of them can be asked for at once.
@@ -51,13 +67,13 @@ const punctual = (
         () => came.length === count,
         120_000
       )
-      const late = came.map(({ at, delay, from }) => at - from - delay).toSorted((a, b) => a - b)
+      const late = came.map(({ late }) => late).toSorted((a, b) => a - b)
       const part = (share: number) => Math.round(late[Math.min(count - 1, Math.floor(share * count))]!)
       console.log(
         `${count} delays through ${topology} on ${version}, late in milliseconds: ` +
           `first ${part(0)}, median ${part(0.5)}, p99 ${part(0.99)}, last ${part(1)}`
       )
-      yield* checkDelays(control, came, count / 100)
+      yield* Control.check(control, came, 0.01)
     })
   )
 

@@ -1,5 +1,5 @@
 /** What tests share: a broker to run on, controls of its lateness, and another client that looks into its queues. */
-import { Control, Lateness, Measured } from "@requeue/conformance"
+import { Control, Measured } from "@requeue/conformance"
 import * as Workload from "@requeue/conformance/Workload"
 import { Broker, type Service } from "@requeue/core/Broker"
 import { BrokerError } from "@requeue/core/BrokerError"
@@ -8,7 +8,6 @@ import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 import { connect } from "amqplib"
 import { randomUUID } from "node:crypto"
-import { assert } from "vitest"
 import { RabbitMqBroker, type RabbitMqOptions } from "../src/index.ts"
 
 export { until } from "@requeue/conformance/Wait"
@@ -42,56 +41,16 @@ export const controls = (broker: Service) => Control.make(broker, queueName("con
 /** Waits until what is under way on a broker would have been seen: messages that are sent from now on are back. */
 export const quiet = (broker: Service) => Effect.scoped(Effect.flatMap(controls(broker), ({ pulse }) => pulse))
 
-/** Runs a program on a broker beside controls, and again while it fails with `NotMeasurable`. */
-export const measure = async (
+/** A test that runs a program on a broker beside controls, and again where they were too late to tell. */
+export const measure = (
   context: Measured.TestContext,
   options: RabbitMqOptions.Options,
   program: (broker: Service, control: Control.Service) => ReturnType<Program<void>>
-): Promise<void> => {
-  const measurement = running(options, (broker) =>
-    Effect.flatMap(controls(broker), (control) => program(broker, control))
+): Promise<void> =>
+  Measured.inTest(
+    context,
+    running(options, (broker) => Effect.flatMap(controls(broker), (control) => program(broker, control)))
   )
-  const { reason, times } = await Effect.runPromise(Measured.run(measurement))
-  Measured.report(context, times, reason?.message)
-}
-
-/** Something that was to come so many milliseconds after `from`, and came `at`. */
-export interface Delayed {
-  readonly what: string
-  readonly delay: number
-  readonly from: number
-  readonly at: number
-  /** From when its lateness counts, where the broker's confirmation was waited for. Default `from`. */
-  readonly accepted?: number
-  /** Milliseconds by which it may be late. */
-  readonly bound: number
-}
-
-const verdicts: ReadonlyArray<Lateness.Verdict> = ["Late", "NotMeasurable", "OnTime"]
-
-/** None came early; and none was late beside the controls of its own time, but for so many that may be. */
-export const checkDelays = (control: Control.Service, delays: ReadonlyArray<Delayed>, mayBeLate = 0) =>
-  Effect.gen(function* () {
-    for (const { at, delay, from, what } of delays) assert.isAtLeast(at - from, delay, `${what}: early`)
-    const readings = yield* Effect.forEach(
-      delays,
-      ({ accepted, at, bound, delay, from, what }) =>
-        Effect.map(
-          control.lateness(from, at),
-          (control): Lateness.Reading => ({
-            what,
-            late: at - (accepted ?? from) - delay,
-            bound,
-            control
-          })
-        ),
-      { concurrency: "unbounded" }
-    )
-    const worst = readings
-      .map((reading) => ({ reading, rank: verdicts.indexOf(Lateness.judge(reading)) }))
-      .toSorted((a, b) => a.rank - b.rank)
-    yield* Lateness.check(worst.slice(mayBeLate).map(({ reading }) => reading))
-  })
 
 /** The ids in a queue, seen by another client, and taken out. */
 export const drainIds = async (url: string, queue: string): Promise<ReadonlyArray<string>> => {

@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect"
 import * as RetryPolicy from "@requeue/core/RetryPolicy"
 import type { Broker, Service } from "@requeue/core/Broker"
 import type { Event } from "@requeue/core/Event"
-import type { Measured } from "@requeue/conformance"
+import type { Control, Measured } from "@requeue/conformance"
 import type * as Scope from "effect/Scope"
 import { assert, describe, test } from "vitest"
 import { movedWith, type Moved } from "./clock.ts"
-import { measured, type Came } from "./lateness.ts"
+import { measured } from "./lateness.ts"
 import { strict } from "./strict.ts"
 import { consume, has, ids, on, outgoing, queueName, until, untilEmpty, type Run } from "./world.ts"
 
@@ -21,7 +21,7 @@ const count = 330
 /** SQS's whole seconds take one of it. */
 const bound = 1500
 
-const show = (what: string, came: ReadonlyArray<Came>): void => {
+const show = (what: string, came: ReadonlyArray<Control.Arrival>): void => {
   const sorted = came.map(({ late }) => late).toSorted((a, b) => a - b)
   const at = (share: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!)
   console.log(
@@ -43,7 +43,7 @@ const spread = (send: (names: ReadonlyArray<string>) => Effect.Effect<void, unkn
 /** Delays under way, and those that are over. */
 const stopwatch = () => {
   const asked = new Map<string, { readonly from: number; readonly due: number }>()
-  const came: Array<Came> = []
+  const came: Array<Control.Arrival> = []
   return {
     came,
     ask: (id: string) => asked.set(id, { from: Date.now(), due: performance.now() + delayOf(id) }),
@@ -136,7 +136,7 @@ describe("by a clock that is moved", () => {
   /** The control has a proxy to itself: the program counts its own calls. */
   const punctual = async (
     context: Measured.TestContext,
-    program: (broker: Service, moved: Moved) => Effect.Effect<Came, unknown, Broker | Scope.Scope>
+    program: (broker: Service, moved: Moved) => Effect.Effect<Control.Arrival, unknown, Broker | Scope.Scope>
   ) => {
     await using own = await another()
     await measured(context, { url: own.url }, () => Effect.promise(async () => [await timed(program)]))
@@ -146,7 +146,7 @@ describe("by a clock that is moved", () => {
    * From when it was due by the moved clock, which goes as fast as any when it is not moved. If each hop was late by a
    * second, 13 hours would be late by 52.
    */
-  const cameOf = (what: string, late: number): Came => ({
+  const cameOf = (what: string, late: number): Control.Arrival => ({
     what,
     late,
     bound: 10 * second,
@@ -160,7 +160,7 @@ describe("by a clock that is moved", () => {
         const queue = queueName("hours")
         const runs: Array<Run> = []
         let due = 0
-        const came: Array<Came> = []
+        const came: Array<Control.Arrival> = []
         yield* consume(queue, runs, {}, (message) => {
           if (due > 0) return void came.push(cameOf("the retry", moved.now() - due))
           due = moved.now() + 13 * hour
@@ -185,7 +185,7 @@ describe("by a clock that is moved", () => {
       Effect.gen(function* () {
         const queue = queueName("minutes")
         const runs: Array<Run> = []
-        const came: Array<Came> = []
+        const came: Array<Control.Arrival> = []
         const sent = moved.now()
         const due = sent + 40 * minute
         yield* consume(queue, runs, {}, () => void came.push(cameOf("the send", moved.now() - due)))

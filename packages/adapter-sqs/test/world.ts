@@ -26,16 +26,20 @@ export const outgoing = (queue: string, id: string, details: Partial<Workload.De
   Workload.outgoing(queue, id, { now: Date.now(), ...details })
 
 /** Runs a program on a broker, without logs; `by` runs all of it by another clock. Polls are short, so that its end is. */
-export const on = <A>(
+export const on = <A>(options: SqsOptions.Options, program: Program<A>, by?: Moved["run"]): Promise<A> =>
+  Effect.runPromise(running(options, program, by))
+
+/** The same as an Effect. */
+export const running = <A>(
   options: SqsOptions.Options,
-  program: (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>,
+  program: Program<A>,
   by: Moved["run"] = (all) => all
-): Promise<A> =>
-  Effect.runPromise(
-    Effect.flatMap(SqsBroker.make({ waitTime: 1000, ...options }), (broker) =>
-      Effect.provideService(program(broker), Broker, broker)
-    ).pipe(Effect.scoped, by, Effect.provideService(References.MinimumLogLevel, "None"))
-  )
+): Effect.Effect<A, unknown> =>
+  Effect.flatMap(SqsBroker.make({ waitTime: 1000, ...options }), (broker) =>
+    Effect.provideService(program(broker), Broker, broker)
+  ).pipe(Effect.scoped, by, Effect.provideService(References.MinimumLogLevel, "None"))
+
+type Program<A> = (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>
 
 /** Waits for a condition in real time, also where a test moves the clock of all else. */
 export const until: typeof Wait.until = (...asked) =>

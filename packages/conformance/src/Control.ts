@@ -12,6 +12,8 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { CheckFailed } from "./Check.ts"
+import * as Lateness from "./Lateness.ts"
 import { found } from "./Wait.ts"
 import * as Workload from "./Workload.ts"
 
@@ -24,6 +26,32 @@ export interface Service {
   /** Waits until controls that begin from now on have ended: what was under way before would have been seen by then. */
   readonly pulse: Effect.Effect<void>
 }
+
+/** What a test saw come, and when; its controls are asked for by {@link check}. */
+export interface Arrival extends Omit<Lateness.Reading, "control"> {
+  /** When it was asked for, in milliseconds since the epoch. */
+  readonly from: number
+  /** When it came. */
+  readonly at: number
+  /** How often it went through the broker, each time as late as a control may be. Default 1. */
+  readonly hops?: number
+}
+
+/** Judges what came against the controls of its own time. `share` is what may be late of it, as {@link Lateness.check} has it. */
+export const check = (
+  { lateness }: Service,
+  arrivals: ReadonlyArray<Arrival>,
+  share?: number
+): Effect.Effect<void, CheckFailed | Lateness.NotMeasurable> =>
+  Effect.flatMap(
+    Effect.forEach(
+      arrivals,
+      ({ at, bound, from, hops = 1, late, what }) =>
+        Effect.map(lateness(from, at), (control): Lateness.Reading => ({ what, late, bound, control: hops * control })),
+      { concurrency: "unbounded" }
+    ),
+    (readings) => Lateness.check(readings, share)
+  )
 
 /** For virtual time, in which nothing is late. */
 export const none: Service = { lateness: () => Effect.succeed(0), pulse: Effect.void }

@@ -43,6 +43,12 @@ export interface TestContext {
   readonly task?: { readonly meta: object }
 }
 
+/** A measurement as the body of a test: it fails with the measurement, and is skipped when that could not be made. */
+export const inTest = async (context: TestContext, measurement: Effect.Effect<void, unknown>): Promise<void> => {
+  const { reason, times } = await Effect.runPromise(run(measurement))
+  report(context, times, reason?.message)
+}
+
 /** Tells the runner how often was measured, and skips the test when that was of no use, for the reason that is given. */
 export const report = (context: TestContext, times: number, reason: string | undefined): void => {
   const meta = context.task?.meta ?? {}

@@ -13,6 +13,7 @@ const reading = fc.record({
 
 describe("judge", () => {
   it.each<[late: number, bound: number, control: number, verdict: Lateness.Verdict]>([
+    [-1, 100, 9999, "Early"],
     [0, 100, 0, "OnTime"],
     [100, 100, 0, "OnTime"],
     [100, 100, 9999, "OnTime"],
@@ -59,8 +60,20 @@ describe("check", () => {
       assert.instanceOf(error, CheckFailed)
       assert.strictEqual(
         error.message,
-        "a: 300 ms late; 100 ms are allowed, and a control of the same moment was 5 ms late"
+        "1 of 3: a: 300 ms late; 100 ms are allowed, and a control of the same moment was 5 ms late"
       )
+    })
+  )
+
+  it.effect("lets a share be late or unclear, and none early", () =>
+    Effect.gen(function* () {
+      const many = (wrong: ReadonlyArray<Lateness.Reading>) => [...wrong, ...Array.from({ length: 98 }, () => onTime)]
+      yield* Lateness.check(many([late, unclear]), 0.02)
+      assert.instanceOf(yield* Effect.flip(Lateness.check(many([late, late]), 0.01)), CheckFailed)
+      assert.instanceOf(yield* Effect.flip(Lateness.check(many([late, unclear]), 0.01)), Lateness.NotMeasurable)
+      const early = { ...onTime, late: -5 }
+      const error = yield* Effect.flip(Lateness.check(many([early]), 0.5))
+      assert.strictEqual(error.message, "1 of 99: c: 5 ms early")
     })
   )
 

@@ -139,7 +139,9 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send("a", "b")
     for (const id of ["a", "b"]) {
       yield* lab.until(`a run of ${id}`, () => lab.runs.some((run) => run.id === id))
-      lab.checkDelay(id, 0, sent, lab.runs.find((run) => run.id === id)!.at, lab.entriesOf("Published").at(-1)!.at)
+      lab.checkDelay(id, 0, sent, lab.runs.find((run) => run.id === id)!.at, {
+        accepted: lab.entriesOf("Published").at(-1)!.at
+      })
     }
   }),
   test("an invalid delay is refused where it is given", function* (lab) {

@@ -25,7 +25,7 @@ const confirmation = (lab: Lab, id: string) =>
 
 /** A message that was sent with a delay comes at its time. */
 const comes = (lab: Lab, id: string, delay: number, sent: number) =>
-  Effect.map(arrival(lab, id), (at) => lab.checkDelay(id, delay, sent, at, confirmation(lab, id)))
+  Effect.map(arrival(lab, id), (at) => lab.checkDelay(id, delay, sent, at, { accepted: confirmation(lab, id) }))
 
 const nothingWasSent = (lab: Lab) =>
   Effect.gen(function* () {

@@ -7,9 +7,9 @@ import type { Received } from "@requeue/core/Handler"
 import type { Headers } from "@requeue/core/Message"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
-import type * as Control from "../Control.ts"
+import * as Control from "../Control.ts"
 import type { Service as HarnessService } from "../Harness.ts"
-import * as Lateness from "../Lateness.ts"
+import type { NotMeasurable } from "../Lateness.ts"
 import type * as Recording from "../Recording.ts"
 import * as Wait from "../Wait.ts"
 
@@ -27,6 +27,14 @@ export interface Run {
 
 type EventTag = Event["_tag"]
 type EntryTag = Recording.Entry["_tag"]
+
+/** What a delay is not to blame for. */
+export interface Way {
+  /** Its lateness counts from then: the broker's confirmation was waited for. Default: from when it was asked. */
+  readonly accepted?: number
+  /** Exchanges with the broker that follow each other before it has ended, each as late as a control may be. Default 1. */
+  readonly hops?: number
+}
 
 /** What a case can see, and wait for. */
 export interface View {
@@ -50,15 +58,14 @@ export interface View {
   /** Lets so much time pass that whatever is due now would have been seen. */
   readonly quiet: (millis?: number) => Effect.Effect<void>
   /**
-   * A delay that was asked at `from` and ended at `at`: never early, and late by no more than the broker may be, counted
-   * from `accepted` where the broker's confirmation was waited for. Early fails at once; how late it was is judged at the
-   * case's end, when the controls of the time in between are known.
+   * A delay that was asked at `from` and ended at `at`: never early, and late by no more than the broker may be. Early
+   * fails at once; how late it was is judged at the case's end, when the controls of the time in between are known.
    */
-  readonly checkDelay: (what: string, delay: number, from: number, at: number, accepted?: number) => void
+  readonly checkDelay: (what: string, delay: number, from: number, at: number, way?: Way) => void
   /** What must hold wherever the machine kept up from one moment to another; judged at the case's end as well. */
   readonly checkTimely: (what: string, condition: boolean, from: number, at?: number) => void
   /** Judges how late all that was late. Fails with `CheckFailed` or `NotMeasurable`. */
-  readonly judgeLateness: Effect.Effect<void, Check.CheckFailed | Lateness.NotMeasurable>
+  readonly judgeLateness: Effect.Effect<void, Check.CheckFailed | NotMeasurable>
 }
 
 export interface Observer {
@@ -86,7 +93,7 @@ export const make = (env: {
   const { control, harness, log, now, slack } = env
   const runs: Array<Run> = []
   const events: Array<Event> = []
-  const readings: Array<Omit<Lateness.Reading, "control"> & { readonly from: number; readonly at: number }> = []
+  const arrivals: Array<Control.Arrival> = []
   let batches = 0
 
   const until = (what: Wait.What, condition: () => boolean, within = deadline) =>
@@ -124,21 +131,16 @@ export const make = (env: {
         () => eventsOf(tag)
       ),
     quiet: (millis = 100 + slack + harness.settleTime) => Effect.andThen(Effect.sleep(millis), control.pulse),
-    checkDelay: (what, delay, from, at, accepted = from) => {
+    checkDelay: (what, delay, from, at, { accepted = from, hops = 1 } = {}) => {
       const took = at - from
       Check.isTrue(`${what}: early, asked for ${delay} ms, came after ${took} ms`, took >= delay)
-      readings.push({ what: `${what}, asked for ${delay} ms`, late: at - accepted - delay, bound: slack, from, at })
+      const late = Math.max(0, at - accepted - delay)
+      arrivals.push({ what: `${what}, asked for ${delay} ms`, late, bound: slack, from, at, hops })
     },
     checkTimely: (what, condition, from, at = now()) => {
-      if (!condition) readings.push({ what, late: Number.POSITIVE_INFINITY, bound: harness.lateness, from, at })
+      if (!condition) arrivals.push({ what, late: Number.POSITIVE_INFINITY, bound: harness.lateness, from, at })
     },
-    judgeLateness: Effect.gen(function* () {
-      const judged: Array<Lateness.Reading> = []
-      for (const { at, from, ...reading } of readings) {
-        judged.push({ ...reading, control: yield* control.lateness(from, at) })
-      }
-      return yield* Lateness.check(judged)
-    })
+    judgeLateness: Effect.suspend(() => Control.check(control, arrivals))
   }
 
   return {
