@@ -161,7 +161,7 @@ const probe = async (): Promise<Control.Arrival> => {
     assert.deepStrictEqual(before.consumers[0]?.counts?.ready, 0)
     assert.isTrue(isReady(before))
     // It asks for numbers for a second at most.
-    return { what: "the answer to a probe", late: at - from - 1000, bound: 1000, from, at }
+    return { what: "the answer to a probe", late: at - from, bound: 2000, from, at }
   } finally {
     regain()
   }

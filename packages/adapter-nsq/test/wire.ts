@@ -3,6 +3,7 @@
  * Without TLS and compression only. https://nsq.io/clients/tcp_protocol_spec.html
  */
 import { proxy, type Proxy } from "@requeue/brokers"
+import { now } from "./world.ts"
 
 export interface Command {
   readonly from: "client"
