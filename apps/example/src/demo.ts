@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { connect, describe, type Requeue } from "@requeue/core/promise"
 import { balance, type Books } from "./books.ts"
 import { tally } from "./causes.ts"
+import { close } from "./closing.ts"
 import { startDispatcher } from "./dispatcher.ts"
 import { type Ledger, makeLedger } from "./ledger.ts"
 import { type Options, UsageError } from "./options.ts"
@@ -18,7 +19,7 @@ import type { Screen } from "./screen.ts"
 import { listen } from "./signals.ts"
 import { intro, redriving, summary } from "./summary.ts"
 
-/** Milliseconds within which a message that is due can be counted. */
+/** Milliseconds after which a message that is due is counted, as a rule; a copy too many would be counted by then as well. */
 const lateness = 1000
 
 export const run = async (options: Options, screen: Screen): Promise<Report> => {
@@ -37,8 +38,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   const dispatcher = await startDispatcher({ requeue, receiver, secret, screen, signals, drain })
   const [first, second] = [makeLedger(), makeLedger()]
 
-  const takeBooks = async (ledger: Ledger): Promise<Books> => {
-    if ((await requeue.counts(queue)).delayed === undefined) await allDue(ledger)
+  const takeBooks = async (): Promise<Books> => {
     const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue)
     return balance({
       published: publisher.count(),
@@ -48,11 +48,15 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
       queued: ready + inFlight + delayed
     })
   }
+  const closeBooks = async (ledger: Ledger): Promise<Books> => {
+    if ((await requeue.counts(queue)).delayed === undefined) await allDue(ledger)
+    return close(takeBooks, screen.print)
+  }
 
   screen.print(intro(options, place, describe(policy.retry).text, screen.paint))
   const publisher = startPublisher(requeue, seed, count)
   const stopped = await dispatcher.dispatch(publisher, first)
-  const books = await takeBooks(first)
+  const books = await closeBooks(first)
   const report: Report = {
     broker,
     keeps: place.keeps,
@@ -80,7 +84,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
     early: report.early + measure(receiver.visits.slice(visitsBefore), second.due).early,
     rejected: receiver.rejected(),
     stopped: stoppedAgain,
-    redrive: { redriven: redriver.count(), ...(await takeBooks(second)) },
+    redrive: { redriven: redriver.count(), ...(await closeBooks(second)) },
     elapsedMs: elapsedMs()
   }
 }

@@ -25,13 +25,13 @@ export interface DispatcherOptions {
   readonly drain: number
 }
 
-/** Milliseconds without any event after which a run is given up. */
-const stallAfter = 20_000
+/** Milliseconds without any event after which a run is given up: much longer than a handler or a delay may take. */
+const stallAfter = 60_000
 
 export const startDispatcher = async (options: DispatcherOptions): Promise<Dispatcher> => {
   const { drain, receiver, requeue, screen, secret, signals } = options
   let ledger = makeLedger()
-  let lastEvent = performance.now()
+  let lastEvent = 0
   const worker = await requeue.consume(
     queue,
     {
@@ -48,6 +48,8 @@ export const startDispatcher = async (options: DispatcherOptions): Promise<Dispa
     dispatch: async (feed, kept) => {
       ledger = kept
       const start = performance.now()
+      // What was done since the last event, such as taking the books, was no stall.
+      lastEvent = start
       const snapshot = () => ({ feed, ledger, visits: receiver.visits, elapsed: performance.now() - start })
       const isOver = (): boolean => feed.isOver() && ledger.ended() >= feed.count()
       const isStalled = (): boolean => performance.now() - lastEvent > stallAfter

@@ -38,7 +38,8 @@ const endpoints = {
     weakness: 0.35,
     weak: (roll) => ({ _tag: "Busy", status: 503, form: "date", seconds: roll < 0.5 ? 1 : 2 })
   },
-  reports: { about: "too slow now and then", share: 8, weakness: 0.35, weak: () => ({ _tag: "Stall" }) },
+  // Rarely: each time takes a handler away from all others for the whole of its time.
+  reports: { about: "never answers now and then", share: 8, weakness: 0.05, weak: () => ({ _tag: "Stall" }) },
   gateway: { about: "hangs up now and then", share: 8, weakness: 0.4, weak: () => ({ _tag: "HangUp" }) },
   billing: { about: "down", share: 6, weakness: 1, weak: (roll) => (roll < 0.5 ? fail(roll) : { _tag: "HangUp" }) },
   moved: { about: "410 for ever", share: 4, weakness: 1, weak: () => ({ _tag: "Gone", status: 410 }) }
@@ -70,4 +71,4 @@ export const answerOf = (seed: number, name: EndpointName, id: string, attempt: 
 
 /** Milliseconds it thinks before it answers. */
 export const latencyOf = (seed: number, id: string, attempt: number): number =>
-  Math.round(10 + 70 * draw(seed, "latency", id, attempt))
+  Math.round(5 + 20 * draw(seed, "latency", id, attempt))

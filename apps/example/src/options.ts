@@ -29,7 +29,7 @@ Usage: npm run demo -- [options]
   --count <n>         messages to publish, 1 to 100000 (default 1000)
   --seed <n>          0 to 4294967295; the same seed gives the same messages and misbehaviour (default 1)
   --drain <duration>  how long handlers may go on after SIGTERM or Ctrl-C, up to 1h: 500ms, 10s, "2 minutes"
-                      (default 10s)
+                      (default 15s: longer than the 10 seconds that a handler may take)
   --json              one JSON object as the last line of stdout; progress goes to stderr
   --help              this text
 
@@ -37,7 +37,7 @@ The first SIGTERM or Ctrl-C drains and reports; the second stops at once. NO_COL
 
 Exit codes
   0    the books balance and no retry came early, also after a drain
-  1    the books do not balance, a retry came early, nothing moved for 20 seconds, or the broker failed
+  1    the books do not balance, a retry came early, nothing moved for a minute, or the broker failed
   2    a wrong option
   130  stopped at once by a second Ctrl-C; 143 by a second SIGTERM
 `
@@ -47,7 +47,7 @@ const definitions = {
   url: { type: "string" },
   count: { type: "string", default: "1000" },
   seed: { type: "string", default: "1" },
-  drain: { type: "string", default: "10s" },
+  drain: { type: "string", default: "15s" },
   json: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false }
 } as const

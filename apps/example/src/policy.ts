@@ -12,8 +12,10 @@ export const policy = {
     backoff: exponential("200 millis", { factor: 2, max: "5 seconds", jitter: "equal" }),
     deadLetter: deadLetterQueue
   }),
-  concurrency: 32,
-  handlerTimeout: "1 second"
+  concurrency: 8,
+  // As long as GitHub waits for a subscriber. One that is well takes a fraction of it even on a machine that is slow or
+  // busy, so that only one that never answers is timed out: were it a race, the outcome would not be the seed's.
+  handlerTimeout: "10 seconds"
   // No `consumerBackoff`: it slows down the whole consumer, which is right when all messages need the one dependency
   // that is down. Here each subscriber fails for itself, and the others are not to wait for it.
 } as const

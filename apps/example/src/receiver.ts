@@ -116,10 +116,12 @@ const read = async (request: IncomingMessage): Promise<Buffer> => {
 
 /** The header's text, and the moment it names on the monotonic clock. */
 const retryAfterOf = ({ form, seconds }: Extract<Answer, { _tag: "Busy" }>) => {
-  if (form === "seconds") return { value: String(seconds), notBefore: performance.now() + seconds * 1000 }
+  // Before the date: what keeps the process from running in between makes it ask for less, never for more.
+  const at = performance.now()
+  if (form === "seconds") return { value: String(seconds), notBefore: at + seconds * 1000 }
   const now = Date.now()
   // HTTP dates have whole seconds: the next one, so that it is never sooner than asked.
   const date = Math.ceil((now + seconds * 1000) / 1000) * 1000
   // Date.now() is cut to whole milliseconds; one off keeps the moment from being named too late.
-  return { value: new Date(date).toUTCString(), notBefore: performance.now() + (date - now) - 1 }
+  return { value: new Date(date).toUTCString(), notBefore: at + (date - now) - 1 }
 }

@@ -8,13 +8,15 @@ import { loadConfig } from "@requeue/config"
 import type { Event } from "@requeue/core/promise"
 import { beforeAll, describe, expect, test } from "vitest"
 import { makeHandler } from "../src/handler.ts"
+import { turn } from "../src/ledger.ts"
 import { webhook } from "../src/payloads.ts"
 import { type Receiver, startReceiver } from "../src/receiver.ts"
+import { patiently } from "./patience.ts"
 
 const file = fileURLToPath(new URL("../requeue.config.yaml", import.meta.url))
 
 /** With these, subscribers misbehave in every way that they know. */
-const seed = 9
+const seed = 73
 const webhooks = Array.from({ length: 40 }, (_, index) => webhook(seed, index))
 
 const secret = "a secret of this test"
@@ -51,7 +53,7 @@ const run = async (receiver: Receiver, environment: Readonly<Record<string, stri
   const handler = makeHandler({ secret, urlOf: receiver.urlOf })
   const consumer = await requeue.consume(deliveries, { ...deliveries.options, onEvent }, handler)
   await requeue.sendBatch(deliveries, webhooks)
-  await allEnded.promise
+  await patiently(allEnded.promise, () => `on ${environment["REQUEUE_BROKER"]}, the end of ${[...left].join(", ")}`)
   await consumer.drain()
   const trails = Object.groupBy(events, (event) => ("id" in event ? event.id : "no message"))
   return Object.fromEntries(Object.entries(trails).map(([id, trail = []]) => [id, trail.map(timeless)]))
@@ -74,7 +76,9 @@ const runAll = async () => {
       run(receiver, { REQUEUE_BROKER: "memory", REQUEUE_QUEUES_DELIVERIES_RETRY_MAX_RETRIES: "2" })
     ])
     const answers = new Set(receiver.visits.map(({ answer }) => answer))
-    return { memory, rabbitmq, nsq, sqs, fewerRetries, answers }
+    const stalls = receiver.visits.filter(({ answer }) => answer === "Stall")
+    const unanswered = [...new Set(stalls.map(({ attempt, id }) => turn(id, attempt)))].toSorted()
+    return { memory, rabbitmq, nsq, sqs, fewerRetries, answers, unanswered }
   } finally {
     await Promise.all(started.map((broker) => broker.dispose()))
   }
@@ -85,7 +89,8 @@ describe("the example's handler on four brokers", () => {
 
   beforeAll(async () => {
     trails = await runAll()
-  }, 90_000)
+    // Each wait has a deadline of its own, and says what it waited for.
+  }, 30 * 60_000)
 
   test.each(real)("the audit trail of every message on %s is that on memory", (broker) => {
     expect(trails[broker]).toEqual(trails.memory)
@@ -100,6 +105,13 @@ describe("the example's handler on four brokers", () => {
     seen({ _tag: "Succeeded", attempts: 3 })
     seen({ _tag: "DeadLettered", attempts: 1, reason: "permanent", target: "deliveries.dlq" })
     seen({ _tag: "DeadLettered", attempts: 4, reason: "retries-exhausted", target: "deliveries.dlq" })
+  })
+
+  test.each(["memory", ...real] as const)("on %s who never answers is timed out, and nobody else", (broker) => {
+    const timedOut = Object.values(trails[broker])
+      .flat()
+      .filter(({ _tag, error }) => _tag === "AttemptFailed" && (error as Error).name === "HandlerTimeout")
+    expect(timedOut.map(({ attempts, id }) => turn(String(id), Number(attempts))).toSorted()).toEqual(trails.unanswered)
   })
 
   test("a value of the policy that differs is seen, in the messages that it concerns and in no other", () => {

@@ -4,7 +4,7 @@ import { help, parse, UsageError } from "../src/options.ts"
 const parsed = (...args: ReadonlyArray<string>) => parse(args)
 
 test("the defaults", () => {
-  expect(parsed()).toEqual({ broker: "memory", url: "memory:", count: 1000, seed: 1, drain: 10_000, json: false })
+  expect(parsed()).toEqual({ broker: "memory", url: "memory:", count: 1000, seed: 1, drain: 15_000, json: false })
 })
 
 test("every option", () => {

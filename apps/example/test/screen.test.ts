@@ -13,6 +13,7 @@ const terminal = { isTTY: true, columns: 100, rows: 40, getColorDepth }
 const escape = "\u001b"
 
 afterEach(() => {
+  vi.useRealTimers()
   vi.unstubAllEnvs()
 })
 
@@ -40,16 +41,18 @@ test.each<[string, object, string]>([
   ["a terminal that is too small", { ...terminal, columns: 60 }, "xterm"]
 ])("%s gets plain lines: the first, one every two seconds, and the last", (_, tty, term) => {
   vi.stubEnv("TERM", term)
+  vi.useFakeTimers({ toFake: ["performance"] })
   const { stream, text } = streamOf(tty)
   const screen = makeScreen(stream)
-  for (const [index, last] of [false, false, true].entries()) {
+  for (const [index, after] of [0, 1999, 1, 1].entries()) {
+    vi.advanceTimersByTime(after)
     screen.draw(
       () => ["block"],
       () => `line ${index}`,
-      last
+      index === 3
     )
   }
-  expect(text()).toBe("line 0\nline 2\n")
+  expect(text()).toBe("line 0\nline 2\nline 3\n")
 })
 
 test("colors are for terminals, unless NO_COLOR is set", () => {
