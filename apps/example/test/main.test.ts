@@ -89,7 +89,7 @@ describe.concurrent("the program", () => {
     expect(run.output.stderr).toContain(`the ${number(report.queued)} messages still queued are gone with this process`)
   })
 
-  const real = ["rabbitmq", "nsq"]
+  const real: ReadonlyArray<BrokerName> = ["rabbitmq", "nsq"]
   test.each(real)("on %s it starts one, drains on SIGTERM, and leaves none", async (broker) => {
     const run = start("--json", "--broker", broker, "--count", "400", "--seed", "7")
     await run.says(/delivered [1-9]/)
