@@ -15,6 +15,8 @@ interface Lease {
   readonly received: number
   until: number
   deleted: boolean
+  /** Ends with the last call about it. */
+  turn: Promise<unknown>
 }
 
 export type Leases = ReturnType<typeof make>
@@ -33,7 +35,8 @@ export const make = (now: () => number) => {
     /** A message was handed out. */
     give: (handle: string, queue: string, visible: number, behind = handle): void => {
       const received = now()
-      const lease = { queue, handle: behind, received, until: received + visible * 1000, deleted: false }
+      const until = received + visible * 1000
+      const lease = { queue, handle: behind, received, until, deleted: false, turn: Promise.resolve() }
       leases.set(handle, lease)
       heldOf(queue).add(lease)
     },
@@ -45,6 +48,16 @@ export const make = (now: () => number) => {
     },
     /** The handle that the server behind knows. */
     behind: (handle: string): string => leases.get(handle)?.handle ?? handle,
+    /**
+     * Asks about these entries once what was asked about any of them before has been answered: of calls that are under way
+     * together, the server behind may answer the second one first.
+     */
+    inTurn: <A>(entries: ReadonlyArray<Call.Entry>, ask: () => Promise<A>): Promise<A> => {
+      const concerned = entries.flatMap(({ ReceiptHandle = "" }) => leases.get(ReceiptHandle) ?? [])
+      const asked = Promise.allSettled(concerned.map(({ turn }) => turn)).then(ask)
+      for (const lease of concerned) lease.turn = asked
+      return asked
+    },
     /** AWS takes a second delete for well, which ElasticMQ refuses. */
     isDone: (call: Call.Call, { ReceiptHandle = "" }: Call.Entry): boolean =>
       Call.single(call) === "DeleteMessage" && leases.get(ReceiptHandle)?.deleted === true,

@@ -29,14 +29,15 @@ export const perMessage = async (
   if (!Call.isBatch(call)) {
     const refused = entries[0]?.refused
     if (refused !== undefined) return refused
-    const got = await ask(call.action, inBehind(call.body))
+    const got = await leases.inTurn([call.body], () => ask(call.action, inBehind(call.body)))
     if (leases.isDone(call, call.body)) return ok
     if (leased && got.status === 200) leases.done(call, call.body)
     return got
   }
 
   const toDo = entries.filter(({ refused }) => refused === undefined).map(({ entry }) => entry)
-  const got = toDo.length === 0 ? ok : await ask(call.action, { ...call.body, Entries: toDo.map(inBehind) })
+  const askAll = () => ask(call.action, { ...call.body, Entries: toDo.map(inBehind) })
+  const got = toDo.length === 0 ? ok : await leases.inTurn(toDo, askAll)
   if (got.status !== 200) return got
   const answered = got.body as Readonly<Record<string, ReadonlyArray<{ readonly Id: string }>>>
   const doneBefore = new Set(toDo.filter((entry) => leases.isDone(call, entry)).map(({ Id = "" }) => Id))
