@@ -19,11 +19,14 @@ const show = (value: unknown): string => {
   return text.length > 500 ? `${text.slice(0, 500)}…` : text
 }
 
+/** What is not as it should be, in words; `undefined` where nothing is, by structural equality. */
+export const difference = (what: string, actual: unknown, expected: unknown): string | undefined =>
+  Equal.equals(actual, expected) ? undefined : `${what}: expected ${show(expected)}, got ${show(actual)}`
+
 /** Structural equality. */
 export const equal = (what: string, actual: unknown, expected: unknown): void => {
-  if (!Equal.equals(actual, expected)) {
-    throw new CheckFailed(`${what}: expected ${show(expected)}, got ${show(actual)}`, actual, expected)
-  }
+  const found = difference(what, actual, expected)
+  if (found !== undefined) throw new CheckFailed(found, actual, expected)
 }
 
 export const isTrue = (what: string, condition: boolean, seen?: unknown): void => {

@@ -25,7 +25,7 @@ type ConsumeOptions = Parameters<Requeue["consume"]>[1]
 export const until = async (condition: () => boolean): Promise<void> => {
   const deadline = performance.now() + 60_000
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`not within a minute: ${condition}`)
+    if (performance.now() > deadline) throw new Error(`not within a minute: ${String(condition)}`)
     await sleep(10)
   }
 }

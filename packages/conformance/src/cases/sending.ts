@@ -105,7 +105,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* producer.sendBatch(["d3", "d1", "d2", "d0"].map((id) => ({ id, body: id, delay: delayOf(id) })))
     yield* lab.untilRuns(4)
     const order = lab.runs.map(({ id }) => id)
-    lab.checkTimely(`the order is not ${order}`, String(order) === "d0,d1,d2,d3", sent)
+    lab.checkTimely("order", order, ["d0", "d1", "d2", "d3"], sent)
     for (const id of order) yield* comes(lab, id, delayOf(id), sent)
   }),
   test("an invalid delay is an error before anything is sent", function* (lab) {

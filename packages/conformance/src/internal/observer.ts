@@ -29,7 +29,7 @@ type EventTag = Event["_tag"]
 type EntryTag = Recording.Entry["_tag"]
 
 /** What a delay is not to blame for. */
-export interface Way {
+interface Way {
   /** Its lateness counts from then: the broker's confirmation was waited for. Default: from when it was asked. */
   readonly accepted?: number
   /** Exchanges with the broker that follow each other before it has ended, each as late as a control may be. Default 1. */
@@ -62,8 +62,8 @@ export interface View {
    * fails at once; how late it was is judged at the case's end, when the controls of the time in between are known.
    */
   readonly checkDelay: (what: string, delay: number, from: number, at: number, way?: Way) => void
-  /** What must hold wherever the machine kept up from one moment to another; judged at the case's end as well. */
-  readonly checkTimely: (what: string, condition: boolean, from: number, at?: number) => void
+  /** What must be so wherever the machine kept up from one moment until now; judged at the case's end as well. */
+  readonly checkTimely: (what: string, actual: unknown, expected: unknown, from: number) => void
   /** Judges how late all that was late. Fails with `CheckFailed` or `NotMeasurable`. */
   readonly judgeLateness: Effect.Effect<void, Check.CheckFailed | NotMeasurable>
 }
@@ -137,8 +137,11 @@ export const make = (env: {
       const late = Math.max(0, at - accepted - delay)
       arrivals.push({ what: `${what}, asked for ${delay} ms`, late, bound: slack, from, at, hops })
     },
-    checkTimely: (what, condition, from, at = now()) => {
-      if (!condition) arrivals.push({ what, late: Number.POSITIVE_INFINITY, bound: harness.lateness, from, at })
+    checkTimely: (what, actual, expected, from) => {
+      const difference = Check.difference(what, actual, expected)
+      if (difference === undefined) return
+      const reading = { what: difference, late: Number.POSITIVE_INFINITY, bound: harness.lateness }
+      arrivals.push({ ...reading, from, at: now() })
     },
     judgeLateness: Effect.suspend(() => Control.check(control, arrivals))
   }
