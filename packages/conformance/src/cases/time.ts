@@ -66,7 +66,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("messages", [...new Set(lab.runs.map(({ id }) => id))].toSorted(), ["a", "b"])
       // A process that stands still for longer than a lease loses it, whatever the adapter does.
       const runs = lab.runs.map(({ attempts, id }) => `${id} ${attempts}`)
-      lab.checkTimely("runs", runs, ["a 1", "b 1"], lab.runs[0]!.at)
+      lab.checkTimely("runs", runs.toSorted(), ["a 1", "b 1"], lab.runs[0]!.at)
       yield* lab.untilEmpty
     },
     Needs.lease
