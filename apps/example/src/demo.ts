@@ -63,6 +63,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
     seed,
     ...books,
     retried: first.retries(),
+    timedOut: first.timedOut(),
     ...measure(receiver.visits, first.due),
     ...tally(await deadLetters.list({ limit: Math.max(1, books.deadLettered) })),
     attempts: Object.fromEntries([...first.attempts].toSorted(([a], [b]) => a - b)),

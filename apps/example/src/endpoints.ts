@@ -39,7 +39,7 @@ const endpoints = {
     weak: (roll) => ({ _tag: "Busy", status: 503, form: "date", seconds: roll < 0.5 ? 1 : 2 })
   },
   // Rarely: each time takes a handler away from all others for the whole of its time.
-  reports: { about: "never answers now and then", share: 8, weakness: 0.05, weak: () => ({ _tag: "Stall" }) },
+  reports: { about: "no answer now and then", share: 8, weakness: 0.04, weak: () => ({ _tag: "Stall" }) },
   gateway: { about: "hangs up now and then", share: 8, weakness: 0.4, weak: () => ({ _tag: "HangUp" }) },
   billing: { about: "down", share: 6, weakness: 1, weak: (roll) => (roll < 0.5 ? fail(roll) : { _tag: "HangUp" }) },
   moved: { about: "410 for ever", share: 4, weakness: 1, weak: () => ({ _tag: "Gone", status: 410 }) }

@@ -14,6 +14,8 @@ export interface Ledger {
   readonly count: (place: Place) => number
   readonly isDelivered: (id: string) => boolean
   readonly retries: () => number
+  /** Handler runs that were ended because their time was up. */
+  readonly timedOut: () => number
   /** Messages that will not be delivered again. */
   readonly ended: () => number
   /** How messages ended, by their number of attempts. */
@@ -34,6 +36,7 @@ export const makeLedger = (now: () => number = () => performance.now()): Ledger 
   const due = new Map<string, number>()
   const byAttempts = new Map<number, Ended>()
   let retries = 0
+  let timedOut = 0
   let latest = ""
 
   const move = (id: string, attempts: number, place: Place): void => {
@@ -60,6 +63,7 @@ export const makeLedger = (now: () => number = () => performance.now()): Ledger 
       case "AttemptFailed":
         // The earliest moment from which the delay can be counted, and so the strictest.
         failedAt.set(event.id, now())
+        if (event.error.name === "HandlerTimeout") timedOut++
         return
       case "RetryScheduled":
         retries++
@@ -89,6 +93,7 @@ export const makeLedger = (now: () => number = () => performance.now()): Ledger 
     count,
     isDelivered: (id) => places.get(id)?.place === "delivered",
     retries: () => retries,
+    timedOut: () => timedOut,
     ended: () => count("delivered") + count("dead") + count("dropped"),
     attempts: byAttempts,
     due,

@@ -12,7 +12,7 @@ export const policy = {
     backoff: exponential("200 millis", { factor: 2, max: "5 seconds", jitter: "equal" }),
     deadLetter: deadLetterQueue
   }),
-  concurrency: 8,
+  concurrency: 16,
   // As long as GitHub waits for a subscriber. One that is well takes a fraction of it even on a machine that is slow or
   // busy, so that only one that never answers is timed out: were it a race, the outcome would not be the seed's.
   handlerTimeout: "10 seconds"

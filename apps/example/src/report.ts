@@ -24,6 +24,7 @@ export interface Report extends Books, Punctuality, Causes {
   /** The whole run in milliseconds. */
   readonly elapsedMs: number
   readonly retried: number
+  readonly timedOut: number
   /** How messages ended, by their number of attempts. */
   readonly attempts: Readonly<Record<string, Ended>>
   /** Requests that the receiver turned away, for a wrong signature for example. */

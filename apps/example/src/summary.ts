@@ -6,6 +6,7 @@ import { number } from "./progress.ts"
 import { isSound, type Report } from "./report.ts"
 import type { Options } from "./options.ts"
 import type { Place } from "./place.ts"
+import { policy } from "./policy.ts"
 import type { Paint } from "./screen.ts"
 
 /** What is about to happen. */
@@ -52,7 +53,7 @@ const books = (title: string, entries: Books, paint: Paint): ReadonlyArray<strin
 
 const barWidth = 30
 
-const attempts = ({ attempts: byAttempts }: Report, paint: Paint): ReadonlyArray<string> => {
+const attempts = ({ attempts: byAttempts, timedOut }: Report, paint: Paint): ReadonlyArray<string> => {
   const entries = Object.entries(byAttempts)
   const most = Math.max(1, ...entries.map(([, { deadLettered, delivered }]) => delivered + deadLettered))
   const bar = (count: number): string => "█".repeat(Math.ceil((count / most) * barWidth))
@@ -61,7 +62,8 @@ const attempts = ({ attempts: byAttempts }: Report, paint: Paint): ReadonlyArray
     ...entries.map(([attempt, { deadLettered, delivered }]) => {
       const bars = paint("green", bar(delivered)) + paint("red", bar(deadLettered))
       return `  ${attempt.padEnd(17)}${number(delivered).padStart(8)}${number(deadLettered).padStart(16)}   ${bars}`
-    })
+    }),
+    paint("dim", `  ${number(timedOut)} handler runs were ended because their time was up: ${policy.handlerTimeout}`)
   ]
 }
 

@@ -72,6 +72,16 @@ test("a message that was given back is queued again", () => {
   expect([ledger.count("in flight"), ledger.count("queued")]).toEqual([0, 1])
 })
 
+test("a handler run whose time was up is told from other failures", () => {
+  const timeout: Event = {
+    _tag: "AttemptFailed",
+    ...subject("b", 1),
+    error: { name: "HandlerTimeout", message: "" },
+    willRerun: false
+  }
+  expect(ledgerOf([failed("a"), timeout]).timedOut()).toBe(1)
+})
+
 test("the attempts after which messages ended are counted", () => {
   const ledger = ledgerOf([succeeded("a"), succeeded("b"), succeeded("c", 3), dead("d", 6)])
   expect([...ledger.attempts]).toEqual([

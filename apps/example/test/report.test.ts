@@ -19,6 +19,7 @@ const sound: Report = {
   seed: 1,
   ...books,
   retried: 5,
+  timedOut: 1,
   measured: 5,
   early: 0,
   lateness: { min: 1, median: 2, p99: 3, max: 4 },
