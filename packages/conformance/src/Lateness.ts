@@ -2,9 +2,9 @@
  * How late something was, against its bound and against a control of the same moment.
  *
  * A machine that is slow or busy makes everything late, and a test that knows only a fixed bound cannot tell that from a
- * broker that is late. So a reading has what a {@link Control} saw in the same window. The control may only be as late as
- * the bound itself: beyond that it was the ruler that failed, and the reading says nothing. Hence what is later than
- * twice its bound never passes. What came early is early, whatever a control says.
+ * broker that is late. So a reading has what a {@link Control} saw in the same window. The control may only be late by half
+ * of the bound: beyond that it was the ruler that failed, and the reading says nothing. Hence what is later than one and a
+ * half times its bound never passes. What came early is early, whatever a control says.
  */
 import * as Effect from "effect/Effect"
 import { CheckFailed } from "./Check.ts"
@@ -34,14 +34,14 @@ export type Verdict = "Early" | "Late" | "NotMeasurable" | "OnTime"
  *
  * const reading = { what: "a retry", late: 180, bound: 100 }
  * Lateness.judge({ ...reading, control: 3 }) // => "Late"
- * Lateness.judge({ ...reading, control: 90 }) // => "OnTime"
- * Lateness.judge({ ...reading, control: 400 }) // => "NotMeasurable"
+ * Lateness.judge({ ...reading, late: 140, control: 45 }) // => "OnTime"
+ * Lateness.judge({ ...reading, control: 60 }) // => "NotMeasurable"
  * ```
  */
 export const judge = ({ bound, control, late }: Reading): Verdict => {
   if (late < 0) return "Early"
   if (late <= bound) return "OnTime"
-  if (control > bound) return "NotMeasurable"
+  if (control > bound / 2) return "NotMeasurable"
   return late <= bound + control ? "OnTime" : "Late"
 }
 

@@ -19,13 +19,13 @@ describe("judge", () => {
     [100, 100, 9999, "OnTime"],
     [101, 100, 0, "Late"],
     [101, 100, 1, "OnTime"],
-    [200, 100, 99, "Late"],
-    [200, 100, 100, "OnTime"],
-    [201, 100, 100, "Late"],
-    [201, 100, 101, "NotMeasurable"],
-    [101, 100, 101, "NotMeasurable"],
-    [Number.POSITIVE_INFINITY, 100, 100, "Late"],
-    [Number.POSITIVE_INFINITY, 100, 101, "NotMeasurable"],
+    [150, 100, 49, "Late"],
+    [150, 100, 50, "OnTime"],
+    [151, 100, 50, "Late"],
+    [151, 100, 51, "NotMeasurable"],
+    [101, 100, 51, "NotMeasurable"],
+    [Number.POSITIVE_INFINITY, 100, 50, "Late"],
+    [Number.POSITIVE_INFINITY, 100, 51, "NotMeasurable"],
     [1, 0, 0, "Late"],
     [1, 0, 1, "NotMeasurable"]
   ])("%d ms late, %d allowed, the control %d: %s", (late, bound, control, verdict) => {
@@ -35,14 +35,14 @@ describe("judge", () => {
   it("what is within its bound is on time, whatever the control says", () =>
     fc.assert(fc.property(reading, (one) => one.late > one.bound || Lateness.judge(one) === "OnTime")))
 
-  it("what is later than twice its bound never passes", () =>
-    fc.assert(fc.property(reading, (one) => one.late <= 2 * one.bound || Lateness.judge(one) !== "OnTime")))
+  it("what is later than one and a half times its bound never passes", () =>
+    fc.assert(fc.property(reading, (one) => one.late <= 1.5 * one.bound || Lateness.judge(one) !== "OnTime")))
 
   it("with a control in time, lateness beyond the bound and the control is always found", () =>
     fc.assert(
       fc.property(
         reading,
-        (one) => one.control > one.bound || one.late <= one.bound + one.control || Lateness.judge(one) === "Late"
+        (one) => one.control > one.bound / 2 || one.late <= one.bound + one.control || Lateness.judge(one) === "Late"
       )
     ))
 })
