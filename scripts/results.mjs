@@ -17,7 +17,9 @@ export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, 
   ).length
   const failed = numFailedTests + broken
   const silent = failed === 0 && (!success || numTotalTests === 0)
-  const notMeasurable = tests.filter(({ meta }) => meta?.notMeasurable !== undefined).length
+  const notMeasurable = tests.filter(
+    ({ meta, status }) => status === "skipped" && meta?.notMeasurable !== undefined
+  ).length
   return {
     passed: numPassedTests,
     failed: silent ? 1 : failed,

@@ -12,17 +12,17 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { CheckFailed } from "./Check.ts"
+import { CheckFailed } from "./Check.ts"
 import * as Lateness from "./Lateness.ts"
-import { found } from "./Wait.ts"
 import * as Workload from "./Workload.ts"
 
 export interface Service {
   /**
    * By how many milliseconds the latest control was late in this window, in milliseconds since the epoch; 0 when none was.
-   * Waits until the controls that had begun in it have ended.
+   * Waits until the controls that had begun in it have ended. Fails when one was lost: it did not come within a minute,
+   * though no connection broke.
    */
-  readonly lateness: (from: number, to: number) => Effect.Effect<number>
+  readonly lateness: (from: number, to: number) => Effect.Effect<number, CheckFailed>
   /** Waits until controls that begin from now on have ended: what was under way before would have been seen by then. */
   readonly pulse: Effect.Effect<void>
 }
@@ -65,8 +65,8 @@ const [tick, beat] = [10, 100]
 /** Milliseconds for which what was seen is kept. */
 const memory = 15 * 60_000
 
-/** Milliseconds that an echo is waited for; then it counts as late by that. */
-const patience = 30_000
+/** Milliseconds after which an echo is lost. */
+const patience = 60_000
 
 /** Echoes under way; while so many are, no other is sent. */
 const most = 20
@@ -116,23 +116,27 @@ export const make = (broker: BrokerService, queue: string): Effect.Effect<Servic
     subscription.credit(most)
 
     const echo = Effect.suspend(() => {
+      // One that is lost is told for as long as it may be asked for.
+      for (const [id, sent] of open) if (now() - sent > memory) open.delete(id)
       if (open.size >= most) return Effect.void
       const id = `e${echoes++}`
       open.set(id, now())
-      const message = Workload.outgoing(queue, id, { now: now() })
-      return Effect.catchCause(broker.publish([message]), () => Effect.sync(() => open.delete(id)))
+      const publish = Effect.suspend(() => broker.publish([Workload.outgoing(queue, id, { now: now() })]))
+      return Effect.catchCause(publish, () => Effect.sync(() => open.delete(id)))
     })
-    const timer = Effect.suspend(() => {
-      const due = now() + tick
-      return Effect.map(Effect.sleep(tick), () => ended(due))
+    // From one waking to the next, so that there is no time in between that nobody sees.
+    let woken = now()
+    const timer = Effect.map(Effect.sleep(tick), () => {
+      ended(woken + tick)
+      woken = now()
     })
 
-    const returned = (until: number) =>
-      found(
-        "the echoes",
-        Effect.sync(() => ([...open.values()].some((sent) => sent <= until) ? undefined : true)),
-        { within: patience, every: tick }
-      ).pipe(Effect.ignore)
+    /** Waits until those that were sent until then are back, or lost. */
+    const returned = (until: number): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const [first] = [...open.values()].filter((sent) => sent <= until && now() - sent < patience)
+        return first === undefined ? Effect.void : Effect.andThen(Effect.sleep(tick), returned(until))
+      })
 
     yield* Effect.forkScoped(Effect.forever(timer))
     // Each at its time, and not when the one before is back: where the broker stands still, many are late by as much.
@@ -144,8 +148,12 @@ export const make = (broker: BrokerService, queue: string): Effect.Effect<Servic
         Effect.gen(function* () {
           yield* Effect.sleep(2 * tick)
           yield* returned(to)
-          const under = [...open.values()].map((sent): Span => ({ from: sent, to: now() }))
-          return [...spans, ...under]
+          const lost = [...open.values()].find((sent) => sent <= to && sent + patience >= from)
+          if (lost !== undefined) {
+            const what = `an undelayed message of the control on ${queue} did not come within ${patience} ms`
+            return yield* Effect.fail(new CheckFailed(what))
+          }
+          return spans
             .filter((span) => span.to >= from && span.from <= to)
             .reduce((latest, span) => Math.max(latest, span.to - span.from), 0)
         }),

@@ -66,7 +66,8 @@ export class NotMeasurable extends Error {
 /**
  * Fails with {@link CheckFailed} when a reading was early or late, else with {@link NotMeasurable} when one says nothing.
  *
- * `share` is how much of them, from 0 to 1, may be late or say nothing: 0.01 holds 99 of 100 to their bounds. Default 0.
+ * `share` is how much of them, from 0 to below 1, may be late or say nothing: 0.01 holds 99 of 100 to their bounds.
+ * Default 0.
  */
 export const check = (
   readings: ReadonlyArray<Reading>,
@@ -76,7 +77,9 @@ export const check = (
   const failed = (wrong: ReadonlyArray<Reading>) =>
     Effect.fail(new CheckFailed(`${wrong.length} of ${readings.length}: ${wrong.slice(0, 10).map(show).join("; ")}`))
   const [early, late, unclear] = [those("Early"), those("Late"), those("NotMeasurable")]
-  const most = Math.floor(share * readings.length)
+  if (!(share >= 0 && share < 1)) throw new RangeError(`Lateness.check: share must be from 0 to below 1, got ${share}`)
+  // What 100 times 0.29 is short of 29 does not count.
+  const most = Math.floor(share * readings.length + 1e-9)
   if (early.length > 0) return failed(early)
   if (late.length > most) return failed(late)
   return late.length + unclear.length > most ? Effect.fail(new NotMeasurable(unclear)) : Effect.void

@@ -3,11 +3,11 @@
  * with {@link run}.
  */
 import { Broker } from "@requeue/core/Broker"
-import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as References from "effect/References"
@@ -53,13 +53,23 @@ export interface Options<E = unknown> {
 
 const [defaultTimeout, defaultMeasurements] = [300_000, 5]
 
+/** Gives up at once when the time is over, though what is interrupted then may take long to end. */
+const within = <A, E, R>(effect: Effect.Effect<A, E, R>, timeout: number, name: string) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkDetach(effect)
+    const late = () => Effect.fail(new Check.CheckFailed(`${name}: the case did not end within ${timeout} ms`))
+    return yield* Fiber.join(fiber).pipe(
+      Effect.timeoutOrElse({ duration: Duration.millis(timeout), orElse: late }),
+      Effect.ensuring(Effect.sync(() => fiber.interruptUnsafe()))
+    )
+  })
+
 /** The case, unless it requires what is not there. */
 const judge = ({ name, requires, run: program }: Case.Case, timeout: number) =>
   Effect.gen(function* () {
     const missing = requires?.(yield* Case.facts)
     if (missing !== undefined) return { _tag: "NotApplicable", missing } as const
-    const late = () => Effect.fail(new Check.CheckFailed(`${name}: the case did not end within ${timeout} ms`))
-    yield* Effect.timeoutOrElse(Effect.scoped(program), { duration: Duration.millis(timeout), orElse: late })
+    yield* within(Effect.scoped(program), timeout, name)
     return { _tag: "Passed" } as const
   })
 
@@ -69,9 +79,21 @@ const logging =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.provideService(effect, References.MinimumLogLevel, logs ? "All" : "None")
 
-type Result = Pick<Ledger.Line, "outcome" | "measured">
+type Result = Measured.Measured<Ledger.Outcome, unknown>
 
-/** A case's outcome. Of cases that run side by side, one at a time is measured again: that leaves it more of the machine. */
+const outcomeOf = ({ exit, reason }: Result): Ledger.Outcome => {
+  if (reason !== undefined) return { _tag: "NotMeasurable", reason: reason.message }
+  return Exit.isSuccess(exit) ? exit.value : { _tag: "Failed", error: Measured.errorOf(exit.cause) }
+}
+
+const lineOf = ({ group, name }: Case.Case, result: Result): Ledger.Line => ({
+  group,
+  name,
+  outcome: outcomeOf(result),
+  measured: result.times
+})
+
+/** What came of a case. Of those that run side by side, one at a time is measured again: that leaves it more of the machine. */
 const runner = ({
   layer,
   logs,
@@ -82,15 +104,10 @@ const runner = ({
   const again = Semaphore.withPermits(Semaphore.makeUnsafe(1), 1)
   return (one: Case.Case): Effect.Effect<Result, never, Broker | Harness> => {
     const judged = logging({ logs })(judge(one, timeout))
-    const measured = Measured.run(
+    return Measured.run<Ledger.Outcome, unknown, Broker | Harness>(
       virtualTime === true ? VirtualTime.run(Effect.provide(judged, Layer.fresh(layer))) : judged,
       { most: measurements, again }
     )
-    return Effect.map(Effect.exit(measured), (exit): Result => {
-      if (Exit.isFailure(exit)) return { outcome: { _tag: "Failed", error: Cause.squash(exit.cause) }, measured: 1 }
-      const { reason, times, value } = exit.value
-      return { outcome: value ?? { _tag: "NotMeasurable", reason: reason!.message }, measured: times }
-    })
   }
 }
 
@@ -106,13 +123,14 @@ const controls = (options: Options) =>
 
 const withControls = (options: Options) => Layer.provideMerge(controls(options), options.layer)
 
-/** Runs the cases one after another and answers the ledger. Never fails: failures stand in the ledger. */
+/**
+ * Runs the cases one after another and answers the ledger, in which failures stand. Dies when there is no broker, no
+ * harness, or no queue for the controls.
+ */
 export const run = (options: Options): Effect.Effect<Ledger.Ledger> => {
   const { cases = allCases, name } = options
   const runCase = runner(options)
-  const lines = Effect.forEach(cases, (one) =>
-    Effect.map(runCase(one), (result): Ledger.Line => ({ group: one.group, name: one.name, ...result }))
-  )
+  const lines = Effect.forEach(cases, (one) => Effect.map(runCase(one), (result) => lineOf(one, result)))
   const provided = options.virtualTime === true ? withoutBroker(lines) : Effect.provide(lines, withControls(options))
   return Effect.map(Effect.orDie(provided), (done) => ({ name, lines: done, cases: cases.length }))
 }
@@ -148,11 +166,11 @@ export const register = ({ afterAll, describe, test }: Runner, options: Options)
 
   const register = (one: Case.Case) =>
     test(one.name, { timeout: measurements * (timeout + 10_000) }, async (context) => {
-      const { measured, outcome } = await start(one)
-      lines.push({ group: one.group, name: one.name, outcome, measured })
-      if (outcome._tag === "Failed") throw outcome.error
-      if (outcome._tag === "NotApplicable") context.skip(`not applicable: ${outcome.missing}`)
-      else Measured.report(context, measured, outcome._tag === "NotMeasurable" ? outcome.reason : undefined)
+      const result = await start(one)
+      const line = lineOf(one, result)
+      lines.push(line)
+      if (line.outcome._tag === "NotApplicable") context.skip(`not applicable: ${line.outcome.missing}`)
+      else Measured.report(context, result)
     })
 
   describe(`conformance of ${name}`, () => {

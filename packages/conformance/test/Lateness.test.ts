@@ -77,6 +77,16 @@ describe("check", () => {
     })
   )
 
+  it("refuses a share that is none", () => {
+    for (const share of [-0.1, 1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.throws(() => Lateness.check([], share), /^Lateness.check: share must be from 0 to below 1, got /)
+    }
+  })
+
+  it.effect("takes 29 of 100 for 0.29 of 100", () =>
+    Lateness.check([...Array.from({ length: 71 }, () => onTime), ...Array.from({ length: 29 }, () => late)], 0.29)
+  )
+
   it.effect("tells all that cannot be measured", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Lateness.check([unclear, onTime, unclear]))

@@ -69,6 +69,15 @@ describe("run", () => {
     })
   )
 
+  it.live("gives up a case at its time, though its release never ends", () =>
+    Effect.gen(function* () {
+      const stuck = { ...hangs, run: Effect.onInterrupt(Effect.never, () => Effect.never) }
+      const { lines } = yield* Suite.run({ ...options([stuck]), virtualTime: false, timeout: 50 })
+      const [outcome] = lines.map((line) => line.outcome)
+      assert.isTrue(outcome?._tag === "Failed" && String(outcome.error).includes("did not end within 50 ms"))
+    })
+  )
+
   it.live("runs in real time with one broker for all", () =>
     Effect.gen(function* () {
       const quick = { ...passes, run: Effect.sleep(1) }
