@@ -80,10 +80,10 @@ describe(`${count} messages at a steady 400 a second: at most 0.25 calls each to
         const what = `${name}: ${received} receives, ${deleted} deletes, ${each.toFixed(3)} calls a message`
         console.log(what)
         assert.strictEqual(seen, count)
-        // Nothing else is called while all is well.
-        assert.strictEqual(spent("DeleteMessage") + spent("ChangeMessageVisibilityBatch"), 0)
-        // Where the machine does not keep up, the rate is not steady.
-        return [{ what, late: each <= 0.25 ? 0 : Number.POSITIVE_INFINITY, bound: steps, from, at: Date.now() }]
+        const others = spent("DeleteMessage") + spent("ChangeMessageVisibilityBatch")
+        // Where the machine does not keep up, the rate is not steady, and leases are extended.
+        const late = each <= 0.25 && others === 0 ? 0 : Number.POSITIVE_INFINITY
+        return [{ what: `${what}, ${others} others`, late, bound: steps, from, at: Date.now() }]
       })
     )
   })

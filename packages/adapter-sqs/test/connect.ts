@@ -4,12 +4,16 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { SqsOptions } from "../src/index.ts"
 
-/** Where the URL points; calls are not repeated. */
+/**
+ * Where the URL points. Calls are not repeated, so each has a connection to itself: one that is kept may be closed by the
+ * server at the moment in which it is used again.
+ */
 export const connect = (url: string): SQS => {
   const { credentials, endpoint, region } = Result.getOrThrow(SqsOptions.decode({ url })).address
   return new SQS({
     region,
     maxAttempts: 1,
+    requestHandler: { httpAgent: { keepAlive: false } },
     useQueueUrlAsEndpoint: false,
     ...(endpoint && { endpoint }),
     ...(credentials && {

@@ -40,8 +40,8 @@ const removeAll = async (sqs: SQS, prefix: string): Promise<void> => {
   for (const QueueUrl of QueueUrls) await sqs.deleteQueue({ QueueUrl })
 }
 
-/** With what a case can wait for: short polls and leases. */
-export const options = { waitTime: 1000, visibilityTimeout: 3000 } as const
+/** Short polls, and leases that a case can outlive, and that a machine which is slow and busy keeps. */
+export const options = { waitTime: 1000, visibilityTimeout: 10_000 } as const
 
 export const layer = (target: Target) =>
   Layer.effectContext(
