@@ -17,6 +17,11 @@ Runs the command beside processes that take all cores, and says how much of them
 
 The exit code is the command's; or 1 if the machine was not busy all the time, 2 if misused, 127 if it cannot be run.`
 
+const most = 256
+
+/** Less of the cores than this share is no busy machine. */
+const least = 0.05
+
 const quit = (code, ...lines) => {
   for (const line of lines) console.error(line)
   process.exit(code)
@@ -30,8 +35,10 @@ const read = (args) => {
   const at = tokens.find(({ kind }) => kind === "positional")?.index ?? args.length
   const { values } = parseArgs({ args: args.slice(0, at), options })
   const hogs = values.hogs === undefined ? undefined : Number(values.hogs)
-  if (hogs !== undefined && !(Number.isInteger(hogs) && hogs > 0)) throw new RangeError("--hogs is a number from 1 on")
-  if (values.help !== true && at === args.length) throw new RangeError("Say what to run")
+  if (hogs !== undefined && !(Number.isInteger(hogs) && hogs > 0 && hogs <= most)) {
+    throw new RangeError(`--hogs is a number from 1 to ${most}`)
+  }
+  if (values.help !== true && !args[at]) throw new RangeError("Say what to run")
   return { ...values, hogs, command: args.slice(at) }
 }
 
@@ -56,7 +63,9 @@ const startHog = async () => {
 /** The exit code of the command, as a shell would tell it. Signals that come for us are passed on. */
 const run = async ([name, ...args]) => {
   const child = spawn(name, args, { stdio: "inherit", shell: process.platform === "win32" })
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
+  // A terminal's Ctrl-C reaches the command without us.
+  process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"))
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
   try {
     const [code, signal] = await once(child, "exit")
     return code ?? 128 + constants.signals[signal]
@@ -77,14 +86,17 @@ const main = async ({ command, cores, hogs: asked }) => {
   const code = await run(command)
   const seconds = (performance.now() - began) / 1000
   const had = hogs.reduce((sum, hog) => sum + hog.had, 0) / 1e6
-  const share = Math.round((100 * had) / (seconds * width))
-  console.error(`busy: the hogs had ${had.toFixed(1)} s of CPU in ${seconds.toFixed(1)} s, ${share} % of ${all}`)
+  const share = had / (seconds * width)
+  const percent = Math.round(100 * share)
+  console.error(`busy: the hogs had ${had.toFixed(1)} s of CPU in ${seconds.toFixed(1)} s, ${percent} % of ${all}`)
 
   const gone = hogs.filter(({ child }) => child.exitCode !== null || child.signalCode !== null)
-  for (const { child } of hogs) if (child.connected) child.disconnect()
-  if (gone.length === 0) return code
-  console.error(`busy: ${gone.length} of ${hogs.length} hogs ended before the command`)
-  return code === 0 ? 1 : code
+  // Also one that is stopped.
+  for (const { child } of hogs) child.kill("SIGKILL")
+  if (gone.length > 0) console.error(`busy: ${gone.length} of ${hogs.length} hogs ended before the command`)
+  const wasBusy = gone.length === 0 && (share >= least || seconds < 1)
+  if (!wasBusy && gone.length === 0) console.error("busy: that is no busy machine")
+  return code === 0 && !wasBusy ? 1 : code
 }
 
 let asked

@@ -1,9 +1,13 @@
 /** What the packages' tests came to, from the test-results.json that each run leaves. */
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { packages, root } from "./workspace.mjs"
 
 const none = { passed: 0, failed: 0, skipped: 0, notMeasurable: 0, measuredAgain: 0 }
+
+const add = (a, b) => Object.fromEntries(Object.keys(none).map((key) => [key, a[key] + (b[key] ?? 0)]))
+
+export const sum = (all) => all.reduce(add, none)
 
 /**
  * Adds up one of Vitest's JSON reports. Tests whose lateness could not be judged are skipped for the runner; here they are
@@ -16,7 +20,8 @@ export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, 
     ({ assertionResults, status }) => status === "failed" && !assertionResults.some((test) => test.status === "failed")
   ).length
   const failed = numFailedTests + broken
-  const silent = failed === 0 && (!success || numTotalTests === 0)
+  // Nobody skips all that a package has to say.
+  const silent = failed === 0 && (!success || numPassedTests === 0)
   const notMeasurable = tests.filter(
     ({ meta, status }) => status === "skipped" && meta?.notMeasurable !== undefined
   ).length
@@ -29,18 +34,29 @@ export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, 
   }
 }
 
-export const add = (a, b) => Object.fromEntries(Object.keys(none).map((key) => [key, a[key] + (b[key] ?? 0)]))
+const tested = packages.filter(({ manifest }) => manifest.scripts?.test !== undefined)
+const reportOf = (folder) => join(root, folder, "test-results.json")
 
-export const sum = (all) => all.reduce(add, none)
+/** A report that was cut off says that something failed. */
+export const read = (text) => {
+  try {
+    return count(JSON.parse(text))
+  } catch {
+    return sum([{ failed: 1 }])
+  }
+}
 
 /** `undefined` for a package that left no report. */
 export const results = () =>
-  packages
-    .filter(({ manifest }) => manifest.scripts?.test !== undefined)
-    .map(({ folder }) => {
-      const file = join(root, folder, "test-results.json")
-      return { folder, counts: existsSync(file) ? count(JSON.parse(readFileSync(file, "utf8"))) : undefined }
-    })
+  tested.map(({ folder }) => {
+    const file = reportOf(folder)
+    return { folder, counts: existsSync(file) ? read(readFileSync(file, "utf8")) : undefined }
+  })
+
+/** Removes the reports of earlier runs; those of tests that need not run again come back from the cache. */
+export const forget = () => {
+  for (const { folder } of tested) rmSync(reportOf(folder), { force: true })
+}
 
 export const show = ({ failed, measuredAgain, notMeasurable, passed, skipped }) =>
   `${passed} passed, ${failed} failed, ${skipped} skipped, ${notMeasurable} not measurable here` +

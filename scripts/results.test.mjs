@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { count, show, sum } from "./results.mjs"
+import { count, read, show, sum } from "./results.mjs"
 
 const report = (tests, { status = "passed", success = true } = {}) => ({
   numTotalTests: tests.length,
@@ -32,6 +32,16 @@ test("a file that cannot be loaded has failed", () => {
 test("a run without tests, or one that failed and does not say in what, has failed", () => {
   assert.equal(count(report([])).failed, 1)
   assert.equal(count(report([passed], { success: false })).failed, 1)
+})
+
+test("a package all of whose tests were skipped has failed, and so has one whose report was cut off", () => {
+  assert.equal(count(report([{ status: "skipped", meta: {} }])).failed, 1)
+  assert.equal(read('{"numFai').failed, 1)
+})
+
+test("only what was skipped can have been not measurable", () => {
+  const counts = count(report([{ status: "failed", meta: { notMeasurable: "a retry" } }, passed]))
+  assert.deepEqual([counts.failed, counts.skipped, counts.notMeasurable], [1, 0, 0])
 })
 
 test("what is not told counts as 0", () => {

@@ -1,0 +1,25 @@
+/** The checks, by name: each is a list of commands, run in their folder; all of them must succeed. */
+import { packages } from "./workspace.mjs"
+
+const turbo = (task) => ["turbo", "run", task, "--output-logs=errors-only"]
+const perPublished = (...command) =>
+  packages.filter(({ manifest }) => manifest.private !== true).map(({ folder }) => ({ folder, command }))
+
+export const checks = {
+  // The compiler over sources and tests of every package.
+  types: [{ command: turbo("check") }],
+  // Type-aware rules read the declarations of built packages.
+  lint: [{ command: turbo("build") }, { command: ["oxlint", "--type-aware", "--deny-warnings"] }],
+  format: [{ command: ["oxfmt", "--check"] }],
+  arrows: [{ command: ["node", "scripts/arrows.mjs"] }],
+  // Every example of the documentation, compiled and run.
+  examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
+  // Made, so that what a docstring links to is there.
+  reference: [{ command: turbo("build") }, { command: ["npm", "run", "--silent", "reference"] }],
+  scripts: [{ command: ["node", "--test", "scripts/*.test.mjs"] }],
+  publint: [{ command: turbo("build") }, ...perPublished("publint", "--strict")],
+  attw: [{ command: turbo("build") }, ...perPublished("attw", "--pack", ".", "--profile", "esm-only")],
+  knip: [{ command: ["knip", "--no-progress"] }]
+}
+
+export const names = Object.keys(checks)
