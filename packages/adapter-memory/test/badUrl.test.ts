@@ -74,7 +74,7 @@ const program = async (adapter: string | undefined): Promise<string> => {
       await connect("memory:").catch(({ name, message }) => console.log(name + ": " + message))`
     )
     // Started from elsewhere, as a service manager does, and with nothing that package managers add to the search.
-    const options = { cwd: tmpdir(), env: {}, timeout: 20_000 }
+    const options = { cwd: tmpdir(), env: {}, timeout: 100_000 }
     const { stdout } = await promisify(execFile)(process.execPath, [main], options)
     return stdout.trim()
   } finally {

@@ -116,10 +116,11 @@ test.concurrent("a consumer that stops in the middle of a poll gives back what t
       const stopped = Effect.scoped(
         Effect.gen(function* () {
           const before = polls()
-          yield* consume(queue, runs)
+          const consumer = yield* consume(queue, runs)
           yield* until("a poll", () => polls() > before)
           // The scope closes now, and waits for the poll.
-          yield* Effect.forkDetach(Effect.andThen(Effect.sleep(300), broker.publish([outgoing(queue, "late")])))
+          const closing = until("the end", () => consumer.stats().state !== "running")
+          yield* Effect.forkDetach(Effect.andThen(closing, broker.publish([outgoing(queue, "late")])))
         })
       )
       yield* stopped
