@@ -1,6 +1,7 @@
 /** What keeps a redrive from doing harm. */
 import { assert, it } from "@effect/vitest"
 import { Broker } from "@requeue/core/Broker"
+import { VirtualTime } from "@requeue/conformance"
 import { BrokerError } from "@requeue/core/BrokerError"
 import * as DeadLetters from "@requeue/core/DeadLetters"
 import * as Producer from "@requeue/core/Producer"
@@ -113,3 +114,27 @@ it("refuses numbers out of range, and the queue of dead letters itself for a tar
     assert.strictEqual((error as Error).message, message)
   }
 })
+
+it.effect("waits for letters that the broker has counted and is slow to hand over", () =>
+  VirtualTime.run(
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      const fork = Effect.runForkWith(yield* Effect.context())
+      const slow: typeof broker.subscribe = (options) =>
+        broker.subscribe({
+          ...options,
+          onDelivery: (delivery) =>
+            void fork(
+              Effect.delay(
+                Effect.sync(() => options.onDelivery(delivery)),
+                3000
+              )
+            )
+        })
+      const producer = yield* Producer.make("q.dlq")
+      yield* producer.sendBatch([{ body: 1 }, { body: 2 }])
+      const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker, { ...broker, subscribe: slow })
+      assert.deepStrictEqual(yield* letters.redrive({ to: "q", dryRun: true }), { ...all, redriven: 2 })
+    }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+  )
+)

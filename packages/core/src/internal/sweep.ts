@@ -36,8 +36,11 @@ export const isMeant = (letter: Delivery, filter: ((letter: Delivery) => unknown
 /** Letters in our hands that are not decided on yet, at most. */
 const window = 100
 
-/** Milliseconds without a letter after which there are no more. */
-const idle = 1000
+/**
+ * Milliseconds without a letter after which there are no more. Where the broker has counted some, what is slow is the way to
+ * them, and to take that for an end would tell of a success that was none.
+ */
+const idle = { counted: 10_000, uncounted: 1000 }
 
 export const run = (
   broker: Service,
@@ -50,8 +53,9 @@ export const run = (
       const { ready } = yield* broker.admin.counts(queue)
       // New dead letters may come while we work; those are for the next time, else a hopeless one would go round.
       let unseen = ready ?? Number.POSITIVE_INFINITY
+      const patience = ready === undefined ? idle.uncounted : idle.counted
       let left = limit
-      const inbox = yield* open(broker, queue)
+      const inbox = yield* open(broker, queue, patience)
       while (unseen > 0 && left > 0 && signal?.aborted !== true) {
         const letters = yield* inbox.take(Math.min(unseen, left, rate === undefined ? window : 1))
         if (letters.length === 0) break
@@ -69,7 +73,7 @@ export const run = (
   )
 
 /** A subscription to read letters from; all that was not removed goes back when the scope closes. */
-const open = (broker: Service, queue: string) =>
+const open = (broker: Service, queue: string, patience: number) =>
   Effect.gen(function* () {
     const timers = yield* Timers.make
     const arrived: Array<Delivery> = []
@@ -114,7 +118,7 @@ const open = (broker: Service, queue: string) =>
       take: (count: number) =>
         Effect.gen(function* () {
           subscription.credit(taken.size + Math.min(count, window))
-          const came = yield* Effect.timeoutOption(some, Duration.millis(idle))
+          const came = yield* Effect.timeoutOption(some, Duration.millis(patience))
           if (Option.isNone(came)) return []
           const letters = arrived.splice(0, count)
           for (const letter of letters) taken.add(letter)
