@@ -191,41 +191,6 @@ test.concurrent("a handler that runs longer than the visibility timeout has its 
   )
 })
 
-test.concurrent("an acknowledgement whose answers are lost, more often than the SDK asks: it is told as what it is", async () => {
-  await using own = await another()
-  const queue = queueName("answers")
-  const [runs, events]: [Array<Run>, Array<string>] = [[], []]
-  const count = (tag: string) => events.filter((each) => each === tag).length
-  await on({ ...quick, url: own.url, visibilityTimeout: 600_000 }, (broker) =>
-    Effect.gen(function* () {
-      yield* publishAll(broker, queue, ids(10))
-      const lost = own.lose({ action: "DeleteMessageBatch", times: 5 }, "reset")
-      yield* consume(queue, runs, { concurrency: 10, onEvent: (event) => void events.push(event._tag) })
-      yield* until("ten ends", () => count("Succeeded") === 10)
-      assert.strictEqual(lost.left(), 0)
-      yield* untilEmpty(behind, queue)
-    })
-  )
-  assert.deepStrictEqual([runs.length, count("SettleFailed")], [10, 0])
-})
-
-test.concurrent("an acknowledgement that SQS never took: the message comes again, and no handler runs again", async () => {
-  await using own = await another()
-  const queue = queueName("lost")
-  const [runs, events]: [Array<Run>, Array<string>] = [[], []]
-  await on({ ...quick, url: own.url }, (broker) =>
-    Effect.gen(function* () {
-      yield* publishAll(broker, queue, ids(20))
-      const lost = own.fail({ action: "DeleteMessageBatch", times: 48 }, "InternalFailure")
-      yield* consume(queue, runs, { concurrency: 20, onEvent: (event) => void events.push(event._tag) })
-      yield* until("failed deletes", () => lost.left() === 0)
-      yield* untilEmpty(behind, queue)
-    })
-  )
-  assert.strictEqual(runs.length, 20)
-  assert.isAbove(events.filter((tag) => tag === "SettleFailed").length, 0)
-})
-
 test.concurrent("duplicates: each message is settled, whichever of its deliveries comes first", async () => {
   await using own = await another()
   const queue = queueName("duplicates")

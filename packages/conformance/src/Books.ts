@@ -96,8 +96,9 @@ export interface Found {
  * Balances the books with what is in the broker. When to use: once no consumer runs any more.
  *
  * Every published message must be acked, dropped, a dead letter that was seen, or still queued; and every dead letter that
- * was told must have been seen. One that was seen and not told is still queued as well: its settlement was lost. Throws
- * {@link Check.CheckFailed} with the ids for which that is not so.
+ * was told must have been seen. One that was seen and not told is still queued as well, or it was told that its settlement
+ * failed and the message came again to another end: the broker's answer was lost. Throws {@link Check.CheckFailed} with the
+ * ids for which that is not so.
  *
  * ```ts
  * import { Books } from "@requeue/conformance"
@@ -107,9 +108,14 @@ export interface Found {
  * Books.balance(books, { queued: ["b", "c"], deadLetters: [] })
  * ```
  */
-export const balance = ({ acked, deadLettered, dropped, published }: Books, found: Found): void => {
+export const balance = (books: Books, found: Found): void => {
+  const { acked, deadLettered, dropped, events, published } = books
   const letters = new Set(found.deadLetters)
   const queued = new Set(found.queued)
+  const failed = new Set(
+    events.flatMap((event) => (event._tag === "SettleFailed" && event.settlement === "DeadLetter" ? [event.id] : []))
+  )
+  const isTold = (id: string): boolean => deadLettered.has(id) || (failed.has(id) && (acked.has(id) || dropped.has(id)))
   const known = new Set(published)
   const accounted = new Set([...acked, ...dropped, ...letters, ...queued])
   const none = (what: string, ids: ReadonlyArray<string>) => Check.equal(what, ids, [])
@@ -127,6 +133,6 @@ export const balance = ({ acked, deadLettered, dropped, published }: Books, foun
   )
   none(
     "seen as dead letters, and neither told nor queued",
-    [...letters].filter((id) => !deadLettered.has(id) && !queued.has(id))
+    [...letters].filter((id) => !isTold(id) && !queued.has(id))
   )
 }

@@ -16,6 +16,12 @@ const dead = (id: string): Event => ({
   target: "q.dlq",
   error
 })
+const failed = (id: string, settlement: "DeadLetter" | "Ack"): Event => ({
+  _tag: "SettleFailed",
+  ...subject(id),
+  settlement,
+  error: new Error("no answer")
+})
 const dropped = (id: string): Event => ({ _tag: "Dropped", ...subject(id), reason: "dropped", error })
 
 const told = (...events: ReadonlyArray<Event>): Books.Books => {
@@ -42,6 +48,24 @@ describe("balance", () => {
     ["a message that is lost", told(acked("a"), dropped("c")), { queued: "d", deadLetters: "" }, /nowhere now.*"b"/],
     ["one that nobody published", told(acked("e")), { queued: "abcd", deadLetters: "" }, /never published.*"e"/],
     ["a dead letter that is not there", told(dead("a")), { queued: "abcd", deadLetters: "" }, /not seen.*"a"/],
+    [
+      "dead letters without an answer, whose messages came again and ended otherwise",
+      told(failed("a", "DeadLetter"), acked("a"), failed("b", "DeadLetter"), dropped("b")),
+      { queued: "cd", deadLetters: "ab" },
+      undefined
+    ],
+    [
+      "one whose message did not come again",
+      told(failed("a", "DeadLetter")),
+      { queued: "bcd", deadLetters: "a" },
+      /neither told.*"a"/
+    ],
+    [
+      "one of a message that was only to be acked",
+      told(failed("a", "Ack"), acked("a")),
+      { queued: "bcd", deadLetters: "a" },
+      /neither told.*"a"/
+    ],
     ["one of which nobody told", told(acked("a")), { queued: "bcd", deadLetters: "a" }, /neither told.*"a"/]
   ])("%s", (_, books, found, says) => {
     if (says === undefined) Books.balance(books, found)

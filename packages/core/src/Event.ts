@@ -30,7 +30,10 @@ export type Event =
     })
   | (Subject & { readonly _tag: "Dropped"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary })
   | (Subject & { readonly _tag: "Released"; readonly delay: Delay })
-  /** The broker did not take a settlement; the message comes back. Unless it was lost, a `Released` tells when. */
+  /**
+   * The broker did not take a settlement; the message comes back. Unless it was lost, a `Released` tells when. Where only
+   * the broker's answer was lost, a dead letter, or the copy of a retry, may be there all the same.
+   */
   | (Subject & { readonly _tag: "SettleFailed"; readonly settlement: Settlement["_tag"]; readonly error: Error })
   /** A lease could not be extended: the broker may hand the message to somebody else. */
   | (Subject & { readonly _tag: "LeaseLost"; readonly error: Error })

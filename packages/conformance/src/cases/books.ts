@@ -75,8 +75,12 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "nothing is lost when connections break again and again",
     function* (lab) {
-      const cut = Effect.andThen(Effect.sleep(30), lab.harness.cutConnections!)
-      yield* workload(lab, "cuts", Effect.asVoid(Effect.all([cut, cut, cut])))
+      const cut = lab.harness.cutConnections!
+      const settling = (count: number) =>
+        lab.until(`${count} settlements`, () => lab.entriesOf("Settling").length >= count, lab.recovery)
+      // Each cut breaks what is on its way, and then what is being made again.
+      const cutTwice = (count: number) => Effect.all([settling(count), cut, Effect.sleep(30), cut])
+      yield* workload(lab, "cuts", Effect.asVoid(Effect.forEach([1, 10, 20], cutTwice)))
     },
     Needs.cutConnections
   ),

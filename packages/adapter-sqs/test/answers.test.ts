@@ -1,0 +1,110 @@
+/** Settlements whose answers are lost, and those that SQS never took: what is told of them, and what becomes of the message. */
+import { Books } from "@requeue/conformance"
+import { DropError, PermanentError } from "@requeue/core/Failure"
+import type { Fault, StrictSqs } from "@requeue/brokers"
+import * as Effect from "effect/Effect"
+import { assert, describe, test } from "vitest"
+import { strict } from "./strict.ts"
+import { consume, drain, ids, idOf, on, publishAll, queueName, until, untilEmpty, type Run } from "./world.ts"
+
+// All tests of this file run at once, each behind a proxy of its own.
+const { another, behind } = await strict()
+
+/** Milliseconds: what comes again meanwhile was given back. */
+const longLease = 600_000
+
+test.concurrent("an acknowledgement whose answers are lost, more often than the SDK asks: it is told as what it is", async () => {
+  await using own = await another()
+  const queue = queueName("answers")
+  const [runs, events]: [Array<Run>, Array<string>] = [[], []]
+  const count = (tag: string) => events.filter((each) => each === tag).length
+  await on({ url: own.url, visibilityTimeout: longLease }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(10))
+      const lost = own.lose({ action: "DeleteMessageBatch", times: 5 }, "reset")
+      yield* consume(queue, runs, { concurrency: 10, onEvent: (event) => void events.push(event._tag) })
+      yield* until("ten ends", () => count("Succeeded") === 10)
+      assert.strictEqual(lost.left(), 0)
+      yield* untilEmpty(behind, queue)
+    })
+  )
+  assert.deepStrictEqual([runs.length, count("SettleFailed")], [10, 0])
+})
+
+test.concurrent("an acknowledgement that SQS never took: the message comes again, and no handler runs again", async () => {
+  await using own = await another()
+  const queue = queueName("lost")
+  const [runs, events]: [Array<Run>, Array<string>] = [[], []]
+  await on({ url: own.url, visibilityTimeout: longLease }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(20))
+      const lost = own.fail({ action: "DeleteMessageBatch", times: 48 }, "InternalFailure")
+      yield* consume(queue, runs, { concurrency: 20, onEvent: (event) => void events.push(event._tag) })
+      yield* until("failed deletes", () => lost.left() === 0)
+      yield* untilEmpty(behind, queue)
+    })
+  )
+  assert.strictEqual(runs.length, 20)
+  assert.isAbove(events.filter((tag) => tag === "SettleFailed").length, 0)
+})
+
+const permanent = Effect.fail(new PermanentError({ message: "never" }))
+
+describe.concurrent("a dead letter that is stored, and whose answers are lost more often than the SDK asks", () => {
+  test.each<[end: string, second: Effect.Effect<void, unknown>, letters: number]>([
+    ["acked", Effect.void, 3],
+    ["dropped", Effect.fail(new DropError({ message: "worthless" })), 3],
+    ["a dead letter", permanent, 4]
+  ])("is told as failed, and its message comes again and may end otherwise: %s", async (_, second, letters) => {
+    await using own = await another()
+    const queue = queueName("stored")
+    const runs: Array<Run> = []
+    const books = Books.make(ids(1))
+    await on({ url: own.url, visibilityTimeout: longLease }, (broker) =>
+      Effect.gen(function* () {
+        const lost = own.lose({ action: "SendMessageBatch", queue: `${queue}-dlq`, times: 3 }, "reset")
+        yield* consume(queue, runs, { onEvent: books.onEvent }, () => (runs.length === 1 ? permanent : second))
+        yield* publishAll(broker, queue, books.published)
+        yield* Books.untilEnded(books)
+        yield* untilEmpty(behind, queue)
+        assert.strictEqual(lost.left(), 0)
+      })
+    )
+    const found = (await drain(behind, `${queue}.dlq`)).map(idOf)
+    const failures = books.events.filter((event) => event._tag === "SettleFailed")
+    assert.deepStrictEqual([runs.length, failures.length, found.length], [2, 1, letters])
+    assert.deepInclude(failures[0], { settlement: "DeadLetter" })
+    assert.deepInclude(failures[0]?.error, { reason: "Timeout" })
+    Books.balance(books, { queued: [], deadLetters: found })
+  })
+})
+
+describe.concurrent("a dead letter whose original SQS is asked to delete twelve times", () => {
+  const action = "DeleteMessageBatch"
+  test.each<[name: string, visibilityTimeout: number, ask: (proxy: StrictSqs) => Fault]>([
+    ["and deletes, without an answer", longLease, ({ lose }) => lose({ action, times: 12 }, "reset")],
+    ["and does not delete", 10_000, ({ fail }) => fail({ action, times: 12 }, "InternalFailure")]
+  ])("%s: it is told once, and no handler runs again", async (_, visibilityTimeout, ask) => {
+    await using own = await another()
+    const queue = queueName("original")
+    const runs: Array<Run> = []
+    const books = Books.make(ids(1))
+    await on({ url: own.url, visibilityTimeout }, (broker) =>
+      Effect.gen(function* () {
+        const fault = ask(own)
+        yield* consume(queue, runs, { onEvent: books.onEvent }, () => permanent)
+        yield* publishAll(broker, queue, books.published)
+        yield* Books.untilEnded(books)
+        yield* untilEmpty(behind, queue)
+        assert.strictEqual(fault.left(), 0)
+      })
+    )
+    const found = (await drain(behind, `${queue}.dlq`)).map(idOf)
+    assert.deepStrictEqual([runs.length, found.length], [1, 1])
+    assert.deepStrictEqual(
+      books.events.map(({ _tag }) => _tag),
+      ["Received", "AttemptFailed", "DeadLettered"]
+    )
+    Books.balance(books, { queued: [], deadLetters: found })
+  })
+})
