@@ -1,5 +1,6 @@
 /** Settlements whose answers are lost, and those that SQS never took: what is told of them, and what becomes of the message. */
 import { Books } from "@requeue/conformance"
+import { BrokerError } from "@requeue/core/BrokerError"
 import { DropError, PermanentError } from "@requeue/core/Failure"
 import type { Fault, StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
@@ -74,7 +75,8 @@ describe.concurrent("a dead letter that is stored, and whose answers are lost mo
     const failures = books.events.filter((event) => event._tag === "SettleFailed")
     assert.deepStrictEqual([runs.length, failures.length, found.length], [2, 1, letters])
     assert.deepInclude(failures[0], { settlement: "DeadLetter" })
-    assert.deepInclude(failures[0]?.error, { reason: "Timeout" })
+    const error = failures[0]?.error
+    assert.strictEqual(error instanceof BrokerError && error.reason, "Timeout")
     Books.balance(books, { queued: [], deadLetters: found })
   })
 })
