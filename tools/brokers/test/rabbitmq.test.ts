@@ -19,16 +19,26 @@ afterAll(() => Promise.all([one.dispose(), two.dispose()]))
 /** Unlike `once` of node:events it does not fail when an error comes first. */
 const closed = (emitter: EventEmitter) => new Promise((resolve) => emitter.once("close", resolve))
 
-test("a message survives SIGKILL, and so do ports; after dispose nothing is left", async () => {
+test("a message survives SIGKILL, a queue a restart in order, and ports both; after dispose nothing is left", async () => {
   const broker = await startOne()
   assert.match(broker.version, /^\d+\.\d+\.\d+/)
   assert.strictEqual(await handshake(broker.url), broker.version)
+
+  const declaring = await connect(broker.url)
+  const declared = closed(declaring)
+  declaring.on("error", () => {})
+  await (await declaring.createChannel()).assertQueue("kept", { durable: true })
+  const pid = broker.nodes[0]?.pid()
+  // A queue that was declared just before SIGKILL may be gone with all that was confirmed in it: seen on 3.10.8, and the
+  // more often the busier the machine. What has been through a restart in order stays.
+  await broker.restart()
+  await declared
+  assert.notStrictEqual(broker.nodes[0]?.pid(), pid)
 
   const before = await connect(broker.url)
   before.on("error", () => {})
   const channel = await before.createConfirmChannel()
   channel.on("error", () => {})
-  await channel.assertQueue("kept", { durable: true })
   channel.sendToQueue("kept", Buffer.from("hello"), { persistent: true })
   await channel.waitForConfirms()
   const cut = closed(before)
@@ -45,7 +55,7 @@ test("a message survives SIGKILL, and so do ports; after dispose nothing is left
   await checkDispose(broker)
 })
 
-test("two at once are strangers; each has its management API and its tool; restart is in order", async () => {
+test("two at once are strangers; each has its management API and its tool", async () => {
   assert.notStrictEqual(one.url, two.url)
   const connection = await connect(one.url)
   connection.on("error", () => {})
@@ -61,10 +71,6 @@ test("two at once are strangers; each has its management API and its tool; resta
   assert.include(await one.nodes[0]?.ctl("list_queues", "--quiet"), "only here")
   assert.notInclude(await two.nodes[0]?.ctl("list_queues", "--quiet"), "only here")
 
-  const pid = two.nodes[0]?.pid()
-  await two.restart()
-  assert.notStrictEqual(two.nodes[0]?.pid(), pid)
-  assert.strictEqual(await handshake(two.url), two.version)
   await connection.close()
 })
 
