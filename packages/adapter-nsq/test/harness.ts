@@ -35,24 +35,40 @@ const untilAttended = async (http: string): Promise<void> => {
   await Effect.runPromise(Wait.until("an nsqd that looks after its channels", isDue))
 }
 
+/** Queues that are made at a time for cases that are measured again. */
+const restock = 20
+
 /**
- * Queues for cases. An nsqd looks after a new channel's delays only after up to 5 seconds, so that all are made before
+ * Queues for cases. An nsqd looks after a new channel's delays only after up to 5 seconds, so that many are made before
  * the first case begins, as those of a service are that has run for a while.
  */
-const stock = async (https: ReadonlyArray<string>, size: number): Promise<() => string> => {
-  const all = Array.from({ length: size }, () => queueName("case"))
-  const topics = all.flatMap((queue) => [names(queue), Names.retry(names(queue))])
+const stock = async (https: ReadonlyArray<string>, size: number): Promise<() => Promise<string>> => {
+  const ready: Array<string> = []
+  let filling: Promise<void> | undefined
   const make = async ({ channel, topic }: Names.Queue, http: string) => {
     await post(`http://${http}/topic/create?topic=${topic}`)
     await post(`http://${http}/channel/create?topic=${topic}&channel=${channel}`)
   }
-  for (const http of https) {
-    for (let from = 0; from < topics.length; from += 20) {
-      await Promise.all(topics.slice(from, from + 20).map((each) => make(each, http)))
+  const fill = async (count: number): Promise<void> => {
+    const fresh = Array.from({ length: count }, () => queueName("case"))
+    const topics = fresh.flatMap((queue) => [names(queue), Names.retry(names(queue))])
+    for (const http of https) {
+      for (let from = 0; from < topics.length; from += 20) {
+        await Promise.all(topics.slice(from, from + 20).map((each) => make(each, http)))
+      }
     }
+    await Promise.all(https.map(untilAttended))
+    ready.push(...fresh)
   }
-  await Promise.all(https.map(untilAttended))
-  return () => all.pop() ?? queueName("late")
+  const next = async (): Promise<string> => {
+    const found = ready.pop()
+    if (found !== undefined) return found
+    filling ??= fill(restock).finally(() => (filling = undefined))
+    await filling
+    return next()
+  }
+  await fill(size)
+  return next
 }
 
 interface Depths {
@@ -172,7 +188,7 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
       const topicsOf = (queue: string) => [names(queue), Names.retry(names(queue))]
       const harness = Harness.Harness.of({
         name: `nsq ${broker.version}, ${ports.length} nsqd by ${by}`,
-        uniqueQueue: () => Effect.sync(next),
+        uniqueQueue: () => Effect.promise(next),
         publishRaw: (queue, body) =>
           Effect.promise(async () => {
             const url = `http://${https[0]}/pub?topic=${names(queue).topic}`
