@@ -12,6 +12,12 @@ import { consume, ids, lateness, measured, no, outgoing, publishAll, queueName, 
 const mixed = Array.from({ length: 29 }, (_, index) => Math.round(500 * 40 ** (index / 28)))
 const count = 1000
 
+/**
+ * Milliseconds by which 99 of 100 may be late. nsqd looks for what is due in a loop of its own, which no undelayed message
+ * goes through: where other processes keep its core busy, that loop falls behind by some of its rounds, and no control sees it.
+ */
+const bound = 500
+
 const { direct } = await server()
 
 describe(`${count} delays of 500 ms to 20 s on a channel that is warm`, () => {
@@ -20,7 +26,6 @@ describe(`${count} delays of 500 ms to 20 s on a channel that is warm`, () => {
     measured(direct, (broker, control) =>
       Effect.gen(function* () {
         const queue = queueName("mixed")
-        const bound = lateness + broker.capabilities.delayResolution
         const asked = new Map<string, { readonly at: number; readonly delay: number }>()
         const arrivals: Array<Control.Arrival> = []
         const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(0) })
