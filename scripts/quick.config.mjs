@@ -6,6 +6,7 @@
 import { globSync, readFileSync } from "node:fs"
 import { join, posix as path } from "node:path"
 import { imports } from "./arrows.mjs"
+import { withSources } from "./vitest.config.mjs"
 import { packages, root } from "./workspace.mjs"
 
 /** The modules that start servers; the first is what other packages call `@requeue/brokers`. */
@@ -26,7 +27,7 @@ const read = (file) => readFileSync(join(root, file), "utf8")
 
 const projectOf = ({ folder, manifest }) => {
   const files = globSync(`${folder}/test/**/*.test.ts`, { cwd: root }).map((file) => file.replaceAll("\\", "/"))
-  return {
+  return withSources({
     root: join(root, folder),
     test: {
       name: manifest.name.replace("@requeue/", ""),
@@ -37,7 +38,7 @@ const projectOf = ({ folder, manifest }) => {
       testTimeout: 60_000,
       hookTimeout: 60_000
     }
-  }
+  })
 }
 
 /** The settings of vitest. */

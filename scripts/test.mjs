@@ -1,5 +1,5 @@
 /**
- * `npm test`: builds, runs the tests of every package, and closes with a line that counts them all. What follows the
+ * `npm test`: runs the tests of every package, and closes with a line that counts them all. What follows the
  * command goes to turbo, for example `npm test -- --filter=@requeue/core`.
  */
 import { forget, results, show, sum } from "./results.mjs"
@@ -11,15 +11,7 @@ const force = before.notMeasurable > 0 ? ["--force"] : []
 forget()
 
 const started = performance.now()
-const turbo = [
-  "turbo",
-  "run",
-  "build",
-  "test",
-  "--continue=dependencies-successful",
-  ...force,
-  ...process.argv.slice(2)
-]
+const turbo = ["turbo", "run", "test", "--continue=dependencies-successful", ...force, ...process.argv.slice(2)]
 const result = run(turbo, { stdio: "inherit" })
 if (result.status !== 0) explain(result)
 

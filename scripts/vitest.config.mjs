@@ -1,7 +1,24 @@
 /**
- * What the tests of every package have in common: time limits that only end what hangs, on a machine that is slow and busy
- * as well; and one worker for many files, because most of a file's time would be the loading of modules.
+ * What the tests of every package have in common.
+ *
+ * Other packages are tested as their sources, and not as what was built of them some time ago: the condition stands in
+ * the `exports` of each, and is used by nothing but tests and editors.
  */
-export default {
+import { defineConfig, mergeConfig } from "vitest/config"
+
+const condition = "@requeue/source"
+
+const sources = defineConfig({
+  ssr: { resolve: { conditions: [condition, "node"] } },
+  // For what Node resolves itself: an adapter that is chosen by its URL, and programs that tests start.
+  test: { execArgv: [`--conditions=${condition}`], env: { NODE_OPTIONS: `--conditions=${condition}` } }
+})
+
+/** The settings of a package with some of its own. */
+export const withSources = (own) => mergeConfig(sources, own)
+
+// Time limits that only end what hangs, on a machine that is slow and busy as well; and one worker for many files, because
+// most of a file's time would be the loading of modules.
+export default withSources({
   test: { isolate: false, testTimeout: 120_000, hookTimeout: 300_000, expect: { poll: { timeout: 60_000 } } }
-}
+})

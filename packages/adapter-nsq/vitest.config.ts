@@ -1,10 +1,10 @@
-import { defineConfig } from "vitest/config"
+import { withSources } from "../../scripts/vitest.config.mjs"
 import { availableParallelism } from "node:os"
 
 // Files side by side, and more of them than processors: most of their time, they wait. What they say of lateness they
 // judge against controls, and every file has its own servers (see test/server.ts).
 // They start their own nsqd, whatever the environment names: several at once, with flags, and to be killed.
-export default defineConfig({
+export default withSources({
   test: {
     isolate: false,
     maxWorkers: Math.max(2, availableParallelism()),

@@ -1,9 +1,9 @@
 import { availableParallelism } from "node:os"
-import { defineConfig } from "vitest/config"
+import { withSources } from "../../scripts/vitest.config.mjs"
 
 // Files side by side, and the files of a worker in one process, where they share a server (see test/server.ts). They
 // mostly wait; what is late is judged beside controls of the same moment. The times are there to end what hangs.
-export default defineConfig({
+export default withSources({
   test: {
     isolate: false,
     maxWorkers: Math.min(4, availableParallelism()),

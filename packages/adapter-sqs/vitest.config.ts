@@ -1,9 +1,9 @@
 import { availableParallelism } from "node:os"
-import { defineConfig } from "vitest/config"
+import { withSources } from "../../scripts/vitest.config.mjs"
 
 // Nearly all of their time, tests wait for SQS's whole seconds, so many do that side by side. What is late by a machine
 // that has too much to do is told by controls; the timeouts only end what hangs.
-export default defineConfig({
+export default withSources({
   test: {
     maxWorkers: Math.max(2, availableParallelism()),
     maxConcurrency: 8,

@@ -1,6 +1,6 @@
 /** The command line. Everything that is wrong with it is said in one sentence, before anything is started. */
 import { parseArgs } from "node:util"
-import * as Delay from "@requeue/core/Delay"
+import { Delay } from "@requeue/core"
 import { available, find, type BrokerName } from "./brokers.ts"
 
 export interface Options {

@@ -1,6 +1,6 @@
 /** How the dispatcher consumes: the whole of its retrying, as data. */
 import { exponential } from "@requeue/core/promise"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { RetryPolicy } from "@requeue/core"
 
 export const queue = "webhooks"
 export const deadLetterQueue = "webhooks.dlq"

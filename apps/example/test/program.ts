@@ -1,4 +1,4 @@
-/** The built program as a child process. */
+/** The program as a child process. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
@@ -6,7 +6,7 @@ import { afterAll } from "vitest"
 import type { Report } from "../src/report.ts"
 import { patiently } from "./patience.ts"
 
-const main = fileURLToPath(new URL("../dist/main.js", import.meta.url))
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
 const leftovers = new Set<() => void>()
 afterAll(() => {

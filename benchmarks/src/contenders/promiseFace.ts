@@ -1,7 +1,6 @@
 /** What this project's Promise face does on every broker. */
-import * as Codec from "@requeue/core/Codec"
+import { Codec, QueueDefinition } from "@requeue/core"
 import type { Requeue } from "@requeue/core/promise"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
 import type { Meter } from "../Meter.ts"
 import type { Handling, Publish } from "./jobs.ts"
 import { publishing } from "./publishing.ts"

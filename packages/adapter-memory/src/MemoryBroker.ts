@@ -5,11 +5,7 @@
  * are kept without consumers, queues are made on first use and last as long as the broker, and everything runs on
  * Effect's Clock, so that a `TestClock` governs every delay.
  */
-import type { Adapter } from "@requeue/core/Adapter"
-import { Broker, type Service } from "@requeue/core/Broker"
-import type { Connection } from "@requeue/core/Connection"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Timers from "@requeue/core/Timers"
+import { type Adapter, Broker, ConfigurationError, type Connection, Timers } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -30,7 +26,7 @@ import { fromUrl, type Options, validate } from "./Options.ts"
 
 /** A broker, and the handle on it from behind the port. */
 export interface Controlled {
-  readonly broker: Service
+  readonly broker: Broker.Service
   readonly control: Control
 }
 
@@ -102,8 +98,8 @@ const build = Effect.fnUntraced(function* (options: Options) {
     elapsed: timers.now,
     onCut: () => setConnection("up")
   })
-  let connection: Connection
-  const setConnection = (state: Connection["state"]): void => {
+  let connection: Connection.Connection
+  const setConnection = (state: Connection.Connection["state"]): void => {
     connection = { state, since: now() }
   }
   setConnection("up")
@@ -113,7 +109,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
       setConnection("down")
     })
   )
-  const broker: Service = {
+  const broker: Broker.Service = {
     capabilities,
     connection: () => connection,
     publish: publish.publish,
@@ -130,7 +126,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
  *
  * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
  */
-export const make = (options: Options = {}): Effect.Effect<Service, never, Scope.Scope> =>
+export const make = (options: Options = {}): Effect.Effect<Broker.Service, never, Scope.Scope> =>
   Effect.map(makeControlled(options), ({ broker }) => broker)
 
 /**
@@ -145,21 +141,21 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
  * const layer = MemoryBroker.layer({ maxMessages: 10_000 })
  * ```
  */
-export const layer = (options: Options = {}): Layer.Layer<Broker> => Layer.effect(Broker, make(options))
+export const layer = (options: Options = {}): Layer.Layer<Broker.Broker> => Layer.effect(Broker.Broker, make(options))
 
 /**
  * Serves `memory:` URLs: `memory:`, or with options `memory:?maxMessages=1000&maxBodySize=1048576`.
  *
  * Fails with a `ConfigurationError` whose `field` names the offending parameter.
  */
-export const adapter: Adapter = {
+export const adapter: Adapter.Adapter = {
   schemes: ["memory"],
   layer: (url, own) =>
     Layer.effect(
-      Broker,
+      Broker.Broker,
       Effect.suspend(() => {
         const options = fromUrl(url, own)
-        return options instanceof ConfigurationError ? Effect.fail(options) : make(options)
+        return options instanceof ConfigurationError.ConfigurationError ? Effect.fail(options) : make(options)
       })
     ),
   operations

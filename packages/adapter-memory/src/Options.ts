@@ -1,7 +1,5 @@
 /** The options of a memory broker, from code or from a URL. */
-import type * as Adapter from "@requeue/core/Adapter"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as OptionNames from "@requeue/core/OptionNames"
+import { type Adapter, ConfigurationError, OptionNames } from "@requeue/core/adapter-kit"
 import type { Vices } from "./Vices.ts"
 
 export interface Options {
@@ -33,12 +31,12 @@ export const validate = (options: Options): void => {
 
 const example = "Write memory: or, for example, memory:?maxMessages=1000&maxBodySize=1048576"
 
-const refusal = (field: string, detail: string, remedy = example): ConfigurationError =>
-  new ConfigurationError({ field, detail, remedy, broker: "memory" })
+const refusal = (field: string, detail: string, remedy = example): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "memory" })
 
 type Limits = { -readonly [K in (typeof limits)[number]]?: number }
 
-const fromQuery = (url: URL): Limits | ConfigurationError => {
+const fromQuery = (url: URL): Limits | ConfigurationError.ConfigurationError => {
   const options: Limits = {}
   for (const [parameter, text] of url.searchParams) {
     const name = limits.find((known) => known === parameter)
@@ -52,12 +50,12 @@ const fromQuery = (url: URL): Limits | ConfigurationError => {
 }
 
 /** Reads the options from a URL's query, `memory:?maxMessages=1000`, and from a config object, which beats it. */
-export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | ConfigurationError => {
+export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | ConfigurationError.ConfigurationError => {
   if (url.host !== "" || !["", "/"].includes(url.pathname)) {
     return refusal("url", "a memory: URL has no host and no path")
   }
   const options = fromQuery(url)
-  if (options instanceof ConfigurationError) return options
+  if (options instanceof ConfigurationError.ConfigurationError) return options
   for (const [option, value] of Object.entries(own)) {
     const name = limits.find((known) => known === option)
     if (name === undefined) return refusal(option, "unknown option", OptionNames.remedy(option, limits))

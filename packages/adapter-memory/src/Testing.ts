@@ -8,10 +8,9 @@
  * All of Requeue's time passes on that clock: delays, backoffs, batch and handler timeouts, time stamps. It begins at the
  * time at which the broker was opened. Jitter is drawn with a fixed seed.
  */
-import { Broker } from "@requeue/core/Broker"
-import type { Input } from "@requeue/core/Delay"
+import type { QueueDefinition } from "@requeue/core"
+import { Broker, type Delay } from "@requeue/core/adapter-kit"
 import { connect, type ConnectOptions, type Requeue } from "@requeue/core/promise"
-import type * as QueueDefinition from "@requeue/core/QueueDefinition"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -76,7 +75,7 @@ export const open = async (options: Options & ConnectOptions = {}): Promise<Open
 export interface Service {
   readonly now: () => number
   readonly happened: () => ReadonlyArray<Happening>
-  readonly advance: (duration: Input) => Effect.Effect<void>
+  readonly advance: (duration: Delay.Input) => Effect.Effect<void>
   readonly waitUntilIdle: (options?: IdleOptions) => Effect.Effect<void>
   readonly expectNothingElse: Effect.Effect<void>
   readonly sent: <A = any>(queue: QueueDefinition.Input<A>) => Effect.Effect<ReadonlyArray<Sent<A>>>
@@ -113,7 +112,7 @@ export class TestBroker extends Context.Service<TestBroker, Service>()("@requeue
  * await Effect.runPromise(test.pipe(Effect.scoped, Effect.provide(Testing.layer()))) // => [70_000, 1]
  * ```
  */
-export const layer = (options: Options = {}): Layer.Layer<Broker | TestBroker> =>
+export const layer = (options: Options = {}): Layer.Layer<Broker.Broker | TestBroker> =>
   Layer.effectContext(
     Effect.map(make(options), ({ context, tools }) => {
       const { advance, deadLetters, expectNothingElse, happened, now, sent, waitUntilIdle } = tools

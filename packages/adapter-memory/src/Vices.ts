@@ -17,7 +17,7 @@
  * })
  * ```
  */
-import type { Capabilities, Lease } from "@requeue/core/Capabilities"
+import type { Capabilities } from "@requeue/core/adapter-kit"
 
 /**
  * Overridden capabilities, and how the broker then behaves:
@@ -38,7 +38,7 @@ import type { Capabilities, Lease } from "@requeue/core/Capabilities"
  * The others are promises about crashes, order and batches that a weaker claim cannot break: they change what the broker
  * says, not what it does.
  */
-export type CapabilityOverrides = Partial<Omit<Capabilities, "broker">>
+export type CapabilityOverrides = Partial<Omit<Capabilities.Capabilities, "broker">>
 
 export interface Vices {
   /** A `Release` counts as an attempt, as on SQS. Default false. */
@@ -59,6 +59,6 @@ export interface Vices {
    */
   readonly failSettle?: { readonly every: number; readonly reason: "ConnectionLost" | "LeaseLost" } | undefined
   /** Deliveries have a lease, and the message goes back to its queue when it ends. Milliseconds. Default: none. */
-  readonly lease?: Lease | undefined
+  readonly lease?: Capabilities.Lease | undefined
   readonly capabilities?: CapabilityOverrides | undefined
 }

@@ -1,7 +1,6 @@
 /** Random lives of a queue, against a model too simple to be wrong. */
 import { assert, it } from "@effect/vitest"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Settlement from "@requeue/core/Settlement"
+import { type Delivery, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
@@ -115,8 +114,8 @@ const live = (life: ReadonlyArray<Step>) =>
   Effect.gen(function* () {
     const { broker, control } = yield* MemoryBroker.makeControlled()
     const expected = model()
-    let arrived: Array<Delivery> = []
-    const arrive = (delivery: Delivery) => {
+    let arrived: Array<Delivery.Delivery> = []
+    const arrive = (delivery: Delivery.Delivery) => {
       arrived.push(delivery)
       assert.isAtLeast(expected.now(), expected.due(text(delivery)), "never early")
     }

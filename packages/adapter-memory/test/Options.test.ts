@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Adapters from "@requeue/core/Adapters"
-import { Broker } from "@requeue/core/Broker"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { Adapters, Broker, ConfigurationError } from "@requeue/core"
 import { connect } from "@requeue/core/promise"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -10,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { adapter, MemoryBroker } from "../src/index.ts"
 import { send } from "./harness.ts"
 
-const open = (url: string) => Broker.pipe(Effect.provide(adapter.layer(new URL(url))))
+const open = (url: string) => Broker.Broker.pipe(Effect.provide(adapter.layer(new URL(url))))
 
 describe("adapter", () => {
   it("serves memory:", () => assert.deepStrictEqual(adapter.schemes, ["memory"]))
@@ -39,7 +37,7 @@ describe("adapter", () => {
   ] as const)("refuses %s", ([url, field]) =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(open(url))
-      assert.instanceOf(error, ConfigurationError)
+      assert.instanceOf(error, ConfigurationError.ConfigurationError)
       assert.strictEqual(error.field, field)
     })
   )
@@ -47,7 +45,7 @@ describe("adapter", () => {
 
 describe("options beside the URL", () => {
   const beside = (options: Readonly<Record<string, unknown>>) =>
-    Broker.pipe(Effect.provide(Adapters.layer({ url: "memory:?maxBodySize=5", ...options })))
+    Broker.Broker.pipe(Effect.provide(Adapters.layer({ url: "memory:?maxBodySize=5", ...options })))
 
   it.effect("beat those in it", () =>
     Effect.map(beside({ maxBodySize: 7 }), ({ capabilities }) => assert.strictEqual(capabilities.maxBodySize, 7))
@@ -65,7 +63,7 @@ describe("options beside the URL", () => {
   it.effect("come from Effect's Config as well", () => {
     const config = ConfigProvider.layer(ConfigProvider.fromUnknown({ BROKER_URL: "memory:?maxBodySize=9" }))
     const layer = Adapters.layerConfig(Config.Redacted("BROKER_URL")).pipe(Layer.provide(config))
-    return Effect.map(Effect.provide(Broker, layer), ({ capabilities }) =>
+    return Effect.map(Effect.provide(Broker.Broker, layer), ({ capabilities }) =>
       assert.strictEqual(capabilities.maxBodySize, 9)
     )
   })
@@ -84,7 +82,7 @@ describe("make", () => {
 
   it.effect("is a layer as well", () =>
     Effect.gen(function* () {
-      const broker = yield* Broker
+      const broker = yield* Broker.Broker
       yield* send(broker, "q", ["a"])
       assert.strictEqual((yield* broker.admin.counts("q")).ready, 1)
     }).pipe(Effect.provide(MemoryBroker.layer()))

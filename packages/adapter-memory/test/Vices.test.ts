@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Settlement from "@requeue/core/Settlement"
+import { Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import { MemoryBroker, type Vices } from "../src/index.ts"

@@ -1,8 +1,8 @@
 /** What is wrong is refused with a typed error that names the field and the value, before anything is sent. */
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, ConfigurationError, connect, EncodeError, InvalidDelay, queue } from "@requeue/core/promise"
-import type { BatchEntry, SendOptions } from "@requeue/core/Producer"
-import type { ConsumeOptions } from "@requeue/core/Requeue"
+import type { ConsumeOptions } from "@requeue/core/promise"
+import type { Producer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
 import { bytes } from "./harness.ts"
@@ -16,7 +16,7 @@ const rejection = (promise: Promise<unknown>): Promise<Error> =>
 
 describe("send", () => {
   const day = "a delay is a duration from 0 to 1d (a number counts milliseconds)"
-  it.each<readonly [string, SendOptions, string]>([
+  it.each<readonly [string, Producer.SendOptions, string]>([
     ["negative", { delay: -1 }, `send.delay: ${day}, got -1`],
     ["no number", { delay: Number.NaN }, `send.delay: ${day}, got NaN`],
     ["unlimited", { delay: Number.POSITIVE_INFINITY }, `send.delay: ${day}, got Infinity`],
@@ -29,7 +29,7 @@ describe("send", () => {
     assert.instanceOf(refused, InvalidDelay)
     assert.strictEqual(refused.message, message)
     // One wrong entry keeps the whole batch from being sent.
-    const entries: ReadonlyArray<BatchEntry<number>> = [{ body: 1 }, { body: 2, ...options }]
+    const entries: ReadonlyArray<Producer.BatchEntry<number>> = [{ body: 1 }, { body: 2, ...options }]
     assert.strictEqual((await rejection(broker.requeue.sendBatch("q", entries))).message, message)
     const ofBatch = await rejection(broker.requeue.sendBatch("q", [{ body: 1 }], options))
     assert.strictEqual(ofBatch.message, message.replace("send.delay", "sendBatch.delay"))
@@ -37,7 +37,7 @@ describe("send", () => {
     assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
   })
 
-  it.each<readonly [string, unknown, SendOptions, string]>([
+  it.each<readonly [string, unknown, Producer.SendOptions, string]>([
     [
       "a reserved header",
       1,

@@ -75,7 +75,7 @@ const program = async (adapter: string | undefined): Promise<string> => {
     )
     // Started from elsewhere, as a service manager does, and with nothing that package managers add to the search.
     const options = { cwd: tmpdir(), env: {}, timeout: 100_000 }
-    const { stdout } = await promisify(execFile)(process.execPath, [main], options)
+    const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, main], options)
     return stdout.trim()
   } finally {
     await rm(folder, { recursive: true })

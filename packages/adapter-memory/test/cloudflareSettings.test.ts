@@ -1,7 +1,6 @@
 /** Wrangler's settings of queue consumers and producers. */
 import { assert, describe, it } from "@effect/vitest"
-import { Broker } from "@requeue/core/Broker"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { Broker, BrokerError } from "@requeue/core"
 import * as Cloudflare from "@requeue/core/cloudflare"
 import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
@@ -161,12 +160,17 @@ it("metrics count what waits; a broker that cannot tell fails metrics() and noth
   assert.deepStrictEqual(answer, { metadata: { metrics: { backlogCount: 2, backlogBytes: 0 } } })
   assert.deepStrictEqual(await queue.metrics(), { backlogCount: 2, backlogBytes: 0 })
 
-  const error = new BrokerError({ broker: "memory", operation: "counts", reason: "Timeout", detail: "no answer" })
-  const blind = Effect.map(Broker, (sighted) => ({
+  const error = new BrokerError.BrokerError({
+    broker: "memory",
+    operation: "counts",
+    reason: "Timeout",
+    detail: "no answer"
+  })
+  const blind = Effect.map(Broker.Broker, (sighted) => ({
     ...sighted,
     admin: { ...sighted.admin, counts: () => Effect.fail(error) }
   }))
-  const layer = Layer.effect(Broker, blind).pipe(Layer.provide(MemoryBroker.layer()))
+  const layer = Layer.effect(Broker.Broker, blind).pipe(Layer.provide(MemoryBroker.layer()))
   await using requeue = await connect(layer, { logLevel: "None" })
   const unseen = Cloudflare.producer(requeue, "q")
   assert.deepStrictEqual(await unseen.send(1), { metadata: { metrics: { backlogCount: 0, backlogBytes: 0 } } })

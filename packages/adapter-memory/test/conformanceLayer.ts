@@ -1,6 +1,6 @@
 /** The memory broker with a harness that looks behind its port. */
 import { Harness } from "@requeue/conformance"
-import { Broker } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -26,6 +26,6 @@ export const layer = (options: Options.Options = {}) =>
         lateness: 0,
         settleTime: 0
       })
-      return Context.make(Broker, broker).pipe(Context.add(Harness.Harness, harness))
+      return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
     })
   )

@@ -1,7 +1,6 @@
 /** Looking into dead letters, and redriving them. */
 import { assert, describe, it } from "@effect/vitest"
-import type { DeadLetter } from "@requeue/core/DeadLetters"
-import type { Delivery } from "@requeue/core/Delivery"
+import type { DeadLetters, Delivery } from "@requeue/core"
 import { PermanentError } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
@@ -22,7 +21,7 @@ const bury = async (broker: VirtualBroker, queue: string, ...bodies: ReadonlyArr
 }
 
 const all = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
-const ids = (letters: ReadonlyArray<DeadLetter>) => letters.map(({ id }) => id)
+const ids = (letters: ReadonlyArray<DeadLetters.DeadLetter>) => letters.map(({ id }) => id)
 
 describe("dead letters", () => {
   it("count, list and group", async () => {
@@ -87,7 +86,7 @@ describe("dead letters", () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b", "a")
     const letters = broker.requeue.deadLetters("q.dlq")
-    const filter = ({ metadata }: Delivery) => metadata.deadLetter?.error.message === "a"
+    const filter = ({ metadata }: Delivery.Delivery) => metadata.deadLetter?.error.message === "a"
     const before = await letters.list()
     assert.strictEqual(await broker.finish(letters.purge({ filter, dryRun: true })), 2)
     assert.strictEqual(await broker.finish(letters.purge({ dryRun: true })), 3)

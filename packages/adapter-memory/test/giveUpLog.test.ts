@@ -1,12 +1,6 @@
 /** Whatever gives a message up, and whatever becomes of it then: there is a line for it, with all that is known. */
 import { assert, it } from "@effect/vitest"
-import * as Codec from "@requeue/core/Codec"
-import * as Consumer from "@requeue/core/Consumer"
-import type { Event } from "@requeue/core/Event"
-import { DropError, PermanentError } from "@requeue/core/Failure"
-import * as Producer from "@requeue/core/Producer"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Codec, Consumer, type Event, Failure, Producer, QueueDefinition, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -15,8 +9,8 @@ import { TestClock } from "effect/testing"
 import { MemoryBroker } from "../src/index.ts"
 
 const handle = (body: string) => {
-  if (body === "permanent") throw new PermanentError("no such card")
-  if (body === "dropped") throw new DropError("a duplicate")
+  if (body === "permanent") throw new Failure.PermanentError("no such card")
+  if (body === "dropped") throw new Failure.DropError("a duplicate")
   throw new Error("closed")
 }
 
@@ -43,7 +37,7 @@ const policies = [
 
 it.effect.each(policies)("for $reasons", ({ bodies, reasons, retry }) => {
   lines.length = 0
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   const given = () =>
     events.flatMap((event) => (event._tag === "DeadLettered" || event._tag === "Dropped" ? event : []))
   return Effect.gen(function* () {
@@ -51,7 +45,7 @@ it.effect.each(policies)("for $reasons", ({ bodies, reasons, retry }) => {
     for (const body of bodies) {
       yield* raw.send(body === "{" ? body : JSON.stringify(body), { headers: { "content-type": "application/json" } })
     }
-    const options = { retry, retryDelay: "1 second", onEvent: (event: Event) => void events.push(event) } as const
+    const options = { retry, retryDelay: "1 second", onEvent: (event: Event.Event) => void events.push(event) } as const
     yield* Consumer.start<string>("orders", options, ({ body }) => handle(body))
     yield* TestClock.adjust("10 seconds")
     assert.sameMembers(

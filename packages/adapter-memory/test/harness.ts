@@ -1,9 +1,5 @@
 /** A hand-driven consumer and plain messages, for tests below the core. */
-import type { Service, SettleFailure, Subscription } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Outgoing from "@requeue/core/Outgoing"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import type { Settlement } from "@requeue/core/Settlement"
+import { type Broker, type Delivery, Outgoing, RetryPolicy, type Settlement } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -13,34 +9,37 @@ const decoder = new TextDecoder()
 
 export const bytes = (text: string): Uint8Array => encoder.encode(text)
 
-export const text = (delivery: Delivery): string => decoder.decode(delivery.body)
+export const text = (delivery: Delivery.Delivery): string => decoder.decode(delivery.body)
 
-export const reasons = (failures: ReadonlyArray<SettleFailure>): ReadonlyArray<string> =>
+export const reasons = (failures: ReadonlyArray<Broker.SettleFailure>): ReadonlyArray<string> =>
   failures.map(({ error }) => error.reason)
 
 /** Publishes texts to a queue, in order; each is its message's id as well. */
-export const send = (broker: Service, queue: string, texts: ReadonlyArray<string>, delay = 0) =>
+export const send = (broker: Broker.Service, queue: string, texts: ReadonlyArray<string>, delay = 0) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     broker.publish(texts.map((id) => Outgoing.make({ queue, id, body: bytes(id), headers: {}, delay }, now)))
   )
 
-export interface Probe extends Subscription {
+export interface Probe extends Broker.Subscription {
   /** What has been delivered and not yet been taken with `next`. */
-  readonly inbox: Array<Delivery>
-  readonly next: () => Delivery
-  readonly settleOne: (delivery: Delivery, settlement: Settlement) => ReturnType<Subscription["settle"]>
+  readonly inbox: Array<Delivery.Delivery>
+  readonly next: () => Delivery.Delivery
+  readonly settleOne: (
+    delivery: Delivery.Delivery,
+    settlement: Settlement.Settlement
+  ) => ReturnType<Broker.Subscription["settle"]>
   readonly reconnects: () => number
 }
 
 /** Subscribes with a credit and gathers what comes. */
 export const probe = (
-  broker: Service,
+  broker: Broker.Service,
   queue: string,
   credit = 0,
-  onDelivery: (delivery: Delivery) => void = () => {}
+  onDelivery: (delivery: Delivery.Delivery) => void = () => {}
 ): Effect.Effect<Probe, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const inbox: Array<Delivery> = []
+    const inbox: Array<Delivery.Delivery> = []
     let reconnects = 0
     const subscription = yield* broker.subscribe({
       queue,
@@ -64,7 +63,8 @@ export const probe = (
         if (delivery === undefined) throw new Error("nothing was delivered")
         return delivery
       },
-      settleOne: (delivery: Delivery, settlement: Settlement) => subscription.settle([{ delivery, settlement }]),
+      settleOne: (delivery: Delivery.Delivery, settlement: Settlement.Settlement) =>
+        subscription.settle([{ delivery, settlement }]),
       reconnects: () => reconnects
     }
   }).pipe(Effect.orDie)

@@ -1,8 +1,6 @@
 /** What `requeue plan` and its like are told of a memory broker. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Backoff from "@requeue/core/Backoff"
-import * as Plan from "@requeue/core/Plan"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Plan, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { adapter } from "../src/index.ts"
 

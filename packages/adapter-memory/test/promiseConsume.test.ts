@@ -1,7 +1,7 @@
 /** Consuming through the promise face: policies, and what a handler throws. */
 import { assert, describe, it } from "@effect/vitest"
 import { constant, type Event, HandlerTimeout, linear, PermanentError, RetryLaterError } from "@requeue/core/promise"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { RetryPolicy } from "@requeue/core"
 import { open, turns } from "./virtualBroker.ts"
 
 describe("policies", () => {

@@ -1,10 +1,7 @@
 /** Pull consumers: a batch when there is room for it, settled later. */
 import { assert, describe, it } from "@effect/vitest"
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import { Broker } from "@requeue/core/Broker"
-import * as Producer from "@requeue/core/Producer"
+import { BatchPolicy, Broker, Producer, Puller } from "@requeue/core"
 import { PermanentError } from "@requeue/core/promise"
-import * as Puller from "@requeue/core/Puller"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -89,7 +86,7 @@ describe("pull", () => {
 
   it("what an interrupted pull had gathered goes back", async () => {
     const program = Effect.gen(function* () {
-      const { admin } = yield* Broker
+      const { admin } = yield* Broker.Broker
       const producer = yield* Producer.make("q")
       const puller = yield* Puller.make("q", { batch: BatchPolicy.make({ maxBatchTimeout: "1 minute" }) })
       const pulling = yield* Effect.forkChild(puller.pull({ wait: "1 hour" }), { startImmediately: true })
@@ -127,7 +124,7 @@ describe("pull", () => {
 
   it("an interrupted pull loses nothing, at whatever moment", async () => {
     const program = Effect.gen(function* () {
-      const { admin } = yield* Broker
+      const { admin } = yield* Broker.Broker
       const producer = yield* Producer.make("q")
       const puller = yield* Puller.make("q")
       const fates = new Set<string>()

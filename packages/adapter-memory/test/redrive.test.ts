@@ -1,10 +1,7 @@
 /** What keeps a redrive from doing harm. */
 import { assert, it } from "@effect/vitest"
-import { Broker } from "@requeue/core/Broker"
+import { Broker, BrokerError, DeadLetters, Producer } from "@requeue/core"
 import { VirtualTime } from "@requeue/conformance"
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as DeadLetters from "@requeue/core/DeadLetters"
-import * as Producer from "@requeue/core/Producer"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
 import { open, turns } from "./virtualBroker.ts"
@@ -66,12 +63,17 @@ it("loses nothing when a publish fails midway", async () => {
     let left = 150
     const publish: typeof broker.publish = (messages) => {
       left -= messages.length
-      const error = new BrokerError({ broker: "memory", operation: "publish", reason: "ConnectionLost", detail: "cut" })
+      const error = new BrokerError.BrokerError({
+        broker: "memory",
+        operation: "publish",
+        reason: "ConnectionLost",
+        detail: "cut"
+      })
       return left >= 0 ? broker.publish(messages) : Effect.fail(error)
     }
-    const producer = yield* Effect.provideService(Producer.make("q.dlq"), Broker, broker)
+    const producer = yield* Effect.provideService(Producer.make("q.dlq"), Broker.Broker, broker)
     yield* producer.sendBatch(Array.from({ length: 250 }, (_, index) => ({ body: index, id: `${index}` })))
-    const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker, { ...broker, publish })
+    const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker.Broker, { ...broker, publish })
     const error = yield* Effect.flip(letters.redrive({ to: "q", filter: ({ metadata }) => metadata.id !== "7" }))
     assert.strictEqual(error.reason, "ConnectionLost")
     const sent = (yield* control.snapshot("q")).ready
@@ -118,7 +120,7 @@ it("refuses numbers out of range, and the queue of dead letters itself for a tar
 it.effect("waits for letters that the broker has counted and is slow to hand over", () =>
   VirtualTime.run(
     Effect.gen(function* () {
-      const broker = yield* Broker
+      const broker = yield* Broker.Broker
       const fork = Effect.runForkWith(yield* Effect.context())
       const slow: typeof broker.subscribe = (options) =>
         broker.subscribe({
@@ -133,7 +135,10 @@ it.effect("waits for letters that the broker has counted and is slow to hand ove
         })
       const producer = yield* Producer.make("q.dlq")
       yield* producer.sendBatch([{ body: 1 }, { body: 2 }])
-      const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker, { ...broker, subscribe: slow })
+      const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker.Broker, {
+        ...broker,
+        subscribe: slow
+      })
       assert.deepStrictEqual(yield* letters.redrive({ to: "q", dryRun: true }), { ...all, redriven: 2 })
     }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
   )

@@ -1,8 +1,7 @@
 /** A memory broker in virtual time, used through the promise face as a program without Effect would. */
-import { Broker } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
+import { Broker, type Delivery } from "@requeue/core"
+import { VirtualClock } from "@requeue/core/adapter-kit"
 import { connect, type Requeue } from "@requeue/core/promise"
-import * as VirtualClock from "@requeue/core/VirtualClock"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -29,7 +28,7 @@ export interface VirtualBroker extends AsyncDisposable {
 
 const decoder = new TextDecoder()
 
-export const text = ({ body }: Pick<Delivery, "body">): string => decoder.decode(body)
+export const text = ({ body }: Pick<Delivery.Delivery, "body">): string => decoder.decode(body)
 
 /** Lets every fiber and promise go as far as it can without the clock. */
 export const turns = async (count = 20): Promise<void> => {
@@ -46,7 +45,7 @@ export const open = async (options: Options.Options = {}): Promise<VirtualBroker
   const { broker, control } = await Effect.runPromise(
     MemoryBroker.makeControlled(options).pipe(Scope.provide(scope), Effect.provideService(Clock.Clock, clock))
   )
-  const layer = Layer.merge(Layer.succeed(Broker, broker), Layer.succeed(Clock.Clock, clock))
+  const layer = Layer.merge(Layer.succeed(Broker.Broker, broker), Layer.succeed(Clock.Clock, clock))
   const requeue = await connect(layer, { logLevel: "None" })
 
   const moveTo = async (time: number): Promise<void> => {

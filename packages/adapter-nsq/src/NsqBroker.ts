@@ -5,12 +5,14 @@
  * its original is finished. An nsqd that is killed loses what it had in memory, in flight or deferred; the README says
  * what can be done about that.
  */
-import type { Adapter } from "@requeue/core/Adapter"
-import { Broker, type Service } from "@requeue/core/Broker"
-import { type BrokerError, ofPlan } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Connection from "@requeue/core/Connection"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import {
+  type Adapter,
+  Broker,
+  BrokerError,
+  ConfigurationError,
+  Connection,
+  type Outgoing
+} from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -30,7 +32,7 @@ import { decode, type Options, type Settings } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
 
 /** What is redriven is for one channel: from the topic, all others would get it again. */
-const placed = (target: Names.Queue, { metadata }: Outgoing) => {
+const placed = (target: Names.Queue, { metadata }: Outgoing.Outgoing) => {
   const isCopy = metadata.redrives > 0 && !target.isOwn
   return { target: isCopy ? Names.retry(target) : target, isCopy }
 }
@@ -49,7 +51,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const messageTimeout = nodes.limits().msgTimeout
   const environment = { settings, nodes, lookup, pool, sender, messageTimeout, now, fork, presences }
 
-  const service: Service = {
+  const service: Broker.Service = {
     capabilities,
     connection: () => Connection.all(pool.state(), ...[...presences].map(({ state }) => state())),
     publish: (messages) =>
@@ -66,7 +68,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options
         const plan = Plan.make({ queue, retry, deadLetterQueues }, settings, nodes.limits().maxReqTimeout)
-        if (plan instanceof ConfigurationError) return yield* ofPlan("nsq", plan)
+        if (plan instanceof ConfigurationError.ConfigurationError) return yield* BrokerError.ofPlan("nsq", plan)
         for (const note of plan.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue })
         return yield* Consumer.subscribe(options, plan, environment)
       }),
@@ -91,24 +93,28 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
  * )
  * ```
  */
-export const make = (options: Options = {}): Effect.Effect<Service, BrokerError | ConfigurationError, Scope.Scope> =>
+export const make = (
+  options: Options = {}
+): Effect.Effect<Broker.Service, BrokerError.BrokerError | ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
 /** The broker as a Layer. */
-export const layer = (options: Options = {}): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
-  Layer.effect(Broker, make(options))
+export const layer = (
+  options: Options = {}
+): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
+  Layer.effect(Broker.Broker, make(options))
 
 /** The broker as a Layer whose options come from Effect's Config. */
 export const layerConfig = (
   options: Config.Wrap<Options>
-): Layer.Layer<Broker, BrokerError | ConfigurationError | Config.ConfigError> =>
-  Layer.effect(Broker, Effect.flatMap(Config.unwrap(options), make))
+): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
+  Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
 
 /**
  * Serves `nsq:` URLs: `nsq://:secret@host:4150?lookupd=host:4161&channel=billing`. Every option but `tls` material can
  * stand in the query; times are in milliseconds.
  */
-export const adapter: Adapter = {
+export const adapter: Adapter.Adapter = {
   schemes: ["nsq"],
   layer: (url, options) => layer({ ...options, url }),
   operations

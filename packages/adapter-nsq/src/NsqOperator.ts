@@ -3,9 +3,7 @@
  *
  * When to use: before a service goes live, and when messages come late, twice or not at all.
  */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Delay from "@requeue/core/Delay"
+import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Lookup from "./internal/lookup.ts"
 import * as Nodes from "./internal/nodes.ts"
@@ -90,11 +88,11 @@ export const verify = (
   queue: string,
   options: Options,
   wish: { readonly handlerTimeout?: number | undefined } = {}
-): Effect.Effect<ReadonlyArray<Finding>, BrokerError | ConfigurationError> =>
+): Effect.Effect<ReadonlyArray<Finding>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(decode(options))
     const plan = Plan.make({ queue, deadLetterQueues: [`${queue}.dlq`] }, settings, Number.POSITIVE_INFINITY)
-    if (plan instanceof ConfigurationError) return yield* plan
+    if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
     const nodes = yield* Nodes.make(settings)
     const lookup = Lookup.make(settings)
     const { facts, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)

@@ -4,8 +4,8 @@
  * They are decoded and validated before anything is connected. The secret is `Redacted` from here on: no error, log or
  * printed option shows it.
  */
-import * as AdapterOptions from "@requeue/core/AdapterOptions"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { AdapterOptions } from "@requeue/core/schema"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -107,8 +107,8 @@ const defaults = {
 
 const decodeFields = AdapterOptions.decoder("nsq", fields)
 
-const refuse = (field: string, detail: string, remedy: string): ConfigurationError =>
-  new ConfigurationError({ field, detail, remedy, broker: "nsq" })
+const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "nsq" })
 
 /** From a config file, a secret of digits may come as a number. */
 const isText = (given: unknown): boolean =>
@@ -118,7 +118,7 @@ const isTls = (given: unknown): boolean =>
   given === undefined || typeof given === "boolean" || Predicate.isObject(given)
 
 /** Decodes options; never shows a secret in its errors. */
-export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError> => {
+export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { authSecret, tls, url, ...rest } = options
   if (!isText(authSecret)) return Result.fail(refuse("authSecret", "must be text", "Write it in quotes"))
   if (!isTls(tls)) return Result.fail(refuse("tls", "must be true, false or certificates", "Give ca, cert and key"))
@@ -159,7 +159,7 @@ const toTls = (tls: boolean | Tls | undefined): Tls | undefined => (tls === true
 const contradiction = (
   settings: Settings,
   nsqdHttp: ReadonlyArray<string> | undefined
-): ConfigurationError | undefined => {
+): ConfigurationError.ConfigurationError | undefined => {
   if (settings.reconnectMax < settings.reconnectFirst) {
     return refuse("reconnectMax", "it is less than reconnectFirst", "Set it to reconnectFirst or more")
   }

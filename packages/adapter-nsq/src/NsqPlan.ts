@@ -3,10 +3,7 @@
  *
  * When to use: to see what a consumer would make, before it does.
  */
-import * as Backoff from "@requeue/core/Backoff"
-import type { RetryPolicy } from "@requeue/core/RetryPolicy"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Delay from "@requeue/core/Delay"
+import { Backoff, ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "./internal/names.ts"
 import type { Settings } from "./NsqOptions.ts"
 
@@ -17,7 +14,7 @@ type Choices = Pick<Settings, "channel" | "retry" | "envelope" | "create" | "htt
 
 export interface Wish {
   readonly queue: string
-  readonly retry?: RetryPolicy | undefined
+  readonly retry?: RetryPolicy.RetryPolicy | undefined
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
 }
 
@@ -61,16 +58,21 @@ const notesOf = (wish: Wish, settings: Choices, cap: number): ReadonlyArray<stri
  * "retry" in plan ? plan.retry.topic : plan.detail // => "orders.billing.retry"
  * ```
  */
-export const make = (wish: Wish, settings: Choices, cap: number): Plan | ConfigurationError => {
+export const make = (wish: Wish, settings: Choices, cap: number): Plan | ConfigurationError.ConfigurationError => {
   const source = Names.parse(wish.queue, settings.channel)
   if (Names.isRefused(source)) {
-    return new ConfigurationError({ field: "queue", broker: "nsq", queue: wish.queue, ...source })
+    return new ConfigurationError.ConfigurationError({ field: "queue", broker: "nsq", queue: wish.queue, ...source })
   }
   const deadLetters: Array<Queue> = []
   for (const name of wish.deadLetterQueues ?? []) {
     const parsed = Names.parse(name, settings.channel)
     if (Names.isRefused(parsed)) {
-      return new ConfigurationError({ field: "retry.deadLetter", broker: "nsq", queue: wish.queue, ...parsed })
+      return new ConfigurationError.ConfigurationError({
+        field: "retry.deadLetter",
+        broker: "nsq",
+        queue: wish.queue,
+        ...parsed
+      })
     }
     deadLetters.push(parsed)
   }

@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Backoff from "@requeue/core/Backoff"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as fc from "fast-check"
 import * as Names from "../src/internal/names.ts"
 import { NsqPlan } from "../src/index.ts"
@@ -117,7 +115,7 @@ describe("a plan", () => {
   ) => {
     const wish = { queue: "orders/billing", retry: RetryPolicy.make({ backoff }), deadLetterQueues: ["poison"] }
     const made = NsqPlan.make(wish, { ...settings, ...options }, 3_600_000)
-    if (made instanceof ConfigurationError) throw made
+    if (made instanceof ConfigurationError.ConfigurationError) throw made
     return made
   }
 
@@ -147,7 +145,7 @@ describe("a plan", () => {
     [{ queue: "a", deadLetterQueues: ["b c"] }, "retry.deadLetter"]
   ])("%j is refused at %s", (wish, field) => {
     const refused = NsqPlan.make(wish, settings, 1000)
-    assert.instanceOf(refused, ConfigurationError)
-    if (refused instanceof ConfigurationError) assert.strictEqual(refused.field, field)
+    assert.instanceOf(refused, ConfigurationError.ConfigurationError)
+    if (refused instanceof ConfigurationError.ConfigurationError) assert.strictEqual(refused.field, field)
   })
 })

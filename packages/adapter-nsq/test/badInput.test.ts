@@ -1,7 +1,5 @@
 /** What is wrong is said, with what to do about it and without the secret; and no other message suffers from it. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { createServer as createHttp } from "node:http"
@@ -63,7 +61,10 @@ interface Refused {
 
 const refusalOf = async (program: Effect.Effect<unknown, unknown>): Promise<Refused> => {
   const error = await Effect.runPromise(Effect.flip(program).pipe(Effect.provide(logs)))
-  assert.isTrue(error instanceof BrokerError || error instanceof ConfigurationError, inspect(error))
+  assert.isTrue(
+    error instanceof BrokerError.BrokerError || error instanceof ConfigurationError.ConfigurationError,
+    inspect(error)
+  )
   insistOnSecrecy([error, (error as Error).message, (error as Error).stack, JSON.stringify(error)])
   const refused = error as Refused
   assert.isNotEmpty(refused.remedy)

@@ -1,6 +1,6 @@
 /** What the adapter says of its connections: one to publish, and one for each topic on each nsqd. */
 import { proxy, start } from "@requeue/brokers"
-import type { Service } from "@requeue/core/Broker"
+import type { Broker } from "@requeue/core"
 import { connect, isLive, isReady } from "@requeue/core/promise"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
@@ -102,7 +102,7 @@ describe("with nsqlookupd", async () => {
   beforeEach(() => register(http, lookupd))
   const options = { lookupd: [lookupd], lookupdInterval: 60_000, reconnectFirst: 20 }
 
-  const upAfter = ({ connection }: Service, time: number) =>
+  const upAfter = ({ connection }: Broker.Service, time: number) =>
     until("a connection", () => connection().state === "up" && connection().since >= time)
 
   test("another nsqd takes the place of the one that is published to, unasked", () =>

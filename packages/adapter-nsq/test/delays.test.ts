@@ -1,6 +1,5 @@
 /** When delayed messages come: within the server's cap by REQ, beyond it hop by hop, and never early. */
-import * as Backoff from "@requeue/core/Backoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, RetryPolicy } from "@requeue/core"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

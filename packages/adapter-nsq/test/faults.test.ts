@@ -1,8 +1,6 @@
 /** What happens to messages when nsqd, nsqlookupd, connections and consumers die: the books balance. */
 import { Books, Workload } from "@requeue/conformance"
-import * as Backoff from "@requeue/core/Backoff"
-import * as Consumer from "@requeue/core/Consumer"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { spawn } from "node:child_process"

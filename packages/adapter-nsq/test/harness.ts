@@ -1,7 +1,7 @@
 /** The real NSQ with a harness that looks behind the adapter, by HTTP and the protocol alone. */
 import { proxy, type NsqBroker, type Proxy } from "@requeue/brokers"
 import { Harness, Wait } from "@requeue/conformance"
-import { Broker } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -219,6 +219,6 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
         lateness,
         settleTime: 50
       })
-      return Context.make(Broker, adapter).pipe(Context.add(Harness.Harness, harness))
+      return Context.make(Broker.Broker, adapter).pipe(Context.add(Harness.Harness, harness))
     })
   )

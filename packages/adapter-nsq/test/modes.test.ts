@@ -1,6 +1,5 @@
 /** What the options change, on real servers. */
-import * as Producer from "@requeue/core/Producer"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Producer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import * as Envelope from "../src/internal/envelope.ts"

@@ -1,9 +1,5 @@
 /** What an operator sees and makes of a queue's plan, on real nsqd. */
-import * as Backoff from "@requeue/core/Backoff"
-import { Broker } from "@requeue/core/Broker"
-import type { Inspection, State } from "@requeue/core/Plan"
-import * as Plan from "@requeue/core/Plan"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Broker, Plan, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import { assert, describe, test } from "vitest"
@@ -31,11 +27,11 @@ const operated = <A, E>(
     )
   )
 
-const states = ({ objects }: Inspection): ReadonlySet<State> => new Set(objects.map(({ state }) => state))
+const states = ({ objects }: Plan.Inspection): ReadonlySet<Plan.State> => new Set(objects.map(({ state }) => state))
 
-const only = (state: State): ReadonlySet<State> => new Set([state])
+const only = (state: Plan.State): ReadonlySet<Plan.State> => new Set([state])
 
-const verdicts = ({ findings }: Inspection) => findings.map(({ about, verdict }) => `${about} ${verdict}`)
+const verdicts = ({ findings }: Plan.Inspection) => findings.map(({ about, verdict }) => `${about} ${verdict}`)
 
 const well = ["nsqd good", "lease good", "delays good", "permissions good"]
 
@@ -184,7 +180,7 @@ describe("options from an object", () => {
     assert.strictEqual(objects[1]?.name, `${wish.queue}/inObject`)
     const { counts } = await Effect.runPromise(
       Effect.provide(
-        Effect.map(Broker, ({ capabilities }) => capabilities),
+        Effect.map(Broker.Broker, ({ capabilities }) => capabilities),
         adapter.layer(other, { http: true })
       )
     )

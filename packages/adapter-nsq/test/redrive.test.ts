@@ -1,6 +1,5 @@
 /** A dead letter goes back to the channel that gave it up, and to no other one of its topic. */
-import * as DeadLetters from "@requeue/core/DeadLetters"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { server } from "./server.ts"

@@ -1,7 +1,7 @@
 /** The rulers: a real nsqd that is made late, or early, by little is found out on any machine, and the real one passes. */
 import { start } from "@requeue/brokers"
 import { Cases, Mutant, Mutants, Suite } from "@requeue/conformance"
-import { Broker } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { afterAll, assert, describe, test } from "vitest"
 import { layer } from "./harness.ts"
@@ -18,7 +18,7 @@ describe("nsqd", () => {
   test("that hands over retries late by twice what it may, or early by 5 ms, is killed", async () => {
     const { delayResolution } = await Effect.runPromise(
       Effect.provide(
-        Effect.map(Broker, ({ capabilities }) => capabilities),
+        Effect.map(Broker.Broker, ({ capabilities }) => capabilities),
         way
       )
     )

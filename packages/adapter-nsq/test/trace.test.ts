@@ -1,10 +1,5 @@
 /** Consumer backoff as an nsqd sees it: what RDY, REQ and FIN pass on every connection of a consumer, in their order. */
-import * as Backoff from "@requeue/core/Backoff"
-import * as Consumer from "@requeue/core/Consumer"
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import type { Event } from "@requeue/core/Event"
-import type { MessageHandler } from "@requeue/core/Handler"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Consumer, ConsumerBackoff, type Event, type Handler, RetryPolicy } from "@requeue/core"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { Socket } from "node:net"
@@ -83,12 +78,12 @@ const wait = 2 * multiplier
 const retry = RetryPolicy.make({ maxRetries: 20, backoff: Backoff.constant(0) })
 
 /** A consumer with a backoff, and what it told of that. */
-const slowing = (queue: string, concurrency: number, handler: MessageHandler<string>) =>
+const slowing = (queue: string, concurrency: number, handler: Handler.MessageHandler<string>) =>
   Effect.gen(function* () {
-    const events: Array<Event> = []
+    const events: Array<Event.Event> = []
     const succeeded = new Set<string>()
     const entered: Array<{ readonly level: number; readonly wait: number }> = []
-    const onEvent = (event: Event) => {
+    const onEvent = (event: Event.Event) => {
       events.push(event)
       if (event._tag === "Succeeded") succeeded.add(event.id)
       if (event._tag === "BackoffEntered" && event.because === "handler")
@@ -277,7 +272,7 @@ describe("a copy", () => {
   test.each(["retry", "dlq"])("into the topic of %s is stored before its original is finished", async (into) => {
     const queue = queueName("copied")
     const ended: Array<string> = []
-    const onEvent = (event: Event) => void (event._tag === "DeadLettered" && ended.push(event.id))
+    const onEvent = (event: Event.Event) => void (event._tag === "DeadLettered" && ended.push(event.id))
     await on({ ...one.wired, retry: "exact" }, (broker) =>
       Effect.gen(function* () {
         const once = RetryPolicy.make({ maxRetries: into === "retry" ? 1 : 0, backoff: Backoff.constant(10) })

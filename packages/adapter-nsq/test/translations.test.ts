@@ -1,8 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as Metadata from "@requeue/core/Metadata"
-import * as Outgoing from "@requeue/core/Outgoing"
-import * as Settlement from "@requeue/core/Settlement"
+import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as fc from "fast-check"
 import * as Due from "../src/internal/due.ts"
 import * as Envelope from "../src/internal/envelope.ts"
@@ -182,7 +179,7 @@ describe("toPublication", () => {
   })
   const publication = (item: Parameters<typeof toPublication>[0], change: Partial<Context> = {}) => {
     const made = toPublication(item, { ...context, ...change })
-    if (made instanceof BrokerError) throw made
+    if (made instanceof BrokerError.BrokerError) throw made
     return made
   }
   const delayed = (delay: number, at = now) =>
@@ -208,7 +205,7 @@ describe("toPublication", () => {
     assert.strictEqual(publication(item, never).payload.toString(), "x")
     assert.isDefined(Envelope.decode(publication({ ...item, target: own, isCopy: true }, never).payload))
     const empty = toPublication({ ...item, message: message({ body: new Uint8Array() }) }, { ...context, ...never })
-    assert.instanceOf(empty, BrokerError)
+    assert.instanceOf(empty, BrokerError.BrokerError)
   })
 
   it.each([
@@ -219,7 +216,7 @@ describe("toPublication", () => {
   ] as const)("of %s", (_, size, headers, reason) => {
     const outgoing = message({ body: new Uint8Array(size), headers })
     const made = toPublication({ message: outgoing, target: source, isCopy: false }, context)
-    assert.strictEqual(made instanceof BrokerError ? made.reason : undefined, reason)
+    assert.strictEqual(made instanceof BrokerError.BrokerError ? made.reason : undefined, reason)
   })
 
   it("keeps a foreign message of the largest size as a dead letter, without its story", () => {

@@ -1,8 +1,6 @@
 /** What clients of NSQ get wrong, each once: with the adapter none of it happens. */
 import * as Control from "@requeue/conformance/Control"
-import * as Backoff from "@requeue/core/Backoff"
-import * as Metadata from "@requeue/core/Metadata"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Metadata, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { assert, describe, test } from "vitest"

@@ -2,9 +2,7 @@
 import * as Control from "@requeue/conformance/Control"
 import * as Measured from "@requeue/conformance/Measured"
 import * as Workload from "@requeue/conformance/Workload"
-import { Broker, type Service } from "@requeue/core/Broker"
-import * as Consumer from "@requeue/core/Consumer"
-import type { MessageHandler } from "@requeue/core/Handler"
+import { Broker, Consumer, type Handler } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
@@ -24,13 +22,12 @@ export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text
 export const outgoing = (queue: string, id: string, details: Partial<Workload.Details> = {}) =>
   Workload.outgoing(queue, id, { now: Date.now(), ...details })
 
-type Program<A> = (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>
+type Program<A> = (broker: Broker.Service) => Effect.Effect<A, unknown, Broker.Broker | Scope.Scope>
 
 const onBroker = <A>(options: NsqOptions.Options, program: Program<A>): Effect.Effect<A, unknown> =>
-  Effect.flatMap(NsqBroker.make(options), (broker) => Effect.provideService(program(broker), Broker, broker)).pipe(
-    Effect.scoped,
-    Effect.provideService(References.MinimumLogLevel, "None")
-  )
+  Effect.flatMap(NsqBroker.make(options), (broker) =>
+    Effect.provideService(program(broker), Broker.Broker, broker)
+  ).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
 
 /** Runs a program on a broker, without logs. */
 export const on = <A>(options: NsqOptions.Options, program: Program<A>): Promise<A> =>
@@ -41,7 +38,10 @@ export const now = (): number => performance.timeOrigin + performance.now()
 
 /** A test that runs a program on a broker with controls beside it, and again where they were too late to tell. */
 export const measured =
-  (options: NsqOptions.Options, program: (broker: Service, control: Control.Service) => ReturnType<Program<void>>) =>
+  (
+    options: NsqOptions.Options,
+    program: (broker: Broker.Service, control: Control.Service) => ReturnType<Program<void>>
+  ) =>
   (context: Measured.TestContext): Promise<void> =>
     Measured.inTest(
       context,
@@ -62,7 +62,7 @@ export const consume = (
   queue: string,
   runs: Array<Run>,
   options: Consumer.Options = {},
-  handler: (message: Parameters<MessageHandler<string>>[0]) => unknown = () => {}
+  handler: (message: Parameters<Handler.MessageHandler<string>>[0]) => unknown = () => {}
 ) =>
   Consumer.start<string>(queue, options, (message) => {
     runs.push({ id: message.id, attempts: message.attempts, at: now() })

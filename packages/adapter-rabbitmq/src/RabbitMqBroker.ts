@@ -5,11 +5,7 @@
  * acknowledged, so that a crash in between duplicates and never loses. Connections recover by themselves; what was
  * delivered on one channel is settled there or not at all.
  */
-import type { Adapter } from "@requeue/core/Adapter"
-import { Broker, type Service } from "@requeue/core/Broker"
-import { type BrokerError, ofPlan } from "@requeue/core/BrokerError"
-import * as Connection from "@requeue/core/Connection"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { type Adapter, Broker, BrokerError, ConfigurationError, Connection } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -48,7 +44,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const version = link.current()!.connection.version
   const serverVersion = () => link.current()?.connection.version ?? version
   const possible = Plan.make({ queue: "any" }, settings, version)
-  if (possible instanceof ConfigurationError) return yield* possible
+  if (possible instanceof ConfigurationError.ConfigurationError) return yield* possible
   const publishing = yield* Link.make(settings, "publish")
   const capabilities = Capabilities.make(settings, version)
   const declarer = yield* Declarer.make(link, settings)
@@ -64,13 +60,15 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   // Found now and not by the first message: whether we may declare at all.
   if (settings.assert === "declare") yield* declarer.ensure(Objects.safetyNet(settings), "")
 
-  const plan = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError> => {
+  const plan = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
     const made = Plan.make(wish, settings, serverVersion())
-    return made instanceof ConfigurationError ? Effect.fail(ofPlan("rabbitmq", made)) : Effect.succeed(made)
+    return made instanceof ConfigurationError.ConfigurationError
+      ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
+      : Effect.succeed(made)
   }
   const producing = new Map<string, Plan.Plan>()
 
-  const service: Service = {
+  const service: Broker.Service = {
     capabilities,
     connection: () => Connection.all(link.state(), publishing.state()),
     publish: (messages) =>
@@ -78,7 +76,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const items: Array<Sender.Item> = []
         for (const message of messages) {
           const known = producing.get(message.queue) ?? Plan.make({ queue: message.queue }, settings, serverVersion())
-          if (known instanceof ConfigurationError) return Effect.fail(ofPlan("rabbitmq", known))
+          if (known instanceof ConfigurationError.ConfigurationError)
+            return Effect.fail(BrokerError.ofPlan("rabbitmq", known))
           producing.set(message.queue, known)
           items.push({ message, plan: known })
         }
@@ -121,24 +120,28 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
  * )
  * ```
  */
-export const make = (options: Options = {}): Effect.Effect<Service, BrokerError | ConfigurationError, Scope.Scope> =>
+export const make = (
+  options: Options = {}
+): Effect.Effect<Broker.Service, BrokerError.BrokerError | ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
 /** The broker as a Layer. */
-export const layer = (options: Options = {}): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
-  Layer.effect(Broker, make(options))
+export const layer = (
+  options: Options = {}
+): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
+  Layer.effect(Broker.Broker, make(options))
 
 /** The broker as a Layer whose options come from Effect's Config. */
 export const layerConfig = (
   options: Config.Wrap<Options>
-): Layer.Layer<Broker, BrokerError | ConfigurationError | Config.ConfigError> =>
-  Layer.effect(Broker, Effect.flatMap(Config.unwrap(options), make))
+): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
+  Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
 
 /**
  * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. Every option but `tls` can
  * stand in the query; times are in milliseconds.
  */
-export const adapter: Adapter = {
+export const adapter: Adapter.Adapter = {
   schemes: ["amqp", "amqps"],
   layer: (url, options) => layer({ ...options, url }),
   operations

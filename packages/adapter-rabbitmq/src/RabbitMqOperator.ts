@@ -4,8 +4,7 @@
  *
  * Both need the server's management interface: give the option `management`.
  */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Declarer from "./internal/declarer.ts"
 import * as Link from "./internal/link.ts"
@@ -70,7 +69,7 @@ const open = (options: Options) =>
     const settings = yield* Effect.fromResult(decode(options))
     const management = Management.make(settings)
     if (management === undefined) {
-      return yield* new ConfigurationError({
+      return yield* new ConfigurationError.ConfigurationError({
         field: "management",
         broker: "rabbitmq",
         detail: "queues can only be listed by the management interface",
@@ -86,7 +85,7 @@ const open = (options: Options) =>
 export const verify = (
   queue: string,
   options: Options
-): Effect.Effect<ReadonlyArray<Finding>, BrokerError | ConfigurationError> =>
+): Effect.Effect<ReadonlyArray<Finding>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { management, version } = yield* open(options)
@@ -105,7 +104,9 @@ const isRung = (name: string, settings: Settings): boolean => {
 }
 
 /** Delay queues of the ladder that hold no message. */
-export const idleDelays = (options: Options): Effect.Effect<ReadonlyArray<string>, BrokerError | ConfigurationError> =>
+export const idleDelays = (
+  options: Options
+): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { management, settings } = yield* open(options)
@@ -123,7 +124,7 @@ export const idleDelays = (options: Options): Effect.Effect<ReadonlyArray<string
 export const removeDelays = (
   names: ReadonlyArray<string>,
   options: Options
-): Effect.Effect<ReadonlyArray<string>, BrokerError | ConfigurationError> =>
+): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { declarer, management, settings } = yield* open(options)

@@ -4,9 +4,8 @@
  * They are decoded and validated before anything is connected. Credentials are `Redacted` from here on: no error, log
  * or printed option shows them.
  */
-import * as AdapterOptions from "@requeue/core/AdapterOptions"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Delay from "@requeue/core/Delay"
+import { ConfigurationError, Delay } from "@requeue/core/adapter-kit"
+import { AdapterOptions } from "@requeue/core/schema"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -128,11 +127,11 @@ const defaults = {
 
 const decodeFields = AdapterOptions.decoder("rabbitmq", fields)
 
-const refuse = (field: string, detail: string, remedy: string): ConfigurationError =>
-  new ConfigurationError({ field, detail, remedy, broker: "rabbitmq" })
+const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq" })
 
 /** Decodes options; never shows a secret in its errors. */
-export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError> => {
+export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { password, tls = {}, url, username, ...rest } = options
   const address = Address.parse(url, username, password)
   if (Result.isFailure(address)) return Result.fail(address.failure)
@@ -151,7 +150,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
 }
 
-const contradiction = (settings: Settings): ConfigurationError | undefined => {
+const contradiction = (settings: Settings): ConfigurationError.ConfigurationError | undefined => {
   if (settings.queueType === "classic" && settings.topology === "native") {
     return refuse("topology", "native delays need quorum queues", `Set queueType: "quorum", or another topology`)
   }

@@ -7,8 +7,7 @@
  * layout, queue type, TTL), so that changing a policy adds objects and never meets PRECONDITION_FAILED. What a work
  * queue is declared with does not depend on the policy at all.
  */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import { ConfigurationError, type RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "./internal/names.ts"
 import type { Object } from "./internal/objects.ts"
 import * as Objects from "./internal/objects.ts"
@@ -41,7 +40,7 @@ export interface Plan {
 export interface Wish {
   readonly queue: string
   /** `undefined` for a producer, which knows no policy. */
-  readonly retry?: RetryPolicy | undefined
+  readonly retry?: RetryPolicy.RetryPolicy | undefined
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
 }
 
@@ -81,11 +80,11 @@ export const make = (
   { deadLetterQueues = [], queue: name, retry }: Wish,
   settings: Settings,
   serverVersion: string
-): Plan | ConfigurationError => {
+): Plan | ConfigurationError.ConfigurationError => {
   const refusal = Version.refusal(serverVersion)
   if (refusal !== undefined) return refusal
   const topology = Topologies.choose({ queue: name, retry, settings, serverVersion })
-  if (topology instanceof ConfigurationError) return topology
+  if (topology instanceof ConfigurationError.ConfigurationError) return topology
   const [first] = deadLetterQueues
   const objects = [
     ...home(name, settings),

@@ -1,5 +1,4 @@
-import * as Backoff from "@requeue/core/Backoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { RabbitMqOperator } from "../src/index.ts"

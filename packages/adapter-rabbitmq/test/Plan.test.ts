@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Backoff from "@requeue/core/Backoff"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as fc from "fast-check"
 import * as Result from "effect/Result"
 import * as Ladder from "../src/internal/topologies/ladder.ts"
@@ -19,13 +17,13 @@ const plan = (
   const retry = RetryPolicy.make(backoff === "none" ? {} : { backoff })
   const wish = { queue: "orders", retry, deadLetterQueues: ["orders.dlq"] }
   const made = RabbitMqPlan.make(wish, settings(options), version)
-  if (made instanceof ConfigurationError) throw made
+  if (made instanceof ConfigurationError.ConfigurationError) throw made
   return made
 }
 
 const refusal = (options: RabbitMqOptions.Options, backoff: Backoff.Backoff | undefined, version = "4.3.6") => {
   const made = RabbitMqPlan.make({ queue: "q", retry: RetryPolicy.make({ backoff }) }, settings(options), version)
-  assert.instanceOf(made, ConfigurationError)
+  assert.instanceOf(made, ConfigurationError.ConfigurationError)
   return made
 }
 

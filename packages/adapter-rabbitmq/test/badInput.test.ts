@@ -1,7 +1,5 @@
 /** What is wrong is said at start, with what to do about it, and without the secrets that were part of it. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
@@ -54,7 +52,10 @@ interface Refused {
 
 const fail = async (options: RabbitMqOptions.Options, queue = queueName("bad")) => {
   const error = await Effect.runPromise(Effect.flip(Effect.scoped(start(options, queue))).pipe(Effect.provide(logs)))
-  assert.isTrue(error instanceof BrokerError || error instanceof ConfigurationError, inspect(error))
+  assert.isTrue(
+    error instanceof BrokerError.BrokerError || error instanceof ConfigurationError.ConfigurationError,
+    inspect(error)
+  )
   insistOnSecrecy([error, error.message, error.stack, JSON.stringify(error)])
   return error as unknown as Refused
 }
@@ -81,7 +82,7 @@ describe("a start with", () => {
     ["a parameter out of its range", "amqp://me:hunter2@host?heartbeat=5", /heartbeat/]
   ])("%s in its URL", async (_, wrong, message) => {
     const error = await fail({ url: wrong })
-    assert.instanceOf(error, ConfigurationError)
+    assert.instanceOf(error, ConfigurationError.ConfigurationError)
     assert.match(error.message, message)
   })
 
@@ -144,7 +145,7 @@ describe("a start with", () => {
   // Older servers take the arguments of native delays and do not delay: every retry would come at once.
   test.runIf(!isAtLeast(version, "4.3"))("native delays on a server that has none", async () => {
     const error = await fail({ url, topology: "native" })
-    assert.instanceOf(error, ConfigurationError)
+    assert.instanceOf(error, ConfigurationError.ConfigurationError)
     assert.match(error.message, new RegExp(`topology.*4\\.3.*${version}.*topology: "auto"`))
   })
 
@@ -152,8 +153,8 @@ describe("a start with", () => {
     const settings = (options: RabbitMqOptions.Options) => Result.getOrThrow(RabbitMqOptions.decode(options))
     const native = RabbitMqPlan.make({ queue: "q" }, settings({ topology: "native" }), "4.2.1")
     const old = RabbitMqPlan.make({ queue: "q" }, settings({}), "3.9.29")
-    for (const error of [native, old]) assert.instanceOf(error, ConfigurationError)
-    assert.match((old as ConfigurationError).message, /3\.9\.29.*Upgrade to RabbitMQ 3\.10/)
+    for (const error of [native, old]) assert.instanceOf(error, ConfigurationError.ConfigurationError)
+    assert.match((old as ConfigurationError.ConfigurationError).message, /3\.9\.29.*Upgrade to RabbitMQ 3\.10/)
   })
 })
 

@@ -1,8 +1,5 @@
 /** When delayed messages come: 2,000 of them, from 100 ms to 30 s, and none early. */
-import * as Backoff from "@requeue/core/Backoff"
-import * as Consumer from "@requeue/core/Consumer"
-import * as Feasibility from "@requeue/core/Feasibility"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Consumer, Feasibility, RetryPolicy } from "@requeue/core"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

@@ -3,8 +3,7 @@ import { Books, Workload } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
-import * as Consumer from "@requeue/core/Consumer"
-import type { Event } from "@requeue/core/Event"
+import { Consumer, type Event } from "@requeue/core"
 import { start } from "@requeue/brokers"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -96,7 +95,7 @@ describe("a consumer's process", () => {
     const queue = queueName("process")
     const runs = new Map<string, number>()
     const acked = new Set<string>()
-    const onEvent = (event: Event) => {
+    const onEvent = (event: Event.Event) => {
       if (event._tag === "Succeeded") acked.add(event.id)
     }
     await on({ url: one.url }, (broker) => publishAll(broker, queue, ids(10)))

@@ -1,6 +1,6 @@
 /** The real RabbitMQ with a harness that looks behind the adapter, by the driver alone. */
 import { Harness } from "@requeue/conformance"
-import { Broker } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core"
 import { connect, type ChannelModel } from "amqplib"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -115,6 +115,6 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         lateness,
         settleTime: 50
       })
-      return Context.make(Broker, broker).pipe(Context.add(Harness.Harness, harness))
+      return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
     })
   )

@@ -1,8 +1,5 @@
 /** What an operator sees and makes of a queue's plan, on a real server. */
-import * as Backoff from "@requeue/core/Backoff"
-import type { Inspection, State } from "@requeue/core/Plan"
-import * as Plan from "@requeue/core/Plan"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Plan, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { adapter } from "../src/index.ts"
@@ -20,10 +17,10 @@ const operated = <A, E>(
   options: Readonly<Record<string, unknown>> = {}
 ) => Effect.runPromise(Effect.scoped(Effect.flatMap(operations.operate(url, options), use)))
 
-const states = ({ objects }: Inspection, of: (kind: string) => boolean): ReadonlySet<State> =>
+const states = ({ objects }: Plan.Inspection, of: (kind: string) => boolean): ReadonlySet<Plan.State> =>
   new Set(objects.filter(({ kind }) => of(kind)).map(({ state }) => state))
 
-const stateOf = ({ objects }: Inspection, name: string): State | undefined =>
+const stateOf = ({ objects }: Plan.Inspection, name: string): Plan.State | undefined =>
   objects.find((object) => object.kind === "queue" && object.name === name)?.state
 
 const isNoBinding = (kind: string) => kind !== "binding"
@@ -45,7 +42,7 @@ describe("a queue's plan", () => {
     )
     assert.deepStrictEqual(
       states(await operated(({ inspect }) => inspect(wish)), isNoBinding),
-      new Set<State>(["present"])
+      new Set<Plan.State>(["present"])
     )
   })
 
@@ -54,7 +51,7 @@ describe("a queue's plan", () => {
     await operated(({ create, inspect }) =>
       Effect.gen(function* () {
         yield* create(wish)
-        assert.deepStrictEqual(states(yield* inspect(wish), isNoBinding), new Set<State>(["present"]))
+        assert.deepStrictEqual(states(yield* inspect(wish), isNoBinding), new Set<Plan.State>(["present"]))
         yield* create(wish)
       })
     )
@@ -90,7 +87,7 @@ describe("a queue's plan", () => {
     const without = await operated(({ inspect }) => inspect(wish))
     assert.deepStrictEqual(
       states(without, (kind) => kind === "binding"),
-      new Set<State>(["unknown"])
+      new Set<Plan.State>(["unknown"])
     )
     assert.deepStrictEqual(
       without.findings.map(({ verdict }) => verdict),
@@ -100,7 +97,7 @@ describe("a queue's plan", () => {
     const found = await operated(({ inspect }) => inspect(wish), { management })
     assert.deepStrictEqual(
       states(found, () => true),
-      new Set<State>(["present"])
+      new Set<Plan.State>(["present"])
     )
     assert.deepStrictEqual(new Set(found.findings.map(({ verdict }) => verdict)), new Set(["good"]))
   })

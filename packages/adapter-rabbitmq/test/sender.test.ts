@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as Deadlines from "@requeue/core/Deadlines"
-import * as Outgoing from "@requeue/core/Outgoing"
+import { BrokerError, Outgoing } from "@requeue/core"
+import { Deadlines } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
@@ -15,7 +14,7 @@ import { bytes } from "./world.ts"
 const settings = () => Result.getOrThrow(RabbitMqOptions.decode())
 
 const refused = (queue: string, reason: "AccessRefused" | "QueueFull") =>
-  new BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail: "no" })
+  new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail: "no" })
 
 const item = (queue: string): Sender.Item => {
   const plan = Plan.make({ queue }, settings(), "4.3.6")

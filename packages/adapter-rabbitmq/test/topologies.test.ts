@@ -1,8 +1,5 @@
 /** Every topology on the real server: a message with delays of all sorts comes at its times. */
-import * as Backoff from "@requeue/core/Backoff"
-import * as Consumer from "@requeue/core/Consumer"
-import type { Event } from "@requeue/core/Event"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Consumer, type Event, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
@@ -22,7 +19,7 @@ const life = (context: TestContext, options: RabbitMqOptions.Options, bound: num
       const runs: Array<{ readonly attempts: number; readonly at: number }> = []
       const dead = yield* Deferred.make<void>()
       const retry = RetryPolicy.make({ maxRetries: 3, backoff: Backoff.linear(500) })
-      const onEvent = ({ _tag }: Event) => {
+      const onEvent = ({ _tag }: Event.Event) => {
         if (_tag === "DeadLettered") Deferred.doneUnsafe(dead, Effect.void)
       }
       yield* Consumer.start<string>(queue, { retry, onEvent }, (message) => {

@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Metadata from "@requeue/core/Metadata"
-import * as Outgoing from "@requeue/core/Outgoing"
-import * as Settlement from "@requeue/core/Settlement"
+import { Metadata, Outgoing, Settlement } from "@requeue/core"
 import type { Incoming, Properties } from "../src/internal/client.ts"
 import { toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type Facts, toCommand } from "../src/internal/toCommand.ts"

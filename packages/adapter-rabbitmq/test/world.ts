@@ -1,8 +1,7 @@
 /** What tests share: a broker to run on, controls of its lateness, and another client that looks into its queues. */
 import { Control, Measured } from "@requeue/conformance"
 import * as Workload from "@requeue/conformance/Workload"
-import { Broker, type Service } from "@requeue/core/Broker"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
@@ -20,7 +19,7 @@ export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text
 export const outgoing = (queue: string, id: string, details: Partial<Workload.Details> = {}) =>
   Workload.outgoing(queue, id, { now: Date.now(), ...details })
 
-type Program<A> = (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>
+type Program<A> = (broker: Broker.Service) => Effect.Effect<A, unknown, Broker.Broker | Scope.Scope>
 
 /** Monotonic milliseconds since the epoch, with fractions. */
 export const now = (): number => performance.timeOrigin + performance.now()
@@ -30,22 +29,21 @@ export const on = <A>(options: RabbitMqOptions.Options, program: Program<A>): Pr
   Effect.runPromise(running(options, program))
 
 const running = <A>(options: RabbitMqOptions.Options, program: Program<A>): Effect.Effect<A, unknown> =>
-  Effect.flatMap(RabbitMqBroker.make(options), (broker) => Effect.provideService(program(broker), Broker, broker)).pipe(
-    Effect.scoped,
-    Effect.provideService(References.MinimumLogLevel, "None")
-  )
+  Effect.flatMap(RabbitMqBroker.make(options), (broker) =>
+    Effect.provideService(program(broker), Broker.Broker, broker)
+  ).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
 
 /** Keeps controls of a broker going. */
-export const controls = (broker: Service) => Control.make(broker, queueName("control"))
+export const controls = (broker: Broker.Service) => Control.make(broker, queueName("control"))
 
 /** Waits until what is under way on a broker would have been seen: messages that are sent from now on are back. */
-export const quiet = (broker: Service) => Effect.scoped(Effect.flatMap(controls(broker), ({ pulse }) => pulse))
+export const quiet = (broker: Broker.Service) => Effect.scoped(Effect.flatMap(controls(broker), ({ pulse }) => pulse))
 
 /** A test that runs a program on a broker beside controls, and again where they were too late to tell. */
 export const measure = (
   context: Measured.TestContext,
   options: RabbitMqOptions.Options,
-  program: (broker: Service, control: Control.Service) => ReturnType<Program<void>>
+  program: (broker: Broker.Service, control: Control.Service) => ReturnType<Program<void>>
 ): Promise<void> =>
   Measured.inTest(
     context,
@@ -70,4 +68,5 @@ export const drainIds = async (url: string, queue: string): Promise<ReadonlyArra
   return found
 }
 
-export const reasonOf = (error: unknown): unknown => (error instanceof BrokerError ? error.reason : undefined)
+export const reasonOf = (error: unknown): unknown =>
+  error instanceof BrokerError.BrokerError ? error.reason : undefined

@@ -8,13 +8,14 @@
  * There is no connection whose loss would matter: `onReconnect` is never called. While SQS cannot be reached, polls are
  * repeated with growing pauses, and one line of the log says so.
  */
-import type { Adapter } from "@requeue/core/Adapter"
-import { Broker, type Service } from "@requeue/core/Broker"
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { ConfigurationError } from "@requeue/core/ConfigurationError"
-import { BrokerError as Refusal } from "@requeue/core/BrokerError"
-import * as Connection from "@requeue/core/Connection"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import {
+  type Adapter,
+  Broker,
+  BrokerError,
+  type ConfigurationError,
+  Connection,
+  type Outgoing
+} from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -29,8 +30,8 @@ import * as Queues from "./internal/queues.ts"
 import * as Sender from "./internal/sender.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
 
-const undelayed = (queue: string): BrokerError =>
-  new Refusal({
+const undelayed = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "sqs",
     operation: "publish",
     queue,
@@ -52,13 +53,13 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const admin = Admin.make({ client, queues, fork, now })
 
   /** A FIFO queue keeps no delay, and the message would come at once. */
-  const refusal = Effect.fnUntraced(function* (messages: ReadonlyArray<Outgoing>) {
+  const refusal = Effect.fnUntraced(function* (messages: ReadonlyArray<Outgoing.Outgoing>) {
     for (const { delay, queue } of messages) {
       if (delay > 0 && (yield* queues.find(queue)).fifo) return yield* undelayed(queue)
     }
   })
 
-  const service: Service = {
+  const service: Broker.Service = {
     capabilities: Capabilities.make(settings),
     connection: connection.current,
     publish: (messages) =>
@@ -98,25 +99,29 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
  * )
  * ```
  */
-export const make = (options: Options): Effect.Effect<Service, BrokerError | ConfigurationError, Scope.Scope> =>
+export const make = (
+  options: Options
+): Effect.Effect<Broker.Service, BrokerError.BrokerError | ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
 /** The broker as a Layer. */
-export const layer = (options: Options): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
-  Layer.effect(Broker, make(options))
+export const layer = (
+  options: Options
+): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
+  Layer.effect(Broker.Broker, make(options))
 
 /** The broker as a Layer whose options come from Effect's Config. */
 export const layerConfig = (
   options: Config.Wrap<Options>
-): Layer.Layer<Broker, BrokerError | ConfigurationError | Config.ConfigError> =>
-  Layer.effect(Broker, Effect.flatMap(Config.unwrap(options), make))
+): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
+  Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
 
 /**
  * Serves `sqs:` URLs: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012?visibilityTimeout=60000`, or
  * `sqs://key:secret@localhost:9324?region=eu-west-1`. Every option but `tags` can stand in the query; times are in
  * milliseconds.
  */
-export const adapter: Adapter = {
+export const adapter: Adapter.Adapter = {
   schemes: ["sqs"],
   layer: (url, options) => layer({ ...options, url }),
   operations

@@ -17,12 +17,8 @@
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import type { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Consumer from "@requeue/core/Consumer"
-import type { BatchHandler, MessageHandler, Result } from "@requeue/core/Handler"
-import * as OptionNames from "@requeue/core/OptionNames"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import { BatchPolicy, Consumer, type Handler, QueueDefinition } from "@requeue/core"
+import { type ConfigurationError, OptionNames } from "@requeue/core/adapter-kit"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
@@ -44,7 +40,7 @@ const check = (where: string, handler: unknown): void => {
 /** A handler's Effect runs with the services of its program; the broker of an invocation is not for it. */
 const within =
   <R>(context: Context.Context<R>) =>
-  (result: Result<R>): Result =>
+  (result: Handler.Result<R>): Handler.Result =>
     Effect.isEffect(result) ? Effect.provideContext(result, context) : result
 
 /**
@@ -57,8 +53,8 @@ const within =
 export const make = <A = any, R = never>(
   queue: QueueDefinition.Input<A>,
   options: Options,
-  handler: MessageHandler<A, R>
-): Effect.Effect<Lambda, ConfigurationError, Scope.Scope | R> =>
+  handler: Handler.MessageHandler<A, R>
+): Effect.Effect<Lambda, ConfigurationError.ConfigurationError, Scope.Scope | R> =>
   Effect.gen(function* () {
     OptionNames.check("SqsLambda.make", options, names)
     check("SqsLambda.make", handler)
@@ -80,8 +76,8 @@ export const make = <A = any, R = never>(
 export const makeBatch = <A = any, R = never>(
   queue: QueueDefinition.Input<A>,
   { maxBatchSize = 100, ...options }: BatchOptions,
-  handler: BatchHandler<A, R>
-): Effect.Effect<Lambda, ConfigurationError, Scope.Scope | R> =>
+  handler: Handler.BatchHandler<A, R>
+): Effect.Effect<Lambda, ConfigurationError.ConfigurationError, Scope.Scope | R> =>
   Effect.gen(function* () {
     OptionNames.check("SqsLambda.makeBatch", options, names)
     check("SqsLambda.makeBatch", handler)
@@ -99,7 +95,7 @@ export const makeBatch = <A = any, R = never>(
 export type Handler = (event: SqsEvent, context: LambdaContext) => Promise<SqsBatchResponse>
 
 /** Lives as long as the process, as everything of a function's module does. */
-const promised = (making: Effect.Effect<Lambda, ConfigurationError, Scope.Scope>): Handler => {
+const promised = (making: Effect.Effect<Lambda, ConfigurationError.ConfigurationError, Scope.Scope>): Handler => {
   const lambda = Effect.runSync(Scope.provide(making, Scope.makeUnsafe()))
   return (event, context) =>
     Effect.runPromise(Effect.provideService(lambda(event, context), References.MinimumLogLevel, "Warn"))
@@ -133,7 +129,7 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError, Scope.Scope>
 export const handler = <A = any>(
   queue: QueueDefinition.Input<A>,
   options: Options,
-  handle: MessageHandler<A>
+  handle: Handler.MessageHandler<A>
 ): Handler => promised(make(queue, options, handle))
 
 /**
@@ -153,5 +149,5 @@ export const handler = <A = any>(
 export const batchHandler = <A = any>(
   queue: QueueDefinition.Input<A>,
   options: BatchOptions,
-  handle: BatchHandler<A>
+  handle: Handler.BatchHandler<A>
 ): Handler => promised(makeBatch(queue, options, handle))

@@ -5,10 +5,7 @@
  * Nothing is ever removed. Counting, looking, redriving with filters and purging are the same on every broker: see
  * `DeadLetters` of `@requeue/core`.
  */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Delay from "@requeue/core/Delay"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Client, connect } from "./internal/client.ts"
@@ -32,7 +29,7 @@ interface Tools {
   readonly queues: Queues.Queues
 }
 
-const open = (options: Options): Effect.Effect<Tools, ConfigurationError, Scope.Scope> =>
+const open = (options: Options): Effect.Effect<Tools, ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(decode(options))
     const client = yield* connect(settings)
@@ -68,12 +65,12 @@ const leaseOf = ({ functionTimeout = 0 }: Wish): number => Delay.toMillis(functi
 export const verify = (
   wish: Wish,
   options: Options
-): Effect.Effect<ReadonlyArray<SqsPlan.Finding>, BrokerError | ConfigurationError> =>
+): Effect.Effect<ReadonlyArray<SqsPlan.Finding>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { queues, settings } = yield* open(options)
       const plan = SqsPlan.make(toPlanWish(wish), settings)
-      if (plan instanceof ConfigurationError) return yield* plan
+      if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
       return SqsPlan.verify(plan, yield* queues.inspect(plan), leaseOf(wish))
     })
   )
@@ -86,7 +83,10 @@ export const verify = (
  *
  * @throws RangeError when the policy is out of its range
  */
-export const create = (wish: Wish, options: Options): Effect.Effect<void, BrokerError | ConfigurationError> =>
+export const create = (
+  wish: Wish,
+  options: Options
+): Effect.Effect<void, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { queues } = yield* open({ ...options, queues: "create" })
@@ -110,7 +110,7 @@ export interface Move {
   readonly failure: string | undefined
 }
 
-const arnOf = ({ client, queues }: Tools, queue: string): Effect.Effect<string, BrokerError> =>
+const arnOf = ({ client, queues }: Tools, queue: string): Effect.Effect<string, BrokerError.BrokerError> =>
   Effect.flatMap(queues.see(queue), ({ url }) =>
     Effect.map(
       ask("find", queue, () => client.getQueueAttributes({ QueueUrl: url, AttributeNames: ["QueueArn"] })),
@@ -118,7 +118,7 @@ const arnOf = ({ client, queues }: Tools, queue: string): Effect.Effect<string, 
     )
   )
 
-const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError> =>
+const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
 /**
@@ -141,7 +141,7 @@ export const startMove = (
   deadLetterQueue: string,
   options: Options,
   { rate, to }: MoveOptions = {}
-): Effect.Effect<void, BrokerError | ConfigurationError> =>
+): Effect.Effect<void, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       if (rate !== undefined && !(Number.isSafeInteger(rate) && rate >= 1 && rate <= 500)) {
@@ -159,7 +159,7 @@ export const startMove = (
 export const moves = (
   deadLetterQueue: string,
   options: Options
-): Effect.Effect<ReadonlyArray<Move>, BrokerError | ConfigurationError> =>
+): Effect.Effect<ReadonlyArray<Move>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const tools = yield* open(options)

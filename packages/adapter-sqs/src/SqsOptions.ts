@@ -4,9 +4,8 @@
  * They are decoded and validated before anything is called. Secrets are `Redacted` from here on: no error, log or
  * printed option shows them.
  */
-import * as AdapterOptions from "@requeue/core/AdapterOptions"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Delay from "@requeue/core/Delay"
+import { ConfigurationError, Delay } from "@requeue/core/adapter-kit"
+import { AdapterOptions } from "@requeue/core/schema"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -79,15 +78,15 @@ const defaults = {
 
 const decodeFields = AdapterOptions.decoder("sqs", fields)
 
-const refuse = (field: string, detail: string, remedy: string): ConfigurationError =>
-  new ConfigurationError({ field, detail, remedy, broker: "sqs" })
+const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "sqs" })
 
 /** From a config file, a key of digits may come as a number. */
 const isText = (given: unknown): boolean =>
   given === undefined || typeof given === "string" || Redacted.isRedacted(given)
 
 /** Decodes options; never shows a secret in its errors. */
-export const decode = (options: Options): Result.Result<Settings, ConfigurationError> => {
+export const decode = (options: Options): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { accessKeyId, secretAccessKey, url, ...rest } = options
   const wrong = Object.entries({ accessKeyId, secretAccessKey }).find(([, given]) => !isText(given))
   if (wrong !== undefined) return Result.fail(refuse(wrong[0], "must be text", "Write it in quotes"))

@@ -8,9 +8,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
  */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Delay from "@requeue/core/Delay"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
 import * as Names from "./internal/names.ts"
 import * as Backstop from "./internal/plan/backstop.ts"
@@ -28,8 +26,8 @@ export interface Wish {
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
 }
 
-const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError =>
-  new ConfigurationError({ broker: "sqs", queue, field, detail, remedy })
+const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({ broker: "sqs", queue, field, detail, remedy })
 
 const seconds = (millis: number): string => String(millis / 1000)
 
@@ -73,7 +71,10 @@ const renews = (name: Names.Name, settings: Settings): boolean => !name.fifo || 
  * if ("queues" in plan) console.log(SqsPlan.format(plan))
  * ```
  */
-export const make = ({ deadLetterQueues = [], queue, retry }: Wish, settings: Settings): Plan | ConfigurationError => {
+export const make = (
+  { deadLetterQueues = [], queue, retry }: Wish,
+  settings: Settings
+): Plan | ConfigurationError.ConfigurationError => {
   const names = Result.all([queue, ...deadLetterQueues].map(Names.parse))
   if (Result.isFailure(names)) {
     const { detail, queue: wrong = queue, remedy = "" } = names.failure
@@ -129,7 +130,7 @@ const mismatch = (
   { fifo, name }: Names.Name,
   deadLetterQueues: ReadonlyArray<string>,
   letters: ReadonlyArray<Names.Name>
-): ConfigurationError | undefined => {
+): ConfigurationError.ConfigurationError | undefined => {
   const other = letters.findIndex((letter) => letter.fifo !== fifo)
   if (other >= 0) {
     const kind = (isFifo: boolean) => (isFifo ? "FIFO" : "standard")
@@ -143,7 +144,11 @@ const mismatch = (
   return refuse(queue, "retry.deadLetter", detail, "Give it another name")
 }
 
-const tooLong = (queue: string, lasts: number, { retention }: Settings): ConfigurationError | undefined =>
+const tooLong = (
+  queue: string,
+  lasts: number,
+  { retention }: Settings
+): ConfigurationError.ConfigurationError | undefined =>
   lasts < retention
     ? undefined
     : refuse(
@@ -154,7 +159,7 @@ const tooLong = (queue: string, lasts: number, { retention }: Settings): Configu
       )
 
 /** A message can only stay in its place while it is hidden. */
-const tooLate = (queue: string, retry: RetryPolicy.RetryPolicy): ConfigurationError | undefined => {
+const tooLate = (queue: string, retry: RetryPolicy.RetryPolicy): ConfigurationError.ConfigurationError | undefined => {
   const delay = Stay.longestDelay(retry)
   if (delay <= Stay.longestHide) return undefined
   const limit = Delay.format(Stay.longestHide)
@@ -166,7 +171,11 @@ const tooLate = (queue: string, retry: RetryPolicy.RetryPolicy): ConfigurationEr
   )
 }
 
-const tooFew = (queue: string, given: number | undefined, receives: number): ConfigurationError | undefined =>
+const tooFew = (
+  queue: string,
+  given: number | undefined,
+  receives: number
+): ConfigurationError.ConfigurationError | undefined =>
   given === undefined || given > receives
     ? undefined
     : refuse(queue, "maxReceiveCount", Backstop.tooFew(given, receives), "Raise it, or leave it out for one with slack")

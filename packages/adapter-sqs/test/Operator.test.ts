@@ -1,4 +1,4 @@
-import * as Consumer from "@requeue/core/Consumer"
+import { Consumer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { describe, expect, test, vi } from "vitest"
 import { SqsOperator } from "../src/index.ts"

@@ -1,6 +1,4 @@
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import { constant, sequence } from "@requeue/core/Backoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
@@ -15,7 +13,7 @@ const planOf = (
   queue: string,
   retry: RetryPolicy.Options | undefined = {},
   options: Partial<SqsOptions.Options> = {}
-): SqsPlan.Plan | ConfigurationError => {
+): SqsPlan.Plan | ConfigurationError.ConfigurationError => {
   const policy = RetryPolicy.make(retry)
   const deadLetterQueues = RetryPolicy.deadLetterQueues(policy, queue)
   return SqsPlan.make({ queue, retry: policy, deadLetterQueues }, settingsOf(options))
@@ -23,7 +21,7 @@ const planOf = (
 
 const planned = (...args: Parameters<typeof planOf>): SqsPlan.Plan => {
   const plan = planOf(...args)
-  if (plan instanceof ConfigurationError) throw plan
+  if (plan instanceof ConfigurationError.ConfigurationError) throw plan
   return plan
 }
 
@@ -151,21 +149,21 @@ describe("what is refused", () => {
     ["orders.fifo", { maxRetries: "unlimited" }, { maxReceiveCount: 1000 }, "maxReceiveCount", "policy is unlimited"],
     [
       "orders",
-      { maxRetries: 12, backoff: constant("10 hours") },
+      { maxRetries: 12, backoff: Backoff.constant("10 hours") },
       {},
       "retention",
       "a message is retried for 5d, SQS deletes it after 4d"
     ],
     [
       "orders.fifo",
-      { maxRetries: 2, backoff: sequence(["1 hour", "13 hours"]) },
+      { maxRetries: 2, backoff: Backoff.sequence(["1 hour", "13 hours"]) },
       {},
       "retry.backoff",
       "a retry waits for 13h, a message can hold its place in a FIFO queue for 11h 59m"
     ],
     [
       "orders.fifo",
-      { maxRetries: "unlimited", maxAge: "1 day", backoff: constant("13 hours") },
+      { maxRetries: "unlimited", maxAge: "1 day", backoff: Backoff.constant("13 hours") },
       {},
       "retry.backoff",
       "a retry waits for 13h"
@@ -174,22 +172,28 @@ describe("what is refused", () => {
     "%s %o %o",
     (queue, retry, options, field, text) => {
       const error = planOf(queue, retry, options)
-      expect(error).toBeInstanceOf(ConfigurationError)
+      expect(error).toBeInstanceOf(ConfigurationError.ConfigurationError)
       expect(error).toMatchObject({ field, broker: "sqs" })
-      expect((error as ConfigurationError).message).toContain(text)
+      expect((error as ConfigurationError.ConfigurationError).message).toContain(text)
     }
   )
 
   test("not what just fits", () => {
-    expect(planOf("orders", { maxRetries: 5 }, { maxReceiveCount: 7 })).not.toBeInstanceOf(ConfigurationError)
-    const slow = { maxRetries: 12, backoff: constant("10 hours") }
-    expect(planOf("orders", slow, { retention: 6 * 86_400_000 })).not.toBeInstanceOf(ConfigurationError)
-    expect(planOf("orders", { ...slow, maxAge: "3 days" })).not.toBeInstanceOf(ConfigurationError)
+    expect(planOf("orders", { maxRetries: 5 }, { maxReceiveCount: 7 })).not.toBeInstanceOf(
+      ConfigurationError.ConfigurationError
+    )
+    const slow = { maxRetries: 12, backoff: Backoff.constant("10 hours") }
+    expect(planOf("orders", slow, { retention: 6 * 86_400_000 })).not.toBeInstanceOf(
+      ConfigurationError.ConfigurationError
+    )
+    expect(planOf("orders", { ...slow, maxAge: "3 days" })).not.toBeInstanceOf(ConfigurationError.ConfigurationError)
     // What waits longer than visibility lasts is copied, and a copy starts its age anew.
-    const long = { maxRetries: 5, backoff: constant("24 hours") }
-    expect(planOf("orders", long)).not.toBeInstanceOf(ConfigurationError)
-    const place = { maxRetries: 2, backoff: constant("13 hours") }
-    expect(planOf("orders.fifo", place, { fifoRetry: "resend" })).not.toBeInstanceOf(ConfigurationError)
+    const long = { maxRetries: 5, backoff: Backoff.constant("24 hours") }
+    expect(planOf("orders", long)).not.toBeInstanceOf(ConfigurationError.ConfigurationError)
+    const place = { maxRetries: 2, backoff: Backoff.constant("13 hours") }
+    expect(planOf("orders.fifo", place, { fifoRetry: "resend" })).not.toBeInstanceOf(
+      ConfigurationError.ConfigurationError
+    )
   })
 })
 
@@ -197,7 +201,7 @@ describe("what is found is compared", () => {
   test("a plan that was carried out is good", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 600 }), fc.boolean(), (maxRetries, fifo) => {
-        const plan = planned(fifo ? "orders.fifo" : "orders", { maxRetries, backoff: constant("1 second") })
+        const plan = planned(fifo ? "orders.fifo" : "orders", { maxRetries, backoff: Backoff.constant("1 second") })
         expect(bad(SqsPlan.verify(plan, carriedOut(plan), 30_000))).toEqual([])
       })
     )
@@ -231,7 +235,7 @@ describe("what is found is compared", () => {
     ],
     ["orders-dlq", { RedriveAllowPolicy: "no json" }, []]
   ] as ReadonlyArray<[string, SqsPlan.Attributes, ReadonlyArray<string>]>)("%s %o", (name, changed, expected) => {
-    const plan = planned("orders", { maxRetries: 3, backoff: sequence(["1 minute"]) })
+    const plan = planned("orders", { maxRetries: 3, backoff: Backoff.sequence(["1 minute"]) })
     const found = carriedOut(plan)
     found.set(name, { ...found.get(name), ...changed })
     expect(bad(SqsPlan.verify(plan, found, 30_000))).toEqual(expected)

@@ -1,5 +1,5 @@
 /** What operators see and do, on standard and FIFO queues. */
-import * as DeadLetters from "@requeue/core/DeadLetters"
+import { DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { strict } from "./strict.ts"

@@ -1,7 +1,6 @@
 /** Settlements whose answers are lost, and those that SQS never took: what is told of them, and what becomes of the message. */
 import { Books } from "@requeue/conformance"
-import { BrokerError } from "@requeue/core/BrokerError"
-import { DropError, PermanentError } from "@requeue/core/Failure"
+import { BrokerError, Failure } from "@requeue/core"
 import type { Fault, StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
@@ -49,12 +48,12 @@ test.concurrent("an acknowledgement that SQS never took: the message comes again
   assert.isAbove(events.filter((tag) => tag === "SettleFailed").length, 0)
 })
 
-const permanent = Effect.fail(new PermanentError({ message: "never" }))
+const permanent = Effect.fail(new Failure.PermanentError({ message: "never" }))
 
 describe.concurrent("a dead letter that is stored, and whose answers are lost more often than the SDK asks", () => {
   test.each<[end: string, second: Effect.Effect<void, unknown>, letters: number]>([
     ["acked", Effect.void, 3],
-    ["dropped", Effect.fail(new DropError({ message: "worthless" })), 3],
+    ["dropped", Effect.fail(new Failure.DropError({ message: "worthless" })), 3],
     ["a dead letter", permanent, 4]
   ])("is told as failed, and its message comes again and may end otherwise: %s", async (_, second, letters) => {
     await using own = await another()
@@ -76,7 +75,7 @@ describe.concurrent("a dead letter that is stored, and whose answers are lost mo
     assert.deepStrictEqual([runs.length, failures.length, found.length], [2, 1, letters])
     assert.deepInclude(failures[0], { settlement: "DeadLetter" })
     const error = failures[0]?.error
-    assert.strictEqual(error instanceof BrokerError && error.reason, "Timeout")
+    assert.strictEqual(error instanceof BrokerError.BrokerError && error.reason, "Timeout")
     Books.balance(books, { queued: [], deadLetters: found })
   })
 })

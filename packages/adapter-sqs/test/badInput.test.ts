@@ -1,11 +1,13 @@
 /** What is wrong is a typed error that says what to do, without secrets; what is right beside it is done. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import { Broker } from "@requeue/core/Broker"
-import type { Event } from "@requeue/core/Event"
-import * as Metadata from "@requeue/core/Metadata"
-import type * as Outgoing from "@requeue/core/Outgoing"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import {
+  Broker,
+  BrokerError,
+  ConfigurationError,
+  type Event,
+  Metadata,
+  type Outgoing,
+  RetryPolicy
+} from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
@@ -72,7 +74,10 @@ interface Refused {
 }
 
 const insist = (error: unknown): Refused => {
-  assert.isTrue(error instanceof BrokerError || error instanceof ConfigurationError, inspect(error))
+  assert.isTrue(
+    error instanceof BrokerError.BrokerError || error instanceof ConfigurationError.ConfigurationError,
+    inspect(error)
+  )
   insistOnSecrecy([error, (error as Error).message, (error as Error).stack, JSON.stringify(error)])
   return error as Refused
 }
@@ -116,7 +121,7 @@ describe("a start with", () => {
     ]
   ])("%s in its URL", async (_, wrong, message) => {
     const error = await fail({ url: wrong })
-    assert.instanceOf(error, ConfigurationError)
+    assert.instanceOf(error, ConfigurationError.ConfigurationError)
     assert.match(error.message, message)
   })
 
@@ -177,7 +182,7 @@ describe("a permission that is taken away while we run", () => {
     const runs: Array<Run> = []
     const program = Effect.gen(function* () {
       const broker = yield* SqsBroker.make({ url, waitTime: 1000 })
-      yield* Effect.provideService(consume(queue, runs), Broker, broker)
+      yield* Effect.provideService(consume(queue, runs), Broker.Broker, broker)
       proxy.deny(["ReceiveMessage"])
       yield* until("a warning", () => logged.some((line) => line.includes("AccessRefused")))
       yield* broker.publish([outgoing(queue, "a")])
@@ -197,7 +202,7 @@ describe("a permission that is taken away while we run", () => {
     proxy.deny(["DeleteMessage"])
     await on({ url }, (broker) =>
       Effect.gen(function* () {
-        const onEvent = (event: Event) => void (event._tag === "SettleFailed" && failures.push(event.error))
+        const onEvent = (event: Event.Event) => void (event._tag === "SettleFailed" && failures.push(event.error))
         yield* consume(queue, [], { onEvent })
         yield* broker.publish([outgoing(queue, "a")])
         yield* until("a failed settlement", () => failures.length > 0)

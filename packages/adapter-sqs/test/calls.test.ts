@@ -1,7 +1,5 @@
 /** What a message costs: API calls, as the proxy in front of SQS counts them. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import type { Service } from "@requeue/core/Broker"
-import * as Consumer from "@requeue/core/Consumer"
+import { BatchPolicy, type Broker, Consumer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { measured } from "./lateness.ts"
@@ -16,7 +14,7 @@ const count = 1000
 const steps = 50
 
 /** 400 messages a second, in batches of 20. */
-const steady = (broker: Service, queue: string) =>
+const steady = (broker: Broker.Service, queue: string) =>
   Effect.gen(function* () {
     const names = ids(count)
     for (let from = 0; from < count; from += 20) {

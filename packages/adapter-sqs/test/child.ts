@@ -1,6 +1,5 @@
 /** A consumer in a process of its own, to be killed: `node child.ts <url> <queue>`. Says `run <id>` for every run. */
-import { Broker } from "@requeue/core/Broker"
-import * as Consumer from "@requeue/core/Consumer"
+import { Broker, Consumer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { SqsBroker } from "../src/index.ts"
 
@@ -13,7 +12,7 @@ const program = Effect.gen(function* () {
       console.log(`run ${message.id} ${message.attempts}`)
       return Effect.sleep(60_000)
     }),
-    Broker,
+    Broker.Broker,
     broker
   )
   return yield* Effect.never

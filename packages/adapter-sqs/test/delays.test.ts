@@ -1,8 +1,6 @@
 /** When delayed messages come: hundreds of 0 to 11 s, and long ones by a clock that is moved. None early. */
 import * as Effect from "effect/Effect"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import type { Broker, Service } from "@requeue/core/Broker"
-import type { Event } from "@requeue/core/Event"
+import { type Broker, type Event, RetryPolicy } from "@requeue/core"
 import type { Control, Measured } from "@requeue/conformance"
 import type * as Scope from "effect/Scope"
 import { assert, describe, test } from "vitest"
@@ -109,7 +107,7 @@ const [second, minute, hour] = [1000, 60_000, 3_600_000]
 
 /** Runs a program by a clock that it moves. */
 const timed = <A>(
-  program: (broker: Service, moved: Moved) => Effect.Effect<A, unknown, Broker | Scope.Scope>
+  program: (broker: Broker.Service, moved: Moved) => Effect.Effect<A, unknown, Broker.Broker | Scope.Scope>
 ): Promise<A> => {
   const moved = movedWith(proxy)
   return on({ url }, (broker) => program(broker, moved), moved.run)
@@ -136,7 +134,10 @@ describe("by a clock that is moved", () => {
   /** The control has a proxy to itself: the program counts its own calls. */
   const punctual = async (
     context: Measured.TestContext,
-    program: (broker: Service, moved: Moved) => Effect.Effect<Control.Arrival, unknown, Broker | Scope.Scope>
+    program: (
+      broker: Broker.Service,
+      moved: Moved
+    ) => Effect.Effect<Control.Arrival, unknown, Broker.Broker | Scope.Scope>
   ) => {
     await using own = await another()
     await measured(context, { url: own.url }, () => Effect.promise(async () => [await timed(program)]))
@@ -206,7 +207,7 @@ describe("by a clock that is moved", () => {
     await timed((broker, moved) =>
       Effect.gen(function* () {
         const tags: Array<string> = []
-        const onEvent = ({ _tag }: Event) => void tags.push(_tag)
+        const onEvent = ({ _tag }: Event.Event) => void tags.push(_tag)
         yield* consume(queue, runs, { retry: RetryPolicy.make(), onEvent }, (message) => {
           if (message.id === "a" && message.attempts === 1) message.retry({ delay: 11 * hour })
         })

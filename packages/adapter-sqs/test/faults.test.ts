@@ -1,7 +1,6 @@
 /** What happens to messages when SQS, the network and consumers misbehave: the books balance. */
 import { Books, Workload } from "@requeue/conformance"
-import * as Consumer from "@requeue/core/Consumer"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Consumer, RetryPolicy } from "@requeue/core"
 import type { Fault, StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"

@@ -1,12 +1,14 @@
 /** The order of FIFO queues, with handlers that fail. */
-import * as Backoff from "@requeue/core/Backoff"
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import * as Consumer from "@requeue/core/Consumer"
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import * as DeadLetters from "@requeue/core/DeadLetters"
-import type { Event } from "@requeue/core/Event"
-import * as Producer from "@requeue/core/Producer"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import {
+  Backoff,
+  BatchPolicy,
+  Consumer,
+  ConsumerBackoff,
+  DeadLetters,
+  type Event,
+  Producer,
+  RetryPolicy
+} from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { firstOf } from "./strict.ts"
@@ -150,7 +152,7 @@ describe(`on ${name}`, () => {
         yield* send(queue)
         const consumerBackoff = ConsumerBackoff.make({ multiplier: 20_000 })
         let pauses = 0
-        const onEvent = ({ _tag }: Event) => (pauses += _tag === "BackoffEntered" ? 1 : 0)
+        const onEvent = ({ _tag }: Event.Event) => (pauses += _tag === "BackoffEntered" ? 1 : 0)
         yield* Consumer.start(queue, { consumerBackoff, retry, onEvent }, () => Effect.fail(new Error("down")))
         yield* until("a pause", () => pauses > 0)
         yield* Consumer.start(queue, { concurrency: 5, retry }, (message) => {

@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Metadata from "@requeue/core/Metadata"
+import { type Delivery, Metadata } from "@requeue/core"
 import * as fc from "fast-check"
 import * as Groups from "../src/internal/groups.ts"
 
-const delivery = (group: string, id: string): Delivery => ({
+const delivery = (group: string, id: string): Delivery.Delivery => ({
   body: new Uint8Array(),
   headers: {},
   attempts: 1,
@@ -15,7 +14,7 @@ const delivery = (group: string, id: string): Delivery => ({
 const world = () => {
   const out: Array<string> = []
   const back: Array<string> = []
-  const id = ({ metadata }: Delivery) => metadata.id
+  const id = ({ metadata }: Delivery.Delivery) => metadata.id
   const groups = Groups.make({
     hand: (one) => out.push(id(one)),
     giveBack: (some) => back.push(...some.map(id))
@@ -75,7 +74,7 @@ describe("groups", () => {
         fc.array(fc.tuple(fc.constantFrom("arrive", "gone", "returned"), fc.constantFrom("a", "b", "c"))),
         (steps) => {
           let count = 0
-          const out = new Map<string, Delivery>()
+          const out = new Map<string, Delivery.Delivery>()
           const order = new Map<string, Array<number>>()
           const groups = Groups.make({
             hand: (one) => {

@@ -1,7 +1,7 @@
 /** A server that speaks SQS, with a harness that looks behind the adapter, by the driver alone. */
 import type { Message, MessageAttributeValue, SQS } from "@aws-sdk/client-sqs"
 import { Harness } from "@requeue/conformance"
-import { Broker } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -126,6 +126,6 @@ export const layer = (target: Target) =>
         lateness: target.lateness,
         settleTime: target.settleTime
       })
-      return Context.make(Broker, broker).pipe(Context.add(Harness.Harness, harness))
+      return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
     })
   )

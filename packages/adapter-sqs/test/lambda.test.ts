@@ -1,11 +1,6 @@
 /** A function on Lambda, with the event source mapping played by the tests, on a real queue. */
 import type { SQS } from "@aws-sdk/client-sqs"
-import { constant, exponential } from "@requeue/core/Backoff"
-import type { Event } from "@requeue/core/Event"
-import { DropError, PermanentError } from "@requeue/core/Failure"
-import type { MessageHandler } from "@requeue/core/Handler"
-import * as Metadata from "@requeue/core/Metadata"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, type Event, Failure, type Handler, Metadata, RetryPolicy } from "@requeue/core"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -84,7 +79,11 @@ const made = async (base: string, visibilityTimeout = 30_000): Promise<World> =>
 const json = (...values: ReadonlyArray<unknown>): ReadonlyArray<string> => values.map((value) => JSON.stringify(value))
 
 /** A function of a single number that logs nothing. */
-const quietly = (queue: string, options: SqsLambda.Options, handle: MessageHandler<number>): SqsLambda.Handler => {
+const quietly = (
+  queue: string,
+  options: SqsLambda.Options,
+  handle: Handler.MessageHandler<number>
+): SqsLambda.Handler => {
   const lambda = Effect.runSync(Scope.provide(SqsLambda.make(queue, options, handle), Scope.makeUnsafe()))
   return (event, given) =>
     Effect.runPromise(Effect.provideService(lambda(event, given), References.MinimumLogLevel, "None"))
@@ -164,7 +163,7 @@ describe("what has failed", () => {
         let from = 0
         const handler = SqsLambda.handler(
           world.queue,
-          { sqs, retry: { backoff: constant("2 seconds") } },
+          { sqs, retry: { backoff: Backoff.constant("2 seconds") } },
           (message) => {
             attempts.push(message.attempts)
             if (message.body !== "bad" || message.attempts > 1) return
@@ -207,13 +206,13 @@ describe("what has failed", () => {
 
   test("is judged one by one: permanent, undecodable, dropped, asked for", async () => {
     const world = await made("judged")
-    const events: Array<Event> = []
+    const events: Array<Event.Event> = []
     const handler = SqsLambda.handler<string>(
       world.queue,
       { sqs, retry: { maxRetries: 3 }, concurrency: 5, onEvent: (event) => void events.push(event) },
       async (message) => {
-        if (message.body === "permanent") throw new PermanentError({ message: "never" })
-        if (message.body === "drop") throw new DropError({ message: "unwanted" })
+        if (message.body === "permanent") throw new Failure.PermanentError({ message: "never" })
+        if (message.body === "drop") throw new Failure.DropError({ message: "unwanted" })
         if (message.body === "ask") message.retry({ delay: "1 hour" })
       }
     )
@@ -231,9 +230,13 @@ describe("what has failed", () => {
 
   test("is given up when it is too old, or has come too often without a verdict", async () => {
     const world = await made("old")
-    const none = SqsLambda.handler(world.queue, { sqs, retry: { maxAge: 0, backoff: constant("1 second") } }, () => {
-      throw new Error("late")
-    })
+    const none = SqsLambda.handler(
+      world.queue,
+      { sqs, retry: { maxAge: 0, backoff: Backoff.constant("1 second") } },
+      () => {
+        throw new Error("late")
+      }
+    )
     await world.send(...json(1))
     await world.round(none)
     await world.send(...json(2))
@@ -384,8 +387,8 @@ describe("when SQS does not play along", () => {
 
   test("no dead letter can be sent: the message comes again when its visibility ends, and not at once", async () => {
     const world = await made("denied")
-    const events: Array<Event> = []
-    const options = { sqs, retry: { maxRetries: 0 }, onEvent: (event: Event) => void events.push(event) }
+    const events: Array<Event.Event> = []
+    const options = { sqs, retry: { maxRetries: 0 }, onEvent: (event: Event.Event) => void events.push(event) }
     const handler = SqsLambda.handler(world.queue, options, () => {
       throw new Error("no")
     })
@@ -420,7 +423,7 @@ describe("when SQS does not play along", () => {
 
 test("without ReportBatchItemFailures: what is done is deleted here, and the invocation fails", async () => {
   const world = await made("whole")
-  const options = { sqs, reportBatchItemFailures: false, retry: { backoff: constant("1 hour") } }
+  const options = { sqs, reportBatchItemFailures: false, retry: { backoff: Backoff.constant("1 hour") } }
   const handler = SqsLambda.handler(world.queue, options, (message) => {
     if (message.body === "bad") throw new Error("no")
   })
@@ -457,7 +460,7 @@ test("an Effect handler has the services of its program, and the function lives 
 })
 
 describe("is refused", () => {
-  const long = { maxRetries: 24, backoff: constant("10 hours") }
+  const long = { maxRetries: 24, backoff: Backoff.constant("10 hours") }
   test.each([
     ["an unknown option", () => SqsLambda.handler("q", { sqs, retries: 3 } as SqsLambda.Options, () => {}), /retries/],
     ["no handler", () => SqsLambda.handler("q", { sqs }, undefined as never), /handler must be a function/],
@@ -498,7 +501,7 @@ test("the books balance: 200 messages, handlers that fail at random, and an SQS 
   const acked = new Set<number>()
   const dead = new Set<string>()
   const names = Array.from({ length: 200 }, (_, index) => index)
-  const backoff = exponential("1 second", { max: "2 seconds" })
+  const backoff = Backoff.exponential("1 second", { max: "2 seconds" })
   const handler = quietly(
     world.queue,
     {

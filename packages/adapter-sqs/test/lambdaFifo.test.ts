@@ -1,8 +1,5 @@
 /** FIFO queues on Lambda. fauxqs hands out one message of a group at a time; ElasticMQ, as AWS, several. */
-import { constant } from "@requeue/core/Backoff"
-import { PermanentError } from "@requeue/core/Failure"
-import * as Metadata from "@requeue/core/Metadata"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, Failure, Metadata, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -69,7 +66,7 @@ test.runIf(hasGroups).each(["single messages", "batches"])(
       runs.push(`${message.body} ${message.attempts}`)
       return message.body !== "a2" || message.attempts > 1
     }
-    const options = { sqs, concurrency: 3, retry: { backoff: constant("1 second") } }
+    const options = { sqs, concurrency: 3, retry: { backoff: Backoff.constant("1 second") } }
     const handler =
       kind === "batches"
         ? SqsLambda.batchHandler<string>(world.queue, options, ({ messages }) => {
@@ -99,7 +96,7 @@ test("a dead letter goes to its group's dead letters, and the next one is run", 
   const runs: Array<string> = []
   const handler = SqsLambda.handler<string>(world.queue, { sqs }, ({ body }) => {
     runs.push(body)
-    if (body === "a1") throw new PermanentError({ message: "never" })
+    if (body === "a1") throw new Failure.PermanentError({ message: "never" })
   })
   await world.send("a1", "a2")
   while (runs.length < 2) await world.round(handler)

@@ -1,6 +1,6 @@
 /** How late what a test saw was, against controls on the same broker; measured again where those were too late. */
 import { Control, Measured } from "@requeue/conformance"
-import type { Broker, Service } from "@requeue/core/Broker"
+import type { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { SqsOptions } from "../src/index.ts"
@@ -10,7 +10,9 @@ import { queueName, running } from "./world.ts"
 export const measured = (
   context: Measured.TestContext,
   options: SqsOptions.Options,
-  measure: (broker: Service) => Effect.Effect<ReadonlyArray<Control.Arrival>, unknown, Broker | Scope.Scope>,
+  measure: (
+    broker: Broker.Service
+  ) => Effect.Effect<ReadonlyArray<Control.Arrival>, unknown, Broker.Broker | Scope.Scope>,
   share = 0
 ): Promise<void> =>
   Measured.inTest(

@@ -1,10 +1,5 @@
 /** What an operator sees and makes of a queue's plan, on a server behind the strict proxy. */
-import type { Operator, Options } from "@requeue/core/Adapter"
-import * as Backoff from "@requeue/core/Backoff"
-import { Broker } from "@requeue/core/Broker"
-import type { Inspection } from "@requeue/core/Plan"
-import * as Plan from "@requeue/core/Plan"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type Adapter, Backoff, Broker, Plan, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { readFileSync } from "node:fs"
@@ -18,10 +13,10 @@ const url = new URL(server.url)
 const operations = adapter.operations!
 const retry = RetryPolicy.make({ backoff: Backoff.sequence(["1 second", "1 minute"]) })
 
-const operated = <A, E>(use: (operator: Operator) => Effect.Effect<A, E>, options: Options = {}) =>
+const operated = <A, E>(use: (operator: Adapter.Operator) => Effect.Effect<A, E>, options: Adapter.Options = {}) =>
   Effect.runPromise(Effect.scoped(Effect.flatMap(operations.operate(url, { waitTime: 1000, ...options }), use)))
 
-const states = ({ objects }: Inspection) => objects.map(({ name, state }) => [name, state])
+const states = ({ objects }: Plan.Inspection) => objects.map(({ name, state }) => [name, state])
 
 describe("a queue's plan", () => {
   test.each(["", ".fifo"])("is what a consumer makes (orders%s)", async (end) => {
@@ -135,7 +130,7 @@ describe("a queue's plan", () => {
 })
 
 describe("a queue's picture", () => {
-  const draw = (queue: string, options: Options = {}) =>
+  const draw = (queue: string, options: Adapter.Options = {}) =>
     Effect.runPromise(Effect.map(operations.plan({ queue, retry }, url, options), Plan.mermaid))
 
   test("has the names of SQS, and what SQS does itself", async () => {
@@ -172,7 +167,7 @@ describe("options from an object", () => {
     const options = { visibilityTimeout: 90_000, waitTime: 1000 }
     const [broker, operator] = await Effect.runPromise(
       Effect.scoped(
-        Effect.all([Effect.provide(Broker, adapter.layer(given, options)), operations.operate(given, options)])
+        Effect.all([Effect.provide(Broker.Broker, adapter.layer(given, options)), operations.operate(given, options)])
       )
     )
     assert.strictEqual(broker.capabilities.lease?.duration, 90_000)
@@ -185,7 +180,7 @@ describe("options from an object", () => {
     for (const refused of [
       operations.plan(wish, url, options),
       Effect.scoped(operations.operate(url, options)),
-      Effect.provide(Broker, adapter.layer(url, options))
+      Effect.provide(Broker.Broker, adapter.layer(url, options))
     ]) {
       const error = await Effect.runPromise(Effect.flip(refused as Effect.Effect<unknown, unknown>))
       assert.deepInclude(error as object, { field: "visibilityTimout", remedy: "Did you mean visibilityTimeout?" })

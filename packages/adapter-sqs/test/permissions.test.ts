@@ -1,9 +1,5 @@
 /** The permissions that are printed are those that are used: no more, no less. */
-import * as Consumer from "@requeue/core/Consumer"
-import * as DeadLetters from "@requeue/core/DeadLetters"
-import { PermanentError } from "@requeue/core/Failure"
-import type { Broker, Service } from "@requeue/core/Broker"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type Broker, Consumer, DeadLetters, Failure, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -14,7 +10,7 @@ import { on, outgoing, queueName, until } from "./world.ts"
 
 const { name, proxy, url } = await firstOf("elasticmq", "fauxqs")
 
-type Program = (queue: string, broker: Service) => Effect.Effect<unknown, unknown, Broker | Scope.Scope>
+type Program = (queue: string, broker: Broker.Service) => Effect.Effect<unknown, unknown, Broker.Broker | Scope.Scope>
 
 const consume: Program = (queue) =>
   Effect.gen(function* () {
@@ -22,7 +18,7 @@ const consume: Program = (queue) =>
     let given = 0
     const onEvent = ({ _tag }: { readonly _tag: string }) => void (_tag === "DeadLettered" && given++)
     yield* Consumer.start(queue, { onEvent }, (message) => {
-      if (message.attempts > 1) throw new PermanentError({ message: "no" })
+      if (message.attempts > 1) throw new Failure.PermanentError({ message: "no" })
       // The first by visibility, the second by copy.
       message.retry({ delay: runs++ === 0 ? 0 : "13 hours" })
     })

@@ -1,11 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as Timers from "@requeue/core/Timers"
+import { BrokerError } from "@requeue/core"
+import { Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as Pool from "../src/internal/pool.ts"
 
-const down = new BrokerError({ broker: "sqs", operation: "receive", reason: "ConnectionFailed", detail: "down" })
+const down = new BrokerError.BrokerError({
+  broker: "sqs",
+  operation: "receive",
+  reason: "ConnectionFailed",
+  detail: "down"
+})
 
 type Receive = Parameters<typeof Pool.make<string>>[0]["receive"]
 

@@ -1,5 +1,4 @@
-import type { BrokerError } from "@requeue/core/BrokerError"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type BrokerError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { describe, expect, test } from "vitest"
@@ -36,7 +35,8 @@ const exists = (name: string): Promise<boolean> =>
   )
 
 const run = Effect.runPromise
-const failure = (effect: Effect.Effect<unknown, BrokerError>): Promise<BrokerError> => run(Effect.flip(effect))
+const failure = (effect: Effect.Effect<unknown, BrokerError.BrokerError>): Promise<BrokerError.BrokerError> =>
+  run(Effect.flip(effect))
 
 describe("create", () => {
   test.each([["standard"], ["FIFO"]])("%s queues as they are planned, and no change the second time", async (kind) => {

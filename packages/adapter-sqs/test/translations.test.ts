@@ -1,8 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Reason } from "@requeue/core/BrokerError"
-import * as Metadata from "@requeue/core/Metadata"
-import * as Outgoing from "@requeue/core/Outgoing"
-import * as Settlement from "@requeue/core/Settlement"
+import { type BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import type { Message, MessageAttributeValue } from "../src/internal/client.ts"
@@ -399,7 +396,7 @@ describe("toBrokerError", () => {
   const sdk = (name: string, httpStatusCode: number, fields = {}) =>
     Object.assign(new Error("said"), { name, $metadata: { httpStatusCode }, ...fields })
 
-  it.each<[string, unknown, Reason]>([
+  it.each<[string, unknown, BrokerError.Reason]>([
     ["the SDK's error", sdk("QueueDoesNotExist", 400), "QueueMissing"],
     ["an error that has only a code", sdk("SQSServiceException", 400, { Code: "ThrottlingException" }), "Throttled"],
     ["a status alone", sdk("UnknownError", 502), "Throttled"],

@@ -1,8 +1,5 @@
 /** What SQS does to those who do not know it: each of these has lost, doubled or blocked somebody's messages. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import * as DeadLetters from "@requeue/core/DeadLetters"
-import type { Event } from "@requeue/core/Event"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type BrokerError, DeadLetters, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { movedWith } from "./clock.ts"
@@ -28,7 +25,7 @@ import {
 // At once, but for those that move the clock, and each that wants faults behind a proxy of its own.
 const { another, behind, proxy, url } = await strict()
 
-const failures = (into: Array<string>) => (event: Event) => {
+const failures = (into: Array<string>) => (event: Event.Event) => {
   if (event._tag === "SettleFailed" || event._tag === "LeaseLost") into.push(String(event.error))
 }
 
@@ -43,7 +40,7 @@ describe("100 s after its receipt, a retry", () => {
     const moved = movedWith(proxy)
     const queue = queueName("total")
     const [failed, tags]: [Array<string>, Array<string>] = [[], []]
-    const onEvent = (event: Event) => {
+    const onEvent = (event: Event.Event) => {
       tags.push(event._tag)
       failures(failed)(event)
     }
@@ -88,7 +85,7 @@ test.concurrent("entries that fail for a moment are asked again: none is lost, n
         own.failEntries({ action, times: 2 }, 3)
       )
       yield* publishAll(broker, queue, ids(40))
-      const onEvent = (event: Event) => {
+      const onEvent = (event: Event.Event) => {
         tags.push(event._tag)
         failures(failed)(event)
       }
@@ -259,11 +256,11 @@ describe("a FIFO queue", async () => {
   test("a handle that has expired is told of as a lost lease, not as success", async () => {
     const moved = movedWith(proxy)
     const queue = `${queueName("expired")}.fifo`
-    const errors: Array<BrokerError> = []
+    const errors: Array<BrokerError.BrokerError> = []
     await on({ url, visibilityTimeout: 3000 }, (broker) =>
       Effect.gen(function* () {
-        const onEvent = (event: Event) => {
-          if (event._tag === "SettleFailed") errors.push(event.error as BrokerError)
+        const onEvent = (event: Event.Event) => {
+          if (event._tag === "SettleFailed") errors.push(event.error as BrokerError.BrokerError)
         }
         yield* consume(queue, [], { onEvent }, ({ attempts }) =>
           // The server's clock alone goes forward: ours does not know that the lease has ended.

@@ -2,10 +2,7 @@
 import type { Message, SQS } from "@aws-sdk/client-sqs"
 import * as Wait from "@requeue/conformance/Wait"
 import * as Workload from "@requeue/conformance/Workload"
-import { Broker, type Service } from "@requeue/core/Broker"
-import * as Consumer from "@requeue/core/Consumer"
-import type { MessageHandler } from "@requeue/core/Handler"
-import * as Metadata from "@requeue/core/Metadata"
+import { Broker, Consumer, type Handler, Metadata } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -36,10 +33,10 @@ export const running = <A>(
   by: Moved["run"] = (all) => all
 ): Effect.Effect<A, unknown> =>
   Effect.flatMap(SqsBroker.make({ waitTime: 1000, ...options }), (broker) =>
-    Effect.provideService(program(broker), Broker, broker)
+    Effect.provideService(program(broker), Broker.Broker, broker)
   ).pipe(Effect.scoped, by, Effect.provideService(References.MinimumLogLevel, "None"))
 
-type Program<A> = (broker: Service) => Effect.Effect<A, unknown, Broker | Scope.Scope>
+type Program<A> = (broker: Broker.Service) => Effect.Effect<A, unknown, Broker.Broker | Scope.Scope>
 
 /** Waits for a condition in real time, also where a test moves the clock of all else. */
 export const until: typeof Wait.until = (...asked) =>
@@ -57,7 +54,7 @@ export const consume = (
   queue: string,
   runs: Array<Run>,
   options: Consumer.Options = {},
-  handler: MessageHandler<string> = () => Effect.void
+  handler: Handler.MessageHandler<string> = () => Effect.void
 ) =>
   Consumer.start<string>(queue, options, (message, context) => {
     runs.push({ id: message.id, attempts: message.attempts, at: Date.now() })

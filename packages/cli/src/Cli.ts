@@ -1,6 +1,6 @@
 /** The commands, put together: arguments in, exit code out. */
 import { ConfigFileError } from "@requeue/config"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { BrokerError } from "@requeue/core"
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"
@@ -64,7 +64,9 @@ const explain = (error: unknown): string | undefined => {
 /** What a script can tell errors apart by. */
 const details = (error: unknown) => {
   if (error instanceof ConfigFileError) return { file: error.file, problems: error.problems }
-  return error instanceof BrokerError ? { reason: error.reason, broker: error.broker, queue: error.queue } : {}
+  return error instanceof BrokerError.BrokerError
+    ? { reason: error.reason, broker: error.broker, queue: error.queue }
+    : {}
 }
 
 /** Runs a command line; answers its exit code. */

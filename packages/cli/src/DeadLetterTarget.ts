@@ -1,5 +1,5 @@
 /** The dead-letter queues that a command acts on: those of `--queue`, or those named by `--dlq`. */
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Target from "./Target.ts"

@@ -1,5 +1,5 @@
 /** Flags that take a duration: `500ms`, `10s`, `15m`, `2h`, `"2 minutes"`. */
-import * as Delay from "@requeue/core/Delay"
+import { Delay } from "@requeue/core"
 import * as Flag from "effect/cli/Flag"
 
 const units: Readonly<Record<string, string>> = { ms: "millis", s: "seconds", m: "minutes", h: "hours", d: "days" }

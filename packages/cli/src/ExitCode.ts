@@ -1,5 +1,5 @@
 /** What the program's exit code says; one table for all commands. */
-import { BrokerError } from "@requeue/core/BrokerError"
+import { BrokerError } from "@requeue/core"
 import { Problem } from "./Problem.ts"
 
 export const ok = 0
@@ -27,6 +27,6 @@ export const table: ReadonlyArray<readonly [number, string]> = [
 /** The code of a command's error. */
 export const of = (error: unknown): number => {
   if (error instanceof Problem) return problem
-  if (!(error instanceof BrokerError)) return misused
+  if (!(error instanceof BrokerError.BrokerError)) return misused
   return error.isRetryable || error.reason === "AccessRefused" ? unreachable : problem
 }

@@ -1,12 +1,15 @@
 /** Which dead letters are meant: flags, and the question that they ask of each. */
-import type { DeadLetter } from "@requeue/core/DeadLetters"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Reason } from "@requeue/core/Metadata"
+import type { DeadLetters, Delivery, Metadata } from "@requeue/core"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as DurationFlag from "./DurationFlag.ts"
 
-const reasons = ["retries-exhausted", "permanent", "undecodable", "too-old"] as const satisfies ReadonlyArray<Reason>
+const reasons = [
+  "retries-exhausted",
+  "permanent",
+  "undecodable",
+  "too-old"
+] as const satisfies ReadonlyArray<Metadata.Reason>
 
 /** Ten years, in milliseconds. */
 const longest = 3650 * 24 * 60 * 60 * 1000
@@ -43,7 +46,7 @@ export const flags = {
 
 /** The values of the flags. Ages are in milliseconds. */
 export interface Filter {
-  readonly reason: ReadonlyArray<Reason>
+  readonly reason: ReadonlyArray<Metadata.Reason>
   readonly error: Option.Option<string>
   readonly origin: Option.Option<string>
   readonly id: ReadonlyArray<string>
@@ -52,10 +55,10 @@ export interface Filter {
 }
 
 /** What a filter asks about. */
-export type Subject = Pick<DeadLetter, "id" | "origin" | "firstPublished">
+export type Subject = Pick<DeadLetters.DeadLetter, "id" | "origin" | "firstPublished">
 
 /** What a filter asks about a letter that was delivered. */
-export const subject = ({ metadata }: Delivery): Subject => ({
+export const subject = ({ metadata }: Delivery.Delivery): Subject => ({
   id: metadata.id,
   firstPublished: metadata.firstPublished,
   origin: metadata.deadLetter

@@ -1,13 +1,12 @@
 /** Dead letters for people and for scripts. */
-import type { DeadLetter } from "@requeue/core/DeadLetters"
-import * as Delay from "@requeue/core/Delay"
+import { type DeadLetters, Delay } from "@requeue/core"
 import * as Body from "./Body.ts"
 import * as LetterFilter from "./LetterFilter.ts"
 
 const time = (millis: number): string => new Date(millis).toISOString()
 
 /** A letter as JSON; times in ISO 8601. */
-export const toJson = ({ body, firstPublished, headers, history, id, origin, redrives }: DeadLetter) => ({
+export const toJson = ({ body, firstPublished, headers, history, id, origin, redrives }: DeadLetters.DeadLetter) => ({
   id,
   body: Body.toJson(body),
   headers,
@@ -19,7 +18,7 @@ export const toJson = ({ body, firstPublished, headers, history, id, origin, red
 
 export const header = ["id", "from", "reason", "error", "attempts", "redrives", "age"]
 
-export const row = (letter: DeadLetter, now: number): ReadonlyArray<string> => {
+export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<string> => {
   const { id, origin, redrives } = letter
   return [
     id,
@@ -33,7 +32,7 @@ export const row = (letter: DeadLetter, now: number): ReadonlyArray<string> => {
 }
 
 /** All that is known of a letter. */
-export const detail = (letter: DeadLetter): string => {
+export const detail = (letter: DeadLetters.DeadLetter): string => {
   const { body, firstPublished, headers, history, id, origin, redrives } = letter
   const given =
     origin === undefined

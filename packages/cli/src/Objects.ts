@@ -1,5 +1,5 @@
 /** Planned objects as a table. */
-import type { Inspected, PlannedObject, State } from "@requeue/core/Plan"
+import type { Plan } from "@requeue/core"
 import * as Flag from "effect/cli/Flag"
 import type { Service } from "./Output.ts"
 import * as Table from "./Table.ts"
@@ -15,12 +15,12 @@ const marks = {
   missing: ["+", "yellow"],
   different: ["~", "red"],
   unknown: ["?", "gray"]
-} as const satisfies Record<State, readonly [string, string]>
+} as const satisfies Record<Plan.State, readonly [string, string]>
 
-type Shown = PlannedObject & Partial<Inspected>
+type Shown = Plan.PlannedObject & Partial<Plan.Inspected>
 
 /** The worst of a group's states: what stands out. */
-const worst: ReadonlyArray<State> = ["different", "missing", "unknown", "present"]
+const worst: ReadonlyArray<Plan.State> = ["different", "missing", "unknown", "present"]
 
 const asOne = (group: string, members: ReadonlyArray<Shown>): Shown => {
   const kinds = Object.entries(Object.groupBy(members, ({ kind }) => kind)).map(([kind, found = []]) =>

@@ -1,31 +1,30 @@
 /** An adapter's operations on a target, with its errors at their place in the config file. */
-import type { Operations, Wish } from "@requeue/core/Adapter"
-import type { BrokerError } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type Adapter, type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Target from "./Target.ts"
 import { UsageError } from "./UsageError.ts"
 
 /** What is planned for a queue. */
-export const wishOf = ({ name, options }: Target.Queue): Wish => ({
+export const wishOf = ({ name, options }: Target.Queue): Adapter.Wish => ({
   queue: name,
   retry: options.retry ?? RetryPolicy.make()
 })
 
-const operationsOf = ({ resolved: { adapter, scheme } }: Target.Place): Effect.Effect<Operations, UsageError> =>
+const operationsOf = ({ resolved: { adapter, scheme } }: Target.Place): Effect.Effect<Adapter.Operations, UsageError> =>
   adapter.operations === undefined
     ? Effect.fail(new UsageError({ detail: `the adapter of ${scheme}: has no operations`, remedy: "Use a newer one" }))
     : Effect.succeed(adapter.operations)
 
 const located =
   (place: Target.Place) =>
-  <A, R>(effect: Effect.Effect<A, BrokerError | ConfigurationError, R>) =>
-    Effect.mapError(effect, (error) => (error instanceof ConfigurationError ? place.locate(error) : error))
+  <A, R>(effect: Effect.Effect<A, BrokerError.BrokerError | ConfigurationError.ConfigurationError, R>) =>
+    Effect.mapError(effect, (error) =>
+      error instanceof ConfigurationError.ConfigurationError ? place.locate(error) : error
+    )
 
 /** The plan without a connection. */
-export const plan = (place: Target.Place, wish: Wish) =>
+export const plan = (place: Target.Place, wish: Adapter.Wish) =>
   Effect.flatMap(operationsOf(place), (operations) => {
     const { options, url } = Redacted.value(place.resolved.address)
     return located(place)(operations.plan(wish, url, options))

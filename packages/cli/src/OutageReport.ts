@@ -1,5 +1,5 @@
 /** What many simulated outages have in common, as a value and as text with a plot. */
-import * as Delay from "@requeue/core/Delay"
+import { Delay } from "@requeue/core"
 import type { Service } from "./Output.ts"
 import * as Plot from "./Plot.ts"
 import * as Range from "./Range.ts"

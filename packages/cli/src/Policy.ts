@@ -1,6 +1,6 @@
 /** A retry policy from the command line: the name of one in the config file, of a preset, or JSON. */
-import * as PolicyConfig from "@requeue/core/PolicyConfig"
-import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import type { RetryPolicy } from "@requeue/core"
+import { PolicyConfig } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Schema from "effect/Schema"
@@ -25,8 +25,8 @@ const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(PolicyConfig
 /** The policy that the text names or is. */
 export const decode = (
   text: string,
-  named: Readonly<Record<string, RetryPolicy>>
-): Effect.Effect<RetryPolicy, UsageError> => {
+  named: Readonly<Record<string, RetryPolicy.RetryPolicy>>
+): Effect.Effect<RetryPolicy.RetryPolicy, UsageError> => {
   const found = Object.hasOwn(named, text) ? named[text] : undefined
   if (found !== undefined) return Effect.succeed(found)
   const json = presets.includes(text) ? JSON.stringify({ preset: text }) : text

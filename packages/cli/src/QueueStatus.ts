@@ -1,5 +1,5 @@
 /** A queue's numbers, and those of its dead-letter queues; `null` where the broker cannot tell. */
-import { Broker, type Counts } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as DeadLetterTarget from "./DeadLetterTarget.ts"
 import type { Service } from "./Output.ts"
@@ -15,11 +15,11 @@ export interface QueueStatus {
   readonly dead: Readonly<Record<string, number | null>>
 }
 
-const waiting = ({ delayed = 0, ready }: Counts): number | null => (ready === undefined ? null : ready + delayed)
+const waiting = ({ delayed = 0, ready }: Broker.Counts): number | null => (ready === undefined ? null : ready + delayed)
 
 /** Asks the broker. */
 export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
-  const { admin } = yield* Broker
+  const { admin } = yield* Broker.Broker
   const { delayed = null, inFlight = null, ready = null } = yield* admin.counts(queue.name)
   const dead = yield* Effect.forEach(DeadLetterTarget.of(queue), (name) =>
     Effect.map(admin.counts(name), (counts) => [name, waiting(counts)] as const)

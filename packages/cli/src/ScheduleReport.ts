@@ -1,6 +1,5 @@
 /** A retry policy's schedule, as a value and as a table with a plot. */
-import * as Delay from "@requeue/core/Delay"
-import type * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Delay, type RetryPolicy } from "@requeue/core"
 import type { Service } from "./Output.ts"
 import * as Plot from "./Plot.ts"
 import * as Table from "./Table.ts"

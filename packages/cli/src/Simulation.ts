@@ -6,11 +6,7 @@
  * `ConsumerBackoff.step`), on a consumer with a number of handlers that each take a time. The broker takes none, and no
  * message is lost.
  */
-import * as Backoff from "@requeue/core/Backoff"
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import * as Delay from "@requeue/core/Delay"
-import * as Failure from "@requeue/core/Failure"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, ConsumerBackoff, Delay, Failure, RetryPolicy } from "@requeue/core"
 import * as History from "./History.ts"
 import * as Prng from "./Prng.ts"
 import * as Timeline from "./Timeline.ts"

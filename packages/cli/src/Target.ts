@@ -1,11 +1,7 @@
 /** What a command acts on: a broker, and queues of it. From a config file, or from `--url` and `--queue`. */
 import { Configuration, type ConfigFileError } from "@requeue/config"
-import * as Adapters from "@requeue/core/Adapters"
-import { Broker } from "@requeue/core/Broker"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import type * as ConsumerOptions from "@requeue/core/ConsumerOptions"
-import * as OptionNames from "@requeue/core/OptionNames"
-import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import { Adapters, Broker, ConfigurationError, type ConsumerOptions, type RetryPolicy } from "@requeue/core"
+import { OptionNames } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -59,7 +55,9 @@ export interface Place {
   readonly name: string
   readonly resolved: Adapters.Resolved
   /** What the adapter refused, at its place in the config file where there is one. */
-  readonly locate: (error: ConfigurationError) => ConfigurationError | ConfigFileError
+  readonly locate: (
+    error: ConfigurationError.ConfigurationError
+  ) => ConfigurationError.ConfigurationError | ConfigFileError
 }
 
 /** A broker, and at least one queue. */
@@ -94,11 +92,11 @@ const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, 
   Effect.gen(function* () {
     if (config === undefined) {
       const resolved = yield* Adapters.find(Option.getOrThrow(flags.url))
-      return { name: resolved.scheme, resolved, locate: (error: ConfigurationError) => error }
+      return { name: resolved.scheme, resolved, locate: (error: ConfigurationError.ConfigurationError) => error }
     }
     const resolved = yield* config.find(broker)
     const name = broker ?? config.defaultBroker!
-    return { name, resolved, locate: (error: ConfigurationError) => config.locate(name, error) }
+    return { name, resolved, locate: (error: ConfigurationError.ConfigurationError) => config.locate(name, error) }
   })
 
 /** The queues of the config file that are asked for, and the broker that they are on. */
@@ -163,8 +161,10 @@ export const resolve = (flags: Flags, policy: Option.Option<string> = Option.non
     return target
   })
 
-const withRetry = (options: ConsumerOptions.Options, retry: RetryPolicy | undefined): ConsumerOptions.Options =>
-  retry === undefined ? options : { ...options, retry }
+const withRetry = (
+  options: ConsumerOptions.Options,
+  retry: RetryPolicy.RetryPolicy | undefined
+): ConsumerOptions.Options => (retry === undefined ? options : { ...options, retry })
 
 /** The options of a queue's consumer, for who needs no broker: of a queue in the config file, or of a policy alone. */
 export const policies = (
@@ -187,6 +187,9 @@ export const policies = (
 export const layer = ({ locate, resolved }: Place) =>
   Adapters.layerOf(resolved).pipe(
     Layer.catch((error) =>
-      Layer.effect(Broker, Effect.fail(error instanceof ConfigurationError ? locate(error) : error))
+      Layer.effect(
+        Broker.Broker,
+        Effect.fail(error instanceof ConfigurationError.ConfigurationError ? locate(error) : error)
+      )
     )
   )

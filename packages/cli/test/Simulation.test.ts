@@ -1,6 +1,4 @@
-import * as Backoff from "@requeue/core/Backoff"
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, ConsumerBackoff, RetryPolicy } from "@requeue/core"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import * as Simulation from "../src/Simulation.ts"

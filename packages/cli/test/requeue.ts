@@ -1,4 +1,4 @@
-/** Runs the program: in this process, where what it says is the point, or built and as a process of its own. */
+/** Runs the program: in this process, where what it says is the point, or as a process of its own. */
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { Readable, Writable } from "node:stream"
@@ -9,8 +9,8 @@ import { within } from "./until.ts"
 
 const home = fileURLToPath(new URL("..", import.meta.url))
 
-/** What package.json has as `requeue`. */
-export const main = join(home, manifest.bin.requeue)
+/** The source of what package.json has as `requeue`. */
+export const main = join(home, manifest.bin.requeue.replace("dist", "src").replace(/js$/, "ts"))
 
 interface Said {
   stdout: string
@@ -99,6 +99,6 @@ export const spawned = (
   return end([command, ...args].join(" "), said, { code, interrupt, kill }, circumstances)
 }
 
-/** The built program in a process of its own, as users have it. */
+/** The program in a process of its own, as users have it. */
 export const program = (args: ReadonlyArray<string>, circumstances?: Circumstances): Promise<Ended> =>
   spawned(process.execPath, [main, ...args], circumstances)

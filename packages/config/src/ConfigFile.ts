@@ -3,8 +3,7 @@
  *
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
-import * as PolicyConfig from "@requeue/core/PolicyConfig"
-import * as StrictSchema from "@requeue/core/StrictSchema"
+import { PolicyConfig, StrictSchema } from "@requeue/core/schema"
 import * as Schema from "effect/Schema"
 
 const described = <S extends Schema.Top>(description: string, schema: S) =>

@@ -5,17 +5,19 @@
  * is to know the program's queues. {@link load} finds, reads and checks the file; nothing is connected before
  * {@link Configuration.layer} is built.
  */
-import type { Wish } from "@requeue/core/Adapter"
-import * as Adapters from "@requeue/core/Adapters"
-import { Broker } from "@requeue/core/Broker"
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Capabilities } from "@requeue/core/Capabilities"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
-import * as Feasibility from "@requeue/core/Feasibility"
-import * as OptionNames from "@requeue/core/OptionNames"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import * as StrictSchema from "@requeue/core/StrictSchema"
+import {
+  type Adapter,
+  Adapters,
+  Broker,
+  type BrokerError,
+  type Capabilities,
+  ConfigurationError,
+  ConsumerOptions,
+  Feasibility,
+  RetryPolicy
+} from "@requeue/core"
+import { OptionNames } from "@requeue/core/adapter-kit"
+import { StrictSchema } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -40,12 +42,12 @@ export interface Configuration {
   /** The adapter and address of a broker. Fails when a secret of it is missing. Default: the default broker. */
   readonly find: (broker?: string) => Effect.Effect<Adapters.Resolved, ConfigFileError>
   /** What a broker's adapter refused, at its place in the file. */
-  readonly locate: (broker: string, error: ConfigurationError) => ConfigFileError
+  readonly locate: (broker: string, error: ConfigurationError.ConfigurationError) => ConfigFileError
   /**
    * A broker of the file. Building it fails, with the path in the file, when a secret is missing, the adapter refuses an
    * option, or the broker cannot do what one of its queues asks.
    */
-  readonly layer: (broker?: string) => Layer.Layer<Broker, BrokerError | ConfigFileError>
+  readonly layer: (broker?: string) => Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigFileError>
 }
 
 export interface Options {
@@ -130,7 +132,7 @@ const make = (
 
   const locate = (
     broker: string,
-    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError
+    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
   ): ConfigFileError => {
     const shown = Environment.mask(detail, opened(broker).secrets)
     const asking = Object.entries(queues).find(([, { name }]) => name === queue)
@@ -167,17 +169,20 @@ const make = (
     const { options, url } = Redacted.value(resolved.address)
     const here = Object.entries(queues).filter(([, { broker }]) => broker === name)
     const checked = Effect.gen(function* () {
-      const broker = yield* Broker
+      const broker = yield* Broker.Broker
       const problems = here.flatMap(([key, queue]) => impossible(key, queue, broker.capabilities))
       if (problems.length > 0) return yield* refuse(problems)
       // What only some queues of the broker cannot do, as FIFO queues, is not among its capabilities.
       for (const [, queue] of here) yield* resolved.adapter.operations?.plan(wishOf(queue), url, options) ?? Effect.void
       return broker
     })
-    return Layer.effect(Broker, checked).pipe(
+    return Layer.effect(Broker.Broker, checked).pipe(
       Layer.provide(Adapters.layerOf(resolved)),
       Layer.catch((error) =>
-        Layer.effect(Broker, Effect.fail(error instanceof ConfigurationError ? locate(name, error) : error))
+        Layer.effect(
+          Broker.Broker,
+          Effect.fail(error instanceof ConfigurationError.ConfigurationError ? locate(name, error) : error)
+        )
       )
     )
   })
@@ -194,7 +199,10 @@ const make = (
   }
 }
 
-const wishOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Wish => ({ queue: name, retry })
+const wishOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.Wish => ({
+  queue: name,
+  retry
+})
 
 /** Whether a field is the queue's, and not an option of its broker. */
 const isWish = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
@@ -210,7 +218,7 @@ const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): St
 const impossible = (
   key: string,
   queue: ConfiguredQueue,
-  capabilities: Capabilities
+  capabilities: Capabilities.Capabilities
 ): ReadonlyArray<StrictSchema.Problem> =>
   Feasibility.check(ConsumerOptions.toWish(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
     ({ answer, field }) => {

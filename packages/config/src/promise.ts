@@ -1,6 +1,5 @@
 /** The same for programs that use no Effect. */
-import type { ConnectOptions, Requeue } from "@requeue/core/Requeue"
-import { connect } from "@requeue/core/Requeue"
+import { type ConnectOptions, type Requeue, connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import type { Json } from "./ConfigFile.ts"
 import * as Configuration from "./Configuration.ts"

@@ -5,7 +5,7 @@
  * broker or kills a consumer, and waits for an end of every message. Then it looks behind the adapter, with the broker's
  * own client, and the books must balance. {@link Workload} has messages and a consumer to go with them.
  */
-import type { Event, Hook } from "@requeue/core/Event"
+import type { Event } from "@requeue/core"
 import type * as Effect from "effect/Effect"
 import * as Check from "./Check.ts"
 import * as Wait from "./Wait.ts"
@@ -19,9 +19,9 @@ export interface Books {
   readonly acked: ReadonlySet<string>
   readonly deadLettered: ReadonlySet<string>
   readonly dropped: ReadonlySet<string>
-  readonly events: ReadonlyArray<Event>
+  readonly events: ReadonlyArray<Event.Event>
   /** The consumer's hook. Several consumers may have the same books. */
-  readonly onEvent: Hook
+  readonly onEvent: Event.Hook
   /** For a handler, when it begins. */
   readonly ran: (id: string) => void
 }
@@ -39,7 +39,7 @@ export interface Books {
  */
 export const make = (published: ReadonlyArray<string>): Books => {
   const runs: Array<string> = []
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   const ends = { Succeeded: new Set<string>(), DeadLettered: new Set<string>(), Dropped: new Set<string>() }
   return {
     published,

@@ -4,8 +4,7 @@
  * Cases are values. They sleep on Effect's Clock and wait for events with a deadline, so the same case runs in virtual
  * time on a broker inside the process, and in real time on a real one.
  */
-import { Broker } from "@requeue/core/Broker"
-import type { Capabilities } from "@requeue/core/Capabilities"
+import { Broker, type Capabilities } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Harness } from "./Harness.ts"
@@ -13,7 +12,7 @@ import * as Lab from "./Lab.ts"
 
 /** What decides whether a case applies. */
 export interface Facts {
-  readonly capabilities: Capabilities
+  readonly capabilities: Capabilities.Capabilities
   /** What the harness can do. */
   readonly harness: { readonly cutConnections: boolean; readonly restart: boolean }
 }
@@ -21,7 +20,7 @@ export interface Facts {
 /** `undefined` when the case applies, else the capability that is missing, for the ledger. */
 export type Requirement = (facts: Facts) => string | undefined
 
-export type Requirements = Broker | Harness | Scope.Scope
+export type Requirements = Broker.Broker | Harness | Scope.Scope
 
 export interface Case {
   /** Unique in the suite. */
@@ -35,7 +34,7 @@ export interface Case {
  * Whether a case cuts connections or restarts the broker: then no other one may run beside it. All others may, each on a
  * queue of its own.
  */
-export const isDisruptive = ({ requires }: Case, capabilities: Capabilities): boolean =>
+export const isDisruptive = ({ requires }: Case, capabilities: Capabilities.Capabilities): boolean =>
   requires?.({ capabilities, harness: { cutConnections: false, restart: false } })?.startsWith("harness.") === true
 
 /** What a case does in its laboratory. */
@@ -58,8 +57,8 @@ export const inGroup =
   })
 
 /** The facts about the broker and the harness at hand. */
-export const facts: Effect.Effect<Facts, never, Broker | Harness> = Effect.gen(function* () {
-  const { capabilities } = yield* Broker
+export const facts: Effect.Effect<Facts, never, Broker.Broker | Harness> = Effect.gen(function* () {
+  const { capabilities } = yield* Broker.Broker
   const { cutConnections, restart } = yield* Harness
   return { capabilities, harness: { cutConnections: cutConnections !== undefined, restart: restart !== undefined } }
 })

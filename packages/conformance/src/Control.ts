@@ -5,9 +5,7 @@
  * cost. An echo, which is an undelayed message through the same broker and the same connection, shows what the broker's
  * process and the way to it and back cost. {@link Lateness} says what follows from them.
  */
-import type { Service as BrokerService } from "@requeue/core/Broker"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import * as Settlement from "@requeue/core/Settlement"
+import { type Broker, RetryPolicy, Settlement } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -80,7 +78,7 @@ interface Span {
 }
 
 /** Keeps the controls of a broker going, on a queue that nobody else uses, until the scope ends. */
-export const make = (broker: BrokerService, queue: string): Effect.Effect<Service, unknown, Scope.Scope> =>
+export const make = (broker: Broker.Service, queue: string): Effect.Effect<Service, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()

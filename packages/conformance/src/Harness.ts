@@ -15,9 +15,7 @@
  * 5. `cutConnections` breaks every connection of the adapter as a network does, with no closing handshake.
  * 6. `restart` stops the broker and starts it again with the same storage, and ends when it can be reached.
  */
-import type { Counts } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Headers } from "@requeue/core/Message"
+import type { Broker, Delivery, Message } from "@requeue/core"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 
@@ -26,10 +24,10 @@ export interface Service {
   readonly name: string
   /** A queue of this case's own whose name contains `base` where names may. */
   readonly uniqueQueue: (base: string) => Effect.Effect<string, unknown>
-  readonly publishRaw: (queue: string, body: Uint8Array, headers: Headers) => Effect.Effect<void, unknown>
+  readonly publishRaw: (queue: string, body: Uint8Array, headers: Message.Headers) => Effect.Effect<void, unknown>
   /** `queue` is the dead-letter queue's own name. */
-  readonly deadLetters: (queue: string) => Effect.Effect<ReadonlyArray<Delivery>, unknown>
-  readonly pending: (queue: string) => Effect.Effect<Counts, unknown>
+  readonly deadLetters: (queue: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
+  readonly pending: (queue: string) => Effect.Effect<Broker.Counts, unknown>
   /** `undefined` when this harness cannot. */
   readonly cutConnections: Effect.Effect<void, unknown> | undefined
   /** `undefined` when this harness cannot. */

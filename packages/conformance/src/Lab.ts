@@ -2,14 +2,16 @@
  * A case's laboratory: a queue of its own, a recorded broker, consumers whose runs are written down, and waiting that
  * ends with a clear message.
  */
-import { Broker, type Counts, type Service } from "@requeue/core/Broker"
-import type { Capabilities } from "@requeue/core/Capabilities"
-import type * as Consumer from "@requeue/core/Consumer"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { BatchHandler, MessageHandler } from "@requeue/core/Handler"
-import type * as Outgoing from "@requeue/core/Outgoing"
-import type * as Producer from "@requeue/core/Producer"
-import type { Input } from "@requeue/core/QueueDefinition"
+import {
+  Broker,
+  type Capabilities,
+  type Consumer,
+  type Delivery,
+  type Handler,
+  type Outgoing,
+  type Producer,
+  type QueueDefinition
+} from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -30,8 +32,8 @@ export interface Lab extends Observer.View {
   /** Where the queue's dead letters go unless a policy says otherwise. */
   readonly dlq: string
   /** The recorded broker. */
-  readonly broker: Service
-  readonly capabilities: Capabilities
+  readonly broker: Broker.Service
+  readonly capabilities: Capabilities.Capabilities
   readonly harness: HarnessModule.Service
   readonly faults: Recording.Faults
   /** The shortest delay that can be told from none, in milliseconds; cases use small multiples. */
@@ -45,17 +47,25 @@ export interface Lab extends Observer.View {
   readonly send: (...ids: ReadonlyArray<string>) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
   readonly sendDelayed: (id: string, delay: number) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
   readonly producer: <A>(
-    queue?: Input<A>,
+    queue?: QueueDefinition.Input<A>,
     options?: Producer.Options
   ) => Effect.Effect<Producer.Producer<A>, Consumer.StartError>
   /** Publishes below the producer, with metadata of the case's own making. */
   readonly publish: (id: string, change?: Partial<Outgoing.Outgoing["metadata"]>) => Effect.Effect<void, unknown>
-  readonly start: <A = any>(options?: Consumer.Options, handler?: MessageHandler<A>, queue?: Input<A>) => Started
-  readonly startBatch: <A = any>(options: Consumer.Options, handler?: BatchHandler<A>, queue?: Input<A>) => Started
+  readonly start: <A = any>(
+    options?: Consumer.Options,
+    handler?: Handler.MessageHandler<A>,
+    queue?: QueueDefinition.Input<A>
+  ) => Started
+  readonly startBatch: <A = any>(
+    options: Consumer.Options,
+    handler?: Handler.BatchHandler<A>,
+    queue?: QueueDefinition.Input<A>
+  ) => Started
   /** Waits until the broker holds so many messages in a dead-letter queue; then answers them. */
-  readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery>, unknown>
+  readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
   /** Waits until the broker's numbers are these; numbers that it cannot tell are not compared. */
-  readonly untilPending: (counts: Partial<Counts>, queue?: string) => Effect.Effect<void, unknown>
+  readonly untilPending: (counts: Partial<Broker.Counts>, queue?: string) => Effect.Effect<void, unknown>
   /** Waits until a consumer was told of a new connection. */
   readonly untilReconnected: Effect.Effect<void, CheckFailed>
   /** Waits until nothing is left in the queue, so far as the broker can tell. */
@@ -65,19 +75,19 @@ export interface Lab extends Observer.View {
 const recovery = 120_000
 
 /** A laboratory on the broker, harness and subject at hand. */
-export const make = (base: string): Effect.Effect<Lab, unknown, Broker | HarnessModule.Harness> =>
+export const make = (base: string): Effect.Effect<Lab, unknown, Broker.Broker | HarnessModule.Harness> =>
   Effect.gen(function* () {
     const harness = yield* HarnessModule.Harness
     const subject = yield* Subject
     const control = yield* Control
     const clock = yield* Clock.Clock
-    const { broker, faults, log } = yield* Recording.make(yield* Broker)
+    const { broker, faults, log } = yield* Recording.make(yield* Broker.Broker)
     const { capabilities } = broker
     const queue = yield* harness.uniqueQueue(base.replaceAll(" ", "-"))
     const slack = harness.lateness + capabilities.delayResolution
     const now = () => clock.currentTimeMillisUnsafe()
     const observer = Observer.make({ control, harness, now, log, slack })
-    const provided = Effect.provideService(Broker, broker)
+    const provided = Effect.provideService(Broker.Broker, broker)
 
     const lab: Lab = {
       ...observer.view,

@@ -2,7 +2,7 @@
  * A broker or a consumer that is broken on purpose, and the case that must find it: the proof that the case proves
  * something.
  */
-import { Broker, type Service } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -19,7 +19,7 @@ export interface Mutant {
   /** The name of the case that must fail on it. */
   readonly kills: string
   /** Breaks the broker. `fork` runs something that the broker does behind its caller's back. */
-  readonly broker?: (broker: Service, fork: (effect: Effect.Effect<unknown, unknown>) => void) => Service
+  readonly broker?: (broker: Broker.Service, fork: (effect: Effect.Effect<unknown, unknown>) => void) => Broker.Service
   /** Breaks the consumer or the producer. */
   readonly subject?: (subject: Shape) => Shape
 }
@@ -27,13 +27,13 @@ export interface Mutant {
 /** The layer with the mutant in it. */
 export const apply = <E>(
   { broker: mutate, subject }: Mutant,
-  layer: Layer.Layer<Broker | Harness, E>
-): Layer.Layer<Broker | Harness, E> => {
+  layer: Layer.Layer<Broker.Broker | Harness, E>
+): Layer.Layer<Broker.Broker | Harness, E> => {
   const broken = Layer.effectContext(
     Effect.gen(function* () {
-      const service = yield* Broker
+      const service = yield* Broker.Broker
       const fork = Effect.runForkWith(yield* Effect.context())
-      return Context.make(Broker, mutate?.(service, fork) ?? service).pipe(
+      return Context.make(Broker.Broker, mutate?.(service, fork) ?? service).pipe(
         Context.add(Subject, subject?.(original) ?? original)
       )
     })

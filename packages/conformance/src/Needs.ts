@@ -1,5 +1,5 @@
 /** What a case may ask of a broker or a harness, and the words for it when it is missing. */
-import * as Capabilities from "@requeue/core/Capabilities"
+import { Capabilities } from "@requeue/core"
 import type { Requirement } from "./Case.ts"
 
 type Flag = {

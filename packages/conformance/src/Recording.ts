@@ -2,50 +2,48 @@
  * A broker that passes everything on to another one and writes down what it saw, in order, with the time of each entry;
  * and that fails on demand, as brokers do.
  */
-import type { Service, SettleFailure, SettleRequest } from "@requeue/core/Broker"
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Outgoing } from "@requeue/core/Outgoing"
-import type { Settlement } from "@requeue/core/Settlement"
+import type { Broker, BrokerError, Delivery, Outgoing, Settlement } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
 /** `at` is in milliseconds since the epoch. */
 export type Entry =
   | { readonly _tag: "Credit"; readonly at: number; readonly queue: string; readonly limit: number }
-  | { readonly _tag: "Delivered"; readonly at: number; readonly queue: string; readonly delivery: Delivery }
+  | { readonly _tag: "Delivered"; readonly at: number; readonly queue: string; readonly delivery: Delivery.Delivery }
   | { readonly _tag: "Reconnected"; readonly at: number; readonly queue: string }
   /** A settlement was asked of the broker. */
   | Settling
   /** The broker's answer to a settlement. */
-  | (Omit<Settling, "_tag"> & { readonly _tag: "Settled"; readonly error: BrokerError | undefined })
-  | { readonly _tag: "Publishing"; readonly at: number; readonly messages: ReadonlyArray<Outgoing> }
+  | (Omit<Settling, "_tag"> & { readonly _tag: "Settled"; readonly error: BrokerError.BrokerError | undefined })
+  | { readonly _tag: "Publishing"; readonly at: number; readonly messages: ReadonlyArray<Outgoing.Outgoing> }
   /** The broker has confirmed them. */
-  | { readonly _tag: "Published"; readonly at: number; readonly messages: ReadonlyArray<Outgoing> }
+  | { readonly _tag: "Published"; readonly at: number; readonly messages: ReadonlyArray<Outgoing.Outgoing> }
 
 interface Settling {
   readonly _tag: "Settling"
   readonly at: number
   readonly queue: string
-  readonly delivery: Delivery
-  readonly settlement: Settlement
+  readonly delivery: Delivery.Delivery
+  readonly settlement: Settlement.Settlement
 }
 
 /** Failures to inject; a case sets and clears them. What fails here does not reach the broker. */
 export interface Faults {
-  settle: ((request: SettleRequest) => BrokerError | undefined) | undefined
+  settle: ((request: Broker.SettleRequest) => BrokerError.BrokerError | undefined) | undefined
   /** Answers `undefined` to let a publish pass. */
-  publish: ((messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError> | undefined) | undefined
+  publish:
+    | ((messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError> | undefined)
+    | undefined
 }
 
 export interface Recording {
-  readonly broker: Service
+  readonly broker: Broker.Service
   readonly log: ReadonlyArray<Entry>
   readonly faults: Faults
 }
 
 /** Wraps a broker. */
-export const make = (broker: Service): Effect.Effect<Recording> =>
+export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
   Effect.map(Clock.Clock, (clock) => {
     const log: Array<Entry> = []
     const faults: Faults = { settle: undefined, publish: undefined }
@@ -53,9 +51,9 @@ export const make = (broker: Service): Effect.Effect<Recording> =>
 
     const settle = (
       queue: string,
-      requests: ReadonlyArray<SettleRequest>,
-      pass: (requests: ReadonlyArray<SettleRequest>) => Effect.Effect<ReadonlyArray<SettleFailure>>
-    ): Effect.Effect<ReadonlyArray<SettleFailure>> =>
+      requests: ReadonlyArray<Broker.SettleRequest>,
+      pass: (requests: ReadonlyArray<Broker.SettleRequest>) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
+    ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
       Effect.suspend(() => {
         for (const request of requests) log.push({ _tag: "Settling", at: now(), queue, ...request })
         const refused = requests.flatMap((request) => {

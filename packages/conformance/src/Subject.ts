@@ -1,8 +1,7 @@
 /**
  * The consumer and producer under test: Requeue's own, unless somebody replaces them, as the mutants do.
  */
-import * as Consumer from "@requeue/core/Consumer"
-import * as Producer from "@requeue/core/Producer"
+import { Consumer, Producer } from "@requeue/core"
 import * as Context from "effect/Context"
 
 export interface Shape {

@@ -2,7 +2,7 @@
  * Runs the cases against an adapter: on any test runner with {@link register}, or as an Effect that answers the ledger
  * with {@link run}.
  */
-import { Broker } from "@requeue/core/Broker"
+import { Broker } from "@requeue/core"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -36,7 +36,7 @@ export interface Options<E = unknown> {
   /** Heads the ledger. */
   readonly name: string
   /** The adapter and the harness on the same broker. With `virtualTime`, each case gets its own. */
-  readonly layer: Layer.Layer<Broker | Harness, E>
+  readonly layer: Layer.Layer<Broker.Broker | Harness, E>
   /** Default: all. */
   readonly cases?: ReadonlyArray<Case.Case> | undefined
   /** Longest time of one case, in milliseconds of the clock that it runs on. Default 5 minutes. */
@@ -102,9 +102,9 @@ const runner = ({
   virtualTime
 }: Options) => {
   const again = Semaphore.withPermits(Semaphore.makeUnsafe(1), 1)
-  return (one: Case.Case): Effect.Effect<Result, never, Broker | Harness> => {
+  return (one: Case.Case): Effect.Effect<Result, never, Broker.Broker | Harness> => {
     const judged = logging({ logs })(judge(one, timeout))
-    return Measured.run<Ledger.Outcome, unknown, Broker | Harness>(
+    return Measured.run<Ledger.Outcome, unknown, Broker.Broker | Harness>(
       virtualTime === true ? VirtualTime.run(Effect.provide(judged, Layer.fresh(layer))) : judged,
       { most: measurements, again }
     )
@@ -117,7 +117,7 @@ const controls = (options: Options) =>
     Control.Control,
     Effect.gen(function* () {
       const queue = yield* (yield* Harness).uniqueQueue("control")
-      return yield* Control.make(yield* Broker, queue)
+      return yield* Control.make(yield* Broker.Broker, queue)
     }).pipe(logging(options))
   )
 
@@ -136,7 +136,7 @@ export const run = (options: Options): Effect.Effect<Ledger.Ledger> => {
 }
 
 /** In virtual time every case brings its own broker. */
-const withoutBroker = <A, E>(effect: Effect.Effect<A, E, Broker | Harness>): Effect.Effect<A, E> =>
+const withoutBroker = <A, E>(effect: Effect.Effect<A, E, Broker.Broker | Harness>): Effect.Effect<A, E> =>
   effect as Effect.Effect<A, E>
 
 /**

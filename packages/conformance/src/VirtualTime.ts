@@ -5,7 +5,7 @@
  * the clock moves, fibers and promises that can still do something get turns of the event loop. What is used inside
  * must take its time from Effect's Clock and must not wait for input and output.
  */
-import * as VirtualClock from "@requeue/core/VirtualClock"
+import { VirtualClock } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -3,13 +3,7 @@
  *
  * So every settlement is on its way when something breaks. {@link Books} keep the account of it.
  */
-import * as Backoff from "@requeue/core/Backoff"
-import type { Broker, Service } from "@requeue/core/Broker"
-import type { BrokerError } from "@requeue/core/BrokerError"
-import * as Consumer from "@requeue/core/Consumer"
-import type { Headers } from "@requeue/core/Message"
-import * as Outgoing from "@requeue/core/Outgoing"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, type Broker, type BrokerError, Consumer, type Message, Outgoing, RetryPolicy } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -34,7 +28,7 @@ export const runsOf = (id: string): number => (isDoomed(id) ? maxRetries + 1 : n
 export interface Details {
   /** Milliseconds. Default 0. */
   readonly delay?: number
-  readonly headers?: Headers
+  readonly headers?: Message.Headers
   /** When it is published, in milliseconds since the epoch. */
   readonly now: number
 }
@@ -48,11 +42,11 @@ export const outgoing = (queue: string, id: string, { delay = 0, headers = {}, n
  * again.
  */
 export const publishAll = (
-  broker: Service,
+  broker: Broker.Service,
   queue: string,
   all: ReadonlyArray<string>,
   portion = 100
-): Effect.Effect<void, BrokerError> =>
+): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     for (let from = 0; from < all.length; from += portion) {
@@ -70,7 +64,7 @@ export const publishAll = (
 export const start = (
   queue: string,
   books: Books
-): Effect.Effect<Consumer.Consumer, Consumer.StartError, Broker | Scope.Scope> =>
+): Effect.Effect<Consumer.Consumer, Consumer.StartError, Broker.Broker | Scope.Scope> =>
   Consumer.start<string>(
     queue,
     {

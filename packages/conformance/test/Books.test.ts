@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Event } from "@requeue/core/Event"
+import type { Event } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Books from "../src/Books.ts"
@@ -8,23 +8,23 @@ import * as VirtualTime from "../src/VirtualTime.ts"
 const error = { name: "Error", message: "no" }
 const subject = (id: string) => ({ queue: "q", id, attempts: 1 })
 
-const acked = (id: string): Event => ({ _tag: "Succeeded", ...subject(id) })
-const dead = (id: string): Event => ({
+const acked = (id: string): Event.Event => ({ _tag: "Succeeded", ...subject(id) })
+const dead = (id: string): Event.Event => ({
   _tag: "DeadLettered",
   ...subject(id),
   reason: "permanent",
   target: "q.dlq",
   error
 })
-const failed = (id: string, settlement: "DeadLetter" | "Ack"): Event => ({
+const failed = (id: string, settlement: "DeadLetter" | "Ack"): Event.Event => ({
   _tag: "SettleFailed",
   ...subject(id),
   settlement,
   error: new Error("no answer")
 })
-const dropped = (id: string): Event => ({ _tag: "Dropped", ...subject(id), reason: "dropped", error })
+const dropped = (id: string): Event.Event => ({ _tag: "Dropped", ...subject(id), reason: "dropped", error })
 
-const told = (...events: ReadonlyArray<Event>): Books.Books => {
+const told = (...events: ReadonlyArray<Event.Event>): Books.Books => {
   const books = Books.make(["a", "b", "c", "d"])
   for (const event of events) books.onEvent(event)
   return books

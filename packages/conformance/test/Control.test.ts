@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Service, SubscribeOptions } from "@requeue/core/Broker"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { type Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Control from "../src/Control.ts"
@@ -22,15 +21,15 @@ const withControl = (
   Effect.gen(function* () {
     const begun = yield* Clock.currentTimeMillis
     const fork = Effect.runForkWith(yield* Effect.context())
-    let [subscriber, number]: [SubscribeOptions | undefined, number] = [undefined, 0]
-    const service: Service = {
+    let [subscriber, number]: [Broker.SubscribeOptions | undefined, number] = [undefined, 0]
+    const service: Broker.Service = {
       ...fake.broker,
       publish: (messages) =>
         Effect.gen(function* () {
           const way = takes({ number: number++, at: (yield* Clock.currentTimeMillis) - begun })
           if (way === "refused") {
             return yield* Effect.fail(
-              new BrokerError({ broker: "fake", operation: "publish", reason: "Throttled", detail: "no" })
+              new BrokerError.BrokerError({ broker: "fake", operation: "publish", reason: "Throttled", detail: "no" })
             )
           }
           if (way === "lost") return
@@ -123,7 +122,12 @@ describe("a control", () => {
   it.live("sees the event loop of the process stand still, whenever it does", () =>
     Effect.gen(function* () {
       // A broker that refuses all: what is seen is the timer alone.
-      const refusal = new BrokerError({ broker: "fake", operation: "publish", reason: "Throttled", detail: "no" })
+      const refusal = new BrokerError.BrokerError({
+        broker: "fake",
+        operation: "publish",
+        reason: "Throttled",
+        detail: "no"
+      })
       const control = yield* Control.make({ ...fake.broker, publish: () => Effect.fail(refusal) }, "control")
       for (let turn = 0; turn < 20; turn++) {
         yield* Effect.sleep(20 + turn)

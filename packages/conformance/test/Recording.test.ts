@@ -1,14 +1,10 @@
 import { assert, it } from "@effect/vitest"
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Metadata from "@requeue/core/Metadata"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import * as Settlement from "@requeue/core/Settlement"
+import { BrokerError, type Delivery, Metadata, RetryPolicy, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Recording from "../src/Recording.ts"
 import { broker } from "./fake.ts"
 
-const delivery = (id: string): Delivery => ({
+const delivery = (id: string): Delivery.Delivery => ({
   body: new Uint8Array(0),
   headers: {},
   attempts: 1,
@@ -48,7 +44,12 @@ it.effect("writes down what passes, in order, and keeps from the broker what it 
       onReconnect: () => {}
     })
     subscription.credit(3)
-    const error = new BrokerError({ broker: "fake", operation: "settle", reason: "Throttled", detail: "busy" })
+    const error = new BrokerError.BrokerError({
+      broker: "fake",
+      operation: "settle",
+      reason: "Throttled",
+      detail: "busy"
+    })
     faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? error : undefined)
     const [a, b] = [delivery("a"), delivery("b")]
     const failures = yield* subscription.settle([

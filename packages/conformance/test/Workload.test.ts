@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as VirtualTime from "../src/VirtualTime.ts"
 import * as Workload from "../src/Workload.ts"
@@ -9,7 +9,12 @@ it.live("publishes portion by portion, each until it is confirmed", () =>
   VirtualTime.run(
     Effect.gen(function* () {
       const sent: Array<string> = []
-      const refused = new BrokerError({ broker: "fake", operation: "publish", reason: "Throttled", detail: "not now" })
+      const refused = new BrokerError.BrokerError({
+        broker: "fake",
+        operation: "publish",
+        reason: "Throttled",
+        detail: "not now"
+      })
       const publish: typeof broker.publish = (messages) =>
         Effect.suspend(() => {
           sent.push(messages.map(({ metadata }) => metadata.id).join(" "))

@@ -1,6 +1,5 @@
 /** A broker that does nothing, and cases about it: what the suite's own tests run. */
-import { Broker, type Service } from "@requeue/core/Broker"
-import type { Capabilities } from "@requeue/core/Capabilities"
+import { Broker, type Capabilities } from "@requeue/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,7 +8,7 @@ import { CheckFailed } from "../src/Check.ts"
 import { Harness } from "../src/Harness.ts"
 import { NotMeasurable } from "../src/Lateness.ts"
 
-const capabilities: Capabilities = {
+const capabilities: Capabilities.Capabilities = {
   broker: "fake",
   retryDelay: { native: 1000, beyond: undefined },
   sendDelay: { native: 1000, beyond: undefined },
@@ -30,7 +29,7 @@ const capabilities: Capabilities = {
   peek: false
 }
 
-export const broker: Service = {
+export const broker: Broker.Service = {
   capabilities,
   connection: () => ({ state: "up", since: 0 }),
   publish: () => Effect.void,
@@ -55,8 +54,8 @@ const harness = Harness.of({
   settleTime: 0
 })
 
-export const layer: Layer.Layer<Broker | Harness> = Layer.succeedContext(
-  Context.make(Broker, broker).pipe(Context.add(Harness, harness))
+export const layer: Layer.Layer<Broker.Broker | Harness> = Layer.succeedContext(
+  Context.make(Broker.Broker, broker).pipe(Context.add(Harness, harness))
 )
 
 const make = (name: string, run: Case["run"], requires?: Case["requires"]): Case => ({

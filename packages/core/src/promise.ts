@@ -1,19 +1,19 @@
 /** What a program without Effect imports: `@requeue/core/promise`. */
-export { constant, exponential, linear, sequence, switchAfter } from "./Backoff.ts"
-export { BrokerError } from "./BrokerError.ts"
-export { bytes, json, standard, text } from "./Codec.ts"
-export { ConfigurationError } from "./ConfigurationError.ts"
-export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./DeadLetterBudget.ts"
-export type { DeadLetter, Group, PurgeOptions, RedriveOptions, RedriveReport } from "./DeadLetters.ts"
-export { InvalidDelay } from "./Delay.ts"
-export { EncodeError } from "./EncodeError.ts"
-export type { Event } from "./Event.ts"
-export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./Failure.ts"
-export type { Batch, Context, Received, RetryOptions } from "./Handler.ts"
-export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./Puller.ts"
-export type { Headers, Message } from "./Message.ts"
-export { type ConsumerHealth, type Health, isLive, isReady } from "./Health.ts"
-export { make as queue } from "./QueueDefinition.ts"
+export { constant, exponential, linear, sequence, switchAfter } from "./policy/Backoff.ts"
+export { BrokerError } from "./port/BrokerError.ts"
+export { bytes, json, standard, text } from "./message/Codec.ts"
+export { ConfigurationError } from "./options/ConfigurationError.ts"
+export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./policy/DeadLetterBudget.ts"
+export type { DeadLetter, Group, PurgeOptions, RedriveOptions, RedriveReport } from "./dead-letters/DeadLetters.ts"
+export { InvalidDelay } from "./message/Delay.ts"
+export { EncodeError } from "./message/EncodeError.ts"
+export type { Event } from "./observe/Event.ts"
+export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./policy/Failure.ts"
+export type { Batch, Context, Received, RetryOptions } from "./message/Handler.ts"
+export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./consume/Puller.ts"
+export type { Headers, Message } from "./message/Message.ts"
+export { type ConsumerHealth, type Health, isLive, isReady } from "./observe/Health.ts"
+export { make as queue } from "./message/QueueDefinition.ts"
 export {
   connect,
   ConnectionClosed,
@@ -25,5 +25,11 @@ export {
   type PullWorker,
   type Requeue,
   type Worker
-} from "./Requeue.ts"
-export { cloudflareQueues, make as retryPolicy, nsqRequeue, rabbitMqGrowing, webhookSender } from "./RetryPolicy.ts"
+} from "./faces/Requeue.ts"
+export {
+  cloudflareQueues,
+  make as retryPolicy,
+  nsqRequeue,
+  rabbitMqGrowing,
+  webhookSender
+} from "./policy/RetryPolicy.ts"

@@ -1,8 +1,8 @@
 /** Generated policies, for the laws that hold for all of them. */
 import * as fc from "fast-check"
-import * as Backoff from "../src/Backoff.ts"
-import * as Delay from "../src/Delay.ts"
-import type * as Jitter from "../src/Jitter.ts"
+import * as Backoff from "../src/policy/Backoff.ts"
+import * as Delay from "../src/message/Delay.ts"
+import type * as Jitter from "../src/policy/Jitter.ts"
 
 /** Milliseconds: the small ones where rounding shows, and the whole range. */
 export const millis = fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: Delay.max }))

@@ -1,7 +1,7 @@
 /** Deliveries and items for tests of what handles them. */
-import type { Delivery } from "../src/Delivery.ts"
-import type { Item } from "../src/internal/item.ts"
-import * as Metadata from "../src/Metadata.ts"
+import type { Delivery } from "../src/message/Delivery.ts"
+import type { Item } from "../src/consume/internal/item.ts"
+import * as Metadata from "../src/message/Metadata.ts"
 
 export const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => ({
   body: new TextEncoder().encode(JSON.stringify(id)),

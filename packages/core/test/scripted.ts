@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
-import { Broker, type Counts, type Service, type SettleRequest, type SubscribeOptions } from "../src/Broker.ts"
-import { BrokerError, type Reason } from "../src/BrokerError.ts"
-import type { Capabilities } from "../src/Capabilities.ts"
-import * as Delay from "../src/Delay.ts"
-import type { Delivery } from "../src/Delivery.ts"
+import { Broker, type Counts, type Service, type SettleRequest, type SubscribeOptions } from "../src/port/Broker.ts"
+import { BrokerError, type Reason } from "../src/port/BrokerError.ts"
+import type { Capabilities } from "../src/port/Capabilities.ts"
+import * as Delay from "../src/message/Delay.ts"
+import type { Delivery } from "../src/message/Delivery.ts"
 import { delivery } from "./items.ts"
 
 /** A broker that honours everything and keeps nothing. */

@@ -13,8 +13,8 @@
  */
 import { metrics, type MeterProvider, type TextMapPropagator, trace, type TracerProvider } from "@opentelemetry/api"
 import { W3CTraceContextPropagator } from "@opentelemetry/core"
-import * as OptionNames from "@requeue/core/OptionNames"
-import * as Telemetry from "@requeue/core/Telemetry"
+import { Telemetry } from "@requeue/core"
+import { OptionNames } from "@requeue/core/adapter-kit"
 import * as Layer from "effect/Layer"
 import * as Carrier from "./internal/carrier.ts"
 import * as Gauges from "./internal/gauges.ts"

@@ -1,7 +1,5 @@
 /** Single decisions of core, over and over. A message here is one operation. */
-import * as Acknowledgement from "@requeue/core/Acknowledgement"
-import * as Backoff from "@requeue/core/Backoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Acknowledgement, Backoff, RetryPolicy } from "@requeue/core"
 import type { Workload } from "../../Contender.ts"
 
 interface Operations {

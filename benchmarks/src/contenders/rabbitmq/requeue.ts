@@ -1,7 +1,7 @@
 /** This project, through its Promise face. */
 import { setInterval } from "node:timers/promises"
 import * as RabbitMqBroker from "@requeue/adapter-rabbitmq/RabbitMqBroker"
-import * as Backoff from "@requeue/core/Backoff"
+import { Backoff } from "@requeue/core"
 import { connect, type Received, type Requeue } from "@requeue/core/promise"
 import type { Workload } from "../../Contender.ts"
 import { spread } from "../../statistics.ts"

@@ -1,8 +1,7 @@
 /** This project, through its Promise face. */
 import * as SqsBroker from "@requeue/adapter-sqs/SqsBroker"
-import * as Codec from "@requeue/core/Codec"
+import { Codec, QueueDefinition } from "@requeue/core"
 import { connect, type Received } from "@requeue/core/promise"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
 import type { Workload } from "../../Contender.ts"
 import * as PromiseFace from "../promiseFace.ts"
 import * as Calls from "./calls.ts"

@@ -1,14 +1,11 @@
 /** The operators' view of the queues. */
-import type { Admin } from "@requeue/core/Broker"
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { Capabilities } from "@requeue/core/Capabilities"
-import type { Delivery } from "@requeue/core/Delivery"
+import { type Broker, BrokerError, type Capabilities, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { view } from "./dispatch.ts"
 import type { Publish } from "./publish.ts"
 import type { Store } from "./store.ts"
 
-export const make = (store: Store, publish: Publish, capabilities: Capabilities): Admin => ({
+export const make = (store: Store, publish: Publish, capabilities: Capabilities.Capabilities): Broker.Admin => ({
   counts: (name) =>
     Effect.sync(() => {
       const { delayed, held, ready } = store.queue(name)
@@ -24,10 +21,16 @@ export const make = (store: Store, publish: Publish, capabilities: Capabilities)
       if (!capabilities.peek) {
         const detail = "the broker cannot show messages without delivering them"
         return Effect.fail(
-          new BrokerError({ broker: "memory", operation: "peek", queue: name, reason: "Unsupported", detail })
+          new BrokerError.BrokerError({
+            broker: "memory",
+            operation: "peek",
+            queue: name,
+            reason: "Unsupported",
+            detail
+          })
         )
       }
-      const seen: Array<Delivery> = []
+      const seen: Array<Delivery.Delivery> = []
       for (const stored of store.queue(name).ready) {
         if (seen.length >= limit) break
         seen.push(view(stored, stored.deliveries + 1))

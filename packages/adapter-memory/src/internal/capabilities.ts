@@ -1,9 +1,8 @@
 /** What the broker claims to honour. Whatever a claim limits reads it from here, so claim and behaviour agree. */
-import type { Capabilities } from "@requeue/core/Capabilities"
-import * as Delay from "@requeue/core/Delay"
+import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
 import type { Vices } from "../Vices.ts"
 
-export const make = (maxBodySize: number, vices: Vices): Capabilities => ({
+export const make = (maxBodySize: number, vices: Vices): Capabilities.Capabilities => ({
   broker: "memory",
   retryDelay: { native: Delay.max, beyond: undefined },
   sendDelay: { native: Delay.max, beyond: undefined },

@@ -1,5 +1,5 @@
 /** The control handle over a broker's own parts. */
-import * as Metadata from "@requeue/core/Metadata"
+import { Metadata } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Control, Snapshot } from "../Control.ts"
 import { delivered, type Dispatch, view } from "./dispatch.ts"

@@ -1,20 +1,23 @@
 /** How long this broker keeps a delay, by its own claims. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { Capabilities, DelayReach } from "@requeue/core/Capabilities"
-import * as Delay from "@requeue/core/Delay"
+import { BrokerError, type Capabilities, Delay } from "@requeue/core/adapter-kit"
 
 export interface Delays {
   /** Rounds up to the resolution: late, never early. */
   readonly round: (delay: Delay.Delay) => Delay.Delay
   /** Why a message cannot be delayed so long; `undefined` when it can. */
-  readonly refusal: (operation: "publish" | "settle", queue: string, delay: Delay.Delay) => BrokerError | undefined
+  readonly refusal: (
+    operation: "publish" | "settle",
+    queue: string,
+    delay: Delay.Delay
+  ) => BrokerError.BrokerError | undefined
   /** What a release can have of its delay: cut rather than refused, since `metadata.notBefore` still guards the message. */
   readonly release: (delay: Delay.Delay) => Delay.Delay
 }
 
-const reaches = ({ beyond, native }: DelayReach, delay: Delay.Delay): boolean => delay <= native || beyond !== undefined
+const reaches = ({ beyond, native }: Capabilities.DelayReach, delay: Delay.Delay): boolean =>
+  delay <= native || beyond !== undefined
 
-export const make = (capabilities: Capabilities): Delays => {
+export const make = (capabilities: Capabilities.Capabilities): Delays => {
   const { delayResolution, retryDelay, sendDelay } = capabilities
   const round = (delay: Delay.Delay) => Math.ceil(delay / delayResolution) * delayResolution
   return {
@@ -22,7 +25,7 @@ export const make = (capabilities: Capabilities): Delays => {
     refusal: (operation, queue, delay) => {
       const reach = operation === "publish" ? sendDelay : retryDelay
       if (reaches(reach, delay)) return undefined
-      return new BrokerError({
+      return new BrokerError.BrokerError({
         broker: "memory",
         operation,
         queue,

@@ -1,7 +1,5 @@
 /** Hands ready messages to consumers with credit, in turn, and takes back what comes back unsettled. */
-import type { Lease } from "@requeue/core/Capabilities"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Timers } from "@requeue/core/Timers"
+import type { Capabilities, Delivery, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { type Consumer, Loan, type Queue, type Stored } from "./store.ts"
 
@@ -23,7 +21,7 @@ export interface Dispatch {
 }
 
 /** A message as a consumer sees it on this copy's delivery number `deliveries`. */
-export const view = (stored: Stored, deliveries: number, receipt?: unknown): Delivery => ({
+export const view = (stored: Stored, deliveries: number, receipt?: unknown): Delivery.Delivery => ({
   body: stored.body,
   headers: stored.headers,
   attempts: stored.metadata.attempts + deliveries,
@@ -32,12 +30,12 @@ export const view = (stored: Stored, deliveries: number, receipt?: unknown): Del
 })
 
 /** A loan's message as its consumer has it. */
-export const delivered = (loan: Loan): Delivery => view(loan.stored, loan.stored.deliveries, loan)
+export const delivered = (loan: Loan): Delivery.Delivery => view(loan.stored, loan.stored.deliveries, loan)
 
 export const make = (env: {
-  readonly timers: Timers
+  readonly timers: Timers.Timers
   readonly run: (effect: Effect.Effect<void>) => void
-  readonly lease: Lease | undefined
+  readonly lease: Capabilities.Lease | undefined
   readonly overCountOnLoss: boolean
 }): Dispatch => {
   const { lease, timers } = env

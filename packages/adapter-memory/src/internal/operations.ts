@@ -1,13 +1,10 @@
 /** What an operator can do about queues that live in the process that uses them: look at their plan. */
-import type { Operations, Wish } from "@requeue/core/Adapter"
-import * as Plan from "@requeue/core/Plan"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { fromUrl, type Options } from "../Options.ts"
 import * as Capabilities from "./capabilities.ts"
 
-const plan = ({ queue, retry }: Wish): Plan.Plan => ({
+const plan = ({ queue, retry }: Adapter.Wish): Plan.Plan => ({
   broker: "memory",
   queue,
   delays: "timers of the process",
@@ -18,12 +15,15 @@ const plan = ({ queue, retry }: Wish): Plan.Plan => ({
 
 const elsewhere = "it lives in the process that uses it"
 
-const checked = (url: URL, own?: Readonly<Record<string, unknown>>): Effect.Effect<Options, ConfigurationError> => {
+const checked = (
+  url: URL,
+  own?: Readonly<Record<string, unknown>>
+): Effect.Effect<Options, ConfigurationError.ConfigurationError> => {
   const options = fromUrl(url, own)
-  return options instanceof ConfigurationError ? Effect.fail(options) : Effect.succeed(options)
+  return options instanceof ConfigurationError.ConfigurationError ? Effect.fail(options) : Effect.succeed(options)
 }
 
-export const operations: Operations = {
+export const operations: Adapter.Operations = {
   plan: (wish, url, options) => Effect.as(checked(url, options), plan(wish)),
   operate: (url, options) =>
     Effect.map(checked(url, options), ({ maxBodySize }) => ({

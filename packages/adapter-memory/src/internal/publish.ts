@@ -1,23 +1,22 @@
 /** Takes messages in: checks them against what the broker claims, and makes publishers wait for room. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Delays } from "./delays.ts"
 import type { Queue, Store, Waiter } from "./store.ts"
 
 export interface Publish {
   /** Stores the messages in order; each waits for room in its queue. */
-  readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
+  readonly publish: (messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError>
   /** Stores a copy without waiting: its original is in the broker already and leaves next. */
-  readonly copy: (message: Outgoing) => void
+  readonly copy: (message: Outgoing.Outgoing) => void
   /** Lets waiting publishers in, as far as there is room. */
   readonly admit: (queue: Queue) => void
   /** Fails all who wait, and all who come. */
   readonly close: () => void
 }
 
-const closed = (queue: string): BrokerError =>
-  new BrokerError({
+const closed = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "memory",
     operation: "publish",
     queue,
@@ -36,10 +35,10 @@ export const make = (env: {
   const { delays, maxBodySize, maxMessages, store } = env
   let open = true
 
-  const refusal = ({ body, delay, queue }: Outgoing): BrokerError | undefined => {
+  const refusal = ({ body, delay, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
     if (!open) return closed(queue)
     if (body.length > maxBodySize) {
-      return new BrokerError({
+      return new BrokerError.BrokerError({
         broker: "memory",
         operation: "publish",
         queue,
@@ -51,14 +50,14 @@ export const make = (env: {
     return delays.refusal("publish", queue, delay)
   }
 
-  const add = (queue: Queue, { body, delay, headers, metadata }: Outgoing): void => {
+  const add = (queue: Queue, { body, delay, headers, metadata }: Outgoing.Outgoing): void => {
     queue.held++
     const stored = { body, headers, metadata, deliveries: 0, due: 0, timer: undefined, position: 0, next: undefined }
     store.enqueue(queue, stored, delays.round(delay))
     env.pump(queue)
   }
 
-  const wait = (queue: Queue, message: Outgoing): Effect.Effect<void, BrokerError> =>
+  const wait = (queue: Queue, message: Outgoing.Outgoing): Effect.Effect<void, BrokerError.BrokerError> =>
     Effect.callback((resume) => {
       const waiter: Waiter = {
         store: () => {
@@ -72,7 +71,10 @@ export const make = (env: {
     })
 
   /** Stores them at once, as far as there is room. */
-  const from = (messages: ReadonlyArray<Outgoing>, start: number): Effect.Effect<void, BrokerError> => {
+  const from = (
+    messages: ReadonlyArray<Outgoing.Outgoing>,
+    start: number
+  ): Effect.Effect<void, BrokerError.BrokerError> => {
     for (let i = start; i < messages.length; i++) {
       const message = messages[i]!
       const queue = store.queue(message.queue)
@@ -85,10 +87,10 @@ export const make = (env: {
     return Effect.void
   }
 
-  const confirm = (messages: ReadonlyArray<Outgoing>): Effect.Effect<void, BrokerError> =>
+  const confirm = (messages: ReadonlyArray<Outgoing.Outgoing>): Effect.Effect<void, BrokerError.BrokerError> =>
     env.loseConfirmation()
       ? Effect.fail(
-          new BrokerError({
+          new BrokerError.BrokerError({
             broker: "memory",
             operation: "publish",
             queue: messages[0]?.queue,

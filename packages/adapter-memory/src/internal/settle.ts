@@ -1,28 +1,40 @@
 /** Carries out settlements. */
-import { BrokerError, type Reason } from "@requeue/core/BrokerError"
-import type { SettleFailure, SettleRequest } from "@requeue/core/Broker"
-import type { Capabilities } from "@requeue/core/Capabilities"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Outgoing from "@requeue/core/Outgoing"
-import type { Settlement } from "@requeue/core/Settlement"
+import {
+  type Broker,
+  BrokerError,
+  type Capabilities,
+  type Delivery,
+  Outgoing,
+  type Settlement
+} from "@requeue/core/adapter-kit"
 import type { Delays } from "./delays.ts"
 import { delivered, type Dispatch } from "./dispatch.ts"
 import type { Publish } from "./publish.ts"
 import { type Consumer, Loan, type Store } from "./store.ts"
 
 export interface Settle {
-  readonly settle: (consumer: Consumer, requests: ReadonlyArray<SettleRequest>) => ReadonlyArray<SettleFailure>
-  readonly extend: (consumer: Consumer, deliveries: ReadonlyArray<Delivery>) => ReadonlyArray<SettleFailure>
+  readonly settle: (
+    consumer: Consumer,
+    requests: ReadonlyArray<Broker.SettleRequest>
+  ) => ReadonlyArray<Broker.SettleFailure>
+  readonly extend: (
+    consumer: Consumer,
+    deliveries: ReadonlyArray<Delivery.Delivery>
+  ) => ReadonlyArray<Broker.SettleFailure>
 }
 
-const failure = (operation: string, queue: string, reason: Reason, detail: string): BrokerError =>
-  new BrokerError({ broker: "memory", operation, queue, reason, detail })
+const failure = (
+  operation: string,
+  queue: string,
+  reason: BrokerError.Reason,
+  detail: string
+): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "memory", operation, queue, reason, detail })
 
 /** What the receipt stands for, unless it was settled before, lost, or is another subscription's. */
-const borrowed = (consumer: Consumer, { receipt }: Delivery): Loan | undefined =>
+const borrowed = (consumer: Consumer, { receipt }: Delivery.Delivery): Loan | undefined =>
   receipt instanceof Loan && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
 
-const notOurs = (operation: string, { queue }: Consumer): BrokerError =>
+const notOurs = (operation: string, { queue }: Consumer): BrokerError.BrokerError =>
   failure(operation, queue.name, "LeaseLost", "the delivery was settled before, lost, or is another subscription's")
 
 export const make = (env: {
@@ -30,7 +42,7 @@ export const make = (env: {
   readonly dispatch: Dispatch
   readonly publish: Publish
   readonly delays: Delays
-  readonly capabilities: Capabilities
+  readonly capabilities: Capabilities.Capabilities
   /** Wall-clock milliseconds. */
   readonly now: () => number
   readonly fail: () => "ConnectionLost" | "LeaseLost" | undefined
@@ -44,7 +56,10 @@ export const make = (env: {
     publish.admit(queue)
   }
 
-  const retry = (loan: Loan, settlement: Extract<Settlement, { _tag: "Retry" }>): BrokerError | undefined => {
+  const retry = (
+    loan: Loan,
+    settlement: Extract<Settlement.Settlement, { _tag: "Retry" }>
+  ): BrokerError.BrokerError | undefined => {
     const {
       consumer: { queue },
       stored
@@ -71,7 +86,7 @@ export const make = (env: {
     else store.postpone(queue, stored, delay)
   }
 
-  const one = (loan: Loan, settlement: Settlement): BrokerError | undefined => {
+  const one = (loan: Loan, settlement: Settlement.Settlement): BrokerError.BrokerError | undefined => {
     const { queue } = loan.consumer
     const broken = env.fail()
     if (broken !== undefined) {
@@ -97,7 +112,7 @@ export const make = (env: {
 
   return {
     settle: (consumer, requests) => {
-      const failures: Array<SettleFailure> = []
+      const failures: Array<Broker.SettleFailure> = []
       // Nothing is delivered before all are settled, or a released message would come back to the one that released it.
       dispatch.quietly(consumer.queue, () => {
         for (const { delivery, settlement } of requests) {
@@ -109,7 +124,7 @@ export const make = (env: {
       return failures
     },
     extend: (consumer, deliveries) => {
-      const failures: Array<SettleFailure> = []
+      const failures: Array<Broker.SettleFailure> = []
       for (const delivery of deliveries) {
         const loan = borrowed(consumer, delivery)
         if (loan === undefined) failures.push({ delivery, error: notOurs("extend", consumer) })

@@ -1,21 +1,17 @@
 /** All that the broker remembers, and how messages move between the places of a queue. Knows no settlements. */
-import type * as Bag from "@requeue/core/Bag"
-import type { SubscribeOptions } from "@requeue/core/Broker"
-import type { Headers } from "@requeue/core/Message"
-import type { Metadata } from "@requeue/core/Metadata"
-import type { Timer, Timers } from "@requeue/core/Timers"
+import type { Bag, Broker, Message, Metadata, Timers } from "@requeue/core/adapter-kit"
 import * as Line from "./line.ts"
 import * as Waiters from "./waiters.ts"
 
 export interface Stored extends Line.Member<Stored> {
   readonly body: Uint8Array
-  readonly headers: Headers
-  metadata: Metadata
+  readonly headers: Message.Headers
+  metadata: Metadata.Metadata
   /** Deliveries of this copy so far; those of its forerunners stand in the metadata. */
   deliveries: number
   /** Monotonic milliseconds; only of a delayed message. */
   due: number
-  timer: Timer | undefined
+  timer: Timers.Timer | undefined
 }
 
 /**
@@ -29,7 +25,7 @@ export class Loan implements Bag.Member {
   readonly number: number
   /** The latest end of its lease, in monotonic milliseconds. */
   until: number | undefined = undefined
-  expiry: Timer | undefined = undefined
+  expiry: Timers.Timer | undefined = undefined
   place = -1
   constructor(consumer: Consumer, stored: Stored, number: number) {
     this.consumer = consumer
@@ -39,7 +35,7 @@ export class Loan implements Bag.Member {
 }
 
 export interface Consumer {
-  readonly options: SubscribeOptions
+  readonly options: Broker.SubscribeOptions
   readonly queue: Queue
   readonly loans: Bag.Bag<Loan>
   credit: number
@@ -83,7 +79,7 @@ export interface Store {
 
 /** `wallClock` is in milliseconds since the epoch; `onReady` is told when delayed messages have joined the ready ones. */
 export const make = (
-  timers: Timers,
+  timers: Timers.Timers,
   wallClock: () => number,
   earlyBy: number,
   onReady: (queue: Queue) => void

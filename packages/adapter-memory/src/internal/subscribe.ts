@@ -1,6 +1,5 @@
 /** A consumer's stay in a queue, from the opening of its scope to the closing. */
-import * as Bag from "@requeue/core/Bag"
-import type { SubscribeOptions, Subscription } from "@requeue/core/Broker"
+import { Bag, type Broker } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Dispatch } from "./dispatch.ts"
@@ -8,9 +7,9 @@ import type { Settle } from "./settle.ts"
 import type { Consumer, Store } from "./store.ts"
 
 export const subscribe = (
-  options: SubscribeOptions,
+  options: Broker.SubscribeOptions,
   env: { readonly store: Store; readonly dispatch: Dispatch; readonly settle: Settle }
-): Effect.Effect<Subscription, never, Scope.Scope> => {
+): Effect.Effect<Broker.Subscription, never, Scope.Scope> => {
   const open = Effect.sync(() => {
     for (const name of options.deadLetterQueues) env.store.queue(name)
     const queue = env.store.queue(options.queue)

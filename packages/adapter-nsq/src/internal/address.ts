@@ -1,5 +1,5 @@
 /** Where nsqd and nsqlookupd are, from a URL and from lists. The secret is redacted as soon as it has been read. */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
@@ -25,8 +25,8 @@ const lists: ReadonlySet<string> = new Set(["nsqd", "nsqdHttp", "lookupd"])
 const remedy =
   "Write nsq://:secret@host:4150, or nsq://?lookupd=host:4161; further nsqd go into the query: nsqd=host:4150,host:4150"
 
-const refuse = (detail: string): Result.Result<never, ConfigurationError> =>
-  Result.fail(new ConfigurationError({ field: "url", detail, remedy, broker: "nsq" }))
+const refuse = (detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
+  Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "nsq" }))
 
 /** Text in a URL's query that options take as numbers, truths or lists. */
 const value = (name: string, text: string): unknown => {
@@ -43,7 +43,9 @@ const unescape = (text: string): string | undefined => {
   }
 }
 
-export const parse = (input: string | URL | Redacted.Redacted): Result.Result<Parsed, ConfigurationError> => {
+export const parse = (
+  input: string | URL | Redacted.Redacted
+): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
   const url = input instanceof URL ? input : URL.parse(typeof input === "string" ? input : Redacted.value(input))
   // The text itself is not shown: it may hold a secret.
   if (url === null) return refuse("it is no URL")

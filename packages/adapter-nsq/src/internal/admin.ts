@@ -1,7 +1,5 @@
 /** What operators see and do. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Admin } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
+import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Attend from "./attend.ts"
 import * as Credit from "./credit.ts"
@@ -34,10 +32,10 @@ interface Place {
   readonly queue: Queue
 }
 
-export const make = (env: Environment): Admin => {
+export const make = (env: Environment): Broker.Admin => {
   const { lookup, nodes, now, settings } = env
 
-  const topicsOf = (queue: string, operation: string): Effect.Effect<ReadonlyArray<Queue>, BrokerError> =>
+  const topicsOf = (queue: string, operation: string): Effect.Effect<ReadonlyArray<Queue>, BrokerError.BrokerError> =>
     Effect.map(target(queue, operation, settings), (source) => [source, Names.retry(source)])
 
   const nodesOf = (queue: Queue): Effect.Effect<ReadonlyArray<Node>> =>
@@ -45,7 +43,7 @@ export const make = (env: Environment): Admin => {
       ...new Set([...nodes.given, ...found.map(nodes.at)])
     ])
 
-  const places = (name: string, operation: string): Effect.Effect<ReadonlyArray<Place>, BrokerError> =>
+  const places = (name: string, operation: string): Effect.Effect<ReadonlyArray<Place>, BrokerError.BrokerError> =>
     Effect.gen(function* () {
       if (!settings.http) return yield* Http.needed(operation, name)
       const all: Array<Place> = []
@@ -60,11 +58,15 @@ export const make = (env: Environment): Admin => {
 
   const depths = ({ http, queue }: Place) => Nsqd.depths(http, queue, settings.requestTimeout)
 
-  const total = (all: ReadonlyArray<Place>): Effect.Effect<Nsqd.Depths, BrokerError> =>
+  const total = (all: ReadonlyArray<Place>): Effect.Effect<Nsqd.Depths, BrokerError.BrokerError> =>
     Effect.map(Effect.forEach(all, depths, { concurrency: "unbounded" }), Nsqd.sum)
 
   /** Takes waiting messages until there are so many, or no more come; `seen` says what to do with each. */
-  const take = (name: string, count: number, seen: (delivery: Delivery) => void): Effect.Effect<void, BrokerError> =>
+  const take = (
+    name: string,
+    count: number,
+    seen: (delivery: Delivery.Delivery) => void
+  ): Effect.Effect<void, BrokerError.BrokerError> =>
     Effect.scoped(
       Effect.gen(function* () {
         const credit = Credit.make()
@@ -99,7 +101,7 @@ export const make = (env: Environment): Admin => {
     peek: (name, limit) =>
       Effect.gen(function* () {
         const { ready } = yield* total(yield* places(name, "peek"))
-        const letters: Array<Delivery> = []
+        const letters: Array<Delivery.Delivery> = []
         if (ready > 0) {
           yield* take(name, Math.min(limit, ready), (delivery) => letters.push({ ...delivery, receipt: undefined }))
         }

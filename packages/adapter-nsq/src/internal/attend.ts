@@ -1,5 +1,5 @@
 /** Attends topics: a post for each topic on each nsqd that has it, all under one credit. */
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -24,7 +24,7 @@ export interface Attendance {
   /** Whether any nsqd is known to have the topic. */
   readonly isAttended: (topic: Queue) => boolean
   /** Ends with the first attempts to connect: with an error when one was refused, or all of them failed. */
-  readonly ready: Effect.Effect<void, BrokerError>
+  readonly ready: Effect.Effect<void, BrokerError.BrokerError>
 }
 
 interface Attended extends Post.Post {

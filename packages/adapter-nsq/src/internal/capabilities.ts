@@ -1,5 +1,5 @@
 /** What these nsqd, with these options, can honour. */
-import type { Capabilities } from "@requeue/core/Capabilities"
+import type { Capabilities } from "@requeue/core/adapter-kit"
 import type { Settings } from "../NsqOptions.ts"
 import * as Envelope from "./envelope.ts"
 import type { Limits } from "./limits.ts"
@@ -7,7 +7,7 @@ import type { Limits } from "./limits.ts"
 /** nsqd looks for what is due ten times a second. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */
 const scan = 100
 
-export const make = (settings: Settings, limits: Limits): Capabilities => {
+export const make = (settings: Settings, limits: Limits): Capabilities.Capabilities => {
   const { envelope, http, outputBufferTimeout, retry } = settings
   const native = limits.maxReqTimeout
   return {

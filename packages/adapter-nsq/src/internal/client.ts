@@ -5,6 +5,8 @@
  * of attempts), nor its way to close (which throws away what it has not written), and what it leaves without a listener
  * has one here.
  */
+// Other packages, which are checked with the sources of this one, find the types of the driver so.
+/// <reference path="./nsqjs.d.ts" />
 import { connect as secure } from "node:tls"
 import * as Redacted from "effect/Redacted"
 import { NSQDConnection, WriterNSQDConnection, type ConnectionOptions } from "nsqjs"

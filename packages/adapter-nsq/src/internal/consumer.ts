@@ -1,9 +1,5 @@
 /** Subscriptions: what the core asks of a queue, on the sessions that attend its topics. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { SubscribeOptions, Subscription } from "@requeue/core/Broker"
-import * as Deadlines from "@requeue/core/Deadlines"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Timers from "@requeue/core/Timers"
+import { type Broker, type BrokerError, Deadlines, type Delivery, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../NsqPlan.ts"
@@ -29,10 +25,10 @@ export interface Environment extends Attend.Environment {
 }
 
 export const subscribe = (
-  options: SubscribeOptions,
+  options: Broker.SubscribeOptions,
   plan: Plan,
   env: Environment
-): Effect.Effect<Subscription, BrokerError, Scope.Scope> =>
+): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { nodes, now, pool, presences, sender, settings } = env
     const { queue } = options
@@ -68,7 +64,7 @@ export const subscribe = (
       requeued: ({ id, session }, at) => memoryOf(session).due.remember(id, at)
     })
 
-    const onDelivery = (delivery: Delivery): void => {
+    const onDelivery = (delivery: Delivery.Delivery): void => {
       const { id, session } = delivery.receipt as Receipt
       const isFinished = memoryOf(session).finished.has(id) || twins?.isFinished(delivery) === true
       if (!isFinished) return options.onDelivery(delivery)

@@ -10,12 +10,11 @@
  *
  * Whatever else comes is a foreign producer's, and is consumed as it is.
  */
-import type { Headers } from "@requeue/core/Message"
-import * as Metadata from "@requeue/core/Metadata"
+import { type Message, Metadata } from "@requeue/core/adapter-kit"
 
 export interface Envelope {
   readonly metadata: Metadata.Metadata
-  readonly headers: Headers
+  readonly headers: Message.Headers
   /** Milliseconds that nsqd was to hold this copy back, when after them it is due. */
   readonly deferred: number | undefined
   readonly body: Uint8Array
@@ -78,7 +77,7 @@ const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
   }
 }
 
-const textOnly = (value: unknown): Headers =>
+const textOnly = (value: unknown): Message.Headers =>
   typeof value === "object" && value !== null
     ? Object.fromEntries(
         Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string")

@@ -1,42 +1,40 @@
 /** The ways that messages take through a plan, as a picture shows them; pure. */
-import type { Wish } from "@requeue/core/Adapter"
-import * as Plans from "@requeue/core/Plan"
-import * as Policy from "@requeue/core/RetryPolicy"
+import { type Adapter, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import type { Settings } from "../NsqOptions.ts"
-import type { Plan } from "../NsqPlan.ts"
+import type * as NsqPlan from "../NsqPlan.ts"
 import * as Names from "./names.ts"
 
 const isCopied =
   ({ retry }: Pick<Settings, "retry">, cap: number) =>
-  ({ delay: [, longest] }: Policy.Step): boolean =>
+  ({ delay: [, longest] }: RetryPolicy.Step): boolean =>
     retry === "exact" || longest > cap
 
 /** `cap` is the longest delay that nsqd keeps by itself, in milliseconds. */
 export const flows = (
-  { deadLetters, retry, source }: Plan,
-  wish: Wish,
+  { deadLetters, retry, source }: NsqPlan.Plan,
+  wish: Adapter.Wish,
   settings: Pick<Settings, "retry">,
   cap: number
-): ReadonlyArray<Plans.Flow> => {
+): ReadonlyArray<Plan.Flow> => {
   const [from, back] = [source, retry].map(Names.toText) as [string, string]
-  const { false: requeued = [], true: copied = [] } = Object.groupBy(Policy.schedule(wish.retry), (step) =>
+  const { false: requeued = [], true: copied = [] } = Object.groupBy(RetryPolicy.schedule(wish.retry), (step) =>
     isCopied(settings, cap)(step) ? "true" : "false"
   )
   const ways =
     copied.length === 0
       ? []
       : [
-          { from, to: retry.topic, label: `${Plans.after(copied)}, as a copy` },
+          { from, to: retry.topic, label: `${Plan.after(copied)}, as a copy` },
           { from: retry.topic, to: back, label: "" },
           { from: back, to: from, label: "when due, to the same consumer" }
         ]
   const topics = new Map(
-    Policy.deadLetterQueues(wish.retry, wish.queue).map((name, index) => [name, deadLetters[index]!])
+    RetryPolicy.deadLetterQueues(wish.retry, wish.queue).map((name, index) => [name, deadLetters[index]!])
   )
   return [
     { from: source.topic, to: from, label: "" },
-    ...(requeued.length === 0 ? [] : [{ from, to: from, label: Plans.after(requeued) }]),
+    ...(requeued.length === 0 ? [] : [{ from, to: from, label: Plan.after(requeued) }]),
     ...ways,
-    ...Plans.deadLetters(wish.queue, wish.retry).map(({ label, to }) => ({ from, to: topics.get(to)!.topic, label }))
+    ...Plan.deadLetters(wish.queue, wish.retry).map(({ label, to }) => ({ from, to: topics.get(to)!.topic, label }))
   ]
 }

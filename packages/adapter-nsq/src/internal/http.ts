@@ -1,6 +1,5 @@
 /** Requests to the HTTP interfaces of nsqd and nsqlookupd. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import { BrokerError as Failure } from "@requeue/core/BrokerError"
+import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type Context, timedOut, toBrokerError } from "./toBrokerError.ts"
@@ -18,7 +17,7 @@ export const request = (
   context: Context,
   millis: number,
   { base, method = "GET", path }: { readonly base: string; readonly method?: "GET" | "POST"; readonly path: string }
-): Effect.Effect<unknown, BrokerError> =>
+): Effect.Effect<unknown, BrokerError.BrokerError> =>
   Effect.tryPromise({
     try: async (signal) => {
       const headers = { accept: "application/vnd.nsq; version=1.0" }
@@ -38,8 +37,8 @@ export const request = (
   )
 
 /** Why an HTTP interface that must be there is not. */
-export const unreachable = (base: string, error: BrokerError): BrokerError =>
-  new Failure({
+export const unreachable = (base: string, error: BrokerError.BrokerError): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "nsq",
     operation: error.operation,
     reason: error.reason === "Timeout" ? "ConnectionFailed" : error.reason,
@@ -48,8 +47,8 @@ export const unreachable = (base: string, error: BrokerError): BrokerError =>
   })
 
 /** What only the HTTP interface can do, where it is not used. */
-export const needed = (operation: string, queue: string): BrokerError =>
-  new Failure({
+export const needed = (operation: string, queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "nsq",
     operation,
     queue,

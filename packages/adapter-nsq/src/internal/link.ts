@@ -2,9 +2,7 @@
  * A connection that is made again for ever. Each connection is a generation of its own: what was opened on one is never
  * used on another.
  */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import * as Delay from "@requeue/core/Delay"
-import * as Persistence from "@requeue/core/Persistence"
+import { type BrokerError, Delay, Reconnect } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -30,7 +28,7 @@ export interface Link<A extends Live> {
   /** The connection, as soon as there is one. */
   readonly live: Effect.Effect<A>
   /** Ends with the first attempt to connect; answers why it failed. */
-  readonly tried: Effect.Effect<BrokerError | undefined>
+  readonly tried: Effect.Effect<BrokerError.BrokerError | undefined>
 }
 
 /** A connection that lived so long was a good one, in milliseconds: its end is answered at once. */
@@ -43,7 +41,7 @@ const pause = (failures: number, { reconnectFirst, reconnectMax }: Settings): Ef
   failures === 0
     ? Effect.void
     : Effect.flatMap(Random.next, (random) =>
-        Effect.sleep(Persistence.pause(failures, random, { first: reconnectFirst, max: reconnectMax }))
+        Effect.sleep(Reconnect.pause(failures, random, { first: reconnectFirst, max: reconnectMax }))
       )
 
 /** Runs what opens a connection, with a time limit. Whoever does not wait any longer does not leave it open. */
@@ -51,7 +49,7 @@ export const opening = <C extends Client.Connection>(
   context: Context,
   { connectTimeout }: Settings,
   open: (signal: AbortSignal) => Promise<C>
-): Effect.Effect<C, BrokerError> =>
+): Effect.Effect<C, BrokerError.BrokerError> =>
   Effect.tryPromise({
     try: async (signal) => {
       const connection = await open(signal)
@@ -83,17 +81,17 @@ const watch = ({ connection }: Live, { heartbeat }: Settings): Effect.Effect<nev
 /** Lives as long as the scope. */
 export const make = <A extends Live>(
   name: Readonly<Record<string, string>>,
-  connect: Effect.Effect<A, BrokerError>,
+  connect: Effect.Effect<A, BrokerError.BrokerError>,
   settings: Settings,
   presence: Presence
 ): Effect.Effect<Link<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const tried = Deferred.makeUnsafe<BrokerError | undefined>()
+    const tried = Deferred.makeUnsafe<BrokerError.BrokerError | undefined>()
     let current: A | undefined
     let next = Deferred.makeUnsafe<A>()
 
-    const tell = (error: BrokerError, attempt: number): Effect.Effect<void> =>
-      Persistence.isTold(attempt)
+    const tell = (error: BrokerError.BrokerError, attempt: number): Effect.Effect<void> =>
+      Reconnect.isTold(attempt)
         ? Effect.annotateLogs(Effect.logWarning("not connected"), { ...name, attempt, error: error.message })
         : Effect.void
 

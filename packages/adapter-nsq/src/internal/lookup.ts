@@ -1,5 +1,5 @@
 /** Finding nsqd: every nsqlookupd is asked, and what any of them knows counts. */
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Settings } from "../NsqOptions.ts"
@@ -31,7 +31,7 @@ export const make = ({ http, lookupd, requestTimeout }: Settings): Lookup => {
   /** Those whose failure has been told. */
   const down = new Set<string>()
 
-  const told = (base: string, error: BrokerError | undefined): Effect.Effect<void> => {
+  const told = (base: string, error: BrokerError.BrokerError | undefined): Effect.Effect<void> => {
     if (error === undefined) {
       return down.delete(base) ? Effect.annotateLogs(Effect.logInfo("nsqlookupd answers again"), { base }) : Effect.void
     }

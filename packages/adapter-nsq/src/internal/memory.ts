@@ -4,8 +4,7 @@
  * `REQ` carries no metadata, and an nsqd that restarts forgets what it held back. `FIN` has no answer: a message that is
  * done with may come once more, because nsqd has not heard of it, or because another nsqd has its twin.
  */
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Remembered from "@requeue/core/Remembered"
+import { type Delivery, RecentSet } from "@requeue/core/adapter-kit"
 import * as Due from "./due.ts"
 import type { Queue } from "./names.ts"
 import type { Node } from "./nodes.ts"
@@ -14,7 +13,7 @@ import type { Session } from "./session.ts"
 /** Of one topic on one nsqd: ids are unique there. A retry copy may well have its original's, from another topic. */
 export interface Memory {
   readonly due: Due.Due
-  readonly finished: Remembered.Remembered
+  readonly finished: RecentSet.RecentSet
 }
 
 /** Messages of a topic on an nsqd that are remembered. */
@@ -26,7 +25,7 @@ export const make = (): ((session: Session) => Memory) => {
   return ({ node, topic }) => {
     const found = known.get(topic)?.get(node)
     if (found !== undefined) return found
-    const made = { due: Due.make(limits.requeued), finished: Remembered.make(limits.finished) }
+    const made = { due: Due.make(limits.requeued), finished: RecentSet.make(limits.finished) }
     known.set(topic, (known.get(topic) ?? new Map<Node, Memory>()).set(node, made))
     return made
   }
@@ -34,17 +33,17 @@ export const make = (): ((session: Session) => Memory) => {
 
 export interface Twins {
   /** Its publish is done with, and no copy of it is to come. */
-  readonly finished: (delivery: Delivery) => void
-  readonly isFinished: (delivery: Delivery) => boolean
+  readonly finished: (delivery: Delivery.Delivery) => void
+  readonly isFinished: (delivery: Delivery.Delivery) => boolean
 }
 
 /** The same for both copies of one publish. */
-const publishOf = ({ metadata: { firstPublished, id, redrives } }: Delivery): string =>
+const publishOf = ({ metadata: { firstPublished, id, redrives } }: Delivery.Delivery): string =>
   `${firstPublished} ${redrives} ${id}`
 
 /** Of publishes that are on two nsqd. */
 export const twins = (): Twins => {
-  const over = Remembered.make(limits.finished)
+  const over = RecentSet.make(limits.finished)
   return {
     finished: (delivery) => over.add(publishOf(delivery)),
     isFinished: (delivery) => over.has(publishOf(delivery))

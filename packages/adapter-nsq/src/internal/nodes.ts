@@ -1,5 +1,5 @@
 /** The nsqd that are known, and what they allow. */
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../NsqOptions.ts"
@@ -21,12 +21,12 @@ export interface Nodes {
   /** Those that are given, not found. */
   readonly given: ReadonlyArray<Node>
   /** Learns what a node allows that has just been connected to. */
-  readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError>
+  readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError.BrokerError>
   readonly isKnown: (node: Node) => boolean
   /** What all of them allow that have been connected to. */
   readonly limits: () => Limits.Limits
   /** Makes the queue's topic and channel on the node, unless that was done before. */
-  readonly ensure: (node: Node, queue: Queue) => Effect.Effect<void, BrokerError>
+  readonly ensure: (node: Node, queue: Queue) => Effect.Effect<void, BrokerError.BrokerError>
 }
 
 export const make = (settings: Settings): Effect.Effect<Nodes> =>
@@ -43,10 +43,13 @@ export const make = (settings: Settings): Effect.Effect<Nodes> =>
       return found
     }
 
-    const configured = ({ address: { http }, name }: Node): Effect.Effect<Limits.Configured, BrokerError> => {
+    const configured = ({
+      address: { http },
+      name
+    }: Node): Effect.Effect<Limits.Configured, BrokerError.BrokerError> => {
       if (http === undefined) return Effect.succeed({})
       const before = limits.get(name)
-      const failed = (error: BrokerError) =>
+      const failed = (error: BrokerError.BrokerError) =>
         before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
       return Nsqd.configured(http, requestTimeout).pipe(Effect.catch(failed))
     }

@@ -1,5 +1,5 @@
 /** What is asked of one nsqd over HTTP. */
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Http from "./http.ts"
 import type { Configured } from "./limits.ts"
@@ -25,7 +25,7 @@ const query = (params: Readonly<Record<string, string>>): string => new URLSearc
 const number = (value: unknown): number => (typeof value === "number" ? value : 0)
 
 /** The caps that `IDENTIFY` does not tell. https://nsq.io/components/nsqd.html#get-configoption */
-export const configured = (base: string, millis: number): Effect.Effect<Configured, BrokerError> => {
+export const configured = (base: string, millis: number): Effect.Effect<Configured, BrokerError.BrokerError> => {
   const ask = (option: string) =>
     Effect.map(Http.request({ operation: "connect" }, millis, { base, path: `config/${option}` }), (value) =>
       typeof value === "number" ? value : undefined
@@ -41,13 +41,20 @@ export const configured = (base: string, millis: number): Effect.Effect<Configur
 }
 
 /** Messages that are kept in memory, for each topic and channel. */
-export const memQueueSize = (base: string, millis: number): Effect.Effect<number | undefined, BrokerError> =>
+export const memQueueSize = (
+  base: string,
+  millis: number
+): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
   Effect.map(Http.request({ operation: "verify" }, millis, { base, path: "config/mem_queue_size" }), (value) =>
     typeof value === "number" ? value : undefined
   )
 
 /** Makes topic and channel, unless they are there. */
-export const create = (base: string, { channel, topic }: Queue, millis: number): Effect.Effect<void, BrokerError> => {
+export const create = (
+  base: string,
+  { channel, topic }: Queue,
+  millis: number
+): Effect.Effect<void, BrokerError.BrokerError> => {
   const post = (path: string) =>
     Http.request({ operation: "create", queue: topic }, millis, { base, method: "POST", path })
   return Effect.asVoid(
@@ -55,7 +62,7 @@ export const create = (base: string, { channel, topic }: Queue, millis: number):
   )
 }
 
-const stats = (base: string, topic: string, millis: number): Effect.Effect<unknown, BrokerError> =>
+const stats = (base: string, topic: string, millis: number): Effect.Effect<unknown, BrokerError.BrokerError> =>
   Http.request({ operation: "counts", queue: topic }, millis, {
     base,
     path: `stats?${query({ format: "json", topic, include_clients: "false", include_mem: "false" })}`
@@ -65,7 +72,7 @@ const stats = (base: string, topic: string, millis: number): Effect.Effect<unkno
 const pause = 20
 
 /** What waits in the topic for any channel. */
-const topicDepth = (base: string, topic: string, millis: number): Effect.Effect<number, BrokerError> =>
+const topicDepth = (base: string, topic: string, millis: number): Effect.Effect<number, BrokerError.BrokerError> =>
   Effect.map(stats(base, topic, millis), (json) => number(topicOf(json)?.["depth"]))
 
 /** The topic's channels; `undefined` when the topic is not there. */
@@ -73,14 +80,18 @@ export const channels = (
   base: string,
   topic: string,
   millis: number
-): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError> =>
+): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
   Effect.map(stats(base, topic, millis), (json) => {
     const found = topicOf(json)
     return found && records(found["channels"]).map((one) => String(one["channel_name"]))
   })
 
 /** What the channel holds. https://nsq.io/components/nsqd.html#get-stats */
-export const depths = (base: string, { channel, topic }: Queue, millis: number): Effect.Effect<Depths, BrokerError> =>
+export const depths = (
+  base: string,
+  { channel, topic }: Queue,
+  millis: number
+): Effect.Effect<Depths, BrokerError.BrokerError> =>
   Effect.map(stats(base, topic, millis), (json) => toDepths(json, channel))
 
 const records = (value: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> =>
@@ -103,7 +114,7 @@ const toDepths = (json: unknown, channel: string): Depths => {
  *
  * What waits in the topic goes into its channels first: there may be others' among them.
  */
-export const empty = (base: string, queue: Queue, millis: number): Effect.Effect<void, BrokerError> =>
+export const empty = (base: string, queue: Queue, millis: number): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { channel, topic } = queue
     const path = `channel/empty?${query({ topic, channel })}`

@@ -1,12 +1,9 @@
 /** A queue's plan for operators: shown, compared with what every nsqd has, and made. */
-import type { Operations, Operator, Wish } from "@requeue/core/Adapter"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import type * as Plans from "@requeue/core/Plan"
-import * as Policy from "@requeue/core/RetryPolicy"
+import { type Adapter, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Operators from "../NsqOperator.ts"
 import { decode, type Settings } from "../NsqOptions.ts"
-import * as Plan from "../NsqPlan.ts"
+import * as NsqPlan from "../NsqPlan.ts"
 import * as Capabilities from "./capabilities.ts"
 import * as Flows from "./flows.ts"
 import * as Http from "./http.ts"
@@ -19,17 +16,17 @@ import * as Pool from "./pool.ts"
 import * as Survey from "./survey.ts"
 
 const planFor = (
-  { queue, retry }: Wish,
+  { queue, retry }: Adapter.Wish,
   settings: Settings,
   cap: number
-): Effect.Effect<Plan.Plan, ConfigurationError> => {
-  const deadLetterQueues = Policy.deadLetterQueues(retry, queue)
-  const plan = Plan.make({ queue, retry, deadLetterQueues }, settings, cap)
-  return plan instanceof ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+): Effect.Effect<NsqPlan.Plan, ConfigurationError.ConfigurationError> => {
+  const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue)
+  const plan = NsqPlan.make({ queue, retry, deadLetterQueues }, settings, cap)
+  return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
 }
 
-const objectsOf = ({ deadLetters, retry, source }: Plan.Plan): ReadonlyArray<Plans.PlannedObject> => {
-  const all = (role: string, queue: Plan.Queue) => [
+const objectsOf = ({ deadLetters, retry, source }: NsqPlan.Plan): ReadonlyArray<Plan.PlannedObject> => {
+  const all = (role: string, queue: NsqPlan.Queue) => [
     { kind: "topic", name: queue.topic, details: role },
     { kind: "channel", name: Names.toText(queue), details: "" }
   ]
@@ -45,7 +42,7 @@ const objectsOf = ({ deadLetters, retry, source }: Plan.Plan): ReadonlyArray<Pla
 const losses = ({ publishTo }: Settings): ReadonlyArray<string> =>
   publishTo === 2 ? [] : ["an nsqd that is killed loses its messages in memory, in flight and deferred: see publishTo"]
 
-const toPlan = (plan: Plan.Plan, wish: Wish, settings: Settings, cap: number): Plans.Plan => ({
+const toPlan = (plan: NsqPlan.Plan, wish: Adapter.Wish, settings: Settings, cap: number): Plan.Plan => ({
   broker: "nsq",
   queue: wish.queue,
   delays: settings.retry === "exact" ? "deferred copies" : "requeued by nsqd",
@@ -58,9 +55,9 @@ const withoutHttp = "only nsqd's HTTP interface tells: set http: true"
 
 /** How an object stands on all the nsqd that could be asked. */
 const standing = (
-  { name }: Plans.PlannedObject,
+  { name }: Plan.PlannedObject,
   all: ReadonlyArray<Survey.Facts>
-): Pick<Plans.Inspected, "state" | "why"> => {
+): Pick<Plan.Inspected, "state" | "why"> => {
   const asked = all.filter(({ missing }) => missing !== undefined)
   if (asked.length === 0) return { state: "unknown", why: withoutHttp }
   const having = asked.filter(({ missing }) => missing?.includes(name) === false).map(({ nsqd }) => nsqd)
@@ -68,7 +65,7 @@ const standing = (
   return { state: "present", why: having.length === asked.length ? undefined : `only on ${having.join(", ")}` }
 }
 
-const toFinding = ({ about, detail, isGood, nsqd }: Operators.Finding): Plans.Finding => ({
+const toFinding = ({ about, detail, isGood, nsqd }: Operators.Finding): Plan.Finding => ({
   about,
   verdict: isGood ? "good" : "bad",
   detail: nsqd === undefined ? detail : `${nsqd}: ${detail}`
@@ -80,7 +77,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   yield* Pool.make(settings, nodes, lookup)
   const cap = () => nodes.limits().maxReqTimeout
 
-  const operator: Operator = {
+  const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings, nodes.limits()),
     plan: (wish) => Effect.map(planFor(wish, settings, cap()), (plan) => toPlan(plan, wish, settings, cap())),
     inspect: (wish) =>
@@ -89,7 +86,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
         const { facts, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
         // What is missing is told of the objects, and what nsqd loses is no matter of how it is set up.
         const findings = Operators.judge(facts, settings).filter(({ about }) => about !== "topics" && about !== "loss")
-        const away = failures.map(({ message }): Plans.Finding => ({ about: "nsqd", verdict: "bad", detail: message }))
+        const away = failures.map(({ message }): Plan.Finding => ({ about: "nsqd", verdict: "bad", detail: message }))
         return {
           objects: objectsOf(plan).map((object) => ({ ...object, ...standing(object, facts) })),
           findings: [...away, ...findings.map(toFinding)]
@@ -108,7 +105,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
-export const operations: Operations = {
+export const operations: Adapter.Operations = {
   plan: (wish, url, options) =>
     Effect.gen(function* () {
       const settings = yield* Effect.fromResult(decode({ ...options, url }))

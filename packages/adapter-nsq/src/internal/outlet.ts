@@ -1,6 +1,5 @@
 /** One publishing connection: what is written and not yet answered, in order. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Deadlines } from "@requeue/core/Deadlines"
+import type { BrokerError, Deadlines } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -20,7 +19,7 @@ export interface Publication {
 }
 
 /** What became of a publication. `Unread`: nsqd closed the connection because of another one, in front of it. */
-export type Answer = "Stored" | "Unread" | BrokerError
+export type Answer = "Stored" | "Unread" | BrokerError.BrokerError
 
 export interface Outlet extends Live {
   readonly node: Node
@@ -35,8 +34,8 @@ export const open = (
   node: Node,
   nodes: Nodes,
   settings: Settings,
-  deadlines: Deadlines
-): Effect.Effect<Outlet, BrokerError> =>
+  deadlines: Deadlines.Deadlines
+): Effect.Effect<Outlet, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const context = { operation: "connect", node: node.name }
@@ -52,7 +51,7 @@ const make = (
   connection: Client.Publisher,
   gone: Deferred.Deferred<void>,
   nodes: Nodes,
-  deadlines: Deadlines
+  deadlines: Deadlines.Deadlines
 ): Outlet => {
   /** The error because of which nsqd closes the connection: what comes behind it was not read. */
   let refusal: string | undefined

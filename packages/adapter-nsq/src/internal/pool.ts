@@ -1,9 +1,5 @@
 /** A publishing connection per nsqd, and the choice among them: the first one that is well. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { Connection } from "@requeue/core/Connection"
-import * as Deadlines from "@requeue/core/Deadlines"
-import * as Delay from "@requeue/core/Delay"
-import * as Timers from "@requeue/core/Timers"
+import { BrokerError, type Connection, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -22,20 +18,20 @@ import * as Presence from "./presence.ts"
 
 export interface Pool {
   /** So many live connections to different nsqd, the preferred one first if it is well; or an error after a time. */
-  readonly pick: (count: number, prefer?: Node) => Effect.Effect<ReadonlyArray<Outlet.Outlet>, BrokerError>
+  readonly pick: (count: number, prefer?: Node) => Effect.Effect<ReadonlyArray<Outlet.Outlet>, BrokerError.BrokerError>
   /** The same when all of the first choice are well now, as nearly always; else `undefined`. */
   readonly ready: (count: number, prefer?: Node) => ReadonlyArray<Outlet.Outlet> | undefined
   /** The nsqd that may be published to, the first choice first. */
   readonly candidates: () => ReadonlyArray<Node>
   /** Whether there is an nsqd to publish to. */
-  readonly state: () => Connection
+  readonly state: () => Connection.Connection
 }
 
 /** How long the start waits for further nsqd when one is well. */
 const patience = Duration.seconds(1)
 
-export const nobody = (settings: Settings): BrokerError =>
-  new BrokerError({
+export const nobody = (settings: Settings): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "nsq",
     operation: "connect",
     reason: "ConnectionFailed",
@@ -44,7 +40,11 @@ export const nobody = (settings: Settings): BrokerError =>
   })
 
 /** Connects to the first nsqd that is well; fails when none is. */
-export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.Effect<Pool, BrokerError, Scope.Scope> =>
+export const make = (
+  settings: Settings,
+  nodes: Nodes,
+  lookup: Lookup
+): Effect.Effect<Pool, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const presence = Presence.make(() => clock.currentTimeMillisUnsafe())
@@ -105,7 +105,7 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
     const gather = (count: number, from: ReadonlyArray<Node>) =>
       Effect.gen(function* () {
         const well: Array<Outlet.Outlet> = []
-        const errors: Array<BrokerError> = []
+        const errors: Array<BrokerError.BrokerError> = []
         for (const node of from) {
           if (well.length === count) break
           const link = yield* linkTo(node)
@@ -132,7 +132,9 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
     }
 
     const pick: Pool["pick"] = (count, prefer) => {
-      let seen: { readonly well: ReadonlyArray<Outlet.Outlet>; readonly errors: ReadonlyArray<BrokerError> } | undefined
+      let seen:
+        | { readonly well: ReadonlyArray<Outlet.Outlet>; readonly errors: ReadonlyArray<BrokerError.BrokerError> }
+        | undefined
       const attempt: Effect.Effect<ReadonlyArray<Outlet.Outlet>> = Effect.suspend(() => {
         return Effect.flatMap(gather(count, inOrder(prefer)), (result) => {
           seen = result
@@ -165,12 +167,12 @@ export const make = (settings: Settings, nodes: Nodes, lookup: Lookup): Effect.E
 const notReady = (
   wanted: number,
   got: number,
-  because: BrokerError | undefined,
+  because: BrokerError.BrokerError | undefined,
   { publishTimeout }: Settings
-): BrokerError => {
+): BrokerError.BrokerError => {
   const many = wanted === 1 ? "no nsqd" : `${got} of ${wanted} nsqd`
   const detail = `${many} could be reached within ${Delay.format(publishTimeout)}`
-  return new BrokerError({
+  return new BrokerError.BrokerError({
     broker: "nsq",
     operation: "publish",
     reason: "ConnectionFailed",

@@ -1,6 +1,5 @@
 /** A topic on an nsqd: one session after another, until it is left. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Delivery } from "@requeue/core/Delivery"
+import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -29,9 +28,9 @@ export interface Wish {
   readonly queue: string
   readonly presence: Presence
   readonly credit: Credit
-  readonly toDelivery: (frame: Frame, receipt: Session.Receipt) => Delivery
-  readonly onDelivery: (delivery: Delivery) => void
-  readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
+  readonly toDelivery: (frame: Frame, receipt: Session.Receipt) => Delivery.Delivery
+  readonly onDelivery: (delivery: Delivery.Delivery) => void
+  readonly onReconnect: (isGone: (delivery: Delivery.Delivery) => boolean) => void
 }
 
 export interface Post {
@@ -50,7 +49,7 @@ const goodbye = Duration.seconds(2)
 
 const isOf =
   (session: Session.Session) =>
-  ({ receipt }: Delivery): boolean =>
+  ({ receipt }: Delivery.Delivery): boolean =>
     (receipt as Session.Receipt).session === session
 
 /** One connection, with a session on it. */
@@ -58,7 +57,7 @@ const connect = (
   wish: Wish,
   env: Environment,
   at: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
-): Effect.Effect<Session.Session, BrokerError> =>
+): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { messageTimeout, nodes, settings } = env
     const { node } = at

@@ -1,5 +1,5 @@
 /** Connections of which one is enough: whether there is one, and since when. */
-import * as Connection from "@requeue/core/Connection"
+import { Connection } from "@requeue/core/adapter-kit"
 
 export interface Presence {
   readonly gained: () => void

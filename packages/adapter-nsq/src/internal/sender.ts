@@ -1,6 +1,5 @@
 /** From outgoing messages to what is published where. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../NsqOptions.ts"
@@ -12,7 +11,7 @@ import { toPublication } from "./toPublication.ts"
 
 /** A message, where it goes, and whether it is a copy of a delivery. */
 interface Item {
-  readonly message: Outgoing
+  readonly message: Outgoing.Outgoing
   readonly target: Names.Queue
   readonly isCopy: boolean
 }
@@ -22,7 +21,7 @@ export interface Sender {
   readonly send: (
     items: ReadonlyArray<Item>,
     on?: { readonly count: number; readonly prefer?: Node }
-  ) => Effect.Effect<void, BrokerError>
+  ) => Effect.Effect<void, BrokerError.BrokerError>
 }
 
 /** Publications, and their bytes, that are written before the first answer is awaited. */
@@ -36,10 +35,10 @@ export const target = (
   queue: string,
   operation: string,
   { channel }: Settings
-): Effect.Effect<Names.Queue, BrokerError> => {
+): Effect.Effect<Names.Queue, BrokerError.BrokerError> => {
   const parsed = Names.parse(queue, channel)
   return Names.isRefused(parsed)
-    ? Effect.fail(new BrokerError({ broker: "nsq", operation, queue, reason: "Unsupported", ...parsed }))
+    ? Effect.fail(new BrokerError.BrokerError({ broker: "nsq", operation, queue, reason: "Unsupported", ...parsed }))
     : Effect.succeed(parsed)
 }
 
@@ -53,19 +52,19 @@ export const make = (env: {
   Effect.map(Semaphore.make(env.settings.maxUnconfirmed), (room) => {
     const { nodes, now, pool, settings } = env
 
-    const translate = (items: ReadonlyArray<Item>): ReadonlyArray<Publication> | BrokerError => {
+    const translate = (items: ReadonlyArray<Item>): ReadonlyArray<Publication> | BrokerError.BrokerError => {
       const publications: Array<Publication> = []
       const context = { limits: nodes.limits(), envelope: settings.envelope, now: now() }
       for (const item of items) {
         const made = toPublication(item, context)
-        if (made instanceof BrokerError) return made
+        if (made instanceof BrokerError.BrokerError) return made
         publications.push(made)
       }
       return publications
     }
 
     /** Sees that there are topics and channels for them. */
-    const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError> =>
+    const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError.BrokerError> =>
       items.length === 1
         ? nodes.ensure(node, items[0]!.target)
         : Effect.forEach(new Set(items.map(({ target }) => target)), (target) => nodes.ensure(node, target), {
@@ -79,19 +78,21 @@ export const make = (env: {
     const store = (
       outlet: Outlet,
       items: ReadonlyArray<Item>,
-      again: Effect.Effect<Outlet, BrokerError>,
+      again: Effect.Effect<Outlet, BrokerError.BrokerError>,
       /** What they become; `undefined`: what they do at the time of writing. */
       publications: ReadonlyArray<Publication> | undefined,
       round = 1
-    ): Effect.Effect<void, BrokerError> => {
+    ): Effect.Effect<void, BrokerError.BrokerError> => {
       const write = Effect.suspend(() => {
         const made = publications ?? translate(items)
-        return made instanceof BrokerError ? Effect.fail(made) : outlet.send(made)
+        return made instanceof BrokerError.BrokerError ? Effect.fail(made) : outlet.send(made)
       })
       return Effect.flatMap(Effect.andThen(ensure(outlet.node, items), write), (answers) => {
         if (answers.every((answer) => answer === "Stored")) return Effect.void
         const open = items.filter((_, index) => isOpen(answers[index]!))
-        const failed = answers.find((answer): answer is BrokerError => answer instanceof BrokerError && !isOpen(answer))
+        const failed = answers.find(
+          (answer): answer is BrokerError.BrokerError => answer instanceof BrokerError.BrokerError && !isOpen(answer)
+        )
         const rest =
           open.length === 0
             ? Effect.void
@@ -105,11 +106,11 @@ export const make = (env: {
     const sendChunk = (
       items: ReadonlyArray<Item>,
       { count, prefer }: { readonly count: number; readonly prefer?: Node }
-    ): Effect.Effect<void, BrokerError> =>
+    ): Effect.Effect<void, BrokerError.BrokerError> =>
       Effect.suspend(() => {
         // Found now, and not when it has been written in part.
         const made = translate(items)
-        if (made instanceof BrokerError) return Effect.fail(made)
+        if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
         const again = Effect.map(pool.pick(1, prefer), ([outlet]) => outlet!)
         const storeOn = (outlets: ReadonlyArray<Outlet>, publications: ReadonlyArray<Publication> | undefined) =>
           Effect.forEach(outlets, (outlet) => store(outlet, items, again, publications), {
@@ -132,10 +133,10 @@ export const make = (env: {
   })
 
 const isOpen = (answer: Answer): boolean =>
-  answer === "Unread" || (answer instanceof BrokerError && answer.reason === "ConnectionLost")
+  answer === "Unread" || (answer instanceof BrokerError.BrokerError && answer.reason === "ConnectionLost")
 
-const unstored = ({ message }: Item, { node }: Outlet): BrokerError =>
-  new BrokerError({
+const unstored = ({ message }: Item, { node }: Outlet): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "nsq",
     operation: "publish",
     queue: message.queue,

@@ -2,7 +2,7 @@
  * One connection that is handed messages. What was delivered here is settled here or not at all: nsqd takes it from
  * nobody else.
  */
-import type { Delivery } from "@requeue/core/Delivery"
+import type { Delivery } from "@requeue/core/adapter-kit"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "./client.ts"
 import type { Credit, Handle } from "./credit.ts"
@@ -60,8 +60,8 @@ export const make = (env: {
   readonly topic: Queue
   readonly connection: Connection
   readonly gone: Deferred.Deferred<void>
-  readonly toDelivery: (frame: Frame, receipt: Receipt) => Delivery
-  readonly onDelivery: (delivery: Delivery) => void
+  readonly toDelivery: (frame: Frame, receipt: Receipt) => Delivery.Delivery
+  readonly onDelivery: (delivery: Delivery.Delivery) => void
 }): Session => {
   const { connection, gone, node, topic } = env
   /** Deliveries that nobody settles yet, by message. */

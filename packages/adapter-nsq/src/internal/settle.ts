@@ -1,8 +1,5 @@
 /** Carries out settlements on the session that delivered. */
-import { BrokerError, type Reason } from "@requeue/core/BrokerError"
-import type { SettleFailure, SettleRequest } from "@requeue/core/Broker"
-import type { Deadlines } from "@requeue/core/Deadlines"
-import type { Delivery } from "@requeue/core/Delivery"
+import { type Broker, BrokerError, type Deadlines, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Node } from "./nodes.ts"
 import type { Receipt } from "./session.ts"
@@ -14,7 +11,7 @@ type Copy = Extract<Command, { readonly _tag: "Copy" }>
 
 /** An answer to a delivery that was taken. */
 interface Answering {
-  readonly request: SettleRequest
+  readonly request: Broker.SettleRequest
   readonly receipt: Receipt
   readonly command: Answer
   isWritten: boolean
@@ -22,24 +19,24 @@ interface Answering {
 
 const fin: Answer = { _tag: "Fin" }
 
-const failure = (queue: string, reason: Reason, detail: string): BrokerError =>
-  new BrokerError({ broker: "nsq", operation: "settle", queue, reason, detail })
+const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "nsq", operation: "settle", queue, reason, detail })
 
-const lost = (queue: string): BrokerError =>
+const lost = (queue: string): BrokerError.BrokerError =>
   failure(
     queue,
     "ConnectionLost",
     "the connection that delivered is gone; nsqd delivers again when the lease has ended"
   )
 
-const notOurs = (queue: string): BrokerError =>
+const notOurs = (queue: string): BrokerError.BrokerError =>
   failure(queue, "LeaseLost", "the delivery was settled before, or nsqd has taken it back")
 
 /**
  * The core takes a lost connection for a lost delivery. Here only the publishing one was lost, and the delivery is still
  * ours.
  */
-const stillOurs = (error: BrokerError): BrokerError =>
+const stillOurs = (error: BrokerError.BrokerError): BrokerError.BrokerError =>
   error.reason === "ConnectionLost" || error.reason === "LeaseLost"
     ? failure(error.queue ?? "", "Timeout", `the copy may have been stored or not: ${error.detail}`)
     : error
@@ -47,18 +44,21 @@ const stillOurs = (error: BrokerError): BrokerError =>
 export const make = (env: {
   readonly queue: string
   /** Within which an answer must have left us. */
-  readonly deadlines: Deadlines
-  readonly command: (delivery: Delivery, settlement: SettleRequest["settlement"]) => Command
-  readonly publish: (copy: Copy, prefer: Node) => Effect.Effect<void, BrokerError>
+  readonly deadlines: Deadlines.Deadlines
+  readonly command: (delivery: Delivery.Delivery, settlement: Broker.SettleRequest["settlement"]) => Command
+  readonly publish: (copy: Copy, prefer: Node) => Effect.Effect<void, BrokerError.BrokerError>
   /** A delivery is done with, even if nsqd does not hear of it. */
-  readonly finished: (request: SettleRequest) => void
+  readonly finished: (request: Broker.SettleRequest) => void
   /** A message is to come again, not before this time in milliseconds since the epoch. */
   readonly requeued: (receipt: Receipt, due: number) => void
 }) => {
   const { deadlines, queue } = env
 
   /** Writes an answer; `done` is called once, with an error when it cannot leave us. */
-  const write = ({ command, receipt, request }: Answering, done: (error: BrokerError | undefined) => void): void => {
+  const write = (
+    { command, receipt, request }: Answering,
+    done: (error: BrokerError.BrokerError | undefined) => void
+  ): void => {
     const { id, session } = receipt
     if (command._tag === "Req" && command.delay > 0) env.requeued(receipt, command.due)
     session.answer(command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`, (error) => {
@@ -70,10 +70,10 @@ export const make = (env: {
   }
 
   /** Ends when all have left us, or cannot. */
-  const answer = (all: ReadonlyArray<Answering>): Effect.Effect<ReadonlyArray<SettleFailure>> => {
-    const failures: Array<SettleFailure> = []
+  const answer = (all: ReadonlyArray<Answering>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> => {
+    const failures: Array<Broker.SettleFailure> = []
     let open = all.length
-    const written = Effect.callback<ReadonlyArray<SettleFailure>>((resume) => {
+    const written = Effect.callback<ReadonlyArray<Broker.SettleFailure>>((resume) => {
       for (const each of all) {
         write(each, (error) => {
           each.isWritten = true
@@ -98,7 +98,11 @@ export const make = (env: {
     )
   }
 
-  const copy = (request: SettleRequest, receipt: Receipt, command: Copy): Effect.Effect<ReadonlyArray<SettleFailure>> =>
+  const copy = (
+    request: Broker.SettleRequest,
+    receipt: Receipt,
+    command: Copy
+  ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
     Effect.matchEffect(env.publish(command, receipt.session.node), {
       // Done, even if it cannot be finished any more: the copy is stored.
       onSuccess: () =>
@@ -117,18 +121,18 @@ export const make = (env: {
     })
 
   /** Why it cannot be settled here. */
-  const refusal = (receipt: Receipt): BrokerError | undefined => {
+  const refusal = (receipt: Receipt): BrokerError.BrokerError | undefined => {
     const { session } = receipt
     if (session.isOpen()) return session.take(receipt) ? undefined : notOurs(queue)
     session.drop(receipt)
     return lost(queue)
   }
 
-  const settle = (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
+  const settle = (requests: ReadonlyArray<Broker.SettleRequest>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
     Effect.suspend(() => {
-      const refused: Array<SettleFailure> = []
+      const refused: Array<Broker.SettleFailure> = []
       const answers: Array<Answering> = []
-      const rest: Array<Effect.Effect<ReadonlyArray<SettleFailure>>> = []
+      const rest: Array<Effect.Effect<ReadonlyArray<Broker.SettleFailure>>> = []
       for (const request of requests) {
         const { delivery, settlement } = request
         const receipt = delivery.receipt as Receipt
@@ -148,7 +152,7 @@ export const make = (env: {
     })
 
   /** nsqd answers to `TOUCH` only when it fails; by the next one, that is known. */
-  const extend = (deliveries: ReadonlyArray<Delivery>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
+  const extend = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
     Effect.sync(() =>
       deliveries.flatMap((delivery) => {
         const receipt = delivery.receipt as Receipt

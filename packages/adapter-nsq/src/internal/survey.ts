@@ -1,5 +1,5 @@
 /** What nsqd say of a queue's topics and channels. Publishes nothing, and makes nothing that is not there. */
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../NsqOptions.ts"
 import type { Plan } from "../NsqPlan.ts"
@@ -85,7 +85,7 @@ const asked = Effect.fnUntraced(function* (http: string, node: Node, settings: S
 const unasked = { configured: {}, memQueueSize: undefined, missing: undefined, refusals: undefined }
 
 /** What one nsqd says. */
-const ask = (node: Node, plan: Plan, settings: Settings): Effect.Effect<Facts, BrokerError> =>
+const ask = (node: Node, plan: Plan, settings: Settings): Effect.Effect<Facts, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { address, name } = node
     const { destroy, identity } = yield* opening({ operation: "verify", node: name }, settings, (signal) =>
@@ -103,7 +103,7 @@ export const nodesOf = (
   settings: Settings,
   nodes: Nodes,
   lookup: Lookup
-): Effect.Effect<ReadonlyArray<Node>, BrokerError> =>
+): Effect.Effect<ReadonlyArray<Node>, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const found = yield* Effect.forEach([source, retry], ({ topic }) => lookup.topic(topic))
     const all = [...new Set([...nodes.given, ...found.flatMap((addresses) => addresses?.map(nodes.at) ?? [])])]

@@ -1,6 +1,5 @@
 /** From what nsqd, the driver or the network said to a `BrokerError` with a remedy. Pure. */
-import { BrokerError, type Reason } from "@requeue/core/BrokerError"
-import * as Delay from "@requeue/core/Delay"
+import { BrokerError, Delay } from "@requeue/core/adapter-kit"
 
 export interface Context {
   readonly operation: string
@@ -10,7 +9,7 @@ export interface Context {
 }
 
 interface Answer {
-  readonly reason: Reason
+  readonly reason: BrokerError.Reason
   readonly remedy?: string
 }
 
@@ -59,12 +58,12 @@ const textOf = (cause: unknown): string => {
 export const toBrokerError = (
   cause: unknown,
   { node, operation, queue }: Context,
-  otherwise: Reason = "ConnectionLost"
-): BrokerError => {
-  if (cause instanceof BrokerError) return cause
+  otherwise: BrokerError.Reason = "ConnectionLost"
+): BrokerError.BrokerError => {
+  if (cause instanceof BrokerError.BrokerError) return cause
   const text = textOf(cause)
   const answer = patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise }
-  return new BrokerError({
+  return new BrokerError.BrokerError({
     broker: "nsq",
     operation,
     queue,
@@ -78,8 +77,8 @@ export const toBrokerError = (
 export const refusedId = (text: string): string | undefined =>
   /^E_(?:FIN|REQ|TOUCH)_FAILED (?:FIN|REQ|TOUCH) (\S{16}) /.exec(text)?.[1]
 
-export const timedOut = ({ node, operation, queue }: Context, millis: number): BrokerError =>
-  new BrokerError({
+export const timedOut = ({ node, operation, queue }: Context, millis: number): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "nsq",
     operation,
     queue,

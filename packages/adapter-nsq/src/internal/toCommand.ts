@@ -1,7 +1,5 @@
 /** From a settlement to what is done about a delivery. Pure. */
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Outgoing from "@requeue/core/Outgoing"
-import type { Settlement } from "@requeue/core/Settlement"
+import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
 
 /**
  * - `Fin`: `FIN`.
@@ -29,7 +27,7 @@ export interface Facts {
 /** nsqd's count begins anew after 65,535: long before, a copy carries it on. */
 const countLimit = 0x8000
 
-export const toCommand = (delivery: Delivery, settlement: Settlement, facts: Facts): Command => {
+export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Settlement, facts: Facts): Command => {
   const { now, queue } = facts
   switch (settlement._tag) {
     case "Ack":

@@ -1,6 +1,5 @@
 /** From a message's frame to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Metadata from "@requeue/core/Metadata"
+import { type Delivery, Metadata } from "@requeue/core/adapter-kit"
 import * as Envelope from "./envelope.ts"
 
 /** https://nsq.io/clients/tcp_protocol_spec.html#data-format */
@@ -30,7 +29,7 @@ export interface Context {
   readonly due: number | undefined
 }
 
-export const toDelivery = (frame: Frame, { due, now }: Context): Omit<Delivery, "receipt"> => {
+export const toDelivery = (frame: Frame, { due, now }: Context): Omit<Delivery.Delivery, "receipt"> => {
   const taken = Number(frame.timestamp / 1_000_000n)
   const envelope = Envelope.decode(frame.body)
   if (envelope === undefined) {

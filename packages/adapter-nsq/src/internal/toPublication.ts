@@ -1,6 +1,5 @@
 /** From an outgoing message to what nsqd gets. Pure. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Envelope from "./envelope.ts"
 import type { Limits } from "./limits.ts"
 import type { Queue } from "./names.ts"
@@ -14,20 +13,25 @@ export interface Context {
 }
 
 const refusal = (
-  { queue }: Outgoing,
+  { queue }: Outgoing.Outgoing,
   reason: "BodyTooLarge" | "Unsupported",
   detail: string,
   remedy: string
-): BrokerError => new BrokerError({ broker: "nsq", operation: "publish", queue, reason, detail, remedy })
+): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "nsq", operation: "publish", queue, reason, detail, remedy })
 
 /** The largest body of a first publish. */
 const bodyLimit = ({ limits: { maxMsgSize }, envelope }: Context): number =>
   envelope === "never" ? maxMsgSize : maxMsgSize - Envelope.reserve
 
 export const toPublication = (
-  { isCopy, message, target }: { readonly message: Outgoing; readonly target: Queue; readonly isCopy: boolean },
+  {
+    isCopy,
+    message,
+    target
+  }: { readonly message: Outgoing.Outgoing; readonly target: Queue; readonly isCopy: boolean },
   context: Context
-): Publication | BrokerError => {
+): Publication | BrokerError.BrokerError => {
   const { envelope, limits } = context
   const { body, queue } = message
   if (!isCopy && body.length > bodyLimit(context)) {
@@ -54,13 +58,16 @@ export const toPublication = (
 }
 
 /** Whether the message is within the limits with all that it should carry. */
-export const fits = ({ body, headers, metadata }: Outgoing, { maxMsgSize }: Pick<Limits, "maxMsgSize">): boolean => {
+export const fits = (
+  { body, headers, metadata }: Outgoing.Outgoing,
+  { maxMsgSize }: Pick<Limits, "maxMsgSize">
+): boolean => {
   const size = Buffer.byteLength(Envelope.json({ headers, metadata, deferred: Number.MAX_SAFE_INTEGER }))
   return size <= Envelope.jsonLimit && Envelope.size(size, body.length) <= maxMsgSize
 }
 
 /** Milliseconds until it is due, as nsqd takes them; what waiting for a connection took is not waited for once more. */
-const remaining = ({ delay, metadata }: Outgoing, { now }: Context): number => {
+const remaining = ({ delay, metadata }: Outgoing.Outgoing, { now }: Context): number => {
   if (delay === 0) return 0
   const left = metadata.notBefore === 0 ? delay : Math.min(delay, metadata.notBefore - now)
   return Math.max(1, Math.ceil(left))

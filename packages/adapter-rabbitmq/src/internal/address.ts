@@ -1,5 +1,5 @@
 /** Where a broker is and who we are there, from a URL. The password is redacted as soon as it has been read. */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
@@ -20,8 +20,8 @@ export interface Parsed {
 
 const remedy = "Write amqp://user:password@host:5672/vhost, or amqps: for TLS; encode special characters with %"
 
-const refuse = (detail: string): Result.Result<never, ConfigurationError> =>
-  Result.fail(new ConfigurationError({ field: "url", detail, remedy, broker: "rabbitmq" }))
+const refuse = (detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
+  Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "rabbitmq" }))
 
 const unescape = (text: string): string | undefined => {
   try {
@@ -57,7 +57,7 @@ export const parse = (
   input: string | URL | Redacted.Redacted = "amqp://127.0.0.1:5672/",
   username?: string,
   password?: string | Redacted.Redacted
-): Result.Result<Parsed, ConfigurationError> => {
+): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
   const url = input instanceof URL ? input : URL.parse(textOf(input))
   // The text itself is not shown: it may hold a password.
   if (url === null) return refuse("it is no URL")

@@ -1,7 +1,5 @@
 /** What operators see and do. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { Admin } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
+import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../RabbitMqOptions.ts"
@@ -20,12 +18,12 @@ export const make = (env: {
   readonly management: Management | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
-}): Admin => {
+}): Broker.Admin => {
   const { declarer, management, settings } = env
 
   /** Takes messages, and gives them back in the order in which they were. */
-  const look = async (channel: Channel, queue: string, limit: number): Promise<ReadonlyArray<Delivery>> => {
-    const seen: Array<Delivery> = []
+  const look = async (channel: Channel, queue: string, limit: number): Promise<ReadonlyArray<Delivery.Delivery>> => {
+    const seen: Array<Delivery.Delivery> = []
     while (seen.length < limit) {
       const message = await channel.get(queue)
       if (message === false) break
@@ -41,7 +39,7 @@ export const make = (env: {
    * A quorum queue takes messages back in its own time, and until then it counts too few: a redrive that begins right
    * after a look would end early. Where others consume, the number may never be reached.
    */
-  const returned = (queue: string, count: number): Effect.Effect<void, BrokerError> =>
+  const returned = (queue: string, count: number): Effect.Effect<void, BrokerError.BrokerError> =>
     Effect.gen(function* () {
       for (let waited = 0; waited < patience; waited += pause) {
         const { messageCount } = yield* declarer.onChannel("peek", queue, (channel) => channel.checkQueue(queue))
@@ -50,7 +48,10 @@ export const make = (env: {
       }
     })
 
-  const empty = <A>(effect: Effect.Effect<A, BrokerError>, otherwise: A): Effect.Effect<A, BrokerError> =>
+  const empty = <A>(
+    effect: Effect.Effect<A, BrokerError.BrokerError>,
+    otherwise: A
+  ): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.catchIf(
       effect,
       (error) => error.reason === "QueueMissing",

@@ -1,6 +1,5 @@
 /** Attends a queue: one session after another, each on a channel of its own, with the credit that was given last. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Delivery } from "@requeue/core/Delivery"
+import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -31,18 +30,18 @@ export const attend = (
     readonly objects: ReadonlyArray<Object>
     /** Messages that come out of a delay may still have to wait. */
     readonly keepsNotBefore: boolean
-    readonly onDelivery: (delivery: Delivery) => void
+    readonly onDelivery: (delivery: Delivery.Delivery) => void
     readonly onReconnect: () => void
   },
   env: Environment
-): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError, Scope.Scope> =>
+): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { declarer, link, now, settings } = env
     const { queue } = wish
     let limit = 0
     let session: Session.Session | undefined
 
-    const decode = (message: Incoming, session: Session.Session, consumer: Consumer): Delivery => {
+    const decode = (message: Incoming, session: Session.Session, consumer: Consumer): Delivery.Delivery => {
       const decoded = toDelivery(message, { queueType: settings.queueType, keepsNotBefore: wish.keepsNotBefore, now })
       const receipt: Session.Receipt = {
         session,

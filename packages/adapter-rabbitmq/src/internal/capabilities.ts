@@ -1,6 +1,5 @@
 /** What this server, with these options, can honour. */
-import type { Capabilities, DelayReach } from "@requeue/core/Capabilities"
-import * as Delay from "@requeue/core/Delay"
+import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../RabbitMqOptions.ts"
 import { countsReleases } from "./toDelivery.ts"
 import * as Version from "./version.ts"
@@ -8,7 +7,7 @@ import * as Version from "./version.ts"
 /** How late a hop through a queue is, in milliseconds. */
 const hop = 5
 
-const reach = ({ topology }: Settings): DelayReach => {
+const reach = ({ topology }: Settings): Capabilities.DelayReach => {
   switch (topology) {
     case "perMessageTtl":
     case "perMessageTtlShared":
@@ -28,7 +27,7 @@ const reach = ({ topology }: Settings): DelayReach => {
 const resolution = ({ resolution: unit, topology }: Settings): number =>
   topology === "perDelayQueue" || topology === "waitLoop" ? 1000 : unit + 10 * hop
 
-export const make = (settings: Settings, serverVersion: string): Capabilities => {
+export const make = (settings: Settings, serverVersion: string): Capabilities.Capabilities => {
   const counted = countsReleases(settings.queueType, serverVersion)
   return {
     broker: "rabbitmq",

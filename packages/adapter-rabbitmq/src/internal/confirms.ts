@@ -1,6 +1,5 @@
 /** A channel on which the server confirms what is published, and returns what it has nowhere to put. */
-import * as Bag from "@requeue/core/Bag"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { Bag, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Client from "./client.ts"
 import type { Live } from "./link.ts"
@@ -8,7 +7,7 @@ import { request } from "./request.ts"
 import { toBrokerError } from "./toBrokerError.ts"
 
 /** Hears once what became of a publication; `undefined` is well. */
-export type Answer = (error: BrokerError | undefined) => void
+export type Answer = (error: BrokerError.BrokerError | undefined) => void
 
 export interface Confirms {
   readonly live: Live
@@ -30,8 +29,8 @@ const isAlike = (
   messageId: unknown
 ): boolean => exchange === fields.exchange && routingKey === fields.routingKey && options["messageId"] === messageId
 
-const unroutable = ({ exchange, queue, routingKey }: Client.Publication): BrokerError =>
-  new BrokerError({
+const unroutable = ({ exchange, queue, routingKey }: Client.Publication): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "publish",
     queue,
@@ -40,7 +39,7 @@ const unroutable = ({ exchange, queue, routingKey }: Client.Publication): Broker
     remedy: `Declare the queue, or let the adapter do it with assert: "declare"`
   })
 
-export const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError> =>
+export const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.BrokerError> =>
   Effect.map(
     request({ operation: "publish" }, timeout, () => live.connection.confirmChannel()),
     (native) => {

@@ -1,14 +1,10 @@
 /** Subscriptions: what the core asks of a queue, on the sessions that attend it. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { SubscribeOptions, Subscription } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Outgoing from "@requeue/core/Outgoing"
+import { type Broker, type BrokerError, type Delivery, Outgoing, RecentSet } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../RabbitMqPlan.ts"
 import * as Attend from "./attend.ts"
 import type { Properties } from "./client.ts"
-import * as Remembered from "@requeue/core/Remembered"
 import * as Rounds from "./rounds.ts"
 import type { Receipt } from "./session.ts"
 import type { Sender } from "./sender.ts"
@@ -19,21 +15,25 @@ import { toCommand } from "./toCommand.ts"
 const rememberLimit = 20_000
 
 export interface Environment extends Attend.Environment {
-  readonly publish: (plan: Plan, copy: Outgoing.Outgoing, original: Properties) => Effect.Effect<void, BrokerError>
+  readonly publish: (
+    plan: Plan,
+    copy: Outgoing.Outgoing,
+    original: Properties
+  ) => Effect.Effect<void, BrokerError.BrokerError>
   /** Each on its own account. */
   readonly publishEach: Sender["sendEach"]
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
 export const subscribe = (
-  options: SubscribeOptions,
+  options: Broker.SubscribeOptions,
   plan: Plan,
   env: Environment
-): Effect.Effect<Subscription, BrokerError, Scope.Scope> =>
+): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { now, settings } = env
     const { queue } = options
-    const done = Remembered.make(rememberLimit)
+    const done = RecentSet.make(rememberLimit)
 
     const { ack, settle } = Settle.make({
       queue,
@@ -54,7 +54,7 @@ export const subscribe = (
         })
     })
 
-    const onDelivery = (delivery: Delivery): void => {
+    const onDelivery = (delivery: Delivery.Delivery): void => {
       const receipt = delivery.receipt as Receipt
       const { copy, redelivered, session } = receipt
       if (redelivered && copy !== undefined && done.has(copy)) {
@@ -69,7 +69,7 @@ export const subscribe = (
      * A classic queue only knows whether a message was returned, so that one which kills its process would come for
      * ever. Its copy carries the count.
      */
-    const recount = (delivery: Delivery, receipt: Receipt): void => {
+    const recount = (delivery: Delivery.Delivery, receipt: Receipt): void => {
       if (!receipt.session.take(receipt)) return
       const hop = Outgoing.hop(delivery, queue, 0, now())
       const copy = { ...hop, metadata: { ...hop.metadata, notBefore: delivery.metadata.notBefore } }

@@ -2,7 +2,7 @@
  * Declares what plans ask for, each once per connection, on a channel that is thrown away: a refused declaration closes
  * its channel, and must not take anybody's consumers along.
  */
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../RabbitMqOptions.ts"
@@ -13,7 +13,10 @@ import { request } from "./request.ts"
 
 export interface Declarer {
   /** Makes sure that these exist. */
-  readonly ensure: (objects: ReadonlyArray<Objects.Object>, queue: string) => Effect.Effect<void, BrokerError>
+  readonly ensure: (
+    objects: ReadonlyArray<Objects.Object>,
+    queue: string
+  ) => Effect.Effect<void, BrokerError.BrokerError>
   /** Forgets that these exist, because the server said so. */
   readonly doubt: (objects: ReadonlyArray<Objects.Object>) => void
   /** True when these, in this very list, are known to exist. */
@@ -23,7 +26,7 @@ export interface Declarer {
     operation: string,
     queue: string,
     run: (channel: Channel) => Promise<A>
-  ) => Effect.Effect<A, BrokerError>
+  ) => Effect.Effect<A, BrokerError.BrokerError>
 }
 
 /** Declares one object; what exists with the same arguments stays as it is. */
@@ -62,7 +65,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Declarer> =>
       operation: string,
       queue: string,
       run: (channel: Channel) => Promise<A>
-    ): Effect.Effect<A, BrokerError> =>
+    ): Effect.Effect<A, BrokerError.BrokerError> =>
       Effect.acquireUseRelease(
         request({ operation, queue }, settings.requestTimeout, () => live.connection.channel()),
         // As many requests as there are objects may run, and a quorum queue that is new takes its time.

@@ -1,9 +1,6 @@
 /** The ways that messages take through a plan, as a picture shows them; pure. */
-import type { Wish } from "@requeue/core/Adapter"
-import * as Delay from "@requeue/core/Delay"
-import * as Plans from "@requeue/core/Plan"
-import * as Policy from "@requeue/core/RetryPolicy"
-import type { Plan } from "../RabbitMqPlan.ts"
+import { type Adapter, Delay, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import type * as RabbitMqPlan from "../RabbitMqPlan.ts"
 import type { Settings } from "../RabbitMqOptions.ts"
 import * as Names from "./names.ts"
 import type { Object } from "./objects.ts"
@@ -21,8 +18,8 @@ const station = (name: string, settings: Settings): string =>
   isLevel(name, settings) ? `${Names.levels(settings)}*` : name
 
 /** Every delay that the policy, or a queue of the plan, has. */
-const delays = ({ objects }: Plan, { retry }: Wish, settings: Settings): ReadonlyArray<number> => {
-  const asked = Policy.schedule(retry).flatMap(({ delay }) => delay)
+const delays = ({ objects }: RabbitMqPlan.Plan, { retry }: Adapter.Wish, settings: Settings): ReadonlyArray<number> => {
+  const asked = RetryPolicy.schedule(retry).flatMap(({ delay }) => delay)
   const kept = objects.flatMap((object) => {
     const isOwn = object._tag === "Queue" && !isLevel(object.name, settings)
     const ttl = isOwn ? object.arguments["x-message-ttl"] : undefined
@@ -35,8 +32,8 @@ const list = (times: ReadonlyArray<number>): string =>
   `${times.slice(0, 4).map(Delay.format).join(", ")}${times.length > 4 ? ", …" : ""}`
 
 /** From the queue into its delays. */
-const entries = (plan: Plan, wish: Wish, settings: Settings): ReadonlyArray<Plans.Flow> => {
-  if (plan.native !== undefined) return Plans.retries(wish.queue, wish.retry)
+const entries = (plan: RabbitMqPlan.Plan, wish: Adapter.Wish, settings: Settings): ReadonlyArray<Plan.Flow> => {
+  if (plan.native !== undefined) return Plan.retries(wish.queue, wish.retry)
   const byStation = Map.groupBy(delays(plan, wish, settings), (ms) => {
     const { exchange, routingKey } = plan.route(ms)
     return station(exchange === "" ? routingKey : exchange, settings)
@@ -48,7 +45,7 @@ const entries = (plan: Plan, wish: Wish, settings: Settings): ReadonlyArray<Plan
 }
 
 /** Where an object hands on what it has. */
-const onward = (object: Object, wish: Wish): ReadonlyArray<Plans.Flow> => {
+const onward = (object: Object, wish: Adapter.Wish): ReadonlyArray<Plan.Flow> => {
   switch (object._tag) {
     case "Exchange": {
       const to = object.arguments["alternate-exchange"]
@@ -62,7 +59,8 @@ const onward = (object: Object, wish: Wish): ReadonlyArray<Plans.Flow> => {
       } = object.arguments
       // The default exchange leads to the queue that the key names.
       const to = exchange === "" ? key : exchange
-      if (typeof to !== "string" || Policy.deadLetterQueues(wish.retry, wish.queue).includes(object.name)) return []
+      if (typeof to !== "string" || RetryPolicy.deadLetterQueues(wish.retry, wish.queue).includes(object.name))
+        return []
       const own = object.name === wish.queue
       const label = own ? "given up by the server" : typeof ttl === "number" ? `after ${Delay.format(ttl)}` : "when due"
       return [{ from: object.name, to, label }]
@@ -73,7 +71,7 @@ const onward = (object: Object, wish: Wish): ReadonlyArray<Plans.Flow> => {
 }
 
 /** What a picture of the plan shows: the queue, its delays, its dead letters, and what is behind them. */
-export const flows = (plan: Plan, wish: Wish, settings: Settings): ReadonlyArray<Plans.Flow> => {
+export const flows = (plan: RabbitMqPlan.Plan, wish: Adapter.Wish, settings: Settings): ReadonlyArray<Plan.Flow> => {
   const handed = plan.objects
     .flatMap((object) => onward(object, wish))
     .map(({ from, label, to }) => ({
@@ -82,6 +80,6 @@ export const flows = (plan: Plan, wish: Wish, settings: Settings): ReadonlyArray
       label: isLevel(from, settings) ? "when due" : label === to ? "" : label
     }))
     .filter(({ from, to }) => from !== to)
-  const all = [...entries(plan, wish, settings), ...Plans.deadLetters(wish.queue, wish.retry), ...handed]
+  const all = [...entries(plan, wish, settings), ...Plan.deadLetters(wish.queue, wish.retry), ...handed]
   return [...new Map(all.map((flow) => [JSON.stringify(flow), flow])).values()]
 }

@@ -2,8 +2,7 @@
  * A connection that is made again for ever. Each connection is a generation of its own: what was opened on one is never
  * used on another.
  */
-import type { Connection } from "@requeue/core/Connection"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { BrokerError, type Connection } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -24,7 +23,7 @@ export interface Live {
   /** Done when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
   readonly isGone: () => boolean
-  readonly state: () => Connection
+  readonly state: () => Connection.Connection
   /** Closed while the server blocks publishers because of an alarm. */
   readonly unblocked: Latch.Latch
   readonly blockedBy: () => string | undefined
@@ -34,9 +33,9 @@ export interface Link {
   /** The connection, as soon as there is one. */
   readonly live: Effect.Effect<Live>
   /** The connection, or an error after a time. */
-  readonly within: (context: Context, millis: number) => Effect.Effect<Live, BrokerError>
+  readonly within: (context: Context, millis: number) => Effect.Effect<Live, BrokerError.BrokerError>
   readonly current: () => Live | undefined
-  readonly state: () => Connection
+  readonly state: () => Connection.Connection
 }
 
 /** A connection that lived so long was a good one, in milliseconds: its end is answered at once. */
@@ -44,13 +43,17 @@ const healthy = 1000
 
 const goodbye = Duration.seconds(2)
 
-const open = (settings: Settings, address: Address.Address, role: string): Effect.Effect<Live, BrokerError> =>
+const open = (
+  settings: Settings,
+  address: Address.Address,
+  role: string
+): Effect.Effect<Live, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const unblocked = yield* Latch.make(true)
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
-    let state: Connection | undefined
+    let state: Connection.Connection | undefined
     let blockedBy: string | undefined
     const connection = yield* Effect.tryPromise({
       try: () =>
@@ -73,7 +76,7 @@ const open = (settings: Settings, address: Address.Address, role: string): Effec
         return toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
       }
     })
-    const opened: Connection = { state: "up", since: now() }
+    const opened: Connection.Connection = { state: "up", since: now() }
     return {
       connection,
       gone,
@@ -96,7 +99,7 @@ const close = ({ connection, isGone }: Live): Effect.Effect<void> =>
   )
 
 /** Fails when the first connection cannot be made; from then on it never fails. */
-export const make = (settings: Settings, role: string): Effect.Effect<Link, BrokerError, Scope.Scope> =>
+export const make = (settings: Settings, role: string): Effect.Effect<Link, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const nodes = [settings.address, ...settings.hosts.map((text) => Address.node(text, settings.address))]
     let turn = 0
@@ -136,7 +139,7 @@ export const make = (settings: Settings, role: string): Effect.Effect<Link, Brok
           duration: Duration.millis(millis),
           orElse: () =>
             Effect.fail(
-              new BrokerError({
+              new BrokerError.BrokerError({
                 broker: "rabbitmq",
                 ...context,
                 reason: "ConnectionFailed",

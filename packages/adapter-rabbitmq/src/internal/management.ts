@@ -1,5 +1,5 @@
 /** The server's HTTP interface, for what AMQP does not tell. It is optional, and what it does not know is `undefined`. */
-import { BrokerError } from "@requeue/core/BrokerError"
+import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -20,10 +20,10 @@ export interface BindingInfo {
 
 export interface Management {
   /** Deliveries that consumers have; `undefined` until the server has counted. */
-  readonly unacknowledged: (queue: string) => Effect.Effect<number | undefined, BrokerError>
-  readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError>
+  readonly unacknowledged: (queue: string) => Effect.Effect<number | undefined, BrokerError.BrokerError>
+  readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
   /** Of queues to exchanges. */
-  readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError>
+  readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError.BrokerError>
 }
 
 /** The server counts a new queue's messages within this time, in milliseconds. */
@@ -50,8 +50,8 @@ const toBinding = (json: unknown): BindingInfo => {
 const list = <A>(json: unknown, read: (item: unknown) => A): ReadonlyArray<A> =>
   Array.isArray(json) ? json.map((item) => read(item)) : []
 
-const failed = (detail: string): BrokerError =>
-  new BrokerError({
+const failed = (detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "management",
     reason: "ConnectionFailed",
@@ -69,7 +69,7 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
   base.password = ""
   const vhost = encodeURIComponent(address.vhost)
 
-  const get = (path: string): Effect.Effect<unknown, BrokerError> =>
+  const get = (path: string): Effect.Effect<unknown, BrokerError.BrokerError> =>
     Effect.tryPromise({
       try: async (signal) => {
         const response = await fetch(new URL(`api/${path}`, base), { headers: { authorization }, signal })

@@ -1,13 +1,9 @@
 /** A queue's plan for operators: shown, compared with what the server has, and made. */
-import type { Operations, Operator, Wish } from "@requeue/core/Adapter"
-import type { BrokerError } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import type * as Plans from "@requeue/core/Plan"
-import * as Policy from "@requeue/core/RetryPolicy"
+import { type Adapter, type BrokerError, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Operators from "../RabbitMqOperator.ts"
 import { decode, type Settings } from "../RabbitMqOptions.ts"
-import * as Plan from "../RabbitMqPlan.ts"
+import * as RabbitMqPlan from "../RabbitMqPlan.ts"
 import * as Capabilities from "./capabilities.ts"
 import * as Declarer from "./declarer.ts"
 import * as Flows from "./flows.ts"
@@ -21,22 +17,22 @@ import * as Version from "./version.ts"
 const newestServer = "4.3"
 
 const planFor = (
-  { queue, retry }: Wish,
+  { queue, retry }: Adapter.Wish,
   settings: Settings,
   version: string
-): Effect.Effect<Plan.Plan, ConfigurationError> => {
-  const deadLetterQueues = Policy.deadLetterQueues(retry, queue)
-  const plan = Plan.make({ queue, retry, deadLetterQueues }, settings, version)
-  return plan instanceof ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+): Effect.Effect<RabbitMqPlan.Plan, ConfigurationError.ConfigurationError> => {
+  const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue)
+  const plan = RabbitMqPlan.make({ queue, retry, deadLetterQueues }, settings, version)
+  return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
 }
 
-const show = (object: Object, settings: Settings): Plans.PlannedObject => {
+const show = (object: Object, settings: Settings): Plan.PlannedObject => {
   const [kind = "", name = "", details = ""] = Objects.describe(object)
   const group = Flows.groupOf(object._tag === "Binding" ? object.queue : object.name, settings)
   return { kind, name, details: details.trim(), ...(group === undefined ? {} : { group }) }
 }
 
-const toPlan = (plan: Plan.Plan, wish: Wish, settings: Settings): Plans.Plan => ({
+const toPlan = (plan: RabbitMqPlan.Plan, wish: Adapter.Wish, settings: Settings): Plan.Plan => ({
   broker: "rabbitmq",
   queue: wish.queue,
   delays: plan.topology,
@@ -45,9 +41,11 @@ const toPlan = (plan: Plan.Plan, wish: Wish, settings: Settings): Plans.Plan => 
   notes: plan.notes
 })
 
-type Verdict = Pick<Plans.Inspected, "state" | "why">
+type Verdict = Pick<Plan.Inspected, "state" | "why">
 
-const verdictOf = (check: Effect.Effect<unknown, BrokerError>): Effect.Effect<Verdict, BrokerError> =>
+const verdictOf = (
+  check: Effect.Effect<unknown, BrokerError.BrokerError>
+): Effect.Effect<Verdict, BrokerError.BrokerError> =>
   check.pipe(
     Effect.as<Verdict>({ state: "present" }),
     Effect.catch((error) => {
@@ -83,7 +81,7 @@ const bindingOf = (
   return { state: isThere ? "present" : "missing" }
 }
 
-const toFinding = ({ about, detail, isGood }: Operators.Finding): Plans.Finding => ({
+const toFinding = ({ about, detail, isGood }: Operators.Finding): Plan.Finding => ({
   about,
   verdict: isGood ? "good" : "bad",
   detail
@@ -101,7 +99,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     if (management === undefined) {
       return [
         { about: "settings", verdict: "unknown", detail: withoutManagement }
-      ] satisfies ReadonlyArray<Plans.Finding>
+      ] satisfies ReadonlyArray<Plan.Finding>
     }
     const queues = yield* management.queues
     return Operators.judge(
@@ -110,7 +108,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     ).map(toFinding)
   })
 
-  const operator: Operator = {
+  const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings, version),
     plan: (wish) => Effect.map(planFor(wish, settings, version), (plan) => toPlan(plan, wish, settings)),
     inspect: (wish) =>
@@ -131,7 +129,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
-export const operations: Operations = {
+export const operations: Adapter.Operations = {
   plan: (wish, url, options) =>
     Effect.gen(function* () {
       const settings = yield* Effect.fromResult(decode({ ...options, url }))

@@ -2,10 +2,7 @@
  * Publishes with confirmation, on a connection of its own: a server that blocks publishers stops reading from their
  * connections, and acknowledgements must not wait behind that.
  */
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as Deadlines from "@requeue/core/Deadlines"
-import * as Delay from "@requeue/core/Delay"
-import * as Timers from "@requeue/core/Timers"
+import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -62,7 +59,7 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
 
     const hasRoom = (): boolean => admitted < maxUnconfirmed && bytes < mostBytes
 
-    const answer = (submission: Submission, error: BrokerError | undefined): void => {
+    const answer = (submission: Submission, error: BrokerError.BrokerError | undefined): void => {
       if (submission.isAnswered) return
       submission.isAnswered = true
       deadlines.end(submission.deadline)
@@ -170,8 +167,8 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
     }
   })
 
-const blocked = (queue: string, reason: string): BrokerError =>
-  new BrokerError({
+const blocked = (queue: string, reason: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "publish",
     queue,
@@ -180,10 +177,10 @@ const blocked = (queue: string, reason: string): BrokerError =>
     remedy: "Look at the server's alarms for memory and disk"
   })
 
-const unreachable = (queue: string, detail: string): BrokerError =>
-  new BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason: "ConnectionFailed", detail })
+const unreachable = (queue: string, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason: "ConnectionFailed", detail })
 
-const notReady = (queue: string, millis: number): BrokerError =>
+const notReady = (queue: string, millis: number): BrokerError.BrokerError =>
   unreachable(queue, `no connection within ${Delay.format(millis)}`)
 
-const closed = (queue: string): BrokerError => unreachable(queue, "the broker was closed")
+const closed = (queue: string): BrokerError.BrokerError => unreachable(queue, "the broker was closed")

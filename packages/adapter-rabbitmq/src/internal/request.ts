@@ -1,12 +1,11 @@
 /** One request to the server as an Effect: with a time limit, because the driver has none, and with a typed error. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as Delay from "@requeue/core/Delay"
+import { BrokerError, Delay } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type Context, toBrokerError } from "./toBrokerError.ts"
 
-export const timedOut = ({ operation, queue }: Context, millis: number): BrokerError =>
-  new BrokerError({
+export const timedOut = ({ operation, queue }: Context, millis: number): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation,
     queue,
@@ -14,7 +13,11 @@ export const timedOut = ({ operation, queue }: Context, millis: number): BrokerE
     detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`
   })
 
-export const request = <A>(context: Context, millis: number, ask: () => Promise<A>): Effect.Effect<A, BrokerError> =>
+export const request = <A>(
+  context: Context,
+  millis: number,
+  ask: () => Promise<A>
+): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.tryPromise({ try: ask, catch: (cause) => toBrokerError(cause, context) }).pipe(
     Effect.timeoutOrElse({
       duration: Duration.millis(millis),

@@ -1,7 +1,5 @@
 /** The waiting queue of a `waitLoop`: what is due goes to work, the rest goes round again. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import type { BrokerError, Delivery, Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../RabbitMqPlan.ts"
@@ -16,11 +14,15 @@ export const turn = (
   plan: Plan,
   waiting: string,
   env: Environment & {
-    readonly publish: (plan: Plan, copy: Outgoing, original: Properties) => Effect.Effect<void, BrokerError>
+    readonly publish: (
+      plan: Plan,
+      copy: Outgoing.Outgoing,
+      original: Properties
+    ) => Effect.Effect<void, BrokerError.BrokerError>
     readonly fork: (effect: Effect.Effect<unknown>) => void
   }
-): Effect.Effect<void, BrokerError, Scope.Scope> => {
-  const onDelivery = (delivery: Delivery): void => {
+): Effect.Effect<void, BrokerError.BrokerError, Scope.Scope> => {
+  const onDelivery = (delivery: Delivery.Delivery): void => {
     const receipt = delivery.receipt as Receipt
     const { body, headers, metadata } = delivery
     const rest = Math.max(0, metadata.notBefore - env.now())

@@ -1,7 +1,5 @@
 /** Sends messages on the way that their plan names, declaring what the way needs. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import { BrokerError as Refusal } from "@requeue/core/BrokerError"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../RabbitMqOptions.ts"
@@ -16,17 +14,17 @@ import { direct, toPublication } from "./toPublication.ts"
 
 /** A message, the plan of its queue, and the delivery that it is a copy of. */
 export interface Item {
-  readonly message: Outgoing
+  readonly message: Outgoing.Outgoing
   readonly plan: Plan.Plan
   readonly original?: Properties | undefined
 }
 
 /** What became of each item, in order; `undefined` is well. */
-type Answers = ReadonlyArray<BrokerError | undefined>
+type Answers = ReadonlyArray<BrokerError.BrokerError | undefined>
 
 export interface Sender {
   /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */
-  readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<void, BrokerError>
+  readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<void, BrokerError.BrokerError>
   /** Sends each on its own account; `confirmed` hears at once of each that is well, by its index. */
   readonly sendEach: (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => Effect.Effect<Answers>
 }
@@ -42,8 +40,8 @@ interface Sending {
   isWithdrawn: boolean
 }
 
-const tooLong = (queue: string): BrokerError =>
-  new Refusal({
+const tooLong = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "publish",
     queue,
@@ -52,8 +50,8 @@ const tooLong = (queue: string): BrokerError =>
     remedy: "Use a shorter name"
   })
 
-const tooLarge = ({ body, queue }: Outgoing, limit: number): BrokerError =>
-  new Refusal({
+const tooLarge = ({ body, queue }: Outgoing.Outgoing, limit: number): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "publish",
     queue,
@@ -76,7 +74,7 @@ export const make = (env: {
   const own = Names.own(settings)
   const homes = new Map<string, ReadonlyArray<Object>>()
 
-  const refusal = ({ message, original }: Item): BrokerError | undefined => {
+  const refusal = ({ message, original }: Item): BrokerError.BrokerError | undefined => {
     if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
     // What came from the server may go back to it.
     return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
@@ -117,7 +115,7 @@ export const make = (env: {
   }
 
   /** What is unroutable, although it has been declared: somebody has deleted it. It is declared again, once. */
-  const insist = (sending: Sending, error: BrokerError | undefined): void => {
+  const insist = (sending: Sending, error: BrokerError.BrokerError | undefined): void => {
     if (error?.reason !== "Unroutable") return sending.answer(error)
     for (const objects of needs(sending.item)) declarer.doubt(objects)
     declare(sending, () => publish(sending, sending.answer))
@@ -141,11 +139,11 @@ export const make = (env: {
       ? Effect.succeed([])
       : Effect.callback((resume) => {
           const started = env.elapsed()
-          const answers: Array<BrokerError | undefined> = []
+          const answers: Array<BrokerError.BrokerError | undefined> = []
           const die = (cause: Cause.Cause<never>): void => resume(Effect.failCause(cause))
           let open = items.length
           const sendings = items.map((item, index): Sending => {
-            const answer = (error: BrokerError | undefined): void => {
+            const answer = (error: BrokerError.BrokerError | undefined): void => {
               answers[index] = error
               if (error === undefined) confirmed(index)
               if (--open === 0) resume(Effect.succeed(answers))

@@ -2,7 +2,7 @@
  * A subscription's life on one channel. What was delivered here is settled here or not at all: a delivery tag means
  * something else, or nothing, on every other channel.
  */
-import type { Delivery } from "@requeue/core/Delivery"
+import type { Delivery } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import type { Channel, Incoming, Properties } from "./client.ts"
@@ -40,8 +40,8 @@ export const make = (
   env: {
     readonly queue: string
     readonly name: () => string
-    readonly toDelivery: (message: Incoming, session: Session, consumer: Credit.Consumer) => Delivery
-    readonly onDelivery: (delivery: Delivery) => void
+    readonly toDelivery: (message: Incoming, session: Session, consumer: Credit.Consumer) => Delivery.Delivery
+    readonly onDelivery: (delivery: Delivery.Delivery) => void
   }
 ): Session => {
   const gone = Deferred.makeUnsafe<void>()

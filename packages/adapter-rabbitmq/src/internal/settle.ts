@@ -1,48 +1,44 @@
 /** Carries out settlements on the session that delivered. */
-import { BrokerError, type Reason } from "@requeue/core/BrokerError"
-import type { SettleFailure, SettleRequest } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import { type Broker, BrokerError, type Delivery, type Outgoing, type RecentSet } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Properties } from "./client.ts"
-import type { Remembered } from "@requeue/core/Remembered"
 import type { Receipt, Session } from "./session.ts"
 import type { Command } from "./toCommand.ts"
 
-const failure = (queue: string, reason: Reason, detail: string): BrokerError =>
-  new BrokerError({ broker: "rabbitmq", operation: "settle", queue, reason, detail })
+const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "rabbitmq", operation: "settle", queue, reason, detail })
 
-const lost = (queue: string): BrokerError =>
+const lost = (queue: string): BrokerError.BrokerError =>
   failure(queue, "ConnectionLost", "the channel that delivered is gone; the server delivers the message again")
 
 /**
  * The core takes a lost connection for a lost delivery. Here only the publishing one was lost, and the delivery is still
  * ours.
  */
-const stillOurs = (error: BrokerError): BrokerError =>
+const stillOurs = (error: BrokerError.BrokerError): BrokerError.BrokerError =>
   error.reason === "ConnectionLost" || error.reason === "LeaseLost"
     ? failure(error.queue ?? "", "Timeout", `the copy may have been stored or not: ${error.detail}`)
     : error
 
 /** What must be stored before its original is acknowledged. */
 interface Copy {
-  readonly delivery: Delivery
-  readonly message: Outgoing
+  readonly delivery: Delivery.Delivery
+  readonly message: Outgoing.Outgoing
 }
 
-type Fail = (delivery: Delivery, error: BrokerError) => void
+type Fail = (delivery: Delivery.Delivery, error: BrokerError.BrokerError) => void
 
-const receiptOf = ({ receipt }: Delivery): Receipt => receipt as Receipt
+const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt
 
 export const make = (env: {
   readonly queue: string
-  readonly command: (delivery: Delivery, settlement: SettleRequest["settlement"]) => Command
+  readonly command: (delivery: Delivery.Delivery, settlement: Broker.SettleRequest["settlement"]) => Command
   readonly publish: (
-    copies: ReadonlyArray<{ readonly message: Outgoing; readonly original: Properties }>,
+    copies: ReadonlyArray<{ readonly message: Outgoing.Outgoing; readonly original: Properties }>,
     confirmed: (index: number) => void
-  ) => Effect.Effect<ReadonlyArray<BrokerError | undefined>>
+  ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
   /** Copies that are done with; their redelivery after a lost ack is acked. */
-  readonly done: Remembered
+  readonly done: RecentSet.RecentSet
 }) => {
   const { done, queue } = env
 
@@ -53,7 +49,7 @@ export const make = (env: {
   }
 
   /** Why a copy's original is not settled. */
-  const uncopied = (receipt: Receipt, error: BrokerError): BrokerError => {
+  const uncopied = (receipt: Receipt, error: BrokerError.BrokerError): BrokerError.BrokerError => {
     if (!receipt.session.isOpen()) return lost(queue)
     receipt.session.untake(receipt)
     return stillOurs(error)
@@ -75,14 +71,14 @@ export const make = (env: {
   }
 
   /** Why it cannot be settled here. */
-  const refusal = (receipt: Receipt): BrokerError | undefined => {
+  const refusal = (receipt: Receipt): BrokerError.BrokerError | undefined => {
     if (!receipt.session.isOpen()) return lost(queue)
     return receipt.session.take(receipt) ? undefined : failure(queue, "LeaseLost", "the delivery was settled before")
   }
 
   /** Writes what can be written at once, and answers with what is still to be copied. */
-  const carryOut = (requests: ReadonlyArray<SettleRequest>, fail: Fail): ReadonlyArray<Copy> => {
-    const acks = new Map<Session, Array<Delivery>>()
+  const carryOut = (requests: ReadonlyArray<Broker.SettleRequest>, fail: Fail): ReadonlyArray<Copy> => {
+    const acks = new Map<Session, Array<Delivery.Delivery>>()
     const copies: Array<Copy> = []
     for (const { delivery, settlement } of requests) {
       const receipt = receiptOf(delivery)
@@ -114,16 +110,18 @@ export const make = (env: {
     return copies
   }
 
-  const settleNow = (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
+  const settleNow = (
+    requests: ReadonlyArray<Broker.SettleRequest>
+  ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
     Effect.suspend(() => {
-      const failures: Array<SettleFailure> = []
+      const failures: Array<Broker.SettleFailure> = []
       const fail: Fail = (delivery, error) => failures.push({ delivery, error })
       const copies = carryOut(requests, fail)
       return copies.length === 0 ? Effect.succeed(failures) : Effect.as(copy(copies, fail), failures)
     })
 
   return {
-    settle: (requests: ReadonlyArray<SettleRequest>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
+    settle: (requests: ReadonlyArray<Broker.SettleRequest>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
       Effect.suspend(() => {
         const sessions = new Set<Session>()
         for (const { delivery } of requests) sessions.add(receiptOf(delivery).session)

@@ -1,5 +1,5 @@
 /** From what the driver or the server said to a `BrokerError` with a remedy. Pure. */
-import { BrokerError, type Reason } from "@requeue/core/BrokerError"
+import { BrokerError } from "@requeue/core/adapter-kit"
 
 export interface Context {
   readonly operation: string
@@ -8,7 +8,7 @@ export interface Context {
 }
 
 interface Answer {
-  readonly reason: Reason
+  readonly reason: BrokerError.Reason
   readonly remedy?: string
 }
 
@@ -89,16 +89,16 @@ const detailOf = (text: string): string => /"([A-Z_-]+ - .*)"/s.exec(text)?.[1] 
 export const toBrokerError = (
   cause: unknown,
   { operation, queue, vhost }: Context,
-  otherwise: Reason = "ConnectionLost"
-): BrokerError => {
-  if (cause instanceof BrokerError) return cause
+  otherwise: BrokerError.Reason = "ConnectionLost"
+): BrokerError.BrokerError => {
+  if (cause instanceof BrokerError.BrokerError) return cause
   const text = unopened.test(textOf(cause))
     ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, or the user may not enter it`
     : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
   const answer = (code === undefined ? undefined : byCode(Number(code), text)) ??
     patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise }
-  return new BrokerError({
+  return new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation,
     queue,

@@ -1,7 +1,5 @@
 /** From a settlement to what is done on the channel. Pure. */
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Outgoing from "@requeue/core/Outgoing"
-import type { Settlement } from "@requeue/core/Settlement"
+import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
 
 /**
  * - `Ack`: `basic.ack`.
@@ -30,7 +28,7 @@ export interface Facts {
   readonly now: () => number
 }
 
-export const toCommand = (delivery: Delivery, settlement: Settlement, facts: Facts): Command => {
+export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Settlement, facts: Facts): Command => {
   const { queue } = facts
   switch (settlement._tag) {
     case "Ack":

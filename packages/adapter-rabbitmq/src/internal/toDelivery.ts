@@ -1,5 +1,5 @@
 /** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
-import * as Metadata from "@requeue/core/Metadata"
+import { Metadata } from "@requeue/core/adapter-kit"
 import type { Incoming, Properties } from "./client.ts"
 import { digest } from "./digest.ts"
 import * as Version from "./version.ts"

@@ -1,6 +1,5 @@
 /** From an outgoing message to what is published, and on which way. Pure. */
-import * as Metadata from "@requeue/core/Metadata"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import { Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import type { Properties, Publication } from "./client.ts"
 import type { Route } from "./topologies/topology.ts"
 import * as Wire from "./wire.ts"
@@ -25,7 +24,7 @@ const shortText = (value: unknown): string | undefined =>
  * its user id, which the server would check against ours. `copy` names this copy, `own` is what our names start with.
  */
 export const toPublication = (
-  { body, headers, metadata, queue }: Outgoing,
+  { body, headers, metadata, queue }: Outgoing.Outgoing,
   route: ReturnType<typeof direct>,
   { copy, own }: { readonly copy: string; readonly own: string },
   original?: Properties

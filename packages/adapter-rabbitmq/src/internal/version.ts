@@ -1,5 +1,5 @@
 /** What a server of a version can do. */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { ConfigurationError } from "@requeue/core/adapter-kit"
 
 /** Major and minor as one comparable number; what cannot be read counts as old. */
 const rank = (version: string): number => {
@@ -16,10 +16,10 @@ export const hasFailureCount = (version: string): boolean => isAtLeast(version, 
 export const maxBodySize = (version: string): number => (isAtLeast(version, "4.0") ? 16 : 128) * 1024 * 1024
 
 /** Why we cannot work with a server; `undefined` when we can. */
-export const refusal = (version: string): ConfigurationError | undefined =>
+export const refusal = (version: string): ConfigurationError.ConfigurationError | undefined =>
   isAtLeast(version, "3.10")
     ? undefined
-    : new ConfigurationError({
+    : new ConfigurationError.ConfigurationError({
         field: "url",
         broker: "rabbitmq",
         detail: `the server is RabbitMQ ${version}; its quorum queues have no TTL and lose dead letters`,

@@ -1,7 +1,5 @@
 /** What a copy must leave behind, and where it must not go. */
-import * as Backoff from "@requeue/core/Backoff"
-import type { Event } from "@requeue/core/Event"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { shared } from "../server.ts"
@@ -14,7 +12,7 @@ const { url } = await shared()
 test("a copy leaves x-death behind: five retries through several levels are six deliveries", async () => {
   const queue = queueName("death")
   const runs: Array<Run> = []
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   await on({ url, topology: "levels" }, (broker) =>
     Effect.gen(function* () {
       yield* broker.publish([outgoing(queue, "a")])
@@ -41,7 +39,7 @@ test("a copy leaves x-death behind: five retries through several levels are six 
 test("a copy leaves a per-message expiration behind: it comes no earlier, and its dead letter stays", async () => {
   const queue = queueName("expiration")
   const runs: Array<Run> = []
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   await on({ url }, () =>
     Effect.gen(function* () {
       const retry = RetryPolicy.make({ maxRetries: 1 })

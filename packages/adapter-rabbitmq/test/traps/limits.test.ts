@@ -1,8 +1,5 @@
 /** Limits of the server: deliveries, prefetch, and what its dead connections are charged with. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import * as Consumer from "@requeue/core/Consumer"
-import type { Event } from "@requeue/core/Event"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { BatchPolicy, Consumer, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { shared } from "../server.ts"
@@ -15,7 +12,7 @@ const { proxied, proxy, url } = await shared()
 test("a policy of 25 retries has 26 runs, beyond the server's own limit of 20", async () => {
   const queue = queueName("limit")
   const runs: Array<Run> = []
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   await on({ url }, (broker) =>
     Effect.gen(function* () {
       yield* broker.publish([outgoing(queue, "a")])

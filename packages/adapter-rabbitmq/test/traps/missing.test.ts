@@ -1,6 +1,5 @@
 /** Queues that are not there, are full, or are other ones. */
-import type { Event } from "@requeue/core/Event"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type Event, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
@@ -34,7 +33,7 @@ test("a delayed message for a deleted queue is kept aside, and holds up no other
 
 test("a dead-letter queue that was deleted is made again", async () => {
   const queue = queueName("undead")
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   await on({ url }, (broker) =>
     Effect.gen(function* () {
       const retry = RetryPolicy.make({ maxRetries: 0 })
@@ -49,7 +48,7 @@ test("a dead-letter queue that was deleted is made again", async () => {
 
 test("where nothing may be declared, an unroutable dead letter leaves its message in the queue", async () => {
   const queue = queueName("unroutable")
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   await raw(url, (channel) => channel.assertQueue(queue, { arguments: { "x-queue-type": "quorum" } }))
   await on({ url, queues: { [queue]: { assert: "never" }, [`${queue}.dlq`]: { assert: "never" } } }, (broker) =>
     Effect.gen(function* () {
@@ -67,7 +66,7 @@ test("where nothing may be declared, an unroutable dead letter leaves its messag
 test("a dead-letter queue that is full refuses, and the letter waits in its own queue for room", async () => {
   const queue = queueName("full")
   const dlq = `${queue}.dlq`
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   await on({ url, queues: { [dlq]: { arguments: { "x-max-length": 1 } } } }, (broker) =>
     Effect.gen(function* () {
       yield* broker.publish(ids(5).map((id) => outgoing(queue, id)))

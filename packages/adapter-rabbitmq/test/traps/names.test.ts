@@ -1,7 +1,5 @@
 /** Names that meet in routing keys, and names that are long. */
-import * as Backoff from "@requeue/core/Backoff"
-import type { Event } from "@requeue/core/Event"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { shared } from "../server.ts"
@@ -39,7 +37,7 @@ test.each(["levels", "ladder"] as const)(
 test.each([199, 200])("queues with names of %d characters wait, retry and die as others do", async (length) => {
   const queue = queueName("n").padEnd(length, "n")
   const runs: Array<Run> = []
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   await on({ url, topology: "levels" }, (broker) =>
     Effect.gen(function* () {
       const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(100) })

@@ -1,6 +1,5 @@
 /** What the tests of traps share: another client, and consumers that write down their runs. */
-import * as Consumer from "@requeue/core/Consumer"
-import type { MessageHandler } from "@requeue/core/Handler"
+import { Consumer, type Handler } from "@requeue/core"
 import { connect, type ConfirmChannel } from "amqplib"
 import * as Effect from "effect/Effect"
 import { now } from "../world.ts"
@@ -33,7 +32,7 @@ export const consume = (
   queue: string,
   runs: Array<Run>,
   options: Consumer.Options,
-  handler: (message: Parameters<MessageHandler<string>>[0]) => unknown = () => {}
+  handler: (message: Parameters<Handler.MessageHandler<string>>[0]) => unknown = () => {}
 ) =>
   Consumer.start<string>(queue, options, (message) => {
     runs.push({ id: message.id, attempts: message.attempts, at: now() })

@@ -1,5 +1,5 @@
 /** Where SQS is and who we are there, from a URL. The secret is redacted as soon as it has been read. */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
@@ -27,8 +27,8 @@ export interface Parsed {
 const remedy =
   "Write sqs://<region>[/<account id>] for AWS, or sqs://<access key>:<secret>@<host>:<port>?region=<region> for another server"
 
-const refuse = (detail: string): Result.Result<never, ConfigurationError> =>
-  Result.fail(new ConfigurationError({ field: "url", detail, remedy, broker: "sqs" }))
+const refuse = (detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
+  Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "sqs" }))
 
 const unescape = (text: string): string | undefined => {
   try {
@@ -48,7 +48,7 @@ export const parse = (
   input: string | URL | Redacted.Redacted,
   accessKeyId?: string,
   secretAccessKey?: string | Redacted.Redacted
-): Result.Result<Parsed, ConfigurationError> => {
+): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
   const url = input instanceof URL ? input : URL.parse(textOf(input))
   // The text itself is not shown: it may hold a secret.
   if (url === null) return refuse("it is no URL")

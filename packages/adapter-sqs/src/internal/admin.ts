@@ -1,7 +1,5 @@
 /** What operators see and do. */
-import type { Admin } from "@requeue/core/Broker"
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Delivery } from "@requeue/core/Delivery"
+import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Calls from "./calls.ts"
 import type { Client, Message } from "./client.ts"
@@ -22,16 +20,23 @@ export const make = (env: {
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Milliseconds since the epoch. */
   readonly now: () => number
-}): Admin => {
+}): Broker.Admin => {
   const { client, queues } = env
 
-  const ask = <A>(operation: string, queue: string, run: (url: string) => Promise<A>): Effect.Effect<A, BrokerError> =>
+  const ask = <A>(
+    operation: string,
+    queue: string,
+    run: (url: string) => Promise<A>
+  ): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.flatMap(queues.see(queue), ({ url }) =>
       Effect.tryPromise({ try: () => run(url), catch: (cause) => toBrokerError(cause, { operation, queue }) })
     )
 
   /** A queue that is not there is empty, and is not made by being looked at. */
-  const ifThere = <A>(effect: Effect.Effect<A, BrokerError>, otherwise: A): Effect.Effect<A, BrokerError> =>
+  const ifThere = <A>(
+    effect: Effect.Effect<A, BrokerError.BrokerError>,
+    otherwise: A
+  ): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.catchIf(
       effect,
       ({ reason }) => reason === "QueueMissing",
@@ -118,7 +123,7 @@ export const make = (env: {
       Effect.map(ifThere(look(queue, limit), []), (messages) =>
         messages
           .map(
-            (message): Delivery => ({
+            (message): Delivery.Delivery => ({
               ...toDelivery(message, { uncounted: 0, now: env.now() }),
               receipt: undefined
             })

@@ -2,13 +2,13 @@
  * One call of SQS for up to ten entries. It answers 200 though entries have failed: each is looked at, and those that
  * are no fault of ours are sent again.
  */
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type Context, fromRefusal, isTransient, toBrokerError } from "./toBrokerError.ts"
 
 /** What became of each item, in order; `undefined` is well. */
-export type Answers = ReadonlyArray<BrokerError | undefined>
+export type Answers = ReadonlyArray<BrokerError.BrokerError | undefined>
 
 export interface Failed {
   readonly Id: string | undefined
@@ -28,14 +28,15 @@ export interface Call<T> {
   readonly isIdempotent: boolean
 }
 
-type Outcome = { readonly error: BrokerError; readonly again: boolean } | undefined
+type Outcome = { readonly error: BrokerError.BrokerError; readonly again: boolean } | undefined
 
 /** Calls for one entry at most, and the wait after the first in milliseconds, which doubles. */
 const rounds = 4
 const firstWait = 100
 
 /** What concerns the whole queue would fail for each entry alone as well. */
-const isAboutQueue = ({ reason }: BrokerError): boolean => reason === "QueueMissing" || reason === "AccessRefused"
+const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
+  reason === "QueueMissing" || reason === "AccessRefused"
 
 const outcomes = (count: number, failed: ReadonlyArray<Failed>, context: Context): ReadonlyArray<Outcome> => {
   const result: Array<Outcome> = Array.from({ length: count }, () => undefined)

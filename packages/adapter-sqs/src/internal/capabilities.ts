@@ -1,10 +1,10 @@
 /** What SQS can honour. */
-import type { Capabilities } from "@requeue/core/Capabilities"
+import type { Capabilities } from "@requeue/core/adapter-kit"
 import type { Settings } from "../SqsOptions.ts"
 import { longestHide } from "./toCommand.ts"
 import * as Wire from "./wire.ts"
 
-export const make = ({ visibilityTimeout }: Settings): Capabilities => ({
+export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities => ({
   broker: "sqs",
   retryDelay: { native: longestHide, beyond: "delayed copies, one every 15 minutes, while a consumer runs" },
   sendDelay: { native: Wire.longestDelay, beyond: "delayed copies, one every 15 minutes, while a consumer runs" },

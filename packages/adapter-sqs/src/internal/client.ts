@@ -8,7 +8,7 @@ import {
   type SendMessageBatchRequestEntry,
   SQS
 } from "@aws-sdk/client-sqs"
-import type { Tracker } from "@requeue/core/Connection"
+import type { Connection } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
@@ -47,7 +47,7 @@ const isAnswer = (error: unknown): boolean =>
   (error as { $metadata?: { httpStatusCode?: unknown } } | undefined)?.$metadata?.httpStatusCode !== undefined
 
 /** Open as long as the scope; `reach` is told whether SQS can be reached, by every call. */
-export const connect = (settings: Settings, reach?: Tracker): Effect.Effect<Client, never, Scope.Scope> =>
+export const connect = (settings: Settings, reach?: Connection.Tracker): Effect.Effect<Client, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => make(settings, reach)),
     (client) => Effect.sync(() => client.destroy())
@@ -63,7 +63,7 @@ export const polls = (
     (await handle({ input })).output
 }
 
-const make = (settings: Settings, reach: Tracker | undefined): Client => {
+const make = (settings: Settings, reach: Connection.Tracker | undefined): Client => {
   const { credentials, endpoint, region } = settings.address
   const client = new SQS({
     region,

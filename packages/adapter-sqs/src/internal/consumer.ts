@@ -1,10 +1,5 @@
 /** Subscriptions: what the core asks of a queue, by polls and batches of calls. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { SettleRequest, SubscribeOptions, Subscription } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Remembered from "@requeue/core/Remembered"
-import * as Settlement from "@requeue/core/Settlement"
-import * as Timers from "@requeue/core/Timers"
+import { type Broker, type BrokerError, type Delivery, RecentSet, Settlement, Timers } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -38,13 +33,13 @@ export interface Environment {
   readonly queues: Queues
   readonly sender: Sender
   /** Messages of a queue that are in flight, about. */
-  readonly inFlight: (queue: string) => Effect.Effect<number, BrokerError>
+  readonly inFlight: (queue: string) => Effect.Effect<number, BrokerError.BrokerError>
 }
 
 export const subscribe = (
-  options: SubscribeOptions,
+  options: Broker.SubscribeOptions,
   env: Environment
-): Effect.Effect<Subscription, BrokerError, Scope.Scope> =>
+): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { client, queues, sender, settings } = env
     const { deadLetterQueues, queue, retry } = options
@@ -57,25 +52,25 @@ export const subscribe = (
     const say = (effect: Effect.Effect<void>): void => fork(Effect.annotateLogs(effect, { queue }))
     const url = () => found.url
     const calls = Calls.make({ client, queue, url, fork })
-    const hand = new Set<Delivery>()
-    const copied = Remembered.make(rememberLimit)
+    const hand = new Set<Delivery.Delivery>()
+    const copied = RecentSet.make(rememberLimit)
     const tally = Tally.make()
     const cut = new AbortController()
-    const late: Array<Delivery> = []
+    const late: Array<Delivery.Delivery> = []
     let isClosed = false
 
-    const release = (deliveries: ReadonlyArray<Delivery>): Effect.Effect<unknown> =>
+    const release = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<unknown> =>
       settle(deliveries.map((delivery) => ({ delivery, settlement: Settlement.Release() })))
 
     /** What no handler has seen, and SQS counts all the same. */
-    const giveBack = (deliveries: ReadonlyArray<Delivery>): void => {
+    const giveBack = (deliveries: ReadonlyArray<Delivery.Delivery>): void => {
       for (const delivery of deliveries) tally.add(receiptOf(delivery).messageId)
       fork(release(deliveries))
     }
 
     const groups = fifo ? Groups.make({ hand: options.onDelivery, giveBack }) : Groups.none(options.onDelivery)
 
-    const onEnd = (delivery: Delivery, how: "gone" | "returned"): void => {
+    const onEnd = (delivery: Delivery.Delivery, how: "gone" | "returned"): void => {
       hand.delete(delivery)
       if (how === "gone") tally.delete(receiptOf(delivery).messageId)
       groups[how](delivery)
@@ -83,7 +78,7 @@ export const subscribe = (
     }
 
     /** A delivery of ours from now on; none for a message whose copy is stored. */
-    const take = (message: Message): ReadonlyArray<Delivery> => {
+    const take = (message: Message): ReadonlyArray<Delivery.Delivery> => {
       const { Attributes: system, MessageAttributes: attributes = {}, MessageId = "", ReceiptHandle = "" } = message
       if (copied.has(MessageId)) {
         fork(calls.remove([ReceiptHandle]))
@@ -143,7 +138,7 @@ export const subscribe = (
       fork(Effect.ignore(again))
     }
 
-    const command = ({ delivery, settlement }: SettleRequest) => {
+    const command = ({ delivery, settlement }: Broker.SettleRequest) => {
       const receipt = receiptOf(delivery)
       return toCommand(delivery, settlement, {
         queue,

@@ -1,5 +1,5 @@
 /** The deliveries in our hands, from receipt to settlement, and how long each is still ours. */
-import type { Delivery } from "@requeue/core/Delivery"
+import type { Delivery } from "@requeue/core/adapter-kit"
 import type { MessageAttributeValue } from "./client.ts"
 import * as Wire from "./wire.ts"
 
@@ -22,7 +22,7 @@ export interface Receipt {
   isTaken: boolean
 }
 
-export const receiptOf = ({ receipt }: Delivery): Receipt => receipt as Receipt
+export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt
 
 export const isExpired = ({ leaseEnds, receivedAt }: Receipt, now: number): boolean =>
   now >= Math.min(leaseEnds, receivedAt + Wire.longestVisibility)

@@ -1,14 +1,12 @@
 /** Extends leases by visibility, up to the twelve hours that SQS gives a delivery. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { SettleFailure } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
+import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Calls } from "./calls.ts"
 import { isExpired, receiptOf } from "./hand.ts"
 import { longestHide } from "./toCommand.ts"
 
-const lost = (queue: string, detail: string): BrokerError =>
-  new BrokerError({ broker: "sqs", operation: "extend", queue, reason: "LeaseLost", detail })
+const lost = (queue: string, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "sqs", operation: "extend", queue, reason: "LeaseLost", detail })
 
 export const make =
   (env: {
@@ -20,12 +18,13 @@ export const make =
     readonly now: () => number
   }) =>
   /** Answers those that are lost; what could not be asked now is asked the next time. */
-  (deliveries: ReadonlyArray<Delivery>): Effect.Effect<ReadonlyArray<SettleFailure>> =>
+  (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
     Effect.suspend(() => {
       const { duration, queue } = env
       const asked = env.now()
-      const failures: Array<SettleFailure> = []
-      const held: Array<{ readonly delivery: Delivery; readonly handle: string; readonly seconds: number }> = []
+      const failures: Array<Broker.SettleFailure> = []
+      const held: Array<{ readonly delivery: Delivery.Delivery; readonly handle: string; readonly seconds: number }> =
+        []
       for (const delivery of deliveries) {
         const receipt = receiptOf(delivery)
         const left = longestHide - (asked - receipt.receivedAt)

@@ -13,7 +13,7 @@
  * | `arn:aws:sqs:eu-west-1:1234:orders.dlq` | `orders-dlq` of account 1234 |
  * | `https://sqs.eu-west-1.amazonaws.com/1234/orders.dlq` | the same |
  */
-import { BrokerError } from "@requeue/core/BrokerError"
+import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
 
 /** The longest name, `.fifo` included. */
@@ -29,9 +29,9 @@ export interface Name {
   readonly region: string | undefined
 }
 
-const refuse = (queue: string, detail: string): Result.Result<never, BrokerError> =>
+const refuse = (queue: string, detail: string): Result.Result<never, BrokerError.BrokerError> =>
   Result.fail(
-    new BrokerError({
+    new BrokerError.BrokerError({
       broker: "sqs",
       operation: "name",
       queue,
@@ -45,7 +45,7 @@ const arn = /^arn:[a-z-]+:sqs:([a-z0-9-]+):(\d{12}):(.+)$/
 const address = /^https?:\/\/(?:sqs\.([a-z0-9-]+)\.)?[^/]+\/(\d{12})\/([^/]+)$/
 
 /** Reads a queue's name, ARN or URL. */
-export const parse = (queue: string): Result.Result<Name, BrokerError> => {
+export const parse = (queue: string): Result.Result<Name, BrokerError.BrokerError> => {
   const [, region, account, local = queue] = arn.exec(queue) ?? address.exec(queue) ?? []
   const [first = "", ...rest] = local.split(".")
   const fifo = rest.includes("fifo")

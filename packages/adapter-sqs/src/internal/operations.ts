@@ -1,8 +1,5 @@
 /** A queue's plan for operators: shown, compared with what SQS has, and made. */
-import type { Operations, Operator, Wish } from "@requeue/core/Adapter"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as Plans from "@requeue/core/Plan"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { decode, type Settings } from "../SqsOptions.ts"
 import * as SqsPlan from "../SqsPlan.ts"
@@ -12,18 +9,21 @@ import { listed } from "./plan/objects.ts"
 import { redriveOf } from "./plan/verify.ts"
 import * as Queues from "./queues.ts"
 
-const toPlanWish = ({ queue, retry }: Wish): SqsPlan.Wish => ({
+const toPlanWish = ({ queue, retry }: Adapter.Wish): SqsPlan.Wish => ({
   queue,
   retry,
   deadLetterQueues: RetryPolicy.deadLetterQueues(retry, queue)
 })
 
-const planFor = (wish: Wish, settings: Settings): Effect.Effect<SqsPlan.Plan, ConfigurationError> => {
+const planFor = (
+  wish: Adapter.Wish,
+  settings: Settings
+): Effect.Effect<SqsPlan.Plan, ConfigurationError.ConfigurationError> => {
   const plan = SqsPlan.make(toPlanWish(wish), settings)
-  return plan instanceof ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+  return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
 }
 
-const show = (planned: SqsPlan.Queue): Plans.PlannedObject => ({
+const show = (planned: SqsPlan.Queue): Plan.PlannedObject => ({
   kind: "queue",
   name: planned.name.name,
   details: listed(planned)
@@ -40,9 +40,9 @@ const delays = (fifo: boolean, { fifoRetry, inFlightLimit }: Settings): string =
 const namesOf = ({ queues }: SqsPlan.Plan): ReadonlyMap<string, string> =>
   new Map(queues.map(({ name, queue }) => [queue, name.name]))
 
-const flows = (plan: SqsPlan.Plan, { queue, retry }: Wish): ReadonlyArray<Plans.Flow> => {
+const flows = (plan: SqsPlan.Plan, { queue, retry }: Adapter.Wish): ReadonlyArray<Plan.Flow> => {
   const names = namesOf(plan)
-  const ours = [...Plans.retries(queue, retry), ...Plans.deadLetters(queue, retry)].map(({ from, label, to }) => ({
+  const ours = [...Plan.retries(queue, retry), ...Plan.deadLetters(queue, retry)].map(({ from, label, to }) => ({
     from: names.get(from) ?? from,
     to: names.get(to) ?? to,
     label
@@ -55,7 +55,7 @@ const flows = (plan: SqsPlan.Plan, { queue, retry }: Wish): ReadonlyArray<Plans.
   return [...ours, ...theirs]
 }
 
-const toPlan = (plan: SqsPlan.Plan, wish: Wish, settings: Settings): Plans.Plan => ({
+const toPlan = (plan: SqsPlan.Plan, wish: Adapter.Wish, settings: Settings): Plan.Plan => ({
   broker: "sqs",
   queue: wish.queue,
   delays: delays(plan.queues.at(-1)!.name.fifo, settings),
@@ -75,7 +75,7 @@ const inspected = (
   planned: SqsPlan.Queue,
   found: SqsPlan.Attributes | undefined,
   findings: ReadonlyArray<SqsPlan.Finding>
-): Plans.Inspected => {
+): Plan.Inspected => {
   if (found === undefined) return { ...show(planned), state: "missing" }
   const bad = findings.filter(({ isGood, queue }) => !isGood && queue === planned.queue)
   const why = bad.length > 0 ? bad.map(({ detail }) => detail) : differences(planned, found)
@@ -84,7 +84,7 @@ const inspected = (
 
 const toFinding =
   (names: ReadonlyMap<string, string>) =>
-  ({ attribute, detail, isGood, queue, remedy }: SqsPlan.Finding): Plans.Finding => ({
+  ({ attribute, detail, isGood, queue, remedy }: SqsPlan.Finding): Plan.Finding => ({
     about: `${names.get(queue)} ${attribute}`,
     verdict: isGood ? "good" : "bad",
     detail: remedy === "" ? detail : `${detail}. ${remedy}`
@@ -93,7 +93,7 @@ const toFinding =
 const operate = Effect.fnUntraced(function* (settings: Settings) {
   // Who asks for queues gets them, whatever the program itself may do.
   const queues = Queues.make(yield* connect(settings), { ...settings, queues: "create" })
-  const operator: Operator = {
+  const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings),
     plan: (wish) => Effect.map(planFor(wish, settings), (plan) => toPlan(plan, wish, settings)),
     inspect: (wish) =>
@@ -111,7 +111,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
-export const operations: Operations = {
+export const operations: Adapter.Operations = {
   plan: (wish, url, options) =>
     Effect.gen(function* () {
       const settings = yield* Effect.fromResult(decode({ ...options, url }))

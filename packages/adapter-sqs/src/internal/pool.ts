@@ -4,8 +4,7 @@
  *
  * A poll is never cut off: SQS would go on with it and hide what it finds until the visibility timeout ends.
  */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Timer, Timers } from "@requeue/core/Timers"
+import type { BrokerError, Timers } from "@requeue/core/adapter-kit"
 
 export interface Pool {
   readonly credit: (limit: number) => void
@@ -22,7 +21,7 @@ const patience = 50
 const [firstPause, longestPause] = [250, 10_000]
 
 export const make = <M>(env: {
-  readonly timers: Timers
+  readonly timers: Timers.Timers
   /** Polls at a time, and messages of one poll. */
   readonly most: number
   readonly size: number
@@ -31,11 +30,14 @@ export const make = <M>(env: {
   /** Calls back once, with messages or with what went wrong. */
   readonly receive: (
     count: number,
-    on: { readonly received: (messages: ReadonlyArray<M>) => void; readonly failed: (error: BrokerError) => void }
+    on: {
+      readonly received: (messages: ReadonlyArray<M>) => void
+      readonly failed: (error: BrokerError.BrokerError) => void
+    }
   ) => void
   readonly onMessages: (messages: ReadonlyArray<M>) => void
   /** A poll failed; `isFirst`: after one that was well. */
-  readonly onFailure: (error: BrokerError, isFirst: boolean) => void
+  readonly onFailure: (error: BrokerError.BrokerError, isFirst: boolean) => void
   readonly onRecovery: () => void
 }): Pool => {
   const { timers } = env
@@ -44,8 +46,8 @@ export const make = <M>(env: {
   let polls = 0
   let allowed = 1
   let failures = 0
-  let pause: Timer | undefined
-  let waiting: Timer | undefined
+  let pause: Timers.Timer | undefined
+  let waiting: Timers.Timer | undefined
   let onClosed: (() => void) | undefined
   let isClosed = false
 

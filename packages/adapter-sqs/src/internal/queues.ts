@@ -4,8 +4,7 @@
  * What exists is not changed, with two exceptions in mode `create`: a queue without a redrive policy, as a producer makes
  * it, gets the planned one, and a dead-letter queue that lets in named queues only gets one more name.
  */
-import { BrokerError, ofPlan } from "@requeue/core/BrokerError"
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Settings } from "../SqsOptions.ts"
@@ -21,23 +20,23 @@ export interface Queue {
 
 export interface Queues {
   /** The queue of this name, asked once; made, as a producer's, where it is missing and may be. */
-  readonly find: (queue: string) => Effect.Effect<Queue, BrokerError>
+  readonly find: (queue: string) => Effect.Effect<Queue, BrokerError.BrokerError>
   /** The same for who only looks: nothing is made. */
-  readonly see: (queue: string) => Effect.Effect<Queue, BrokerError>
+  readonly see: (queue: string) => Effect.Effect<Queue, BrokerError.BrokerError>
   /**
    * Makes, verifies or finds all queues of a consumer; fails when they cannot keep its policy.
    *
    * @param lease milliseconds that a delivery stays with us without its visibility being extended
    */
-  readonly ensure: (wish: Plan.Wish, lease?: number) => Effect.Effect<Queue, BrokerError>
+  readonly ensure: (wish: Plan.Wish, lease?: number) => Effect.Effect<Queue, BrokerError.BrokerError>
   /** What is there of a plan. */
-  readonly inspect: (plan: Plan.Plan) => Effect.Effect<Plan.Found, BrokerError>
+  readonly inspect: (plan: Plan.Plan) => Effect.Effect<Plan.Found, BrokerError.BrokerError>
   /** The queue turned out to be gone. */
   readonly forget: (queue: string) => void
 }
 
-const mismatch = ({ attribute, detail, found, queue, remedy }: Plan.Finding): BrokerError =>
-  new BrokerError({
+const mismatch = ({ attribute, detail, found, queue, remedy }: Plan.Finding): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "sqs",
     operation: "verify",
     queue,
@@ -46,15 +45,17 @@ const mismatch = ({ attribute, detail, found, queue, remedy }: Plan.Finding): Br
     remedy
   })
 
-const isMissing = ({ reason }: BrokerError): boolean => reason === "QueueMissing"
+const isMissing = ({ reason }: BrokerError.BrokerError): boolean => reason === "QueueMissing"
 
-const isUnsupported = ({ reason }: BrokerError): boolean => reason === "Unsupported"
+const isUnsupported = ({ reason }: BrokerError.BrokerError): boolean => reason === "Unsupported"
 
 /** A queue that was made just now may not be known everywhere for a second. */
-const settled = <A>(effect: Effect.Effect<A, BrokerError>): Effect.Effect<A, BrokerError> =>
+const settled = <A>(effect: Effect.Effect<A, BrokerError.BrokerError>): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.retry(effect, { while: isMissing, schedule: Schedule.spaced(500), times: 6 })
 
-const orUndefined = <A>(effect: Effect.Effect<A, BrokerError>): Effect.Effect<A | undefined, BrokerError> =>
+const orUndefined = <A>(
+  effect: Effect.Effect<A, BrokerError.BrokerError>
+): Effect.Effect<A | undefined, BrokerError.BrokerError> =>
   Effect.catchIf(effect, isMissing, () => Effect.succeed(undefined))
 
 export const make = (
@@ -63,12 +64,14 @@ export const make = (
 ): Queues => {
   const known = new Map<string, Queue>()
 
-  const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError> =>
+  const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
-  const planOf = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError> => {
+  const planOf = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
     const plan = Plan.make(wish, settings)
-    return plan instanceof ConfigurationError ? Effect.fail(ofPlan("sqs", plan)) : Effect.succeed(plan)
+    return plan instanceof ConfigurationError.ConfigurationError
+      ? Effect.fail(BrokerError.ofPlan("sqs", plan))
+      : Effect.succeed(plan)
   }
 
   const remember = ({ name, queue }: Plan.Queue, url: string): Queue => {
@@ -77,7 +80,7 @@ export const make = (
     return one
   }
 
-  const locate = (planned: Plan.Queue): Effect.Effect<Queue, BrokerError> =>
+  const locate = (planned: Plan.Queue): Effect.Effect<Queue, BrokerError.BrokerError> =>
     Effect.suspend(() => {
       const { name, queue } = planned
       const one = known.get(queue)
@@ -90,7 +93,7 @@ export const make = (
       )
     })
 
-  const attributesOf = (planned: Plan.Queue): Effect.Effect<Plan.Attributes, BrokerError> =>
+  const attributesOf = (planned: Plan.Queue): Effect.Effect<Plan.Attributes, BrokerError.BrokerError> =>
     Effect.flatMap(locate(planned), ({ url }) =>
       ask("verify", planned.queue, () => client.getQueueAttributes({ QueueUrl: url, AttributeNames: ["All"] }))
     ).pipe(
@@ -98,7 +101,7 @@ export const make = (
       Effect.tapError((error) => Effect.sync(() => isMissing(error) && known.delete(planned.queue)))
     )
 
-  const change = (planned: Plan.Queue, attributes: Plan.Attributes): Effect.Effect<void, BrokerError> =>
+  const change = (planned: Plan.Queue, attributes: Plan.Attributes): Effect.Effect<void, BrokerError.BrokerError> =>
     Effect.flatMap(locate(planned), ({ url }) =>
       ask("create", planned.queue, () => client.setQueueAttributes({ QueueUrl: url, Attributes: attributes }))
     )

@@ -1,5 +1,5 @@
 /** One `ReceiveMessage`: always with all attributes, because without them every delivery looks like the first. */
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import type { Settings } from "../SqsOptions.ts"
 import { type Client, type Message, polls } from "./client.ts"
 import { toBrokerError } from "./toBrokerError.ts"
@@ -8,7 +8,7 @@ export type Receive = (
   count: number,
   on: {
     readonly received: (messages: ReadonlyArray<Message>) => void
-    readonly failed: (error: BrokerError) => void
+    readonly failed: (error: BrokerError.BrokerError) => void
   }
 ) => void
 

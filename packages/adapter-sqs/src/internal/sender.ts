@@ -1,6 +1,5 @@
 /** Sends messages: gathered per queue, in order where the queue keeps order. */
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import type { BrokerError, Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Batch from "./batch.ts"
@@ -11,7 +10,7 @@ import { type Sized, toEntry } from "./toEntry.ts"
 
 /** A message, and the attributes of the delivery that it is a copy of. */
 interface Item {
-  readonly message: Outgoing
+  readonly message: Outgoing.Outgoing
   readonly original?: Readonly<Record<string, MessageAttributeValue>> | undefined
 }
 
@@ -76,7 +75,7 @@ export const make = (env: {
     send: (items) =>
       Effect.gen(function* () {
         const byQueue = [...Map.groupBy(items, ({ message }) => message.queue)]
-        const answered = new Map<Item, BrokerError | undefined>()
+        const answered = new Map<Item, BrokerError.BrokerError | undefined>()
         const answer = ([queue, some]: (typeof byQueue)[number]) =>
           Effect.map(toQueue(queue, some), (answers) => {
             for (const [index, item] of some.entries()) answered.set(item, answers[index])

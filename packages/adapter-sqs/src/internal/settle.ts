@@ -1,9 +1,5 @@
 /** Carries out settlements: what is deleted, hidden and copied, each in batches, and each delivery once. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import type { SettleFailure, SettleRequest, Subscription } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Remembered } from "@requeue/core/Remembered"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import { type Broker, BrokerError, type Delivery, type Outgoing, type RecentSet } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Answers } from "./batch.ts"
 import type { Calls } from "./calls.ts"
@@ -11,17 +7,17 @@ import { isExpired, receiptOf } from "./hand.ts"
 import type { Sender } from "./sender.ts"
 import type { Command } from "./toCommand.ts"
 
-const lost = (queue: string, detail: string): BrokerError =>
-  new BrokerError({ broker: "sqs", operation: "settle", queue, reason: "LeaseLost", detail })
+const lost = (queue: string, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "sqs", operation: "settle", queue, reason: "LeaseLost", detail })
 
 /**
  * The core takes a lost connection for lost deliveries. Here a call was lost, and the delivery is ours as long as its
  * lease lasts.
  */
-const stillOurs = (error: BrokerError): BrokerError => {
+const stillOurs = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
   const { broker, detail, operation, queue, reason } = error
   if (reason !== "ConnectionLost") return error
-  return new BrokerError({
+  return new BrokerError.BrokerError({
     broker,
     operation,
     queue,
@@ -30,7 +26,7 @@ const stillOurs = (error: BrokerError): BrokerError => {
   })
 }
 
-interface Settling extends SettleRequest {
+interface Settling extends Broker.SettleRequest {
   readonly command: Command
 }
 
@@ -38,15 +34,15 @@ export const make = (env: {
   readonly queue: string
   readonly calls: Calls
   readonly sender: Sender
-  readonly command: (request: SettleRequest) => Command
+  readonly command: (request: Broker.SettleRequest) => Command
   /** Messages whose copy is stored; their redelivery is deleted. */
-  readonly copied: Remembered
+  readonly copied: RecentSet.RecentSet
   /** The message is gone from the queue, or in it again. */
-  readonly onEnd: (delivery: Delivery, how: "gone" | "returned") => void
+  readonly onEnd: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Monotonic milliseconds. */
   readonly now: () => number
-}): Subscription["settle"] => {
+}): Broker.Subscription["settle"] => {
   const { calls, copied, queue } = env
 
   const remove = (some: ReadonlyArray<Settling>) => calls.remove(some.map(({ delivery }) => receiptOf(delivery).handle))
@@ -63,7 +59,7 @@ export const make = (env: {
   const copy = (some: ReadonlyArray<Settling>): Effect.Effect<Answers> =>
     Effect.gen(function* () {
       const messages = some.map(({ command, delivery }) => ({
-        message: (command as { readonly outgoing: Outgoing }).outgoing,
+        message: (command as { readonly outgoing: Outgoing.Outgoing }).outgoing,
         original: receiptOf(delivery).attributes
       }))
       const answers = yield* env.sender.send(messages)
@@ -74,7 +70,7 @@ export const make = (env: {
     })
 
   /** The outcome of one request; a failure that leaves the delivery with us lets it be settled again. */
-  const conclude = ({ delivery, settlement, command }: Settling, error: BrokerError | undefined) => {
+  const conclude = ({ delivery, settlement, command }: Settling, error: BrokerError.BrokerError | undefined) => {
     if (error === undefined) env.onEnd(delivery, command._tag === "Hide" ? "returned" : "gone")
     // What cannot even be given back will come when its lease ends.
     else if (error.reason === "LeaseLost" || (settlement._tag === "Release" && !error.isRetryable)) {
@@ -84,7 +80,7 @@ export const make = (env: {
 
   const run = (some: ReadonlyArray<Settling>, how: (some: ReadonlyArray<Settling>) => Effect.Effect<Answers>) =>
     Effect.map(how(some), (answers) =>
-      some.flatMap((request, index): ReadonlyArray<SettleFailure> => {
+      some.flatMap((request, index): ReadonlyArray<Broker.SettleFailure> => {
         const error = answers[index] === undefined ? undefined : stillOurs(answers[index])
         conclude(request, error)
         return error === undefined ? [] : [{ delivery: request.delivery, error }]
@@ -92,12 +88,12 @@ export const make = (env: {
     )
 
   const refuse = (some: ReadonlyArray<Settling>) =>
-    Effect.succeed(some.map(({ command }) => (command as { readonly error: BrokerError }).error))
+    Effect.succeed(some.map(({ command }) => (command as { readonly error: BrokerError.BrokerError }).error))
 
   const how = { Delete: remove, Hide: hide, Copy: copy, Refuse: refuse }
 
   /** Why a delivery cannot be settled. */
-  const refusal = ({ delivery, settlement }: SettleRequest): BrokerError | undefined => {
+  const refusal = ({ delivery, settlement }: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
     const receipt = receiptOf(delivery)
     if (receipt.isTaken) return lost(queue, "the delivery was settled before")
     if (!isExpired(receipt, env.now())) return undefined
@@ -110,7 +106,7 @@ export const make = (env: {
 
   return (requests) =>
     Effect.suspend(() => {
-      const refused: Array<SettleFailure> = []
+      const refused: Array<Broker.SettleFailure> = []
       const accepted: Array<Settling> = []
       for (const request of requests) {
         const error = refusal(request)

@@ -1,5 +1,5 @@
 /** From what the SDK or SQS said to a `BrokerError` with a remedy. Pure. */
-import { BrokerError, type Reason } from "@requeue/core/BrokerError"
+import { BrokerError } from "@requeue/core/adapter-kit"
 
 export interface Context {
   readonly operation: string
@@ -7,7 +7,7 @@ export interface Context {
 }
 
 interface Answer {
-  readonly reason: Reason
+  readonly reason: BrokerError.Reason
   readonly remedy?: string
 }
 
@@ -140,13 +140,13 @@ const answerTo = ({ code, status, text }: Refusal): Answer =>
         : { reason: "Unsupported" })
 
 /** Whether the error says that nothing is wrong with the request itself. */
-export const isTransient = ({ reason }: BrokerError): boolean =>
+export const isTransient = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "Throttled" || reason === "Timeout" || reason === "ConnectionFailed" || reason === "ConnectionLost"
 
-export const fromRefusal = (refusal: Refusal, { operation, queue }: Context): BrokerError => {
+export const fromRefusal = (refusal: Refusal, { operation, queue }: Context): BrokerError.BrokerError => {
   const { reason, remedy } = answerTo(refusal)
   const detail = refusal.text === "" ? refusal.code : `${bare(refusal.code)}: ${refusal.text}`
-  return new BrokerError({ broker: "sqs", operation, queue, reason, detail, remedy })
+  return new BrokerError.BrokerError({ broker: "sqs", operation, queue, reason, detail, remedy })
 }
 
 const field = (error: object, name: string): unknown => (error as Record<string, unknown>)[name]
@@ -168,8 +168,8 @@ const codeOf = (error: Error): string => {
   return first instanceof Error ? codeOf(first) : error.name
 }
 
-export const toBrokerError = (cause: unknown, context: Context): BrokerError => {
-  if (cause instanceof BrokerError) return cause
+export const toBrokerError = (cause: unknown, context: Context): BrokerError.BrokerError => {
+  if (cause instanceof BrokerError.BrokerError) return cause
   if (!(cause instanceof Error)) return fromRefusal({ code: "Error", text: String(cause), status: undefined }, context)
   return fromRefusal({ code: codeOf(cause), text: cause.message, status: statusOf(cause) }, context)
 }

@@ -1,9 +1,5 @@
 /** From a settlement to what is asked of SQS. Pure. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as Delay from "@requeue/core/Delay"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Outgoing from "@requeue/core/Outgoing"
-import type { Settlement } from "@requeue/core/Settlement"
+import { BrokerError, Delay, type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
 import type { FifoRetry } from "../SqsOptions.ts"
 import * as Backstop from "./plan/backstop.ts"
 import * as Wire from "./wire.ts"
@@ -18,7 +14,7 @@ export type Command =
   | { readonly _tag: "Delete" }
   | { readonly _tag: "Hide"; readonly seconds: number }
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
-  | { readonly _tag: "Refuse"; readonly error: BrokerError }
+  | { readonly _tag: "Refuse"; readonly error: BrokerError.BrokerError }
 
 export interface Facts {
   readonly queue: string
@@ -50,7 +46,7 @@ export const hideFor = (delay: number, elapsed: number): number | undefined => {
   return seconds * 1000 + elapsed <= longestHide ? seconds : undefined
 }
 
-export const toCommand = (delivery: Delivery, settlement: Settlement, facts: Facts): Command => {
+export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Settlement, facts: Facts): Command => {
   const { now, queue } = facts
   switch (settlement._tag) {
     case "Ack":
@@ -65,7 +61,11 @@ export const toCommand = (delivery: Delivery, settlement: Settlement, facts: Fac
   }
 }
 
-const retry = (delivery: Delivery, settlement: Extract<Settlement, { _tag: "Retry" }>, facts: Facts): Command => {
+const retry = (
+  delivery: Delivery.Delivery,
+  settlement: Extract<Settlement.Settlement, { _tag: "Retry" }>,
+  facts: Facts
+): Command => {
   const { elapsed, fifo, fifoRetry, isCrowded, isUnsure, now, queue, receives } = facts
   const seconds = hideFor(settlement.delay, elapsed)
   const stays = fifo ? fifoRetry === "block" : !isCrowded && !isUnsure && receives < Backstop.renewAt
@@ -79,7 +79,7 @@ const retry = (delivery: Delivery, settlement: Extract<Settlement, { _tag: "Retr
  * next delivery would be one too many, the message is given back as a copy as well: it must not be given up for what no
  * handler has seen. A FIFO queue has no delayed copies, and a copy would lose its place.
  */
-const release = (delivery: Delivery, delay: number, facts: Facts): Command => {
+const release = (delivery: Delivery.Delivery, delay: number, facts: Facts): Command => {
   const { elapsed, fifo, maxAttempts, now, queue } = facts
   const isLast = delivery.attempts >= maxAttempts
   if (!fifo && (delay > 0 || isLast)) return { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, delay, now) }
@@ -87,8 +87,8 @@ const release = (delivery: Delivery, delay: number, facts: Facts): Command => {
   return { _tag: "Hide", seconds: Math.min(Math.ceil(delay / 1000), most) }
 }
 
-const tooLong = (queue: string, delay: number): BrokerError =>
-  new BrokerError({
+const tooLong = (queue: string, delay: number): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
     broker: "sqs",
     operation: "settle",
     queue,

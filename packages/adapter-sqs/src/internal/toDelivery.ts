@@ -1,5 +1,5 @@
 /** From a received message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
-import * as Metadata from "@requeue/core/Metadata"
+import { Metadata } from "@requeue/core/adapter-kit"
 import * as Body from "./body.ts"
 import type { Message, MessageAttributeValue } from "./client.ts"
 import * as Wire from "./wire.ts"

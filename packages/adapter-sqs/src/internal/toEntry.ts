@@ -1,7 +1,5 @@
 /** From an outgoing message to an entry of `SendMessageBatch`. Pure. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as Metadata from "@requeue/core/Metadata"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
 import * as Body from "./body.ts"
 import type { MessageAttributeValue, SendEntry } from "./client.ts"
@@ -21,17 +19,17 @@ export interface Sized {
   readonly size: number
 }
 
-const refuse = (queue: string, reason: BrokerError["reason"], detail: string, remedy: string) =>
-  Result.fail(new BrokerError({ broker: "sqs", operation: "publish", queue, reason, detail, remedy }))
+const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail: string, remedy: string) =>
+  Result.fail(new BrokerError.BrokerError({ broker: "sqs", operation: "publish", queue, reason, detail, remedy }))
 
 /**
  * `original` are the attributes of the delivery that this is a copy of: those that are no text stay what they are.
  */
 export const toEntry = (
-  outgoing: Outgoing,
+  outgoing: Outgoing.Outgoing,
   fifo: boolean,
   original: Attributes = {}
-): Result.Result<Sized, BrokerError> => {
+): Result.Result<Sized, BrokerError.BrokerError> => {
   const { delay, metadata, queue } = outgoing
   const {
     [Wire.headers.deduplication]: deduplication,

@@ -1,8 +1,5 @@
 /** `requeue check`: whether a broker can do what the policies ask. */
-import type { Operator } from "@requeue/core/Adapter"
-import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
-import * as Delay from "@requeue/core/Delay"
-import * as Feasibility from "@requeue/core/Feasibility"
+import { type Adapter, ConsumerOptions, Delay, Feasibility } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Operating from "../Operating.ts"
@@ -36,7 +33,7 @@ const show = (answer: Feasibility.Answer): Pick<Checked, "answer" | "detail"> =>
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
 /** What only some queues of the broker cannot do: that there is no plan for it. */
-const unplanned = (queue: Target.Queue, { plan }: Operator) =>
+const unplanned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
   Effect.match(plan(Operating.wishOf(queue)), {
     onSuccess: () => undefined,
     onFailure: ({ detail, field, remedy }): Checked => ({
@@ -48,7 +45,7 @@ const unplanned = (queue: Target.Queue, { plan }: Operator) =>
   })
 
 /** What the broker makes of each wish of a queue's consumer. */
-const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Operator) {
+const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Adapter.Operator) {
   const { capabilities } = operator
   const { name, options } = queue
   const wishes = Feasibility.check(ConsumerOptions.toWish(options, capabilities.lease), capabilities, name).map(

@@ -1,5 +1,5 @@
 /** `requeue create`: makes what the queues need on the broker. */
-import type * as Adapter from "@requeue/core/Adapter"
+import type { Adapter } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Objects from "../Objects.ts"

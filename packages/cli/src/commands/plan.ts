@@ -1,6 +1,5 @@
 /** `requeue plan`: what a broker would be given for the queues, and how that differs from what it has. */
-import type * as Adapter from "@requeue/core/Adapter"
-import * as Plan from "@requeue/core/Plan"
+import { type Adapter, Plan } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"

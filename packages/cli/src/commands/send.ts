@@ -1,8 +1,5 @@
 /** `requeue send`: one message, from an argument, a file or standard input. */
-import type { Codec } from "@requeue/core/Codec"
-import * as DelayLimit from "@requeue/core/Delay"
-import * as Producer from "@requeue/core/Producer"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import { type Codec, Delay, Producer, QueueDefinition } from "@requeue/core"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -36,7 +33,7 @@ const flags = {
     Flag.withDescription("A header; can be repeated"),
     Flag.atLeast(0)
   ),
-  delay: DurationFlag.make("delay", DelayLimit.max).pipe(
+  delay: DurationFlag.make("delay", Delay.max).pipe(
     Flag.withDescription("Time until the first delivery"),
     Flag.optional
   ),
@@ -44,7 +41,7 @@ const flags = {
 }
 
 /** The bytes as they are. */
-const codec = (raw: boolean): Codec<Uint8Array> => ({
+const codec = (raw: boolean): Codec.Codec<Uint8Array> => ({
   contentType: raw ? undefined : "application/json",
   encode: (bytes) => bytes,
   decode: (bytes) => bytes

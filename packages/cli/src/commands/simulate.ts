@@ -1,8 +1,5 @@
 /** `requeue simulate`: what a policy does, before it does it. */
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
-import * as Delay from "@requeue/core/Delay"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { ConsumerBackoff, ConsumerOptions, Delay, RetryPolicy } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"

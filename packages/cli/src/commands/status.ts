@@ -1,6 +1,5 @@
 /** `requeue status`: what waits in the queues, and in their dead-letter queues. */
-import type { Broker } from "@requeue/core/Broker"
-import type { BrokerError } from "@requeue/core/BrokerError"
+import type { Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -23,7 +22,7 @@ const flags = {
   )
 }
 
-type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError, Broker>
+type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError.BrokerError, Broker.Broker>
 
 /** Looks again and again. A broker that is away for a while is said to be, and waited for. */
 const watchFor = (broker: string, look: Look, interval: number) =>
@@ -36,7 +35,7 @@ const watchFor = (broker: string, look: Look, interval: number) =>
       const lines = () => queues.map((status) => `${at}  ${QueueStatus.line(status)}`).join("\n")
       yield* line({ at, broker, queues }, lines)
     })
-    const complain = (error: BrokerError) =>
+    const complain = (error: BrokerError.BrokerError) =>
       Effect.gen(function* () {
         const at = new Date(yield* Clock.currentTimeMillis).toISOString()
         if (isScreen) return yield* redraw(`${broker}, ${at}\n${paint("red", error.message)}`)

@@ -4,11 +4,8 @@
  * No broker shows what passes through a queue to somebody who is not a consumer of it. So this looks at what waits, again
  * and again; or, where that is asked for, it is a consumer and takes the messages away.
  */
-import { Broker } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Remembered from "@requeue/core/Remembered"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import * as Settlement from "@requeue/core/Settlement"
+import { Broker, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
+import { RecentSet } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -62,7 +59,7 @@ const sourcesOf = (queue: Target.Queue, dead: boolean): ReadonlyArray<Source> =>
   return [{ queue: queue.name, retry: queue.options.retry ?? RetryPolicy.make(), deadLetterQueues }]
 }
 
-const print = (queue: string, { attempts, body, headers, metadata }: Delivery) =>
+const print = (queue: string, { attempts, body, headers, metadata }: Delivery.Delivery) =>
   Effect.gen(function* () {
     const { line } = yield* Output
     const at = new Date(yield* Clock.currentTimeMillis).toISOString()
@@ -73,15 +70,15 @@ const print = (queue: string, { attempts, body, headers, metadata }: Delivery) =
   })
 
 /** What waits twice is the same message only if all of this is the same. */
-const nameOf = (queue: string, { attempts, metadata }: Delivery): string => {
+const nameOf = (queue: string, { attempts, metadata }: Delivery.Delivery): string => {
   const { deadLetter, firstPublished, id, redrives } = metadata
   return JSON.stringify([queue, id, firstPublished, redrives, attempts, deadLetter?.at])
 }
 
 /** Prints what waits and has not been printed; ends after `limit` messages. */
 const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit: number, interval: number) {
-  const { admin } = yield* Broker
-  const printed = Remembered.make(memory)
+  const { admin } = yield* Broker.Broker
+  const printed = RecentSet.make(memory)
   for (let left = limit; ; yield* Effect.sleep(interval)) {
     for (const { queue } of sources) {
       for (const delivery of yield* admin.peek(queue, depth)) {
@@ -99,8 +96,8 @@ const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit:
 const take = (sources: ReadonlyArray<Source>, limit: number) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const broker = yield* Broker
-      const arrived = yield* Queue.unbounded<{ readonly source: Source; readonly delivery: Delivery }>()
+      const broker = yield* Broker.Broker
+      const arrived = yield* Queue.unbounded<{ readonly source: Source; readonly delivery: Delivery.Delivery }>()
       const subscriptions = new Map(
         yield* Effect.forEach(sources, (source) =>
           Effect.map(
@@ -131,7 +128,7 @@ export const tail = Command.make("tail", flags, (given) =>
     const most = Option.getOrElse(limit, () => Number.POSITIVE_INFINITY)
     const work = Effect.gen(function* () {
       if (given.take) return yield* take(sources, most)
-      const { capabilities } = yield* Broker
+      const { capabilities } = yield* Broker.Broker
       if (capabilities.peek) return yield* look(sources, most, interval)
       return yield* new UsageError({
         detail: `${capabilities.broker} cannot show messages without taking them`,

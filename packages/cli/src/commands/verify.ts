@@ -1,6 +1,5 @@
 /** `requeue verify`: whether the queues are on the broker as the policies need them. */
-import type * as Adapter from "@requeue/core/Adapter"
-import type * as Plan from "@requeue/core/Plan"
+import type { Adapter, Plan } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Objects from "../Objects.ts"

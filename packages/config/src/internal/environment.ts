@@ -1,10 +1,10 @@
 /** What the environment says about a file: overrides of its values, and secrets in them. */
-import * as OptionNames from "@requeue/core/OptionNames"
-import type { Problem } from "@requeue/core/StrictSchema"
+import { OptionNames } from "@requeue/core/adapter-kit"
+import type { StrictSchema } from "@requeue/core/schema"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-type Path = Problem["path"]
+type Path = StrictSchema.Problem["path"]
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -62,11 +62,14 @@ const normal = (file: Readonly<Record<string, unknown>>): Readonly<Record<string
 }
 
 /** The file with the values that the environment has for it. A variable that overrides nothing is a problem. */
-export const override = (given: unknown, environment: Environment): readonly [unknown, ReadonlyArray<Problem>] => {
+export const override = (
+  given: unknown,
+  environment: Environment
+): readonly [unknown, ReadonlyArray<StrictSchema.Problem>] => {
   if (!isObject(given)) return [given, []]
   let file: unknown = normal(given)
   const found = Map.groupBy(slots(file as Readonly<Record<string, unknown>>), variableOf)
-  const problems: Array<Problem> = []
+  const problems: Array<StrictSchema.Problem> = []
   for (const [name, text] of Object.entries(environment)) {
     if (text === undefined || !isOverride(name)) continue
     const paths = [...new Map((found.get(name) ?? []).map((path) => [JSON.stringify(path), path])).values()]
@@ -91,13 +94,13 @@ export interface Expanded {
   readonly value: unknown
   /** What was filled in, by its variable: not to be shown. */
   readonly secrets: ReadonlyMap<string, string>
-  readonly problems: ReadonlyArray<Problem>
+  readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
 /** Fills in `${NAME}` in every text of a value. */
 export const expand = (given: unknown, environment: Environment, at: Path): Expanded => {
   const secrets = new Map<string, string>()
-  const problems: Array<Problem> = []
+  const problems: Array<StrictSchema.Problem> = []
   const fill = (value: unknown, path: Path): unknown => {
     if (Array.isArray(value)) return value.map((item, index) => fill(item, [...path, index]))
     if (isObject(value)) {

@@ -1,18 +1,14 @@
 /** From a decoded file to values: names of policies and brokers are looked up, definitions made. */
-import * as Codec from "@requeue/core/Codec"
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
-import * as OptionNames from "@requeue/core/OptionNames"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
-import type { RetryPolicy } from "@requeue/core/RetryPolicy"
-import * as StrictSchema from "@requeue/core/StrictSchema"
+import { Codec, ConsumerBackoff, ConsumerOptions, QueueDefinition, type RetryPolicy } from "@requeue/core"
+import { OptionNames } from "@requeue/core/adapter-kit"
+import { StrictSchema } from "@requeue/core/schema"
 import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
 
 export interface Linked {
   readonly defaultBroker: string | undefined
-  readonly policies: Readonly<Record<string, RetryPolicy>>
+  readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
 }
 

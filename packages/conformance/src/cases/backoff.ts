@@ -1,9 +1,5 @@
 /** A consumer that slows down while what all its messages need is not there. */
-import { PermanentError } from "@requeue/core/Failure"
-import * as Backoff from "@requeue/core/Backoff"
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, BatchPolicy, ConsumerBackoff, Failure, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -146,7 +142,9 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a message that is wrong in itself pauses nothing", function* (lab) {
     yield* lab.send("a", "b")
-    yield* lab.start({ consumerBackoff: policy(lab) }, () => Effect.fail(new PermanentError({ message: "bad" })))
+    yield* lab.start({ consumerBackoff: policy(lab) }, () =>
+      Effect.fail(new Failure.PermanentError({ message: "bad" }))
+    )
     yield* lab.untilDeadLetters(2)
     Check.equal("pauses", pauses(lab), [])
   }),

@@ -1,5 +1,5 @@
 /** How messages are gathered into batches. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import { BatchPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,9 +1,5 @@
 /** Conservation: whatever happens, the books balance. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import * as DeadLetterBudget from "@requeue/core/DeadLetterBudget"
-import { DropError, PermanentError } from "@requeue/core/Failure"
-import type { Received } from "@requeue/core/Handler"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { BatchPolicy, DeadLetterBudget, Failure, type Handler, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as Books from "../Books.ts"
@@ -18,12 +14,12 @@ const test = Case.inGroup("books")
 const ids = Workload.ids(60)
 
 /** What the handler does with a message, for a draw from 0 to 1. */
-const act = (lab: Lab, message: Received<unknown>, draw: number): Effect.Effect<unknown, unknown> | void => {
+const act = (lab: Lab, message: Handler.Received<unknown>, draw: number): Effect.Effect<unknown, unknown> | void => {
   if (draw < 0.15) return message.ack()
   if (draw < 0.3) return message.retry({ delay: Math.floor(draw * 20) % 2 === 0 ? 0 : lab.unit })
   if (draw < 0.45) return Effect.fail(new Error("transient"))
-  if (draw < 0.55) return Effect.fail(new PermanentError({ message: "permanent" }))
-  if (draw < 0.65) return Effect.fail(new DropError({ message: "worthless" }))
+  if (draw < 0.55) return Effect.fail(new Failure.PermanentError({ message: "permanent" }))
+  if (draw < 0.65) return Effect.fail(new Failure.DropError({ message: "worthless" }))
   return draw < 0.8 ? Effect.sleep(5) : undefined
 }
 
@@ -38,7 +34,8 @@ const workload = (lab: Lab, seed: string, trouble: Effect.Effect<void, unknown>)
     const batch = BatchPolicy.make({ maxBatchSize: 5, maxBatchTimeout: 20 })
     const draws = yield* Random.withSeed(Effect.all(Array.from({ length: 1000 }, () => Random.next)), seed)
     // Each run of each message has a draw of its own, in whatever order they come.
-    const drawOf = ({ attempts, id }: Received<unknown>) => draws[(7 * ids.indexOf(id) + attempts) % draws.length]!
+    const drawOf = ({ attempts, id }: Handler.Received<unknown>) =>
+      draws[(7 * ids.indexOf(id) + attempts) % draws.length]!
     yield* lab.start({ retry, concurrency: 2, batch, onEvent: books.onEvent }, (message) =>
       act(lab, message, drawOf(message))
     )

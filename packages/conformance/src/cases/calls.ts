@@ -1,6 +1,5 @@
 /** When the calls of a handler take effect. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import type { Batch } from "@requeue/core/Handler"
+import { BatchPolicy, type Handler } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -68,7 +67,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.boundConnections
   ),
   test("calls that come too late are told, change nothing and never throw", function* (lab) {
-    let kept: Batch<unknown> | undefined
+    let kept: Handler.Batch<unknown> | undefined
     yield* lab.send("a", "b")
     yield* lab.startBatch({ batch: two }, (batch) => {
       kept = batch

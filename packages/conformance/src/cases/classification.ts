@@ -1,6 +1,5 @@
 /** What an error says about its message. */
-import { DropError, PermanentError, RetryLaterError } from "@requeue/core/Failure"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Failure, RetryPolicy } from "@requeue/core"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -23,7 +22,7 @@ const deadLetterOf = (lab: Lab, error: unknown, retry = RetryPolicy.make()) =>
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("a permanent error is dead-lettered at once", function* (lab) {
-    const { attempts, error, reason } = yield* deadLetterOf(lab, new PermanentError({ message: "gone" }))
+    const { attempts, error, reason } = yield* deadLetterOf(lab, new Failure.PermanentError({ message: "gone" }))
     Check.equal("reason", reason, "permanent")
     Check.equal("attempts", attempts, 1)
     Check.equal("error", error, { name: "PermanentError", message: "gone" })
@@ -48,11 +47,11 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a permanent error is not run again in the same delivery", function* (lab) {
     const retry = RetryPolicy.make({ immediate: 3 })
-    yield* deadLetterOf(lab, new PermanentError({ message: "gone" }), retry)
+    yield* deadLetterOf(lab, new Failure.PermanentError({ message: "gone" }), retry)
   }),
   test("a drop error removes the message and leaves no dead letter", function* (lab) {
     yield* lab.send("a")
-    yield* lab.start({}, () => Effect.fail(new DropError({ message: "worthless" })))
+    yield* lab.start({}, () => Effect.fail(new Failure.DropError({ message: "worthless" })))
     const [dropped] = yield* lab.untilEvents("Dropped", 1)
     Check.equal("reason", dropped!.reason, "dropped")
     yield* lab.quiet()
@@ -62,7 +61,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a cause's retryAfter sets the delay", function* (lab) {
     yield* lab.send("a")
-    const cause = new RetryLaterError({ message: "busy", retryAfter: (2 * lab.unit) / 1000 })
+    const cause = new Failure.RetryLaterError({ message: "busy", retryAfter: (2 * lab.unit) / 1000 })
     yield* lab.start({}, (message) =>
       message.attempts === 1 ? Effect.fail(new Error("outer", { cause })) : Effect.void
     )
@@ -75,7 +74,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       if (message.attempts > 1) return Effect.void
       if (message.id === "acked") message.ack()
       else message.retry({ delay: 0 })
-      return Effect.fail(new PermanentError({ message: "gone" }))
+      return Effect.fail(new Failure.PermanentError({ message: "gone" }))
     })
     yield* lab.untilEvents("Succeeded", 2)
     yield* lab.quiet()

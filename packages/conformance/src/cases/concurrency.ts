@@ -1,5 +1,5 @@
 /** How much a consumer does at a time, and how much it holds. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import { BatchPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

@@ -1,5 +1,5 @@
 /** Connections that break: what was on its way comes again, and is counted. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import { BatchPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

@@ -1,12 +1,14 @@
 /** What is given up is kept, seen in the broker itself. */
-import { Broker } from "@requeue/core/Broker"
-import * as Codec from "@requeue/core/Codec"
-import * as DeadLetters from "@requeue/core/DeadLetters"
-import type { Headers } from "@requeue/core/Message"
-import * as Metadata from "@requeue/core/Metadata"
-import * as Outgoing from "@requeue/core/Outgoing"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import {
+  Broker,
+  Codec,
+  DeadLetters,
+  type Message,
+  Metadata,
+  Outgoing,
+  QueueDefinition,
+  RetryPolicy
+} from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -22,7 +24,7 @@ const traceContext = {
   tracestate: "rojo=00f067aa0ba902b7,tenant@vendor=a:b;c/d*e_f-g"
 }
 
-const pick = ({ headers }: { readonly headers: Headers }) => ({
+const pick = ({ headers }: { readonly headers: Message.Headers }) => ({
   traceparent: headers["traceparent"],
   tracestate: headers["tracestate"]
 })
@@ -168,7 +170,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
     const [letter] = yield* lab.untilDeadLetters(1)
     Check.equal("the dead letter's", pick(letter!), traceContext)
-    const letters = yield* Effect.provideService(DeadLetters.make(lab.dlq), Broker, lab.broker)
+    const letters = yield* Effect.provideService(DeadLetters.make(lab.dlq), Broker.Broker, lab.broker)
     yield* letters.redrive()
     const runs = yield* lab.untilRuns(4)
     Check.equal("attempts", runs.map(({ attempts }) => attempts).slice(0, 4), [1, 2, 3, 1])

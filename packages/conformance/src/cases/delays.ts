@@ -1,10 +1,5 @@
 /** When a message comes: of a retry, and of a send. */
-import * as Backoff from "@requeue/core/Backoff"
-import type * as Consumer from "@requeue/core/Consumer"
-import { InvalidDelay } from "@requeue/core/Delay"
-import { RetryLaterError } from "@requeue/core/Failure"
-import type { Batch } from "@requeue/core/Handler"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, type Consumer, Delay, Failure, type Handler, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -20,7 +15,7 @@ const units = { explicit: 1, error: 2, policy: 3, consumer: 4 } as const
 const asked = (
   lab: Lab,
   given: ReadonlyArray<keyof typeof units | "zero">,
-  call: (batch: Batch<unknown>, delay: number) => void
+  call: (batch: Handler.Batch<unknown>, delay: number) => void
 ) =>
   Effect.gen(function* () {
     const has = (source: (typeof given)[number]) => given.includes(source)
@@ -33,7 +28,7 @@ const asked = (
       if (batch.messages[0]!.attempts > 1) return undefined
       if (has("explicit") || has("zero")) call(batch, has("zero") ? 0 : units.explicit * lab.unit)
       const retryAfter = (units.error * lab.unit) / 1000
-      return Effect.fail(has("error") ? new RetryLaterError({ message: "later", retryAfter }) : new Error("no"))
+      return Effect.fail(has("error") ? new Failure.RetryLaterError({ message: "later", retryAfter }) : new Error("no"))
     })
     yield* lab.untilRuns(2)
     const { at, settlement } = lab.entriesOf("Settling")[0]!
@@ -44,8 +39,8 @@ const asked = (
 
 const one = { maxBatchSize: 1, maxBatchTimeout: 0 }
 
-const onMessage = (batch: Batch<unknown>, delay: number) => batch.messages[0]!.retry({ delay })
-const onBatch = (batch: Batch<unknown>, delay: number) => batch.retryAll({ delay })
+const onMessage = (batch: Handler.Batch<unknown>, delay: number) => batch.messages[0]!.retry({ delay })
+const onBatch = (batch: Handler.Batch<unknown>, delay: number) => batch.retryAll({ delay })
 
 const source = (
   name: string,
@@ -81,7 +76,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send("a")
     yield* lab.start({}, (message) =>
       message.attempts === 1
-        ? Effect.fail(new RetryLaterError({ message: "later", retryAfter: new Date(due).toUTCString() }))
+        ? Effect.fail(new Failure.RetryLaterError({ message: "later", retryAfter: new Date(due).toUTCString() }))
         : Effect.void
     )
     const [, second] = yield* lab.untilRuns(2)
@@ -159,7 +154,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEvents("Succeeded", 1)
     Check.equal(
       "refusals",
-      refused.map((error) => error instanceof InvalidDelay),
+      refused.map((error) => error instanceof Delay.InvalidDelay),
       [true, true, true, true]
     )
     yield* lab.untilEmpty

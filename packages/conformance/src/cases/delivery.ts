@@ -1,6 +1,5 @@
 /** What comes out is what was put in. */
-import * as Codec from "@requeue/core/Codec"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import { Codec, QueueDefinition } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

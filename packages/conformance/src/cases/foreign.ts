@@ -1,5 +1,5 @@
 /** Messages of producers that know nothing of Requeue. */
-import * as Metadata from "@requeue/core/Metadata"
+import { Metadata } from "@requeue/core"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import * as Needs from "../Needs.ts"

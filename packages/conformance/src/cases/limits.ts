@@ -1,7 +1,5 @@
 /** How often a message is delivered. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import * as Backoff from "@requeue/core/Backoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, BatchPolicy, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,8 +1,5 @@
 /** Who decides what happens to a message: every row of the precedence table, through the broker. */
-import * as Backoff from "@requeue/core/Backoff"
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
-import type { Batch, Received } from "@requeue/core/Handler"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, BatchPolicy, type Handler, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -17,8 +14,8 @@ type Fate = "acked" | number
 const [short, middle, policy, long] = [1, 2, 3, 4]
 
 interface Calls {
-  readonly a: Received<unknown>
-  readonly batch: Batch<unknown>
+  readonly a: Handler.Received<unknown>
+  readonly batch: Handler.Batch<unknown>
   /** Options with so many units of delay. */
   readonly after: (units: number) => { readonly delay: number }
 }

@@ -1,6 +1,5 @@
 /** Where messages go that are given up, and what does not travel with them. */
-import type { ErrorSummary } from "@requeue/core/Metadata"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { type Metadata, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -43,7 +42,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("dead letters", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
   }),
   test("what the policy takes out of errors is nowhere in the message", function* (lab) {
-    const redact = ({ message, name }: ErrorSummary) => ({
+    const redact = ({ message, name }: Metadata.ErrorSummary) => ({
       name,
       message: message.replace(/key=\w+/, "key=…")
     })

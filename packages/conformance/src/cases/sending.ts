@@ -1,7 +1,5 @@
 /** What a producer may rely on. */
-import { BrokerError } from "@requeue/core/BrokerError"
-import * as Codec from "@requeue/core/Codec"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
+import { BrokerError, Codec, QueueDefinition } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -147,7 +145,12 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.isTrue("after its time", lab.now() - begun >= lab.unit)
   }),
   test("a broker's refusal reaches the sender", function* (lab) {
-    const refusal = new BrokerError({ broker: "test", operation: "publish", reason: "QueueFull", detail: "full" })
+    const refusal = new BrokerError.BrokerError({
+      broker: "test",
+      operation: "publish",
+      reason: "QueueFull",
+      detail: "full"
+    })
     lab.faults.publish = () => Effect.fail(refusal)
     const producer = yield* lab.producer()
     Check.isTrue("the broker's own error", (yield* Effect.flip(producer.send("a"))) === refusal)

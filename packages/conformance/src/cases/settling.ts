@@ -1,9 +1,5 @@
 /** Settlements that fail, and settlements that come twice. */
-import { BrokerError, type Reason } from "@requeue/core/BrokerError"
-import type { SettleRequest } from "@requeue/core/Broker"
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import * as Settlement from "@requeue/core/Settlement"
+import { type Broker, BrokerError, ConsumerBackoff, RetryPolicy, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -13,13 +9,13 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("settling")
 
-const broken = (reason: Reason) =>
-  new BrokerError({ broker: "test", operation: "settle", reason, detail: "made to fail by the case" })
+const broken = (reason: BrokerError.Reason) =>
+  new BrokerError.BrokerError({ broker: "test", operation: "settle", reason, detail: "made to fail by the case" })
 
 /** The first so many settlements of this kind fail, and do not reach the broker. */
-const fails = (lab: Lab, tag: Settlement.Settlement["_tag"], reason: Reason, times = 1) => {
+const fails = (lab: Lab, tag: Settlement.Settlement["_tag"], reason: BrokerError.Reason, times = 1) => {
   let left = times
-  lab.faults.settle = ({ settlement }: SettleRequest) =>
+  lab.faults.settle = ({ settlement }: Broker.SettleRequest) =>
     settlement._tag === tag && left-- > 0 ? broken(reason) : undefined
 }
 
@@ -29,7 +25,11 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.send("a")
     yield* lab.start()
     const [failed] = yield* lab.untilEvents("SettleFailed", 1)
-    Check.equal("told", [failed!.id, failed!.settlement, failed!.error instanceof BrokerError], ["a", "Ack", true])
+    Check.equal(
+      "told",
+      [failed!.id, failed!.settlement, failed!.error instanceof BrokerError.BrokerError],
+      ["a", "Ack", true]
+    )
     yield* lab.quiet()
     Check.equal("failures of the handler", lab.eventsOf("AttemptFailed").length, 0)
     Check.equal("successes", lab.eventsOf("Succeeded").length, 0)

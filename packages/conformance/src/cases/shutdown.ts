@@ -1,5 +1,5 @@
 /** How a consumer ends. */
-import * as BatchPolicy from "@requeue/core/BatchPolicy"
+import { BatchPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,5 +1,5 @@
 /** Handlers that take long: timeouts and leases. */
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

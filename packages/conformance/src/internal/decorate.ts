@@ -1,26 +1,31 @@
 /** Changes single operations of a broker and passes the others on. */
-import type { Service, SettleFailure, SettleRequest, SubscribeOptions, Subscription } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
+import type { Broker, Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
 
-type Settle = (request: SettleRequest, subscription: Subscription) => Effect.Effect<ReadonlyArray<SettleFailure>>
+type Settle = (
+  request: Broker.SettleRequest,
+  subscription: Broker.Subscription
+) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
 
 export interface Changes {
   readonly publish?: (
-    messages: Parameters<Service["publish"]>[0],
-    publish: Service["publish"]
-  ) => ReturnType<Service["publish"]>
-  readonly onDelivery?: (delivery: Delivery, options: SubscribeOptions) => void
-  readonly onReconnect?: (options: SubscribeOptions) => void
-  readonly credit?: (limit: number, subscription: Subscription) => void
+    messages: Parameters<Broker.Service["publish"]>[0],
+    publish: Broker.Service["publish"]
+  ) => ReturnType<Broker.Service["publish"]>
+  readonly onDelivery?: (delivery: Delivery.Delivery, options: Broker.SubscribeOptions) => void
+  readonly onReconnect?: (options: Broker.SubscribeOptions) => void
+  readonly credit?: (limit: number, subscription: Broker.Subscription) => void
   /** Answers `undefined` for settlements that pass unchanged. */
   readonly settle?: (
-    request: SettleRequest,
-    options: SubscribeOptions
-  ) => ReturnType<Settle> | SettleRequest | undefined
+    request: Broker.SettleRequest,
+    options: Broker.SubscribeOptions
+  ) => ReturnType<Settle> | Broker.SettleRequest | undefined
 }
 
-export const decorate = (broker: Service, { credit, onDelivery, onReconnect, publish, settle }: Changes): Service => ({
+export const decorate = (
+  broker: Broker.Service,
+  { credit, onDelivery, onReconnect, publish, settle }: Changes
+): Broker.Service => ({
   ...broker,
   publish: publish === undefined ? broker.publish : (messages) => publish(messages, broker.publish),
   subscribe: (options) =>

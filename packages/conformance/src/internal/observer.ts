@@ -1,10 +1,5 @@
 /** What a laboratory sees: handler runs, events, the broker's own view; and the waiting for it. */
-import type { Counts } from "@requeue/core/Broker"
-import type * as Consumer from "@requeue/core/Consumer"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Event } from "@requeue/core/Event"
-import type { Received } from "@requeue/core/Handler"
-import type { Headers } from "@requeue/core/Message"
+import type { Broker, Consumer, Delivery, Event, Handler, Message } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
 import * as Control from "../Control.ts"
@@ -18,14 +13,14 @@ export interface Run {
   readonly id: string
   readonly body: unknown
   readonly attempts: number
-  readonly headers: Headers
+  readonly headers: Message.Headers
   readonly timestamp: number
   readonly at: number
   /** Counts the handler's runs, from 0. */
   readonly batch: number
 }
 
-type EventTag = Event["_tag"]
+type EventTag = Event.Event["_tag"]
 type EntryTag = Recording.Entry["_tag"]
 
 /** What a delay is not to blame for. */
@@ -40,8 +35,8 @@ interface Way {
 export interface View {
   readonly log: ReadonlyArray<Recording.Entry>
   readonly runs: ReadonlyArray<Run>
-  readonly events: ReadonlyArray<Event>
-  readonly eventsOf: <T extends EventTag>(tag: T) => ReadonlyArray<Extract<Event, { _tag: T }>>
+  readonly events: ReadonlyArray<Event.Event>
+  readonly eventsOf: <T extends EventTag>(tag: T) => ReadonlyArray<Extract<Event.Event, { _tag: T }>>
   readonly entriesOf: <T extends EntryTag>(tag: T) => ReadonlyArray<Extract<Recording.Entry, { _tag: T }>>
   /** Deliveries that came at their time; a consumer gives back the others until it is theirs. */
   readonly arrivals: () => ReadonlyArray<Extract<Recording.Entry, { _tag: "Delivered" }>>
@@ -54,7 +49,7 @@ export interface View {
     tag: T,
     count: number,
     within?: number
-  ) => Effect.Effect<ReadonlyArray<Extract<Event, { _tag: T }>>, Check.CheckFailed>
+  ) => Effect.Effect<ReadonlyArray<Extract<Event.Event, { _tag: T }>>, Check.CheckFailed>
   /** Lets so much time pass that whatever is due now would have been seen. */
   readonly quiet: (millis?: number) => Effect.Effect<void>
   /**
@@ -70,9 +65,9 @@ export interface View {
 
 export interface Observer {
   readonly view: View
-  readonly untilPending: (counts: Partial<Counts>, queue: string) => Effect.Effect<void, unknown>
-  readonly untilDeadLetters: (count: number, queue: string) => Effect.Effect<ReadonlyArray<Delivery>, unknown>
-  readonly ran: (messages: ReadonlyArray<Received<unknown>>) => void
+  readonly untilPending: (counts: Partial<Broker.Counts>, queue: string) => Effect.Effect<void, unknown>
+  readonly untilDeadLetters: (count: number, queue: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
+  readonly ran: (messages: ReadonlyArray<Handler.Received<unknown>>) => void
   /** The options with an event hook that also writes down, and an end that does not take long. */
   readonly watch: (options: Consumer.Options) => Consumer.Options
 }
@@ -92,7 +87,7 @@ export const make = (env: {
 }): Observer => {
   const { control, harness, log, now, slack } = env
   const runs: Array<Run> = []
-  const events: Array<Event> = []
+  const events: Array<Event.Event> = []
   const arrivals: Array<Control.Arrival> = []
   let batches = 0
 
@@ -169,7 +164,7 @@ export const make = (env: {
         { within: deadline }
       ),
     untilPending: (wanted, queue) => {
-      let seen: Counts | undefined
+      let seen: Broker.Counts | undefined
       return Wait.found(
         () => `${JSON.stringify(wanted)} messages in ${queue}, the broker says ${JSON.stringify(seen)}`,
         Effect.map(harness.pending(queue), (counts) => {

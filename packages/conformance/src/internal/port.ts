@@ -1,8 +1,5 @@
 /** A subscription in a case's own hands, below the consumer. */
-import type { SettleFailure } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
-import type { Settlement } from "@requeue/core/Settlement"
+import { type Broker, type Delivery, RetryPolicy, type Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Lab } from "../Lab.ts"
@@ -11,14 +8,17 @@ export interface Port {
   readonly credit: (limit: number) => void
   /** Deliveries that nobody has taken yet. */
   readonly waiting: () => number
-  readonly next: Effect.Effect<Delivery, unknown>
-  readonly settle: (delivery: Delivery, settlement: Settlement) => Effect.Effect<ReadonlyArray<SettleFailure>>
+  readonly next: Effect.Effect<Delivery.Delivery, unknown>
+  readonly settle: (
+    delivery: Delivery.Delivery,
+    settlement: Settlement.Settlement
+  ) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
 }
 
 /** Subscribes to the laboratory's queue, with a credit. */
 export const open = (lab: Lab, credit: number): Effect.Effect<Port, unknown, Scope.Scope> =>
   Effect.gen(function* () {
-    const inbox: Array<Delivery> = []
+    const inbox: Array<Delivery.Delivery> = []
     const subscription = yield* lab.broker.subscribe({
       queue: lab.queue,
       retry: RetryPolicy.make(),

@@ -1,10 +1,5 @@
 /** Consumers that do the wrong thing with a good broker. */
-import * as Codec from "@requeue/core/Codec"
-import type * as Consumer from "@requeue/core/Consumer"
-import * as ConsumerBackoff from "@requeue/core/ConsumerBackoff"
-import type { Batch, Received } from "@requeue/core/Handler"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Codec, type Consumer, ConsumerBackoff, type Handler, QueueDefinition, RetryPolicy } from "@requeue/core"
 import type { Mutant } from "../Mutant.ts"
 
 /** Changes the options of every consumer. */
@@ -22,7 +17,7 @@ const options = (name: string, kills: string, change: (options: Consumer.Options
 const handled = (
   name: string,
   kills: string,
-  change: (batch: Batch<any>, run: (batch: Batch<any>) => unknown) => unknown
+  change: (batch: Handler.Batch<any>, run: (batch: Handler.Batch<any>) => unknown) => unknown
 ): Mutant => ({
   name,
   kills,
@@ -39,9 +34,9 @@ const handled = (
 
 /** The same batch with other methods. */
 const rewired = (
-  batch: Batch<any>,
-  methods: (message: Received<any>) => Partial<Received<any>>,
-  all: Partial<Batch<any>>
+  batch: Handler.Batch<any>,
+  methods: (message: Handler.Received<any>) => Partial<Handler.Received<any>>,
+  all: Partial<Handler.Batch<any>>
 ) => {
   const messages = batch.messages.map((message) => {
     const { attempts, body, headers, id, timestamp } = message

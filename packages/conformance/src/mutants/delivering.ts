@@ -1,30 +1,29 @@
 /** Brokers that store or deliver wrongly. */
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Metadata } from "@requeue/core/Metadata"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import type { Delivery, Metadata, Outgoing } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
 
 /** Changes what is published. */
-const stores = (name: string, kills: string, change: (message: Outgoing) => Outgoing): Mutant => ({
+const stores = (name: string, kills: string, change: (message: Outgoing.Outgoing) => Outgoing.Outgoing): Mutant => ({
   name,
   kills,
   broker: (broker) => decorate(broker, { publish: (messages, publish) => publish(messages.map(change)) })
 })
 
 /** Changes what is delivered. */
-const delivers = (name: string, kills: string, change: (delivery: Delivery) => Delivery): Mutant => ({
+const delivers = (name: string, kills: string, change: (delivery: Delivery.Delivery) => Delivery.Delivery): Mutant => ({
   name,
   kills,
   broker: (broker) => decorate(broker, { onDelivery: (delivery, options) => options.onDelivery(change(delivery)) })
 })
 
 /** The same delivery to the broker, another one to the consumer: what settles must be the original. */
-const withMetadata = (change: (metadata: Metadata) => Partial<Metadata>) => (delivery: Delivery) => ({
-  ...delivery,
-  metadata: { ...delivery.metadata, ...change(delivery.metadata) }
-})
+const withMetadata =
+  (change: (metadata: Metadata.Metadata) => Partial<Metadata.Metadata>) => (delivery: Delivery.Delivery) => ({
+    ...delivery,
+    metadata: { ...delivery.metadata, ...change(delivery.metadata) }
+  })
 
 const throughText = (body: Uint8Array) => new TextEncoder().encode(new TextDecoder().decode(body))
 

@@ -1,5 +1,5 @@
 /** Producers that do the wrong thing with a good broker. */
-import * as Producer from "@requeue/core/Producer"
+import { Producer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Mutant } from "../Mutant.ts"
 

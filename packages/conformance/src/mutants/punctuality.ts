@@ -1,7 +1,7 @@
 /** Brokers that hand over delayed retries at the wrong time. */
 import type { Mutant } from "../Mutant.ts"
 import { decorate } from "../internal/decorate.ts"
-import * as Settlement from "@requeue/core/Settlement"
+import { Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 
 /** A message on its way back: whether its time has come, and how to hand it over. */

@@ -1,7 +1,5 @@
 /** Brokers that settle wrongly. */
-import * as Outgoing from "@requeue/core/Outgoing"
-import * as Settlement from "@requeue/core/Settlement"
-import type { SettleRequest } from "@requeue/core/Broker"
+import { type Broker, Outgoing, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
@@ -26,7 +24,7 @@ const instead = <T extends Tag>(
     })
 })
 
-const isDeadLetter = ({ settlement }: SettleRequest): boolean => settlement._tag === "DeadLetter"
+const isDeadLetter = ({ settlement }: Broker.SettleRequest): boolean => settlement._tag === "DeadLetter"
 
 export const mutants: ReadonlyArray<Mutant> = [
   instead("acks dead letters", "maxRetries 0: one delivery, then the dead letters", "DeadLetter", () => Settlement.Ack),

@@ -1,6 +1,5 @@
 /** Consumers that wait wrongly. */
-import { Broker } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
+import { Broker, type Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Mutant } from "../Mutant.ts"
@@ -27,12 +26,12 @@ export const mutants: ReadonlyArray<Mutant> = [
         const { batch } = given
         if (batch === undefined) return subject.startBatch(queue, given, handler)
         return Effect.gen(function* () {
-          const broker = yield* Broker
+          const broker = yield* Broker.Broker
           const fork = Effect.runForkWith(yield* Effect.context())
           const debounced = {
             ...broker,
             subscribe: ((wanted) => {
-              let waiting: Array<Delivery> = []
+              let waiting: Array<Delivery.Delivery> = []
               let timer: Fiber.Fiber<void> | undefined
               const flush = Effect.sync(() => {
                 const ready = waiting
@@ -50,7 +49,7 @@ export const mutants: ReadonlyArray<Mutant> = [
             }) as typeof broker.subscribe
           }
           const atOnce = { ...given, batch: { ...batch, maxBatchTimeout: 0 } }
-          return yield* Effect.provideService(subject.startBatch(queue, atOnce, handler), Broker, debounced)
+          return yield* Effect.provideService(subject.startBatch(queue, atOnce, handler), Broker.Broker, debounced)
         })
       }
     })

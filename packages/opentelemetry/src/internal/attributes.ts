@@ -4,9 +4,7 @@
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
  */
 import type { Attributes } from "@opentelemetry/api"
-import type { BrokerError } from "@requeue/core/BrokerError"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Outgoing } from "@requeue/core/Outgoing"
+import type { BrokerError, Delivery, Outgoing } from "@requeue/core"
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 
@@ -49,16 +47,17 @@ const identity = (id: string, body: Uint8Array, redriven: number): Attributes =>
 })
 
 /** Of one message that goes out. */
-export const outgoing = ({ body, metadata }: Outgoing): Attributes => identity(metadata.id, body, metadata.redrives)
+export const outgoing = ({ body, metadata }: Outgoing.Outgoing): Attributes =>
+  identity(metadata.id, body, metadata.redrives)
 
 /** Of one delivery. */
-export const delivery = ({ attempts, body, metadata }: Delivery): Attributes => ({
+export const delivery = ({ attempts, body, metadata }: Delivery.Delivery): Attributes => ({
   ...identity(metadata.id, body, metadata.redrives),
   [attempt]: attempts
 })
 
 /** Why a call of the broker failed, or ended without an answer. */
-export const errorOf = (cause: Cause.Cause<BrokerError>): string =>
+export const errorOf = (cause: Cause.Cause<BrokerError.BrokerError>): string =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => (Cause.hasInterruptsOnly(cause) ? "interrupted" : "_OTHER"),
     onSome: ({ reason }) => reason

@@ -8,8 +8,7 @@ import {
   trace,
   TraceFlags
 } from "@opentelemetry/api"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Headers } from "@requeue/core/Message"
+import type { Delivery, Message } from "@requeue/core"
 import * as EffectContext from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -18,18 +17,18 @@ import * as Attributes from "./attributes.ts"
 
 export interface Carrier {
   /** The context that a message was created in; `undefined` of one that carries none. */
-  readonly creation: (headers: Headers) => Context | undefined
+  readonly creation: (headers: Message.Headers) => Context | undefined
   /** Links to the contexts that messages were created in. */
-  readonly linksTo: (deliveries: ReadonlyArray<Delivery>) => ReadonlyArray<Link>
+  readonly linksTo: (deliveries: ReadonlyArray<Delivery.Delivery>) => ReadonlyArray<Link>
   /** The headers with a context in them. */
-  readonly inject: (created: Context, headers: Headers) => Headers
+  readonly inject: (created: Context, headers: Message.Headers) => Message.Headers
 }
 
 export const make = (propagator: TextMapPropagator): Carrier => {
   const creation: Carrier["creation"] = (headers) => {
     const found = propagator.extract(ROOT_CONTEXT, headers, {
-      get: (carrier: Headers, key) => carrier[key],
-      keys: (carrier: Headers) => Object.keys(carrier)
+      get: (carrier: Message.Headers, key) => carrier[key],
+      keys: (carrier: Message.Headers) => Object.keys(carrier)
     })
     return trace.getSpanContext(found) === undefined ? undefined : found
   }

@@ -1,7 +1,6 @@
 /** What is observed when metrics are collected: consumers, their backoff, their queues, the connection. */
 import type { Attributes as Values, BatchObservableResult, Meter } from "@opentelemetry/api"
-import type { ConsumerHealth } from "@requeue/core/Health"
-import type * as Telemetry from "@requeue/core/Telemetry"
+import type { Health, Telemetry } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Attributes from "./attributes.ts"
@@ -53,8 +52,12 @@ export const make = (meter: Meter): Gauges => {
     }
   }
 
-  const observeConsumers = (result: BatchObservableResult, where: Values, all: ReadonlyArray<ConsumerHealth>): void => {
-    const isTaking = ({ state }: ConsumerHealth) => state === "running" || state === "probing"
+  const observeConsumers = (
+    result: BatchObservableResult,
+    where: Values,
+    all: ReadonlyArray<Health.ConsumerHealth>
+  ): void => {
+    const isTaking = ({ state }: Health.ConsumerHealth) => state === "running" || state === "probing"
     result.observe(consumers, all.filter(isTaking).length, where)
     result.observe(
       inFlight,

@@ -4,20 +4,23 @@
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics/
  */
 import type { Attributes as Values, Meter } from "@opentelemetry/api"
-import type { Event, Hook } from "@requeue/core/Event"
-import type { Outgoing } from "@requeue/core/Outgoing"
-import type * as Telemetry from "@requeue/core/Telemetry"
+import type { Event, Outgoing, Telemetry } from "@requeue/core"
 import * as Attributes from "./attributes.ts"
 
 export interface ConsumerMetrics {
-  readonly onEvent: Hook
+  readonly onEvent: Event.Hook
   /** A handler has run for so many milliseconds. */
   readonly processed: (millis: number, ending: Telemetry.Ending) => void
   readonly settled: (operation: string, millis: number, error: string | undefined) => void
 }
 
 export interface Metrics {
-  readonly sent: (broker: string, messages: ReadonlyArray<Outgoing>, millis: number, error: string | undefined) => void
+  readonly sent: (
+    broker: string,
+    messages: ReadonlyArray<Outgoing.Outgoing>,
+    millis: number,
+    error: string | undefined
+  ) => void
   readonly consumer: (about: Telemetry.About) => ConsumerMetrics
 }
 
@@ -104,7 +107,7 @@ export const make = (meter: Meter): Metrics => {
     const settle = (way: string, more: Values = {}) =>
       settlements.add(1, { ...fixed, ...more, [Attributes.settlement]: way })
 
-    const end = (event: Event & { readonly attempts: number }, way: string, more?: Values): void => {
+    const end = (event: Event.Event & { readonly attempts: number }, way: string, more?: Values): void => {
       settle(way, more)
       due.delete((event as { readonly id: string }).id)
       attempts.record(event.attempts, { ...fixed, [Attributes.settlement]: way })

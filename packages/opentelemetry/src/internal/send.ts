@@ -1,7 +1,6 @@
 /** Spans and metrics around a publish. */
 import { type Context, type Link, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api"
-import type { Outgoing } from "@requeue/core/Outgoing"
-import type * as Telemetry from "@requeue/core/Telemetry"
+import type { Outgoing, Telemetry } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -27,13 +26,13 @@ interface Call {
 interface Sending {
   readonly span: Span
   /** The messages, each with the context that it is created in. */
-  readonly messages: ReadonlyArray<Outgoing>
+  readonly messages: ReadonlyArray<Outgoing.Outgoing>
 }
 
 export const make = ({ carrier, metrics, tracer }: Environment): Telemetry.Service["send"] => {
   const start = (
     operation: "send" | "create",
-    messages: ReadonlyArray<Outgoing>,
+    messages: ReadonlyArray<Outgoing.Outgoing>,
     { active, broker, startTime }: Call,
     { kind, links = [], parent = active }: { kind: SpanKind; links?: Array<Link>; parent?: Context }
   ): Span => {
@@ -48,27 +47,27 @@ export const make = ({ carrier, metrics, tracer }: Environment): Telemetry.Servi
     return tracer.startSpan(isOne ? `${operation} ${queue}` : operation, { kind, attributes, links, startTime }, parent)
   }
 
-  const created = (message: Outgoing, span: Span, { active }: Call): readonly [Context, Outgoing] => {
+  const created = (message: Outgoing.Outgoing, span: Span, { active }: Call): readonly [Context, Outgoing.Outgoing] => {
     const creation = trace.setSpan(active, span)
     return [creation, { ...message, headers: carrier.inject(creation, message.headers) }]
   }
 
   /** Each message is to be a trace of its own where nothing is active: so each is created by a span of its own. */
-  const create = (message: Outgoing, call: Call): readonly [Context, Outgoing] => {
+  const create = (message: Outgoing.Outgoing, call: Call): readonly [Context, Outgoing.Outgoing] => {
     const span = start("create", [message], call, { kind: SpanKind.PRODUCER })
     span.end(call.startTime)
     return created(message, span, call)
   }
 
   /** A message that carries a context already, because it is redriven or was given one, keeps it. */
-  const begin = (messages: ReadonlyArray<Outgoing>, call: Call): Sending => {
+  const begin = (messages: ReadonlyArray<Outgoing.Outgoing>, call: Call): Sending => {
     const known = messages.map(({ headers }) => carrier.creation(headers))
     const [only, ...others] = messages
     if (only !== undefined && others.length === 0 && known[0] === undefined) {
       const span = start("send", messages, call, { kind: SpanKind.PRODUCER })
       return { span, messages: [created(only, span, call)[1]] }
     }
-    const carrying = messages.map((message, index): readonly [Context, Outgoing] => {
+    const carrying = messages.map((message, index): readonly [Context, Outgoing.Outgoing] => {
       const creation = known[index]
       return creation === undefined ? create(message, call) : [creation, message]
     })

@@ -1,9 +1,6 @@
 /** Spans of settlements. */
 import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
-import type { SettleFailure, SettleRequest } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Settlement } from "@requeue/core/Settlement"
-import type * as Telemetry from "@requeue/core/Telemetry"
+import type { Broker, Delivery, Settlement, Telemetry } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Attributes from "./attributes.ts"
@@ -17,12 +14,12 @@ export interface Run {
 
 interface Group {
   readonly parent: Context
-  readonly settlement: Settlement
-  readonly deliveries: Array<Delivery>
+  readonly settlement: Settlement.Settlement
+  readonly deliveries: Array<Delivery.Delivery>
 }
 
 /** What settlements are called, in spans and metrics. */
-const operations: { readonly [K in Settlement["_tag"]]: string } = {
+const operations: { readonly [K in Settlement.Settlement["_tag"]]: string } = {
   Ack: "ack",
   Retry: "retry",
   DeadLetter: "dead_letter",
@@ -30,7 +27,7 @@ const operations: { readonly [K in Settlement["_tag"]]: string } = {
   Release: "release"
 }
 
-const attributesOf = (settlement: Settlement) => {
+const attributesOf = (settlement: Settlement.Settlement) => {
   switch (settlement._tag) {
     case "Retry":
       return { [Attributes.delay]: settlement.delay / 1000 }
@@ -53,12 +50,12 @@ export const make = (
   }: Pick<Environment, "carrier" | "tracer"> & {
     readonly metrics: ConsumerMetrics
     /** The run that a delivery was last handled in. */
-    readonly runOf: (delivery: Delivery) => Run | undefined
+    readonly runOf: (delivery: Delivery.Delivery) => Run | undefined
   }
 ): Telemetry.Watch["settle"] => {
   /** What came out of one run and becomes of it the same way is one settlement; what no handler saw stands alone. */
-  const group = (requests: ReadonlyArray<SettleRequest>): ReadonlyArray<Group> => {
-    const groups = new Map<Run | Delivery, Map<string, Group>>()
+  const group = (requests: ReadonlyArray<Broker.SettleRequest>): ReadonlyArray<Group> => {
+    const groups = new Map<Run | Delivery.Delivery, Map<string, Group>>()
     for (const { delivery, settlement } of requests) {
       const run = runOf(delivery)
       const ofRun = groups.get(run ?? delivery) ?? new Map<string, Group>()
@@ -90,7 +87,7 @@ export const make = (
       const copy = { ...options, attributes: { ...attributes, ...target } }
       spans.unshift(tracer.startSpan(`send ${settlement.queue}`, copy, trace.setSpan(parent, span)))
     }
-    return (failures: ReadonlyMap<Delivery, SettleFailure>, general: string | undefined): void => {
+    return (failures: ReadonlyMap<Delivery.Delivery, Broker.SettleFailure>, general: string | undefined): void => {
       const ended = now()
       const failed = deliveries.find((delivery) => failures.has(delivery))
       const error = failed === undefined ? general : failures.get(failed)!.error.reason

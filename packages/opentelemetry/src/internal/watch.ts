@@ -1,7 +1,6 @@
 /** Spans of a consumer: a handler's runs, and settlements. */
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
-import type { Delivery } from "@requeue/core/Delivery"
-import type * as Telemetry from "@requeue/core/Telemetry"
+import type { Delivery, Telemetry } from "@requeue/core"
 import * as Attributes from "./attributes.ts"
 import * as Carrier from "./carrier.ts"
 import type { Gauges } from "./gauges.ts"
@@ -15,10 +14,10 @@ export const make = (
   const { broker, now, queue } = about
   const consumer = metrics.consumer(about)
   const close = gauges.add(about)
-  const runs = new WeakMap<Delivery, Settlements.Run>()
+  const runs = new WeakMap<Delivery.Delivery, Settlements.Run>()
 
   /** One message's run belongs to its trace; a run of several can be a child of none of them. */
-  const run = (deliveries: ReadonlyArray<Delivery>, rerun: number): Telemetry.Run => {
+  const run = (deliveries: ReadonlyArray<Delivery.Delivery>, rerun: number): Telemetry.Run => {
     const [only, ...others] = deliveries
     const creation = others.length === 0 ? carrier.creation(only!.headers) : undefined
     const parent = creation ?? ROOT_CONTEXT

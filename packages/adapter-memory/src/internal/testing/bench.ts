@@ -1,11 +1,6 @@
 /** A memory broker on a virtual clock, and the tools of a test around it. */
-import { Broker } from "@requeue/core/Broker"
-import type { Codec } from "@requeue/core/Codec"
-import * as Delay from "@requeue/core/Delay"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Headers } from "@requeue/core/Message"
-import * as QueueDefinition from "@requeue/core/QueueDefinition"
-import * as VirtualClock from "@requeue/core/VirtualClock"
+import { type Codec, QueueDefinition } from "@requeue/core"
+import { Broker, Delay, type Delivery, type Message, VirtualClock } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -24,7 +19,7 @@ import type { DeadLetter, Options, Tools } from "./tools.ts"
 
 export interface Bench {
   /** What a program under test runs in: its broker, clock, scheduler and random numbers. */
-  readonly context: Context.Context<Broker>
+  readonly context: Context.Context<Broker.Broker>
   readonly tools: Tools
   readonly watch: Drive.Drive["watch"]
 }
@@ -44,7 +39,7 @@ export const make = ({ patience = 1000, ...options }: Options): Effect.Effect<Be
     const drive = Drive.make(clock, turns, patience)
     const journal = Journal.make(memory.broker, drive.now)
     return {
-      context: Context.add(machinery, Broker, journal.broker),
+      context: Context.add(machinery, Broker.Broker, journal.broker),
       tools: makeTools(memory.control, drive, journal),
       watch: drive.watch
     }
@@ -119,8 +114,8 @@ const hint = (end: Drive.End, now: number): string => {
 
 const letter = async <A>(
   queue: string,
-  { body, headers, metadata }: Delivery,
-  codec: Codec<A>,
+  { body, headers, metadata }: Delivery.Delivery,
+  codec: Codec.Codec<A>,
   start: number
 ): Promise<DeadLetter<A>> => {
   const { at, attempts, error, reason } = metadata.deadLetter!
@@ -137,7 +132,11 @@ const letter = async <A>(
   }
 }
 
-const decode = async <A>(codec: Codec<A>, body: Uint8Array, headers: Headers): Promise<A | Uint8Array> => {
+const decode = async <A>(
+  codec: Codec.Codec<A>,
+  body: Uint8Array,
+  headers: Message.Headers
+): Promise<A | Uint8Array> => {
   try {
     return await codec.decode(body, headers)
   } catch {

@@ -1,5 +1,5 @@
 /** Moves a virtual clock from one wake-up to the next, and lets everything finish before it moves on. */
-import type { VirtualClock } from "@requeue/core/VirtualClock"
+import type { VirtualClock } from "@requeue/core/adapter-kit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scheduler from "effect/Scheduler"
@@ -33,7 +33,7 @@ const isPromiseLike = (u: unknown): u is PromiseLike<unknown> =>
   typeof u === "object" && u !== null && "then" in u && typeof u.then === "function"
 
 /** @param patience real milliseconds that a handler is waited for */
-export const make = (clock: VirtualClock, turns: RealTime.Turns, patience: number): Drive => {
+export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, patience: number): Drive => {
   const run = Effect.runPromiseWith(Context.make(Scheduler.Scheduler, turns.scheduler))
   const start = clock.currentTimeMillisUnsafe()
   const now = () => clock.currentTimeMillisUnsafe() - start

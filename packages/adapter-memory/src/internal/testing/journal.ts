@@ -1,24 +1,22 @@
 /** A broker that writes down what goes through it. */
-import type { Service } from "@requeue/core/Broker"
-import type { Outgoing } from "@requeue/core/Outgoing"
-import type { Settlement } from "@requeue/core/Settlement"
+import type { Broker, Outgoing, Settlement } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Happening } from "./tools.ts"
 
-interface Sent extends Outgoing {
+interface Sent extends Outgoing.Outgoing {
   /** Milliseconds since the test began. */
   readonly at: number
 }
 
 export interface Journal {
-  readonly broker: Service
+  readonly broker: Broker.Service
   readonly happenings: ReadonlyArray<Happening>
   /** What was published, redrives included, in order. */
   readonly sent: ReadonlyArray<Sent>
 }
 
 /** `now` is in milliseconds since the test began. */
-export const make = (broker: Service, now: () => number): Journal => {
+export const make = (broker: Broker.Service, now: () => number): Journal => {
   const happenings: Array<Happening> = []
   const sent: Array<Sent> = []
 
@@ -28,7 +26,7 @@ export const make = (broker: Service, now: () => number): Journal => {
     for (const entry of entries) if (entry !== undefined) happenings.splice(happenings.lastIndexOf(entry), 1)
   }
 
-  const publish: Service["publish"] = (messages) =>
+  const publish: Broker.Service["publish"] = (messages) =>
     Effect.suspend(() => {
       const at = now()
       const entries = messages.map(({ delay, metadata, queue }): Happening => {
@@ -41,7 +39,7 @@ export const make = (broker: Service, now: () => number): Journal => {
       )
     })
 
-  const subscribe: Service["subscribe"] = (options) => {
+  const subscribe: Broker.Service["subscribe"] = (options) => {
     const { queue } = options
     const subscription = broker.subscribe({
       ...options,
@@ -72,7 +70,7 @@ export const make = (broker: Service, now: () => number): Journal => {
   return { broker: { ...broker, publish, subscribe }, happenings, sent }
 }
 
-const end = (settlement: Settlement) => {
+const end = (settlement: Settlement.Settlement) => {
   switch (settlement._tag) {
     case "Ack":
       return { _tag: "Succeeded" } as const

@@ -1,13 +1,12 @@
 /** What happened, and what is left to happen, in clauses for the message of a failed assertion. */
-import type { Delivery } from "@requeue/core/Delivery"
-import * as Delay from "@requeue/core/Delay"
+import { Delay, type Delivery } from "@requeue/core/adapter-kit"
 import type { Snapshot } from "../../Control.ts"
 import type { Happening } from "./tools.ts"
 
 /** A clause for each message that a consumer has, or will get; none when all is done. */
 export const left = (queues: ReadonlyMap<string, Snapshot>): ReadonlyArray<string> =>
   [...queues].flatMap(([queue, { consumers, delayed, inFlight, ready }]) => {
-    const clause = ({ attempts, metadata }: Delivery, state: string) =>
+    const clause = ({ attempts, metadata }: Delivery.Delivery, state: string) =>
       `a message of ${queue} ${state} (attempt ${attempts}, id ${metadata.id})`
     // Nothing comes of what lies in a queue that nobody consumes.
     if (consumers === 0) return []

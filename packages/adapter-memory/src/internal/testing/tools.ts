@@ -1,9 +1,6 @@
 /** What a test has in its hands. */
-import type { Delay, Input } from "@requeue/core/Delay"
-import type { Event } from "@requeue/core/Event"
-import type { Headers } from "@requeue/core/Message"
-import type { Attempt, ErrorSummary, Reason } from "@requeue/core/Metadata"
-import type * as QueueDefinition from "@requeue/core/QueueDefinition"
+import type { Event, QueueDefinition } from "@requeue/core"
+import type { Delay, Message, Metadata } from "@requeue/core/adapter-kit"
 import type * as MemoryOptions from "../../Options.ts"
 
 export interface Options extends MemoryOptions.Options {
@@ -16,9 +13,9 @@ export interface Options extends MemoryOptions.Options {
 
 /** Something that happened to a message, in the words of core's events. `at` is in milliseconds since the test began. */
 export type Happening = { readonly at: number } & (
-  | { readonly _tag: "Sent"; readonly queue: string; readonly id: string; readonly delay: Delay }
+  | { readonly _tag: "Sent"; readonly queue: string; readonly id: string; readonly delay: Delay.Delay }
   | Extract<
-      Event,
+      Event.Event,
       { readonly _tag: "Received" | "Succeeded" | "RetryScheduled" | "DeadLettered" | "Dropped" | "Released" }
     >
 )
@@ -30,8 +27,8 @@ export interface Sent<A> {
   readonly id: string
   /** The bytes, where the queue's codec cannot decode them. */
   readonly body: A | Uint8Array
-  readonly headers: Headers
-  readonly delay: Delay
+  readonly headers: Message.Headers
+  readonly delay: Delay.Delay
 }
 
 /** A message that was given up. */
@@ -43,23 +40,23 @@ export interface DeadLetter<A> {
   readonly id: string
   /** The bytes, where the queue's codec cannot decode them. */
   readonly body: A | Uint8Array
-  readonly headers: Headers
+  readonly headers: Message.Headers
   readonly attempts: number
-  readonly reason: Reason
-  readonly error: ErrorSummary
-  readonly history: ReadonlyArray<Attempt>
+  readonly reason: Metadata.Reason
+  readonly error: Metadata.ErrorSummary
+  readonly history: ReadonlyArray<Metadata.Attempt>
 }
 
 export interface IdleOptions {
   /** The most that the clock may be moved. Default 30 days. */
-  readonly within?: Input | undefined
+  readonly within?: Delay.Input | undefined
 }
 
 export interface Tools {
   /** Milliseconds since the test began. */
   readonly now: () => number
   /** Moves the clock. What becomes due on the way happens in order and at its time; handlers are waited for. */
-  readonly advance: (duration: Input) => Promise<void>
+  readonly advance: (duration: Delay.Input) => Promise<void>
   /**
    * Moves the clock until no consumer has a message left: none with a handler, none waiting, none delayed. Rejects with
    * those that are left when it takes longer than `within`.

@@ -1,5 +1,5 @@
 /** Which topology keeps a queue's delays. */
-import type { ConfigurationError } from "@requeue/core/ConfigurationError"
+import type { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Ladder from "./ladder.ts"
 import * as Levels from "./levels.ts"
 import * as Native from "./native.ts"
@@ -8,7 +8,7 @@ import * as PerMessageTtl from "./perMessageTtl.ts"
 import type { Request, Topology } from "./topology.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
-export const choose = (request: Request): Topology | ConfigurationError => {
+export const choose = (request: Request): Topology | ConfigurationError.ConfigurationError => {
   switch (request.settings.topology) {
     case "auto":
       return automatic(request)

@@ -2,8 +2,7 @@
  * Ladder: one queue with a queue-wide TTL for every delay of the policy. One hop per delay, and queues that policies
  * share. Delays that a handler asks for on its own go through the levels.
  */
-import type { RetryPolicy } from "@requeue/core/RetryPolicy"
-import * as Policy from "@requeue/core/RetryPolicy"
+import { RetryPolicy } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Names from "../names.ts"
 import * as Objects from "../objects.ts"
@@ -23,9 +22,9 @@ export const round = (delay: number): number => {
 }
 
 /** Every delay that the policy can ask for, rounded where it is spread; `undefined` when there are too many. */
-export const rungs = (retry: RetryPolicy): ReadonlyArray<number> | undefined => {
+export const rungs = (retry: RetryPolicy.RetryPolicy): ReadonlyArray<number> | undefined => {
   const found = new Set<number>()
-  const steps = Policy.schedule(retry)
+  const steps = RetryPolicy.schedule(retry)
   for (const { delay } of steps) {
     const [low, high] = delay
     if (low === high) found.add(high)

@@ -5,7 +5,7 @@
  * The digits travel as headers, so that the routing key stays the queue's own name: names of any length and with any
  * characters work, and no name can be taken for a part of another one.
  */
-import * as Delay from "@requeue/core/Delay"
+import { Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Names from "../names.ts"
 import * as Objects from "../objects.ts"

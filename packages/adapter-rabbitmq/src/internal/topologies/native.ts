@@ -2,25 +2,29 @@
  * Native: the queue itself delays a message that failed, from RabbitMQ 4.3 on. No copy is written and the order by due
  * time is kept; but a queue can only delay linearly, without jitter, and the delays are the queue's arguments.
  */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import type { Backoff } from "@requeue/core/Backoff"
+import { type Backoff, ConfigurationError } from "@requeue/core/adapter-kit"
 import type * as Objects from "../objects.ts"
 import * as Version from "../version.ts"
 import * as Levels from "./levels.ts"
 import type { Request, Topology } from "./topology.ts"
 
-const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError =>
-  new ConfigurationError({ field, detail, remedy, broker: "rabbitmq", queue })
+const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq", queue })
 
 /** First and longest delay of a backoff that a queue can keep by itself. */
-const linear = (backoff: Backoff | undefined): { readonly min: number; readonly max: number } | undefined => {
+const linear = (backoff: Backoff.Backoff | undefined): { readonly min: number; readonly max: number } | undefined => {
   if (backoff === undefined || backoff.jitter !== "none") return undefined
   const { curve, max } = backoff
   if (curve._tag === "Constant") return { min: Math.min(curve.delay, max), max: Math.min(curve.delay, max) }
   return curve._tag === "Linear" ? { min: Math.min(curve.step, max), max } : undefined
 }
 
-export const make = ({ queue, retry, serverVersion, settings }: Request): Topology | ConfigurationError => {
+export const make = ({
+  queue,
+  retry,
+  serverVersion,
+  settings
+}: Request): Topology | ConfigurationError.ConfigurationError => {
   if (!Version.hasFailureCount(serverVersion)) {
     // Older servers take the arguments silently and then deliver failed messages at once, until the limit drops them.
     const detail = `native delays need RabbitMQ 4.3, the server is ${serverVersion}`

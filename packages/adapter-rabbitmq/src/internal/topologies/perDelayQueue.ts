@@ -2,7 +2,7 @@
  * One queue per queue and delay, `<queue>_dlq_<seconds>`, for systems that have it already. Delays are rounded up to
  * whole seconds, so that names stay few.
  */
-import * as Policy from "@requeue/core/RetryPolicy"
+import { RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "../names.ts"
 import * as Objects from "../objects.ts"
 import type { Request, Route, Topology } from "./topology.ts"
@@ -32,7 +32,7 @@ export const make = ({ queue, retry, settings }: Request): Topology => {
     }
   }
   const delays = new Set(
-    (retry === undefined ? [] : Policy.schedule(retry)).flatMap(({ delay }) => delay.map(toSeconds))
+    (retry === undefined ? [] : RetryPolicy.schedule(retry)).flatMap(({ delay }) => delay.map(toSeconds))
   )
   delays.delete(0)
   const known = new Map([...delays].map((delay) => [delay, way(delay)]))

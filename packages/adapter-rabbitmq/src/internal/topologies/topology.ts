@@ -1,5 +1,5 @@
 /** What every delay topology answers. */
-import type { RetryPolicy } from "@requeue/core/RetryPolicy"
+import type { RetryPolicy } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Object } from "../objects.ts"
 
@@ -31,7 +31,7 @@ export interface Topology {
 
 export interface Request {
   readonly queue: string
-  readonly retry: RetryPolicy | undefined
+  readonly retry: RetryPolicy.RetryPolicy | undefined
   readonly settings: Settings
   readonly serverVersion: string
 }

@@ -2,7 +2,7 @@
  * One delay queue, whose TTL is the greatest common divisor of the policy's delays, and a waiting queue behind it that
  * sends every message round again until it is due. Few queues; every round of every message is a write.
  */
-import * as Policy from "@requeue/core/RetryPolicy"
+import { RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "../names.ts"
 import * as Objects from "../objects.ts"
 import type { Request, Topology } from "./topology.ts"
@@ -16,7 +16,7 @@ export const round = (delays: ReadonlyArray<number>, resolution: number): number
 }
 
 export const make = ({ queue, retry, settings }: Request): Topology => {
-  const delays = (retry === undefined ? [] : Policy.schedule(retry)).flatMap(({ delay }) => [...delay])
+  const delays = (retry === undefined ? [] : RetryPolicy.schedule(retry)).flatMap(({ delay }) => [...delay])
   const ttl = round(delays, settings.resolution)
   const delayed = Names.fill(settings.names.delayQueue ?? "{queue}.wait.v1.{ms}", queue, ttl)
   const waiting = Names.fill(settings.names.waitingQueue ?? "{queue}.waiting.v1", queue)

@@ -3,7 +3,7 @@
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
  */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
+import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
 import type { Message, MessageAttributeValue } from "../client.ts"
 
@@ -61,10 +61,10 @@ const wrong = (record: SqsRecord, queueName: string): readonly [field: string, d
 export const toMessages = (
   event: SqsEvent,
   queueName: string
-): Result.Result<ReadonlyArray<Message>, ConfigurationError> => {
-  const refuse = (field: string, detail: string): Result.Result<never, ConfigurationError> =>
+): Result.Result<ReadonlyArray<Message>, ConfigurationError.ConfigurationError> => {
+  const refuse = (field: string, detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
     Result.fail(
-      new ConfigurationError({
+      new ConfigurationError.ConfigurationError({
         broker: "sqs",
         field: `event.${field}`,
         detail,

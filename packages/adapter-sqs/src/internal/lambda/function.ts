@@ -1,8 +1,6 @@
 /** A function on Lambda, from its loading to its end: what its invocations share, and the course of each. */
-import { Broker } from "@requeue/core/Broker"
-import type { ConfigurationError } from "@requeue/core/ConfigurationError"
-import type { Consumer, Options as ConsumerOptions, StartError } from "@requeue/core/Consumer"
-import * as Remembered from "@requeue/core/Remembered"
+import type { Consumer } from "@requeue/core"
+import { Broker, type ConfigurationError, RecentSet } from "@requeue/core/adapter-kit"
 import * as Data from "effect/Data"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -42,7 +40,7 @@ export class MessagesNotDone extends Data.TaggedError("MessagesNotDone")<{
 export type Lambda = (
   event: SqsEvent,
   context: LambdaContext
-) => Effect.Effect<SqsBatchResponse, StartError | MessagesNotDone>
+) => Effect.Effect<SqsBatchResponse, Consumer.StartError | MessagesNotDone>
 
 export type Begin = (message: { readonly id: string }) => void
 
@@ -56,8 +54,11 @@ export const make = (
   queue: string,
   options: Options.Options,
   /** `begin` is told of every message that a handler gets. */
-  start: (options: ConsumerOptions, begin: Begin) => Effect.Effect<Consumer, StartError, Broker | Scope.Scope>
-): Effect.Effect<Lambda, ConfigurationError, Scope.Scope> =>
+  start: (
+    options: Consumer.Options,
+    begin: Begin
+  ) => Effect.Effect<Consumer.Consumer, Consumer.StartError, Broker.Broker | Scope.Scope>
+): Effect.Effect<Lambda, ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.gen(function* () {
     const decoded = yield* Options.decode(queue, options)
     const { name, planned, reportBatchItemFailures, reserve, settings } = decoded
@@ -66,7 +67,7 @@ export const make = (
     const client = yield* connect(settings)
     const queues = Queues.make(client, settings)
     const sender = Sender.make({ client, queues, fork })
-    const finished = Remembered.make(rememberLimit)
+    const finished = RecentSet.make(rememberLimit)
     const tally = Tally.make()
     let found: Queues.Queue | undefined
     const calls = Calls.make({ client, queue, url: () => found!.url, fork })
@@ -85,7 +86,7 @@ export const make = (
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const consumer = yield* start(decoded.consumer, begin).pipe(
-          Effect.provideService(Broker, invocation.broker),
+          Effect.provideService(Broker.Broker, invocation.broker),
           Scope.provide(scope),
           Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
         )

@@ -1,6 +1,5 @@
 /** One invocation of a Lambda function as a broker that has the event's messages and no others. */
-import type { Service } from "@requeue/core/Broker"
-import { BrokerError } from "@requeue/core/BrokerError"
+import { type Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../SqsOptions.ts"
 import * as Capabilities from "../capabilities.ts"
@@ -8,14 +7,14 @@ import type { Message } from "../client.ts"
 import * as Subscription from "./subscription.ts"
 
 export interface Invocation {
-  readonly broker: Service
+  readonly broker: Broker.Service
   /** Ends when every message is done or comes again. */
   readonly answered: Effect.Effect<void>
   readonly isDone: (message: Message) => boolean
 }
 
 /** A lease that is not extended: the queue's visibility timeout outlasts the function. */
-export const capabilities = (settings: Settings): Service["capabilities"] => ({
+export const capabilities = (settings: Settings): Broker.Service["capabilities"] => ({
   ...Capabilities.make(settings),
   lease: undefined,
   settleWait: 0
@@ -23,7 +22,7 @@ export const capabilities = (settings: Settings): Service["capabilities"] => ({
 
 const onlyConsumes = Effect.suspend(() =>
   Effect.fail(
-    new BrokerError({
+    new BrokerError.BrokerError({
       broker: "sqs",
       operation: "invocation",
       reason: "Unsupported",

@@ -1,9 +1,6 @@
 /** What a Lambda function can be told, its defaults, and the checks that it must pass when it is loaded. */
-import { ConfigurationError } from "@requeue/core/ConfigurationError"
-import * as ConsumerOptions from "@requeue/core/ConsumerOptions"
-import * as Delay from "@requeue/core/Delay"
-import type * as OptionNames from "@requeue/core/OptionNames"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { ConsumerOptions } from "@requeue/core"
+import { ConfigurationError, Delay, type OptionNames, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as SqsOptions from "../../SqsOptions.ts"
@@ -49,7 +46,7 @@ export const names: OptionNames.Of<Options> = {
 }
 
 const noRegion = () =>
-  new ConfigurationError({
+  new ConfigurationError.ConfigurationError({
     broker: "sqs",
     field: "sqs.url",
     detail: "it is not given, and AWS_REGION is not set, as it is on Lambda",
@@ -85,7 +82,7 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
   yield* ConsumerOptions.verify(wish, capabilities(settings), queue)
   const planned = { queue, retry: wish.retry, deadLetterQueues: RetryPolicy.deadLetterQueues(wish.retry, queue) }
   const plan = SqsPlan.make(planned, settings)
-  if (plan instanceof ConfigurationError) return yield* plan
+  if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
   return {
     settings,
     consumer,

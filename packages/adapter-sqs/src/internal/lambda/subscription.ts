@@ -4,10 +4,7 @@
  * not name; and what could not be settled keeps its visibility timeout, so that a queue that takes no retries or dead
  * letters is not hammered by new invocations.
  */
-import type { SettleRequest, SubscribeOptions, Subscription } from "@requeue/core/Broker"
-import type { Delivery } from "@requeue/core/Delivery"
-import type { Remembered } from "@requeue/core/Remembered"
-import * as Settlement from "@requeue/core/Settlement"
+import { type Broker, type Delivery, type RecentSet, Settlement } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -29,7 +26,7 @@ export interface Environment {
   readonly calls: Calls
   readonly sender: Sender
   /** Messages that are done, and may come again because the mapping did not hear of it. */
-  readonly finished: Remembered
+  readonly finished: RecentSet.RecentSet
   readonly tally: Tally
   /** Ids of the messages that a handler has got in this invocation. */
   readonly begun: ReadonlySet<string>
@@ -43,11 +40,11 @@ const gathering = 360_000
 
 export const subscribe = (
   messages: ReadonlyArray<Message>,
-  options: SubscribeOptions,
+  options: Broker.SubscribeOptions,
   env: Environment,
   /** Called once for each message: it is done, or it comes again. */
   onAnswer: (receipt: Receipt, isDone: boolean) => void
-): Effect.Effect<Subscription, never, Scope.Scope> =>
+): Effect.Effect<Broker.Subscription, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { begun, calls, fifo, finished, queue, sender, settings, tally } = env
     const clock = yield* Clock.Clock
@@ -55,13 +52,13 @@ export const subscribe = (
     const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const receivedAt = now() - gathering
-    const waiting: Array<Delivery> = []
-    const handed = new Set<Delivery>()
+    const waiting: Array<Delivery.Delivery> = []
+    const handed = new Set<Delivery.Delivery>()
     /** Their settlement has failed. */
-    const unsettled = new Set<Delivery>()
+    const unsettled = new Set<Delivery.Delivery>()
     let limit = 0
 
-    const take = (message: Message): Delivery => {
+    const take = (message: Message): Delivery.Delivery => {
       const { MessageAttributes: attributes = {}, MessageId = "", ReceiptHandle = "" } = message
       const receipt: Receipt = {
         handle: ReceiptHandle,
@@ -86,7 +83,7 @@ export const subscribe = (
       }
     }
 
-    const onEnd = (delivery: Delivery, how: "gone" | "returned"): void => {
+    const onEnd = (delivery: Delivery.Delivery, how: "gone" | "returned"): void => {
       const receipt = receiptOf(delivery)
       if (how === "gone") {
         finished.add(receipt.messageId)
@@ -102,7 +99,7 @@ export const subscribe = (
      * A receive that reached no handler is not held against the message. One whose handler was cut off by the end of
      * the function is, else a handler that never ends would never be given up.
      */
-    const command = ({ delivery, settlement }: SettleRequest) => {
+    const command = ({ delivery, settlement }: Broker.SettleRequest) => {
       const receipt = receiptOf(delivery)
       const isBegun = begun.has(delivery.metadata.id)
       if (settlement._tag === "Release" && !isBegun) tally.add(receipt.messageId)
@@ -131,12 +128,12 @@ export const subscribe = (
     })
 
     /** What no handler has seen; where even that fails, its visibility timeout brings it back. */
-    const giveBack = (deliveries: ReadonlyArray<Delivery>): Effect.Effect<void> =>
+    const giveBack = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<void> =>
       Effect.map(settle(deliveries.map((delivery) => ({ delivery, settlement: Settlement.Release() }))), (failures) => {
         for (const { delivery } of failures) if (!receiptOf(delivery).isTaken) onEnd(delivery, "returned")
       })
 
-    const wait = (delivery: Delivery): void => void waiting.push(delivery)
+    const wait = (delivery: Delivery.Delivery): void => void waiting.push(delivery)
     const groups = fifo ? Groups.make({ hand: wait, giveBack: (some) => fork(giveBack(some)) }) : Groups.none(wait)
 
     for (const delivery of messages.map(take)) {
@@ -146,7 +143,7 @@ export const subscribe = (
     yield* Effect.addFinalizer(() => giveBack([...waiting.splice(0), ...groups.waiting()]))
 
     /** The core gives back what could not be settled otherwise: that is left alone. */
-    const isLeft = ({ delivery, settlement }: SettleRequest): boolean =>
+    const isLeft = ({ delivery, settlement }: Broker.SettleRequest): boolean =>
       settlement._tag === "Release" && unsettled.has(delivery)
 
     return {

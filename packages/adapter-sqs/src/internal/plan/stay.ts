@@ -2,8 +2,7 @@
  * How long a message stays in its queue while it is retried. SQS deletes it at a certain age; hidden from one retry to the
  * next it grows older, and a copy starts anew.
  */
-import * as Backoff from "@requeue/core/Backoff"
-import * as RetryPolicy from "@requeue/core/RetryPolicy"
+import { Backoff, RetryPolicy } from "@requeue/core/adapter-kit"
 import { longestHide } from "../toCommand.ts"
 
 export { longestHide }

@@ -1,5 +1,5 @@
 /** Whether the queues that are there do what a plan needs. Pure. */
-import * as Delay from "@requeue/core/Delay"
+import { Delay } from "@requeue/core/adapter-kit"
 import * as Backstop from "./backstop.ts"
 import type { Attributes, Plan, Queue } from "./objects.ts"
 

@@ -1,6 +1,5 @@
 /** `requeue dead-letters group`: the causes, most frequent first. */
-import * as DeadLetters from "@requeue/core/DeadLetters"
-import * as Delay from "@requeue/core/Delay"
+import { DeadLetters, Delay } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"

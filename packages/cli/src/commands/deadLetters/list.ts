@@ -1,5 +1,5 @@
 /** `requeue dead-letters list` and `peek`: what lies there, in a line each or whole. */
-import * as DeadLetters from "@requeue/core/DeadLetters"
+import { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"

@@ -1,6 +1,5 @@
 /** `requeue dead-letters purge`: removes dead letters, for good. */
-import * as DeadLetters from "@requeue/core/DeadLetters"
-import type { Delivery } from "@requeue/core/Delivery"
+import { DeadLetters, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -30,7 +29,7 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
     const isAll = LetterFilter.isEmpty(rest)
     // Without a filter, the broker does it at once.
-    const filter = isAll ? undefined : (letter: Delivery) => isMeant(LetterFilter.subject(letter))
+    const filter = isAll ? undefined : (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
     const work = Effect.gen(function* () {
       const all = yield* Effect.forEach(target.queues, DeadLetters.make)
       const which = isAll ? "all dead letters" : "the dead letters that the filters mean"

@@ -1,0 +1,31 @@
+/**
+ * All that an adapter is made of: the port that it implements, the values that cross it, and what every adapter needs
+ * beside its driver.
+ *
+ * When to use: to write an adapter for a broker of your own. What decodes an adapter's options loads `effect/Schema` and
+ * is in `@requeue/core/schema`, as `AdapterOptions`.
+ */
+export * as Adapter from "./port/Adapter.ts"
+export * as Backoff from "./policy/Backoff.ts"
+export * as Bag from "./adapter-kit/Bag.ts"
+export * as Broker from "./port/Broker.ts"
+export * as BrokerError from "./port/BrokerError.ts"
+export * as Capabilities from "./port/Capabilities.ts"
+export * as ConfigurationError from "./options/ConfigurationError.ts"
+export * as Connection from "./port/Connection.ts"
+export * as DeadLetterRouting from "./policy/DeadLetterRouting.ts"
+export * as Deadlines from "./adapter-kit/Deadlines.ts"
+export * as Delay from "./message/Delay.ts"
+export * as Delivery from "./message/Delivery.ts"
+export * as Feasibility from "./port/Feasibility.ts"
+export * as Message from "./message/Message.ts"
+export * as Metadata from "./message/Metadata.ts"
+export * as OptionNames from "./options/OptionNames.ts"
+export * as Outgoing from "./message/Outgoing.ts"
+export * as Reconnect from "./adapter-kit/Reconnect.ts"
+export * as Plan from "./port/Plan.ts"
+export * as RecentSet from "./adapter-kit/RecentSet.ts"
+export * as RetryPolicy from "./policy/RetryPolicy.ts"
+export * as Settlement from "./message/Settlement.ts"
+export * as Timers from "./adapter-kit/Timers.ts"
+export * as VirtualClock from "./adapter-kit/VirtualClock.ts"

@@ -1,0 +1,99 @@
+/**
+ * Consumers: a handler, the policies it runs under, and the queue it reads.
+ *
+ * Delivery is at least once. A handler may see a message again after a crash, a lost connection or a lost settlement,
+ * so it must bear being run twice with the same `message.id`.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as BatchPolicy from "../policy/BatchPolicy.ts"
+import type { Broker } from "../port/Broker.ts"
+import { names, type Options } from "./ConsumerOptions.ts"
+import type { Batch, BatchHandler, Context, MessageHandler, Received, Result } from "../message/Handler.ts"
+import * as Assembly from "./internal/lifecycle.ts"
+import { dispatch } from "./internal/dispatch.ts"
+import type { Consumer, StartError } from "./internal/lifecycle.ts"
+import type { Unit } from "./internal/handlerRun.ts"
+import * as OptionNames from "../options/OptionNames.ts"
+import * as QueueDefinition from "../message/QueueDefinition.ts"
+
+export type { Options } from "./ConsumerOptions.ts"
+export type { Consumer, DrainReport, StartError, Stats } from "./internal/lifecycle.ts"
+
+/**
+ * Starts a consumer whose handler gets one message at a time; it drains when the scope closes.
+ *
+ * With a batch policy, the messages of a batch run side by side, and each is answered for alone.
+ *
+ * @throws RangeError when an option is out of its range, or the handler is no function
+ *
+ * @example
+ * ```ts
+ * import { Broker, Consumer, Producer, RetryPolicy } from "@requeue/core"
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const producer = yield* Producer.make("greetings")
+ *   yield* producer.send({ hello: "world" })
+ *   yield* Consumer.start("greetings", { retry: RetryPolicy.make({ maxRetries: 5 }) }, (message) =>
+ *     Effect.log(message.body, message.attempts)
+ *   )
+ * }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+ *
+ * await Effect.runPromise(program)
+ * ```
+ */
+export const start = <A = any, R = never>(
+  queue: QueueDefinition.Input<A>,
+  options: Options,
+  handler: MessageHandler<A, R>
+): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
+  launch(queue, options, { batch: options.batch ?? BatchPolicy.single, single: true, handler }, (unit, context) =>
+    handler(unit.message as Received<A>, context)
+  )
+
+/**
+ * Starts a consumer whose handler gets batches; it drains when the scope closes.
+ *
+ * @throws RangeError when an option is out of its range, or the handler is no function
+ */
+export const startBatch = <A = any, R = never>(
+  queue: QueueDefinition.Input<A>,
+  options: Options,
+  handler: BatchHandler<A, R>
+): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
+  launch(queue, options, { batch: options.batch ?? BatchPolicy.make(), single: false, handler }, (unit, context) =>
+    handler(unit.view() as Batch<A>, context)
+  )
+
+const launch = <A, R>(
+  queue: QueueDefinition.Input<A>,
+  options: Options,
+  { handler: given, ...mode }: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean; handler: unknown },
+  handle: (unit: Unit, context: Context) => Result<R>
+): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
+  Effect.gen(function* () {
+    // Without one, every message would fail, and in the end be a dead letter.
+    if (typeof given !== "function") {
+      throw new RangeError(`Consumer.start: handler must be a function, after the options, got ${typeof given}`)
+    }
+    OptionNames.check("Consumer.start", options, names)
+    const { concurrency = 1 } = options
+    // One further batch is filled while the others are in progress.
+    const window = mode.batch.maxBatchSize * (concurrency + 1)
+    const { consumer, engine } = yield* Assembly.make<R>({
+      queue: QueueDefinition.from(queue),
+      options,
+      ...mode,
+      concurrency: () => concurrency,
+      window: () => window,
+      maxCredit: window,
+      runner: (environment) => (unit, done, within) => {
+        const run = (context: Context) => handle(unit, context)
+        return dispatch(environment, within === undefined ? run : (context) => within(() => run(context)), done)
+      }
+    })
+    engine.refresh()
+    return consumer
+  })

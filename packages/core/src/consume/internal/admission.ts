@@ -1,0 +1,40 @@
+/** What happens to a delivery before any handler sees it: pure decisions. */
+import * as Delay from "../../message/Delay.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import { summarize } from "../../policy/Failure.ts"
+import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+import * as Settlement from "../../message/Settlement.ts"
+
+/**
+ * The settlement of a delivery that no handler may see; `undefined` for all others.
+ *
+ * `acked` tells whether this process has handled the message already and only the broker does not know. `now` is in
+ * milliseconds since the epoch.
+ */
+export const turnAway = (
+  delivery: Delivery,
+  context: {
+    readonly policy: RetryPolicy.RetryPolicy
+    readonly queue: string
+    readonly acked: boolean
+    readonly now: number
+  }
+): Settlement.Settlement | undefined => {
+  const { attempts, metadata } = delivery
+  if (context.acked) return Settlement.Ack
+  if (metadata.notBefore > context.now) {
+    return Settlement.Release(Math.min(Math.ceil(metadata.notBefore - context.now), Delay.max))
+  }
+  if (attempts > context.policy.maxAttempts) {
+    // Earlier deliveries never came to a verdict: they crashed their process, or the broker over-counts.
+    return RetryPolicy.giveUp(context.policy, context.queue, "retries-exhausted", {
+      name: "AttemptsExceeded",
+      message: `delivered ${attempts} times, ${context.policy.maxAttempts} allowed`
+    })
+  }
+  return undefined
+}
+
+/** Where an undecodable body goes: no retry makes it decodable. */
+export const undecodable = (policy: RetryPolicy.RetryPolicy, queue: string, error: unknown): Settlement.Settlement =>
+  RetryPolicy.giveUp(policy, queue, "undecodable", summarize(error))

@@ -1,0 +1,134 @@
+/**
+ * One run of a handler, whatever it returns: an Effect, a promise, or nothing.
+ *
+ * Plain JavaScript around the handler's own work: no fiber, promise or timer that the handler did not ask for.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import { HandlerTimeout } from "../../policy/Failure.ts"
+import type { Context } from "../../message/Handler.ts"
+import type { Deadline, Deadlines } from "../../adapter-kit/Deadlines.ts"
+
+export type Outcome =
+  | { readonly _tag: "Succeeded" }
+  | { readonly _tag: "Failed"; readonly error: unknown }
+  | { readonly _tag: "Interrupted" }
+
+export interface Run {
+  /** Ends the run now; its outcome is `Interrupted` unless it had ended already. */
+  readonly interrupt: () => void
+}
+
+export interface Environment {
+  readonly fork: (effect: Effect.Effect<unknown, unknown>) => Fiber.Fiber<unknown, unknown>
+  /** How long a run may take. */
+  readonly deadlines: Deadlines
+}
+
+const Succeeded: Outcome = { _tag: "Succeeded" }
+const Interrupted: Outcome = { _tag: "Interrupted" }
+
+/** Makes its AbortController only when the handler asks for the signal. */
+class LazyContext implements Context {
+  #controller: AbortController | undefined
+  #aborted: { readonly reason: unknown } | undefined
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#aborted !== undefined) this.#controller.abort(this.#aborted.reason)
+    }
+    return this.#controller.signal
+  }
+  abort(reason: unknown): void {
+    this.#aborted = { reason }
+    this.#controller?.abort(reason)
+  }
+}
+
+const isThenable = (u: unknown): boolean =>
+  typeof u === "object" && u !== null && typeof (u as { then?: unknown }).then === "function"
+
+/** A class, so that a run costs one object and not a handful of closures. */
+class HandlerRun implements Run, Deadline {
+  at = Number.POSITIVE_INFINITY
+  place = -1
+  readonly #context = new LazyContext()
+  readonly #deadlines: Deadlines
+  readonly #done: (outcome: Outcome) => void
+  #ended = false
+  #stopped: Outcome | undefined = undefined
+  /** What is waited for: a fiber, or a promise that nothing can end. */
+  #waitsFor: Fiber.Fiber<unknown, unknown> | "a promise" | undefined = undefined
+
+  constructor(deadlines: Deadlines, done: (outcome: Outcome) => void) {
+    this.#deadlines = deadlines
+    this.#done = done
+  }
+
+  run(fork: Environment["fork"], handler: (context: Context) => unknown): void {
+    this.#deadlines.start(this)
+    let result: unknown
+    let thenable: boolean
+    try {
+      result = handler(this.#context)
+      thenable = isThenable(result)
+    } catch (error) {
+      return this.#end({ _tag: "Failed", error })
+    }
+    if (Effect.isEffect(result)) {
+      const fiber = fork(result as Effect.Effect<unknown, unknown>)
+      this.#waitsFor = fiber
+      // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
+      fiber.addObserver((exit) => this.#end(fromExit(exit, this.#stopped)))
+    } else if (thenable) {
+      this.#waitsFor = "a promise"
+      // A foreign thenable may throw: `resolve` makes a rejection of that, and is free for a promise.
+      Promise.resolve(result).then(
+        () => this.#end(Succeeded),
+        (error: unknown) => this.#end({ _tag: "Failed", error })
+      )
+    } else this.#end(Succeeded)
+  }
+
+  interrupt(): void {
+    this.#stop(Interrupted)
+  }
+
+  pass(): void {
+    this.#stop({ _tag: "Failed", error: new HandlerTimeout({ timeout: this.#deadlines.timeout }) })
+  }
+
+  #stop(why: Outcome): void {
+    if (this.#ended || this.#stopped !== undefined) return
+    this.#stopped = why
+    this.#context.abort(why._tag === "Failed" ? why.error : new Error("the consumer is shutting down"))
+    if (this.#waitsFor === "a promise") this.#end(why)
+    else this.#waitsFor?.interruptUnsafe()
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#deadlines.end(this)
+    this.#done(outcome)
+  }
+}
+
+/** Starts the handler; `done` is called exactly once, perhaps before this returns. */
+export const dispatch = (
+  { deadlines, fork }: Environment,
+  handler: (context: Context) => unknown,
+  done: (outcome: Outcome) => void
+): Run => {
+  const run = new HandlerRun(deadlines, done)
+  run.run(fork, handler)
+  return run
+}
+
+const fromExit = (exit: Exit.Exit<unknown, unknown>, stopped: Outcome | undefined): Outcome => {
+  if (Exit.isSuccess(exit)) return Succeeded
+  if (stopped !== undefined && Cause.hasInterruptsOnly(exit.cause)) return stopped
+  return { _tag: "Failed", error: Cause.squash(exit.cause) }
+}

@@ -1,0 +1,80 @@
+/** A delivery inside the consumer, from its arrival to its settlement. */
+import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
+import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
+import * as Delay from "../../message/Delay.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
+import type { Headers } from "../../message/Message.ts"
+import type { Settlement } from "../../message/Settlement.ts"
+import type * as Bag from "../../adapter-kit/Bag.ts"
+
+export interface Item extends Bag.Member {
+  readonly delivery: Delivery
+  /** `undefined` until it is decoded. */
+  body: unknown
+  /** Names the delivery, not the message. */
+  readonly key: DeliveryId
+  /** When it began to wait for its batch, in monotonic milliseconds. */
+  arrived: number
+  /** Once it is decided. From then on its lease is no longer extended. */
+  settlement: Settlement | undefined
+}
+
+/** Takes the calls of a handler; `retry` delays are parsed already. */
+export interface Recorder {
+  readonly hear: (call: Acknowledgement.Call) => void
+}
+
+const parseRetry = (
+  field: string,
+  options: RetryOptions | undefined,
+  longest: Delay.Delay
+): { readonly delay: Delay.Delay | undefined; readonly backoff: boolean } => {
+  const { backoff = true, delay } = options ?? {}
+  if (delay === undefined) return { delay: undefined, backoff }
+  const millis = Delay.parse(field, delay)
+  if (millis > longest) throw new Delay.InvalidDelay({ field, got: delay, limit: longest })
+  return { delay: millis, backoff }
+}
+
+/** A message as the handler sees it: its data as own properties, so that it prints, and methods on the prototype. */
+export class ReceivedMessage implements Received<unknown> {
+  readonly id: string
+  readonly body: unknown
+  readonly headers: Headers
+  readonly timestamp: number
+  readonly attempts: number
+  readonly #index: number
+  readonly #recorder: Recorder
+  readonly #longest: Delay.Delay
+  constructor({ body, delivery }: Item, index: number, recorder: Recorder, longest: Delay.Delay) {
+    this.id = delivery.metadata.id
+    this.body = body
+    this.headers = delivery.headers
+    this.timestamp = delivery.metadata.firstPublished
+    this.attempts = delivery.attempts
+    this.#index = index
+    this.#recorder = recorder
+    this.#longest = longest
+  }
+  ack(): void {
+    this.#recorder.hear({ _tag: "Ack", index: this.#index })
+  }
+  retry(options?: RetryOptions): void {
+    const wanted = parseRetry("message.retry.delay", options, this.#longest)
+    this.#recorder.hear({ _tag: "Retry", index: this.#index, ...wanted })
+  }
+}
+
+/** The batch as the handler sees it. */
+export const toBatch = (
+  queue: string,
+  messages: ReadonlyArray<Received<unknown>>,
+  recorder: Recorder,
+  longest: Delay.Delay
+): Batch<unknown> => ({
+  queue,
+  messages,
+  ackAll: () => recorder.hear({ _tag: "AckAll" }),
+  retryAll: (options) => recorder.hear({ _tag: "RetryAll", ...parseRetry("batch.retryAll.delay", options, longest) })
+})

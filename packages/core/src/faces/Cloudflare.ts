@@ -1,0 +1,291 @@
+/**
+ * The Cloudflare Queues face: a worker with a `queue(batch, env, ctx)` handler, and code that sends through a queue
+ * binding, run unchanged on any broker.
+ *
+ * Settings have the names and units of wrangler's `queues.consumers` and `queues.producers`. Three things differ from
+ * Cloudflare's own runtime, and each keeps a message where Cloudflare may lose or surprise:
+ *
+ * - Without `dead_letter_queue`, dead letters go to `<queue>.dlq`; Cloudflare deletes them.
+ * - The first `retry` or `retryAll` that names a delay decides it; Cloudflare's documentation says so too, its runtime
+ *   lets a later call overwrite it.
+ * - `max_concurrency` is 1 unless set; Cloudflare scales by itself.
+ *
+ * https://developers.cloudflare.com/queues/configuration/javascript-apis/
+ */
+import { deserialize, serialize } from "node:v8"
+import * as Codec from "../message/Codec.ts"
+import type * as Delay from "../message/Delay.ts"
+import type { Batch } from "../message/Handler.ts"
+import type { Headers } from "../message/Message.ts"
+import * as QueueDefinition from "../message/QueueDefinition.ts"
+import type { Requeue, Worker } from "./Requeue.ts"
+
+export type QueueContentType = "text" | "bytes" | "json" | "v8"
+
+export interface QueueRetryOptions {
+  delaySeconds?: number
+}
+
+export interface QueueSendOptions {
+  contentType?: QueueContentType
+  delaySeconds?: number
+}
+
+export interface QueueSendBatchOptions {
+  delaySeconds?: number
+}
+
+export interface MessageSendRequest<Body = unknown> {
+  body: Body
+  contentType?: QueueContentType
+  delaySeconds?: number
+}
+
+/** `backlogCount` counts what waits, as far as the broker can tell; no broker tells bytes, so `backlogBytes` is 0. */
+export interface QueueMetrics {
+  backlogCount: number
+  backlogBytes: number
+  oldestMessageTimestamp?: Date
+}
+
+export interface QueueSendResponse {
+  metadata: { metrics: QueueMetrics }
+}
+
+export interface Queue<Body = unknown> {
+  metrics(): Promise<QueueMetrics>
+  send(message: Body, options?: QueueSendOptions): Promise<QueueSendResponse>
+  sendBatch(messages: Iterable<MessageSendRequest<Body>>, options?: QueueSendBatchOptions): Promise<QueueSendResponse>
+}
+
+export interface Message<Body = unknown> {
+  readonly id: string
+  readonly timestamp: Date
+  readonly body: Body
+  readonly attempts: number
+  retry(options?: QueueRetryOptions): void
+  ack(): void
+}
+
+export interface MessageBatch<Body = unknown> {
+  readonly messages: ReadonlyArray<Message<Body>>
+  readonly queue: string
+  readonly metadata: { metrics: QueueMetrics }
+  retryAll(options?: QueueRetryOptions): void
+  ackAll(): void
+}
+
+export interface ExecutionContext {
+  /** The batch ends when the promise does, and fails when it does. */
+  waitUntil(promise: Promise<any>): void
+  /** Does nothing here: there is no origin to pass through to. */
+  passThroughOnException(): void
+}
+
+/** The part of a worker's default export that queues need. */
+export interface QueueWorker<Body = unknown, Env = unknown> {
+  queue?(batch: MessageBatch<Body>, env: Env, ctx: ExecutionContext): void | Promise<void>
+}
+
+/** One entry of wrangler's `queues.consumers`. */
+export interface ConsumerSettings {
+  readonly queue: string
+  /** 1 to 100. Default 10. */
+  readonly max_batch_size?: number | undefined
+  /** Seconds, 0 to 60. Default 5. */
+  readonly max_batch_timeout?: number | undefined
+  /** Default 3. */
+  readonly max_retries?: number | undefined
+  /** Default: `<queue>.dlq`. */
+  readonly dead_letter_queue?: string | undefined
+  /** Default 1. */
+  readonly max_concurrency?: number | undefined
+  /** Seconds, 0 to 86,400. Default 0. */
+  readonly retry_delay?: number | undefined
+}
+
+/** One entry of wrangler's `queues.producers`. */
+export interface ProducerSettings {
+  readonly queue: string
+  /** Seconds, 0 to 86,400. Default 0. */
+  readonly delivery_delay?: number | undefined
+}
+
+const mediaTypes: { readonly [K in QueueContentType]: string } = {
+  text: "text/plain; charset=utf-8",
+  bytes: "application/octet-stream",
+  json: "application/json",
+  v8: "application/x-v8-structured-clone"
+}
+
+const wrongBody = (type: QueueContentType, wanted: string, body: unknown): TypeError =>
+  new TypeError(`a body of contentType "${type}" must be ${wanted}, got ${body === null ? "null" : typeof body}`)
+
+const encoders: { readonly [K in QueueContentType]: (body: unknown) => Uint8Array } = {
+  text: (body) => {
+    if (typeof body !== "string") throw wrongBody("text", "a string", body)
+    return Codec.text.encode(body)
+  },
+  bytes: (body) => {
+    if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+    if (!(body instanceof ArrayBuffer)) throw wrongBody("bytes", "an ArrayBuffer or a view of one", body)
+    return new Uint8Array(body)
+  },
+  json: Codec.json.encode,
+  v8: (body) => new Uint8Array(serialize(body))
+}
+
+const typeOf = (headers: Headers): QueueContentType | undefined => {
+  const media = headers["content-type"]
+  if (media === undefined) return "json"
+  return (Object.keys(mediaTypes) as Array<QueueContentType>).find((type) =>
+    media.startsWith(mediaTypes[type].split(";")[0]!)
+  )
+}
+
+interface TypedBody {
+  readonly type: QueueContentType
+  readonly body: unknown
+}
+
+/** The body's form travels in the `content-type` header; a body without one is read as JSON, one of another as bytes. */
+const codec: Codec.Codec<any> = {
+  contentType: undefined,
+  encode: ({ body, type }: TypedBody) => {
+    if (!Object.hasOwn(encoders, type)) {
+      throw new TypeError(`contentType must be one of ${Object.keys(encoders).join(", ")}, got ${JSON.stringify(type)}`)
+    }
+    return encoders[type](body)
+  },
+  decode: (bytes, headers) => {
+    switch (typeOf(headers)) {
+      case "text":
+        return Codec.text.decode(bytes, headers)
+      case "json":
+        return Codec.json.decode(bytes, headers)
+      case "v8":
+        return deserialize(bytes)
+      default:
+        return new Uint8Array(bytes).buffer
+    }
+  }
+}
+
+/** Seconds with their unit, so that an error shows what was written. */
+const duration = (seconds: number | undefined): Delay.Input | undefined =>
+  typeof seconds === "number" ? { seconds } : (seconds ?? undefined)
+
+const metricsOf = async (requeue: Requeue, queue: string): Promise<QueueMetrics> => {
+  const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue)
+  return { backlogCount: ready + delayed + inFlight, backlogBytes: 0 }
+}
+
+const unknown: QueueMetrics = { backlogCount: 0, backlogBytes: 0 }
+
+/** Metrics beside something that happened already: a broker that cannot tell them must not make it a failure. */
+const metadataOf = async (requeue: Requeue, queue: string): Promise<{ metrics: QueueMetrics }> => ({
+  metrics: await metricsOf(requeue, queue).catch(() => ({ ...unknown }))
+})
+
+/**
+ * A queue binding: what `env.MY_QUEUE` is on Cloudflare.
+ *
+ * Rejects as `Requeue.send` does, with the delay in seconds.
+ */
+export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSettings | string): Queue<Body> => {
+  const { delivery_delay, queue } =
+    typeof settings === "string" ? { queue: settings, delivery_delay: undefined } : settings
+  const delay = duration(delivery_delay)
+  const definition = QueueDefinition.make(queue, { codec, delay })
+  const toEntry = ({ body, contentType: type = "json", delaySeconds }: MessageSendRequest<Body>) => ({
+    body: { type, body },
+    headers: { "content-type": mediaTypes[type] },
+    delay: duration(delaySeconds)
+  })
+  const sendBatch: Queue<Body>["sendBatch"] = async (messages, options) => {
+    await requeue.sendBatch(definition, Array.from(messages, toEntry), { delay: duration(options?.delaySeconds) })
+    return { metadata: await metadataOf(requeue, queue) }
+  }
+  return {
+    metrics: () => metricsOf(requeue, queue),
+    sendBatch,
+    send: (body, options) => sendBatch([{ ...options, body }])
+  }
+}
+
+/**
+ * Runs a Cloudflare worker's queue handler.
+ *
+ * `env` is handed to the handler as it is: put {@link producer}s and whatever else it expects there.
+ *
+ * Rejects with RangeError when a setting is out of its range, or the worker has no `queue` handler.
+ *
+ * @example
+ * ```ts
+ * import * as Cloudflare from "@requeue/core/cloudflare"
+ * import { connect } from "@requeue/core/promise"
+ *
+ * const worker: Cloudflare.QueueWorker<{ readonly url: string }, { readonly ERRORS: Cloudflare.Queue }> = {
+ *   async queue(batch, env) {
+ *     for (const message of batch.messages) {
+ *       if (message.body.url === "") await env.ERRORS.send({ id: message.id })
+ *       message.ack()
+ *     }
+ *   }
+ * }
+ * await using requeue = await connect("memory:")
+ * const env = { ERRORS: Cloudflare.producer(requeue, "errors") }
+ * await using running = await Cloudflare.consume(requeue, { queue: "webhooks", max_batch_size: 50 }, worker, env)
+ * ```
+ */
+export const consume = async <Body = unknown, Env = unknown>(
+  requeue: Requeue,
+  settings: ConsumerSettings,
+  worker: QueueWorker<Body, Env>,
+  env: Env
+): Promise<Worker> => {
+  if (typeof worker.queue !== "function") {
+    throw new RangeError(`Cloudflare.consume: worker must have a queue handler, got ${typeof worker.queue}`)
+  }
+  const options = {
+    retry: { maxRetries: settings.max_retries ?? 3, deadLetter: settings.dead_letter_queue },
+    retryDelay: duration(settings.retry_delay),
+    batch: { maxBatchSize: settings.max_batch_size, maxBatchTimeout: duration(settings.max_batch_timeout) },
+    concurrency: settings.max_concurrency
+  }
+  const definition = QueueDefinition.make<Body>(settings.queue, { codec })
+  return requeue.consumeBatch<Body>(definition, options, async (batch) => {
+    const metadata = await metadataOf(requeue, batch.queue)
+    await run((ctx) => worker.queue!(toMessageBatch(batch, metadata), env, ctx))
+  })
+}
+
+const toMessageBatch = <Body>(batch: Batch<Body>, metadata: MessageBatch["metadata"]): MessageBatch<Body> => ({
+  queue: batch.queue,
+  metadata,
+  messages: batch.messages.map((message) => ({
+    id: message.id,
+    timestamp: new Date(message.timestamp),
+    body: message.body,
+    attempts: message.attempts,
+    ack: () => message.ack(),
+    retry: (options) => message.retry({ delay: duration(options?.delaySeconds) })
+  })),
+  ackAll: () => batch.ackAll(),
+  retryAll: (options) => batch.retryAll({ delay: duration(options?.delaySeconds) })
+})
+
+/**
+ * Waits for the handler and for all that it handed to `waitUntil`, also from within what was handed over; the first
+ * failure is the batch's, once the others have ended as well.
+ */
+const run = async (handler: (ctx: ExecutionContext) => void | Promise<void>): Promise<void> => {
+  const failures: Array<{ readonly error: unknown }> = []
+  const watched: Array<Promise<unknown>> = []
+  const waitUntil = (promise: Promise<unknown>): void =>
+    void watched.push(Promise.resolve(promise).catch((error: unknown) => failures.push({ error })))
+  const handle = async () => handler({ waitUntil, passThroughOnException: () => {} })
+  waitUntil(handle())
+  for (const promise of watched) await promise
+  for (const { error } of failures) throw error
+}

@@ -1,0 +1,192 @@
+/**
+ * Policies from configuration: schemas that decode plain JSON through the policies' own constructors.
+ *
+ * When to use: where policies come from a file, the environment (`Config.schema`), or a database, not from code. The
+ * shape is that of the constructors' options. A duration is a number of milliseconds or text such as `"10 seconds"`; a
+ * backoff says which one it is in `type`. A key that nobody knows is an error, as is anything that a constructor
+ * refuses: the message is the constructor's, at the path of the field.
+ *
+ * Functions (`classify.with`, `deadLetter.redact`, `onEvent`) have no JSON form: add them to the decoded options.
+ *
+ * @example
+ * ```ts
+ * import { PolicyConfig } from "@requeue/core/schema"
+ * import { Schema } from "effect"
+ *
+ * const policy = Schema.decodeUnknownSync(PolicyConfig.RetryPolicy)({
+ *   maxRetries: 5,
+ *   backoff: { type: "exponential", base: "1 second", max: "5 minutes", jitter: "full" },
+ *   classify: { permanent: ["ValidationError"] },
+ *   deadLetter: "orders.dead"
+ * })
+ * policy.maxAttempts // => 6
+ * ```
+ */
+import * as Schema from "effect/Schema"
+import * as Backoffs from "../policy/Backoff.ts"
+import * as BatchPolicies from "../policy/BatchPolicy.ts"
+import * as ConsumerBackoffs from "../policy/ConsumerBackoff.ts"
+import * as ConsumerOptions from "../consume/ConsumerOptions.ts"
+import * as DeadLetterBudgets from "../policy/DeadLetterBudget.ts"
+import type * as Delay from "../message/Delay.ts"
+import type * as Jitter from "../policy/Jitter.ts"
+import * as RetryPolicies from "../policy/RetryPolicy.ts"
+import * as StrictSchema from "../options/StrictSchema.ts"
+
+const { struct: strict, through } = StrictSchema
+
+/** Milliseconds, or text such as `"10 seconds"`. */
+export type DurationJson = number | string
+
+/** Milliseconds, or text such as `"10 seconds"`. The constructors tell durations from other text; here any will do. */
+export const Duration = Schema.Union([Schema.Finite, Schema.String]) as unknown as Schema.Codec<
+  Delay.Input,
+  DurationJson
+>
+
+const Limit = Schema.Union([Schema.Finite, Schema.Literal("unlimited")])
+
+const Names = Schema.Array(Schema.String)
+
+const spread = {
+  max: Schema.optionalKey(Duration),
+  jitter: Schema.optionalKey(
+    Schema.Union([Schema.Literals(["none", "full", "equal", "decorrelated"]), strict({ proportional: Schema.Finite })])
+  )
+}
+
+/** A backoff, as JSON. */
+export type BackoffJson =
+  | (SpreadJson & { readonly type: "constant"; readonly delay: DurationJson })
+  | (SpreadJson & { readonly type: "linear"; readonly step: DurationJson })
+  | (SpreadJson & { readonly type: "exponential"; readonly base: DurationJson; readonly factor?: number })
+  | (SpreadJson & { readonly type: "sequence"; readonly delays: ReadonlyArray<DurationJson> })
+  | { readonly type: "switch"; readonly after: number; readonly first: BackoffJson; readonly next: BackoffJson }
+
+interface SpreadJson {
+  readonly max?: DurationJson
+  readonly jitter?: Jitter.Jitter
+}
+
+const Nested = Schema.suspend((): Schema.Codec<Backoffs.Backoff, BackoffJson> => Backoff)
+
+/**
+ * `{ "type": "exponential", "base": "1 second", "factor": 2, "max": "5 minutes", "jitter": "full" }`, or `constant` with
+ * `delay`, `linear` with `step`, `sequence` with `delays`, `switch` with `after`, `first` and `next`.
+ */
+export const Backoff: Schema.Codec<Backoffs.Backoff, BackoffJson> = Schema.Union([
+  strict({ type: Schema.Literal("constant"), delay: Duration, ...spread }).pipe(
+    through("Constant", ({ delay, ...options }) => Backoffs.constant(delay, options))
+  ),
+  strict({ type: Schema.Literal("linear"), step: Duration, ...spread }).pipe(
+    through("Linear", ({ step, ...options }) => Backoffs.linear(step, options))
+  ),
+  strict({
+    type: Schema.Literal("exponential"),
+    base: Duration,
+    factor: Schema.optionalKey(Schema.Finite),
+    ...spread
+  }).pipe(through("Exponential", ({ base, ...options }) => Backoffs.exponential(base, options))),
+  strict({ type: Schema.Literal("sequence"), delays: Schema.Array(Duration), ...spread }).pipe(
+    through("Sequence", ({ delays, ...options }) => Backoffs.sequence(delays, options))
+  ),
+  strict({ type: Schema.Literal("switch"), after: Schema.Finite, first: Nested, next: Nested }).pipe(
+    through("Switch", ({ after, first, next }) => Backoffs.switchAfter(after, first, next))
+  )
+]).annotate({
+  identifier: "Backoff",
+  message: "must be a backoff of type constant, linear, exponential, sequence or switch"
+})
+
+const presets = {
+  cloudflareQueues: RetryPolicies.cloudflareQueues,
+  nsqRequeue: RetryPolicies.nsqRequeue,
+  webhookSender: RetryPolicies.webhookSender,
+  rabbitMqGrowing: RetryPolicies.rabbitMqGrowing
+}
+
+/**
+ * `RetryPolicy.make`'s options, but for functions; a `preset` is a policy to start from, in which every other key
+ * replaces its part.
+ */
+export const RetryPolicy = strict({
+  preset: Schema.optionalKey(Schema.Literals(["cloudflareQueues", "nsqRequeue", "webhookSender", "rabbitMqGrowing"])),
+  maxRetries: Schema.optionalKey(Limit),
+  maxAttempts: Schema.optionalKey(Limit),
+  maxAge: Schema.optionalKey(Duration),
+  immediate: Schema.optionalKey(Schema.Finite),
+  backoff: Schema.optionalKey(Backoff),
+  classify: Schema.optionalKey(
+    strict({
+      permanent: Schema.optionalKey(Names),
+      drop: Schema.optionalKey(Names),
+      uncounted: Schema.optionalKey(Names)
+    })
+  ),
+  deadLetter: Schema.optionalKey(
+    Schema.Union([
+      Schema.String,
+      strict({
+        queue: Schema.optionalKey(Schema.String),
+        routes: Schema.optionalKey(
+          strict({
+            "retries-exhausted": Schema.optionalKey(Schema.String),
+            permanent: Schema.optionalKey(Schema.String),
+            undecodable: Schema.optionalKey(Schema.String),
+            "too-old": Schema.optionalKey(Schema.String)
+          })
+        )
+      })
+    ])
+  )
+}).pipe(
+  through("RetryPolicy", ({ preset, ...options }): RetryPolicies.RetryPolicy => {
+    const made = RetryPolicies.make(options as unknown as RetryPolicies.Options)
+    if (preset === undefined) return made
+    const given = Object.keys(options).map((key) => (key === "maxRetries" ? "maxAttempts" : key))
+    const parts = Object.entries(made).filter(([part]) => given.includes(part))
+    return { ...presets[preset], ...Object.fromEntries(parts) }
+  })
+)
+
+/** `BatchPolicy.make`'s options. */
+export const BatchPolicy = strict({
+  maxBatchSize: Schema.optionalKey(Schema.Finite),
+  maxBatchTimeout: Schema.optionalKey(Duration)
+}).pipe(through("BatchPolicy", BatchPolicies.make))
+
+/** `ConsumerBackoff.make`'s options. */
+export const ConsumerBackoff = strict({
+  multiplier: Schema.optionalKey(Duration),
+  maxBackoffDuration: Schema.optionalKey(Duration),
+  strategy: Schema.optionalKey(Schema.Literals(["exponential", "full-jitter"])),
+  recovery: Schema.optionalKey(Schema.Literals(["resume", "stepwise"]))
+}).pipe(through("ConsumerBackoff", ConsumerBackoffs.make))
+
+/** `{ "max": 100, "perSuccess": 0.1 }` */
+export const DeadLetterBudget = strict({
+  max: Schema.Finite,
+  perSuccess: Schema.optionalKey(Schema.Finite)
+}).pipe(through("DeadLetterBudget", ({ max, ...options }) => DeadLetterBudgets.make(max, options)))
+
+/** The fields of {@link Consumer}, for a struct that has more of them. */
+export const consumerFields = {
+  retry: Schema.optionalKey(RetryPolicy),
+  retryDelay: Schema.optionalKey(Duration),
+  batch: Schema.optionalKey(BatchPolicy),
+  concurrency: Schema.optionalKey(Schema.Finite),
+  handlerTimeout: Schema.optionalKey(Duration),
+  consumerBackoff: Schema.optionalKey(ConsumerBackoff),
+  deadLetterBudget: Schema.optionalKey(DeadLetterBudget),
+  drainTimeout: Schema.optionalKey(Duration),
+  onLimit: Schema.optionalKey(Schema.Literals(["fail", "clamp"]))
+}
+
+/** `Consumer.start`'s options, but for `onEvent`. */
+export const Consumer = strict(consumerFields).pipe(
+  through("ConsumerOptions", (options): ConsumerOptions.Options => {
+    // For its checks: a bad option is an error of the configuration, not of the consumer that it is for.
+    ConsumerOptions.toWish(options)
+    return options
+  })
+)

@@ -1,0 +1,217 @@
+/**
+ * The Promise face: the same engine for programs that use no Effect.
+ *
+ * `connect` answers a {@link Requeue}: send, consume, pull, look after dead letters, close. Every promise rejects with
+ * the typed errors of the modules behind it.
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as LogLevel from "effect/LogLevel"
+import * as Adapters from "./Adapters.ts"
+import * as BatchPolicy from "../policy/BatchPolicy.ts"
+import { Broker, type Counts } from "../port/Broker.ts"
+import * as Consumer from "../consume/Consumer.ts"
+import * as ConsumerBackoff from "../policy/ConsumerBackoff.ts"
+import * as DeadLetters from "../dead-letters/DeadLetters.ts"
+import type * as Delay from "../message/Delay.ts"
+import * as Health from "../observe/Health.ts"
+import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
+import { resolve } from "./internal/resolve.ts"
+import * as Session from "./internal/session.ts"
+import type { Worker } from "./internal/session.ts"
+import * as Producer from "../produce/Producer.ts"
+import * as Puller from "../consume/Puller.ts"
+import type * as QueueDefinition from "../message/QueueDefinition.ts"
+import * as RetryPolicy from "../policy/RetryPolicy.ts"
+import * as Telemetry from "../observe/Telemetry.ts"
+
+export { ConnectionClosed, type Worker } from "./internal/session.ts"
+
+/** Policies as plain objects. */
+export interface Policies {
+  readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
+  readonly batch?: BatchPolicy.Options | undefined
+  /** `true` for the defaults. Default: off. */
+  readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
+}
+
+/** See `Consumer.Options`. */
+export interface ConsumeOptions extends Policies, Omit<Consumer.Options, keyof Policies> {}
+
+/** See `Puller.Options`. */
+export interface PullerOptions extends Policies, Omit<Puller.Options, keyof Policies> {}
+
+/** A running puller. Leaving its `await using` block drains it. */
+export interface PullWorker<A> extends Worker {
+  /**
+   * The next batch; `undefined` when no message came within `wait` (default 5 seconds). Rejects with `PullerDrained`
+   * once the puller has been drained.
+   */
+  readonly pull: (options?: Puller.PullOptions) => Promise<Puller.PulledBatch<A> | undefined>
+}
+
+/** The dead letters in one queue. See `DeadLetters`. */
+export interface DeadLetterQueue {
+  readonly count: () => Promise<number | undefined>
+  readonly list: (options?: { readonly limit?: number }) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
+  readonly group: (options?: { readonly limit?: number }) => Promise<ReadonlyArray<DeadLetters.Group>>
+  readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
+  readonly purge: (options?: DeadLetters.PurgeOptions) => Promise<number>
+}
+
+/** A connection to a broker. Leaving its `await using` block closes it. */
+export interface Requeue extends AsyncDisposable {
+  /** The broker's name, for example `memory`. */
+  readonly broker: string
+  /** Resolves with the message's id once the broker has confirmed it. */
+  readonly send: <A = any>(queue: QueueDefinition.Input<A>, body: A, options?: Producer.SendOptions) => Promise<string>
+  /** Resolves with the ids once the broker has confirmed all. */
+  readonly sendBatch: <A = any>(
+    queue: QueueDefinition.Input<A>,
+    entries: ReadonlyArray<Producer.BatchEntry<A>>,
+    options?: { readonly delay?: Delay.Input | undefined }
+  ) => Promise<ReadonlyArray<string>>
+  /** Starts a consumer whose handler gets one message at a time. */
+  readonly consume: <A = any>(
+    queue: QueueDefinition.Input<A>,
+    options: ConsumeOptions,
+    handler: (message: Received<A>, context: Context) => unknown
+  ) => Promise<Worker>
+  /** Starts a consumer whose handler gets batches. */
+  readonly consumeBatch: <A = any>(
+    queue: QueueDefinition.Input<A>,
+    options: ConsumeOptions,
+    handler: (batch: Batch<A>, context: Context) => unknown
+  ) => Promise<Worker>
+  /** Makes a puller: take a batch when there is room for it, settle it later. */
+  readonly puller: <A = any>(queue: QueueDefinition.Input<A>, options?: PullerOptions) => Promise<PullWorker<A>>
+  readonly deadLetters: (queue: string) => DeadLetterQueue
+  /** What waits in a queue, as far as the broker can tell. */
+  readonly counts: (queue: string) => Promise<Counts>
+  /**
+   * How the connection and every consumer and puller are, as a value that can be printed as JSON. Answers within about a
+   * second; see `isReady` and `isLive`.
+   */
+  readonly health: () => Promise<Health.Health>
+  /**
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), then closes the connection. What
+   * is used later rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it short.
+   */
+  readonly close: (timeout?: Delay.Input) => Promise<void>
+}
+
+export interface ConnectOptions {
+  /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
+  readonly logLevel?: LogLevel.LogLevel | undefined
+  /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
+  readonly telemetry?: Telemetry.Service | undefined
+}
+
+/**
+ * Connects to a broker.
+ *
+ * @param broker a URL such as `memory:`, or an object of it and the adapter's options, whose adapter package is then
+ * loaded; or the Layer of an adapter
+ *
+ * Rejects with `ConfigurationError` for a URL that cannot be used or an adapter that is not installed, and with
+ * `BrokerError` when the broker cannot be reached.
+ *
+ * @example
+ * ```ts
+ * import { connect, exponential } from "@requeue/core/promise"
+ *
+ * await using requeue = await connect("memory:")
+ * await requeue.send("greetings", { hello: "world" })
+ * await using worker = await requeue.consume(
+ *   "greetings",
+ *   { retry: { maxRetries: 5, backoff: exponential("1 second", { max: "5 minutes", jitter: "full" }) } },
+ *   async (message) => console.log(message.body, message.attempts)
+ * )
+ * ```
+ */
+export const connect = async <E>(
+  broker: Adapters.Address | Layer.Layer<Broker, E>,
+  options: ConnectOptions = {}
+): Promise<Requeue> => {
+  const layer: Layer.Layer<Broker, unknown> = Layer.isLayer(broker)
+    ? (broker as Layer.Layer<Broker, E>)
+    : Adapters.layerOf(await resolve(broker))
+  const { logLevel = "Warn", telemetry } = options
+  const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
+  const session = await Session.open(watched, logLevel)
+  const { run, start } = session
+  const producerOf = remember((queue: QueueDefinition.Input<any>) => run(Producer.make(queue)))
+  const lettersOf = (queue: string) => run(DeadLetters.make(queue))
+
+  return {
+    broker: session.broker,
+    send: async (queue, body, sendOptions) => run((await producerOf(queue)).send(body, sendOptions)),
+    sendBatch: async (queue, entries, batchOptions) => run((await producerOf(queue)).sendBatch(entries, batchOptions)),
+    consume: async (queue, consumeOptions, handler) =>
+      (await start(Consumer.start(queue, withPolicies(consumeOptions), handler as MessageHandler<any>))).worker,
+    consumeBatch: async (queue, consumeOptions, handler) =>
+      (await start(Consumer.startBatch(queue, withPolicies(consumeOptions), handler as BatchHandler<any>))).worker,
+    puller: async (queue, pullerOptions = {}) => {
+      const { running, worker } = await start(Puller.make(queue, withPolicies(pullerOptions)))
+      return { ...worker, pull: (pullOptions) => run(running.pull(pullOptions)) }
+    },
+    deadLetters: (queue) => ({
+      count: async () => run((await lettersOf(queue)).count),
+      list: async (listOptions) => run((await lettersOf(queue)).list(listOptions)),
+      group: async (groupOptions) => run((await lettersOf(queue)).group(groupOptions)),
+      redrive: async (redriveOptions) => run((await lettersOf(queue)).redrive(redriveOptions)),
+      purge: async (purgeOptions) => run((await lettersOf(queue)).purge(purgeOptions))
+    }),
+    counts: (queue) => run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue))),
+    health: () => run(Health.check(session.workers)),
+    close: session.close,
+    [Symbol.asyncDispose]: () => session.close()
+  }
+}
+
+interface Memory<K, A> {
+  get(key: K): A | undefined
+  set(key: K, value: A): unknown
+  delete(key: K): boolean
+}
+
+/** Answers the same promise for the same queue, unless it was rejected. */
+const remember = <A>(make: (queue: QueueDefinition.Input<any>) => Promise<A>) => {
+  const byName = new Map<string, Promise<A>>()
+  // Weak, since a program may define its queue anew for every message.
+  const byDefinition = new WeakMap<QueueDefinition.QueueDefinition<any>, Promise<A>>()
+  const recall = <K extends QueueDefinition.Input<any>>(made: Memory<K, Promise<A>>, queue: K): Promise<A> => {
+    const known = made.get(queue)
+    if (known !== undefined) return known
+    const promise = make(queue)
+    made.set(queue, promise)
+    promise.catch(() => made.delete(queue))
+    return promise
+  }
+  return (queue: QueueDefinition.Input<any>): Promise<A> =>
+    typeof queue === "object" && queue !== null ? recall(byDefinition, queue) : recall(byName, queue)
+}
+
+const withPolicies = <O extends Policies>(options: O) => ({
+  ...options,
+  retry: options.retry && RetryPolicy.from(options.retry),
+  batch: options.batch && BatchPolicy.make(options.batch),
+  consumerBackoff: backoffOf(options.consumerBackoff)
+})
+
+const backoffOf = (wanted: Policies["consumerBackoff"]): ConsumerBackoff.ConsumerBackoff | undefined =>
+  wanted === undefined || wanted === false ? undefined : ConsumerBackoff.make(wanted === true ? {} : wanted)
+
+/**
+ * What a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.
+ *
+ * @example
+ * ```ts
+ * import { describe, exponential } from "@requeue/core/promise"
+ *
+ * const policy = { maxRetries: 3, backoff: exponential("1 second") }
+ * describe(policy).text // => "3 retries: 1s, 2s, 4s; at most 4 handler runs over 7s"
+ * ```
+ */
+export const describe = (policy: RetryPolicy.Options | RetryPolicy.RetryPolicy): RetryPolicy.Description =>
+  RetryPolicy.describe(RetryPolicy.from(policy))

@@ -1,0 +1,156 @@
+/** A running broker for programs without Effect: runs effects on it, and knows the workers that must drain first. */
+import * as Cause from "effect/Cause"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import type * as LogLevel from "effect/LogLevel"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as References from "effect/References"
+import * as Scope from "effect/Scope"
+import { Broker } from "../../port/Broker.ts"
+import * as Delay from "../../message/Delay.ts"
+import type { ConsumerHealth } from "../../observe/Health.ts"
+import type { Consumer, DrainReport, Stats } from "../../consume/internal/lifecycle.ts"
+import { logger } from "../../observe/internal/logger.ts"
+
+/** A running consumer. Leaving its `await using` block drains it. */
+export interface Worker extends AsyncDisposable {
+  readonly queue: string
+  readonly stats: () => Stats
+  /** How it is, for probes; `Requeue.health` adds what the broker knows. */
+  readonly health: () => ConsumerHealth
+  /** Stops taking messages, lets handlers finish until the deadline, gives back the rest, and closes. */
+  readonly drain: (timeout?: Delay.Input) => Promise<DrainReport>
+  /** Resolves when the consumer has stopped; rejects when it stopped itself. */
+  readonly done: () => Promise<void>
+}
+
+/** The connection was closed by `close`, or by leaving its `await using` block. */
+export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ readonly broker: string }> {
+  override get message() {
+    return `the connection to the broker ${this.broker} was closed. Call connect again`
+  }
+}
+
+type Running = Pick<Consumer, "queue" | "stats" | "health" | "drain" | "done">
+
+export interface Session {
+  readonly broker: string
+  /** Rejects with `ConnectionClosed` when the session has been closed. */
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Broker>) => Promise<A>
+  /** Starts something that drains by itself, in a scope of its own; nothing starts once the session is closing. */
+  readonly start: <C extends Running, E>(
+    effect: Effect.Effect<C, E, Broker | Scope.Scope>
+  ) => Promise<{ readonly running: C; readonly worker: Worker }>
+  /** Those that have been started and not yet drained. */
+  readonly workers: Iterable<Worker>
+  /** A later call waits for the first one, and may shorten it. */
+  readonly close: (timeout?: Delay.Input) => Promise<void>
+}
+
+const logging = (level: LogLevel.LogLevel) =>
+  Layer.mergeAll(
+    Layer.succeed(References.CurrentLoggers, new Set([logger])),
+    Layer.succeed(References.MinimumLogLevel, level)
+  )
+
+export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.LogLevel): Promise<Session> => {
+  const runtime = ManagedRuntime.make(Layer.provideMerge(layer, logging(level)))
+  const broker = await nameOf(runtime)
+  const workers = new Set<Worker>()
+  const starting = new Set<Promise<unknown>>()
+  let closing: Promise<void> | undefined
+  let closed = false
+
+  const fork = Effect.runForkWith(await runtime.context())
+  const running = Scope.makeUnsafe("parallel")
+
+  /** As the runtime would, for a third of the garbage: a send is one of these. */
+  const run: Session["run"] = <A, E>(effect: Effect.Effect<A, E, Broker>) => {
+    if (closed) return Promise.reject(new ConnectionClosed({ broker }))
+    const { promise, reject, resolve } = Promise.withResolvers<A>()
+    Fiber.runIn(fork(effect), running).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) resolve(exit.value)
+      else reject(Cause.squash(exit.cause))
+    })
+    return promise
+  }
+
+  const begin: Session["start"] = async (effect) => {
+    const scope = await run(Scope.make())
+    const running = await run(
+      effect.pipe(
+        Scope.provide(scope),
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+    )
+    const done = run(running.done)
+    // It is for whoever asks; until then, a rejection must not count as unhandled.
+    done.catch(() => {})
+    let ended: DrainReport | undefined
+    const drain = async (timeout?: Delay.Input) => {
+      if (ended !== undefined) return ended
+      const report = await run(running.drain(timeout))
+      await run(Scope.close(scope, Exit.void))
+      workers.delete(worker)
+      return (ended ??= report)
+    }
+    const worker: Worker = {
+      queue: running.queue,
+      stats: running.stats,
+      health: running.health,
+      drain,
+      done: () => done,
+      [Symbol.asyncDispose]: async () => void (await drain())
+    }
+    workers.add(worker)
+    return { running, worker }
+  }
+
+  const start: Session["start"] = async (effect) => {
+    if (closing !== undefined) throw new ConnectionClosed({ broker })
+    const started = begin(effect)
+    starting.add(started)
+    try {
+      return await started
+    } finally {
+      starting.delete(started)
+    }
+  }
+
+  const drainAll = async (timeout: Delay.Input | undefined): Promise<void> => {
+    await Promise.allSettled(starting)
+    await Promise.all([...workers].map((worker) => worker.drain(timeout)))
+  }
+
+  const shutDown = async (timeout: Delay.Input | undefined): Promise<void> => {
+    try {
+      await drainAll(timeout)
+    } finally {
+      closed = true
+      await Effect.runPromise(Scope.close(running, Exit.void))
+      await runtime.dispose()
+    }
+  }
+
+  const close: Session["close"] = async (timeout) => {
+    if (timeout !== undefined) Delay.constrain("Requeue.close: timeout", timeout, 0, Delay.max)
+    if (closing === undefined) closing = shutDown(timeout)
+    else if (!closed) await drainAll(timeout)
+    await closing
+  }
+
+  return { broker, run, start, workers, close }
+}
+
+/** A broker that cannot be reached is found now and not by the first message; what was opened by then is closed. */
+const nameOf = async <E>(runtime: ManagedRuntime.ManagedRuntime<Broker, E>): Promise<string> => {
+  try {
+    return await runtime.runPromise(Effect.map(Broker, ({ capabilities }) => capabilities.broker))
+  } catch (error) {
+    await runtime.dispose()
+    throw error
+  }
+}

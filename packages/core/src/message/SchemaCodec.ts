@@ -1,0 +1,27 @@
+/** A codec from an Effect `Schema`: JSON on the wire, checked and transformed both ways. */
+import * as Schema from "effect/Schema"
+import * as Codec from "./Codec.ts"
+
+/**
+ * JSON on the wire for any schema, also for one whose values JSON lacks (`Date`, `Map`, `bigint`, …).
+ *
+ * @example
+ * ```ts
+ * import { QueueDefinition } from "@requeue/core"
+ * import { SchemaCodec } from "@requeue/core/schema"
+ * import { Schema } from "effect"
+ *
+ * const Order = Schema.Struct({ id: Schema.String, placedAt: Schema.Date })
+ * const orders = QueueDefinition.make("orders", { codec: SchemaCodec.make(Order) })
+ * ```
+ */
+export const make = <A, E>(schema: Schema.Codec<A, E>): Codec.Codec<A> => {
+  const wire = Schema.toCodecJson(schema)
+  const decode = Schema.decodeUnknownSync(wire)
+  const encode = Schema.encodeSync(wire)
+  return {
+    contentType: Codec.json.contentType,
+    encode: (value) => Codec.json.encode(encode(value)),
+    decode: (bytes, headers) => decode(Codec.json.decode(bytes, headers))
+  }
+}

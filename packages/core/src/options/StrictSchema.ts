@@ -1,0 +1,107 @@
+/**
+ * Schemas of what people write by hand: a key that nobody knows is an error, and every error says what to do.
+ *
+ * When to use: for a configuration of your own around the schemas of `PolicyConfig`.
+ *
+ * @example
+ * ```ts
+ * import { PolicyConfig, StrictSchema } from "@requeue/core/schema"
+ * import { Result, Schema } from "effect"
+ *
+ * const Job = StrictSchema.struct({ queue: Schema.String, retry: PolicyConfig.RetryPolicy })
+ * const job = Schema.decodeUnknownResult(Job)({ queue: "orders", retry: { maxRetires: 5 } }, { errors: "all" })
+ * const problems = Result.isFailure(job) ? StrictSchema.problems(job.failure) : []
+ * problems.map(({ path, remedy }) => [path.join("."), remedy]) // => [["retry.maxRetires", "Did you mean maxRetries?"]]
+ * ```
+ */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as OptionNames from "./OptionNames.ts"
+
+const unknownKey = "unknown key; known are "
+
+const escape = (name: string): string => name.replaceAll(/[^\w-]/g, "\\$&")
+
+/** A struct without any other key. */
+export const struct = <Fields extends Schema.Struct.Fields>(fields: Fields): Schema.Struct<Fields> => {
+  const known = Object.keys(fields)
+  const other = Schema.String.check(Schema.isPattern(new RegExp(`^(?!(?:${known.map(escape).join("|")})$)`)))
+  const nothing = Schema.Never.annotate({ message: `${unknownKey}${known.join(", ")}` })
+  // What the rest adds to the type is that there is no rest.
+  return Schema.StructWithRest(Schema.Struct(fields), [
+    Schema.Record(other, nothing)
+  ]) as unknown as Schema.Struct<Fields>
+}
+
+/** Decodes through a constructor; its RangeError becomes the issue, at the field that it names. */
+export const through =
+  <Input extends object, Output extends object>(identifier: string, make: (input: Input) => Output) =>
+  <Encoded>(schema: Schema.Codec<Input, Encoded>): Schema.Codec<Output, Encoded> =>
+    schema.pipe(
+      Schema.decodeTo(
+        Schema.declare((u): u is Output => typeof u === "object" && u !== null, { identifier }),
+        {
+          decode: SchemaGetter.transformEffect((input: Input, options) => {
+            try {
+              return Effect.succeed(make(input))
+            } catch (error) {
+              if (!(error instanceof RangeError)) throw error
+              const issue = new SchemaIssue.InvalidValue({ message: error.message }, input, options)
+              return Effect.fail(new SchemaIssue.Pointer(pathOf(error.message, input), issue))
+            }
+          }),
+          encode: SchemaGetter.forbiddenEncoding
+        }
+      )
+    )
+
+/** The path of the field that a constructor's message names: `Backoff.sequence: delays[1]: must be …`. */
+const pathOf = (message: string, input: object): Problem["path"] => {
+  const [, field = "", index] = /^[\w.]+: (\w+)(?:\[(\d+)\])?/.exec(message) ?? []
+  if (Object.hasOwn(input, field)) return index === undefined ? [field] : [field, Number(index)]
+  const parent = Object.entries(input).find(([, value]) => Object.hasOwn(Object(value) as object, field))
+  return parent === undefined ? [] : [parent[0], field]
+}
+
+/** One thing that is wrong with an input. */
+export interface Problem {
+  readonly path: ReadonlyArray<string | number>
+  readonly detail: string
+  /** What to do about it, where the detail does not say it already. */
+  readonly remedy?: string | undefined
+}
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const explain = (path: Problem["path"], message: string): Problem => {
+  if (message.startsWith(unknownKey)) {
+    const known = message.slice(unknownKey.length).split(", ")
+    return { path, detail: "unknown key", remedy: OptionNames.remedy(String(path.at(-1)), known) }
+  }
+  // The constructor is not what people wrote, and the path names the field.
+  const field = path.findLast((segment) => typeof segment === "string")
+  const detail = message
+    .replaceAll(/\s+/g, " ")
+    .replace(/^\w+\.\w+: (?=\w)/, "")
+    .replace(new RegExp(`^${field}(\\[\\d+\\])?:? (?=must )`), "")
+  return /must be a duration/.test(detail)
+    ? { path, detail, remedy: 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"' }
+    : { path, detail }
+}
+
+/** What a constructor refused of its input. */
+export const refusal = ({ message }: RangeError, input: object): Problem => explain(pathOf(message, input), message)
+
+/** Everything that is wrong, each at its path; decode with `{ errors: "all" }` to get all. */
+export const problems = ({ issue }: Schema.SchemaError): ReadonlyArray<Problem> =>
+  format(issue).issues.map(({ message, path = [] }) =>
+    explain(
+      path.map((segment) => {
+        const key = typeof segment === "object" ? segment.key : segment
+        return typeof key === "number" ? key : String(key)
+      }),
+      message
+    )
+  )

@@ -1,0 +1,233 @@
+/**
+ * Backoffs: from the number of attempts to the delay of the next delivery.
+ *
+ * A backoff is plain immutable data and {@link delayAfter} a pure, total function of it: every attempt from 1 on has a
+ * delay that is a whole number of milliseconds, never NaN, never negative, never beyond the cap. The order of
+ * arithmetic is base, jitter, cap. Retries of one message may run in different processes, so there is no cursor to
+ * lose: the attempts are the state.
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Pull from "effect/Pull"
+import * as Schedule from "effect/Schedule"
+import * as Delay from "../message/Delay.ts"
+import * as Jitter from "./Jitter.ts"
+
+/** How the undisturbed delay grows. Delays are in milliseconds. */
+export type Curve =
+  | { readonly _tag: "Constant"; readonly delay: number }
+  | { readonly _tag: "Linear"; readonly step: number }
+  | { readonly _tag: "Exponential"; readonly base: number; readonly factor: number }
+  | { readonly _tag: "Sequence"; readonly delays: ReadonlyArray<number> }
+  | { readonly _tag: "Switch"; readonly after: number; readonly first: Backoff; readonly next: Backoff }
+
+/** A curve, the jitter that spreads it, and the cap that no delay exceeds (milliseconds). */
+export interface Backoff {
+  readonly curve: Curve
+  readonly jitter: Jitter.Jitter
+  readonly max: Delay.Delay
+}
+
+/** Options that every backoff takes. */
+export interface Options {
+  /** The cap; no delay is longer. Default and limit: 24 hours. */
+  readonly max?: Delay.Input
+  /** How delays are spread. Default `"none"`. */
+  readonly jitter?: Jitter.Jitter
+}
+
+const make = (name: string, curve: Curve, options: Options = {}): Backoff => ({
+  curve,
+  jitter: Jitter.make(options.jitter ?? "none"),
+  max: options.max === undefined ? Delay.max : Delay.constrain(`Backoff.${name}: max`, options.max, 0, Delay.max)
+})
+
+const duration = (field: string, input: Delay.Input, min = 0): number =>
+  Delay.constrain(`Backoff.${field}`, input, min, Delay.max)
+
+/**
+ * The same delay after every attempt.
+ *
+ * @throws RangeError when the delay is not a duration from 0 to 24 hours
+ */
+export const constant = (delay: Delay.Input, options?: Options): Backoff =>
+  make("constant", { _tag: "Constant", delay: duration("constant: delay", delay) }, options)
+
+/**
+ * `attempts x step`, up to the cap.
+ *
+ * @throws RangeError when the step is not a duration from 0 to 24 hours
+ */
+export const linear = (step: Delay.Input, options?: Options): Backoff =>
+  make("linear", { _tag: "Linear", step: duration("linear: step", step) }, options)
+
+/**
+ * `base x factor^(attempts - 1)`, up to the cap.
+ *
+ * @throws RangeError when the base is not a duration from 1 ms to 24 hours, or the factor (default 2) is below 1
+ *
+ * @example
+ * ```ts
+ * import { Backoff } from "@requeue/core"
+ *
+ * const backoff = Backoff.exponential("1 second", { factor: 2, max: "5 seconds" })
+ * ;[1, 2, 3, 4].map((attempts) => Backoff.delayAfter(backoff, attempts)) // => [1000, 2000, 4000, 5000]
+ * ```
+ */
+export const exponential = (
+  base: Delay.Input,
+  { factor = 2, ...options }: Options & { readonly factor?: number } = {}
+): Backoff => {
+  if (!(factor >= 1 && Number.isFinite(factor))) {
+    throw new RangeError(`Backoff.exponential: factor must be a finite number >= 1, got ${factor}`)
+  }
+  return make("exponential", { _tag: "Exponential", base: duration("exponential: base", base, 1), factor }, options)
+}
+
+/**
+ * An explicit list of delays; the last one repeats.
+ *
+ * @throws RangeError when the list is empty or a delay is not a duration from 0 to 24 hours
+ */
+export const sequence = (delays: ReadonlyArray<Delay.Input>, options?: Options): Backoff => {
+  if (delays.length === 0) throw new RangeError("Backoff.sequence: delays must not be empty, got []")
+  return make(
+    "sequence",
+    { _tag: "Sequence", delays: delays.map((delay, i) => duration(`sequence: delays[${i}]`, delay)) },
+    options
+  )
+}
+
+/**
+ * One backoff for the first `after` attempts, another one from there on; the second starts again at its first delay.
+ * "10 s six times, then every 15 minutes" is `switchAfter(6, constant("10 seconds"), constant("15 minutes"))`.
+ *
+ * @throws RangeError when `after` is not a whole number >= 1
+ */
+export const switchAfter = (after: number, first: Backoff, next: Backoff): Backoff => {
+  if (!(Number.isSafeInteger(after) && after >= 1)) {
+    throw new RangeError(`Backoff.switchAfter: after must be a whole number >= 1, got ${after}`)
+  }
+  return make("switchAfter", { _tag: "Switch", after, first, next })
+}
+
+/**
+ * The same backoff under a lower cap.
+ *
+ * @throws RangeError when the cap is not a duration from 0 to 24 hours
+ */
+export const capped = (self: Backoff, max: Delay.Input): Backoff => ({
+  ...self,
+  max: Math.min(self.max, duration("capped: max", max))
+})
+
+/** How many delays {@link fromSchedule} takes from a schedule. */
+const scheduleSteps = 100
+
+/**
+ * The delays of an Effect `Schedule`, taken once: the first 100, after which the last repeats. Delays beyond 24 hours
+ * are cut.
+ *
+ * When to use: to reuse a schedule that exists already. The schedule decides the delays, never the number of attempts.
+ * A jittered schedule is drawn once, here; use {@link Options.jitter} to spread every message on its own.
+ *
+ * @throws RangeError when the schedule ends before its first delay
+ */
+export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, options?: Options): Backoff => {
+  const delays = Effect.runSync(
+    Effect.gen(function* () {
+      const step = yield* Schedule.toStep(schedule)
+      const taken: Array<number> = []
+      let now = 0
+      while (taken.length < scheduleSteps) {
+        const next = yield* step(now, undefined).pipe(
+          Effect.map(([, delay]) => Option.some(delay)),
+          Pull.catchDone(() => Effect.succeed(Option.none<Duration.Duration>()))
+        )
+        if (Option.isNone(next)) break
+        const millis = Duration.toMillis(next.value)
+        taken.push(Math.min(Math.ceil(millis), Delay.max))
+        now += millis
+      }
+      return taken
+    }).pipe(Effect.catchCause((cause) => Effect.die(Cause.squash(cause))))
+  )
+  if (delays.length === 0) {
+    throw new RangeError("Backoff.fromSchedule: schedule must have at least one delay, got one that ends at once")
+  }
+  return sequence(delays, options)
+}
+
+const curveAt = (curve: Exclude<Curve, { _tag: "Switch" }>, attempts: number): number => {
+  switch (curve._tag) {
+    case "Constant":
+      return curve.delay
+    case "Linear":
+      return Math.min(attempts * curve.step, Delay.max)
+    case "Exponential":
+      // An overflowing power is Infinity; the minimum keeps every later sum and product finite.
+      return Math.min(curve.base * curve.factor ** (attempts - 1), Delay.max)
+    case "Sequence":
+      return curve.delays[Math.min(attempts, curve.delays.length) - 1]!
+  }
+}
+
+const baseAt = (curve: Exclude<Curve, { _tag: "Switch" }>, attempts: number): Jitter.Base => ({
+  delay: curveAt(curve, attempts),
+  first: curveAt(curve, 1),
+  previous: curveAt(curve, Math.max(1, attempts - 1))
+})
+
+/** What a product of floating-point numbers may be off by, in milliseconds: not to be rounded up to a whole one. */
+const dust = 1e-6
+
+const cap = (self: Backoff, millis: number): Delay.Delay => Math.min(Math.max(0, Math.ceil(millis - dust)), self.max)
+
+/**
+ * The delay between a failed delivery and the next one.
+ *
+ * `attempts` counts deliveries so far, from 1; `random` is a number from 0 (inclusive) to 1 (exclusive).
+ */
+export const delayAfter = (self: Backoff, attempts: number, random = 0): Delay.Delay => {
+  const { curve } = self
+  if (curve._tag !== "Switch") return cap(self, Jitter.apply(self.jitter, baseAt(curve, attempts), random))
+  const inner =
+    attempts <= curve.after
+      ? delayAfter(curve.first, attempts, random)
+      : delayAfter(curve.next, attempts - curve.after, random)
+  return cap(self, inner)
+}
+
+/** The shortest and the longest delay that {@link delayAfter} can return after this number of attempts. */
+export const range = (self: Backoff, attempts: number): readonly [Delay.Delay, Delay.Delay] => {
+  const { curve } = self
+  if (curve._tag === "Switch") {
+    const [low, high] =
+      attempts <= curve.after ? range(curve.first, attempts) : range(curve.next, attempts - curve.after)
+    return [cap(self, low), cap(self, high)]
+  }
+  const [low, high] = Jitter.range(self.jitter, baseAt(curve, attempts))
+  return [cap(self, low), cap(self, high)]
+}
+
+/** The longest delay of the whole backoff: what a broker must be able to honour. */
+export const longest = (self: Backoff): Delay.Delay => {
+  const { curve } = self
+  switch (curve._tag) {
+    case "Switch":
+      return cap(self, Math.max(longest(curve.first), longest(curve.next)))
+    case "Sequence":
+      return cap(self, spread(self.jitter, Math.max(...curve.delays)))
+    case "Constant":
+      return cap(self, spread(self.jitter, curve.delay))
+    case "Exponential":
+      return curve.factor === 1 ? cap(self, spread(self.jitter, curve.base)) : self.max
+    case "Linear":
+      return curve.step === 0 ? 0 : self.max
+  }
+}
+
+const spread = (jitter: Jitter.Jitter, delay: number): number =>
+  Jitter.range(jitter, { delay, first: delay, previous: delay })[1]

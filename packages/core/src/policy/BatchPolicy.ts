@@ -1,0 +1,37 @@
+/** Batch policies: how many messages a handler gets at once, and how long the first of them may wait for the others. */
+import * as Delay from "../message/Delay.ts"
+import * as OptionNames from "../options/OptionNames.ts"
+
+export interface BatchPolicy {
+  readonly maxBatchSize: number
+  /** Milliseconds from the arrival of a batch's first message; 0 hands over at once what is there. */
+  readonly maxBatchTimeout: number
+}
+
+export interface Options {
+  /** 1 to 100. Default 10. */
+  readonly maxBatchSize?: number | undefined
+  /** 0 to 60 seconds. Default 5 seconds. */
+  readonly maxBatchTimeout?: Delay.Input | undefined
+}
+
+/**
+ * Builds a policy: a batch is handed over when it is full or when its first message has waited long enough, whichever
+ * is first.
+ *
+ * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` not 0 to 60 seconds
+ */
+export const make = (options: Options = {}): BatchPolicy => {
+  OptionNames.check("BatchPolicy.make", options, { maxBatchSize: true, maxBatchTimeout: true })
+  const { maxBatchSize = 10, maxBatchTimeout = 5000 } = options
+  if (!(Number.isSafeInteger(maxBatchSize) && maxBatchSize >= 1 && maxBatchSize <= 100)) {
+    throw new RangeError(`BatchPolicy.make: maxBatchSize must be a whole number from 1 to 100, got ${maxBatchSize}`)
+  }
+  return {
+    maxBatchSize,
+    maxBatchTimeout: Delay.constrain("BatchPolicy.make: maxBatchTimeout", maxBatchTimeout, 0, 60_000)
+  }
+}
+
+/** One message at a time, handed over as it arrives: what a consumer of single messages does unless told otherwise. */
+export const single: BatchPolicy = make({ maxBatchSize: 1, maxBatchTimeout: 0 })

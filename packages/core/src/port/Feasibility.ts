@@ -1,0 +1,114 @@
+/**
+ * Whether a broker can do what a policy asks: found when the consumer is built, not when the first message is late.
+ */
+import * as Backoff from "../policy/Backoff.ts"
+import type { Capabilities, DelayReach } from "./Capabilities.ts"
+import { ConfigurationError } from "../options/ConfigurationError.ts"
+import * as Delay from "../message/Delay.ts"
+import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
+
+/** How one wish is met. */
+export type Answer =
+  | { readonly _tag: "Exact" }
+  | { readonly _tag: "Emulated"; readonly how: string }
+  | { readonly _tag: "Clamped"; readonly from: number; readonly to: number }
+  | { readonly _tag: "Impossible"; readonly why: string; readonly remedy: string }
+
+export interface Finding {
+  /** The field of the policy, for example `retry.backoff`. */
+  readonly field: string
+  readonly answer: Answer
+}
+
+/** What a consumer asks of its broker. Times are in milliseconds. */
+export interface Wish {
+  readonly retry: RetryPolicy
+  readonly retryDelay?: Delay.Delay | undefined
+  readonly handlerTimeout?: number | undefined
+  /** Cut what the broker cannot do down to what it can, instead of failing to start. */
+  readonly onLimit: "fail" | "clamp"
+}
+
+const Exact: Answer = { _tag: "Exact" }
+
+const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Wish["onLimit"]): Answer => {
+  if (wanted <= reach.native) return Exact
+  if (reach.beyond !== undefined) return { _tag: "Emulated", how: reach.beyond }
+  if (onLimit === "clamp") return { _tag: "Clamped", from: wanted, to: reach.native }
+  return {
+    _tag: "Impossible",
+    why: `delays of up to ${Delay.format(wanted)} are asked, the broker keeps at most ${Delay.format(reach.native)}`,
+    remedy: `Set max to ${Delay.format(reach.native)} or less, or onLimit: "clamp"`
+  }
+}
+
+const lease = (timeout: number, { lease }: Capabilities): Answer => {
+  if (lease === undefined || timeout <= lease.duration) return Exact
+  if (timeout < lease.max || lease.max === Number.POSITIVE_INFINITY)
+    return { _tag: "Emulated", how: "the lease is extended while the handler runs" }
+  return {
+    _tag: "Impossible",
+    why: `a handler may run for ${Delay.format(timeout)}, the broker's lease ends after ${Delay.format(lease.max)}`,
+    remedy: `Set handlerTimeout below ${Delay.format(lease.max)}`
+  }
+}
+
+const ownDeadLetters = (queue: string): Finding => ({
+  field: "retry.deadLetter",
+  answer: {
+    _tag: "Impossible",
+    why: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
+    remedy: `Name another queue, or none for ${queue}.dlq`
+  }
+})
+
+/**
+ * Every wish that the broker meets otherwise than exactly stands out by its answer. With the queue's name, so does a queue
+ * whose dead letters would come back to itself.
+ */
+export const check = (wish: Wish, capabilities: Capabilities, queue?: string): ReadonlyArray<Finding> => {
+  const { backoff } = wish.retry
+  const findings: Array<Finding> = []
+  if (queue !== undefined && deadLetterQueues(wish.retry, queue).includes(queue)) findings.push(ownDeadLetters(queue))
+  if (backoff !== undefined) {
+    findings.push({
+      field: "retry.backoff",
+      answer: delay(Backoff.longest(reachable(wish.retry, backoff)), capabilities.retryDelay, wish.onLimit)
+    })
+  }
+  if (wish.retryDelay !== undefined) {
+    findings.push({ field: "retryDelay", answer: delay(wish.retryDelay, capabilities.retryDelay, wish.onLimit) })
+  }
+  if (wish.handlerTimeout !== undefined) {
+    findings.push({ field: "handlerTimeout", answer: lease(wish.handlerTimeout, capabilities) })
+  }
+  return findings
+}
+
+/** A backoff capped at the delay that the policy's last retry can have. */
+const reachable = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): Backoff.Backoff => {
+  if (maxAttempts > 100) return backoff
+  let longest = 0
+  for (let attempt = 1; attempt < maxAttempts; attempt++)
+    longest = Math.max(longest, Backoff.range(backoff, attempt)[1])
+  return { ...backoff, max: Math.min(backoff.max, longest) }
+}
+
+/** The error of the first wish that the broker cannot meet. */
+export const refusal = (
+  findings: ReadonlyArray<Finding>,
+  capabilities: Capabilities,
+  queue: string
+): ConfigurationError | undefined => {
+  for (const { answer, field } of findings) {
+    if (answer._tag !== "Impossible") continue
+    return new ConfigurationError({
+      field,
+      detail: answer.why,
+      remedy: answer.remedy,
+      broker: capabilities.broker,
+      queue
+    })
+  }
+  return undefined
+}

@@ -1,0 +1,29 @@
+import { assert, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Timers from "../../src/adapter-kit/Timers.ts"
+
+it.effect("sleeps once at a time, however often an earlier timer is set, and not at all after the scope", () =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    let sleeping = 0
+    const counting: Clock.Clock = Object.assign(Object.create(clock) as Clock.Clock, {
+      sleep: (duration: Parameters<Clock.Clock["sleep"]>[0]) =>
+        Effect.suspend(() => {
+          sleeping++
+          return Effect.ensuring(
+            clock.sleep(duration),
+            Effect.sync(() => sleeping--)
+          )
+        })
+    })
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const timers = yield* Timers.make
+        for (let delay = 50; delay > 0; delay--) timers.after(delay * 1000, () => {})
+        assert.strictEqual(sleeping, 1)
+      })
+    ).pipe(Effect.provideService(Clock.Clock, counting))
+    assert.strictEqual(sleeping, 0)
+  })
+)

@@ -1,0 +1,136 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
+import * as Batcher from "../../src/consume/internal/batcher.ts"
+import * as Timers from "../../src/adapter-kit/Timers.ts"
+import { ids, item } from "../items.ts"
+
+const start = Effect.fnUntraced(function* (options: BatchPolicy.Options) {
+  const timers = yield* Timers.make
+  const due: Array<number> = []
+  const batcher = Batcher.make(BatchPolicy.make(options), timers, () => due.push(timers.now()))
+  const push = (...names: ReadonlyArray<string>) => names.forEach((name) => batcher.push(item(name, timers.now())))
+  return { batcher, due, push, timers }
+})
+
+describe("batcher", () => {
+  it.effect("a full batch is due at once", () =>
+    Effect.gen(function* () {
+      const { batcher, push } = yield* start({ maxBatchSize: 3 })
+      push("a", "b")
+      assert.isUndefined(batcher.take(10))
+      push("c", "d")
+      assert.strictEqual(ids(batcher.take(10)), "abc")
+      assert.isUndefined(batcher.take(10))
+      assert.strictEqual(batcher.size(), 1)
+    })
+  )
+
+  it.effect("the time runs from the first message; later ones do not extend it", () =>
+    Effect.gen(function* () {
+      const { batcher, due, push } = yield* start({ maxBatchSize: 10, maxBatchTimeout: 100 })
+      push("a")
+      yield* TestClock.adjust(60)
+      push("b")
+      yield* TestClock.adjust(39)
+      assert.isUndefined(batcher.take(10))
+      assert.deepStrictEqual(due, [])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(due, [100])
+      assert.strictEqual(ids(batcher.take(10)), "ab")
+    })
+  )
+
+  it.effect("a timer never outlives its batch", () =>
+    Effect.gen(function* () {
+      const { batcher, due, push } = yield* start({ maxBatchSize: 2, maxBatchTimeout: 100 })
+      push("a")
+      yield* TestClock.adjust(90)
+      push("b")
+      assert.strictEqual(ids(batcher.take(2)), "ab")
+      push("c")
+      yield* TestClock.adjust(99)
+      assert.deepStrictEqual(due, [])
+      assert.isUndefined(batcher.take(2))
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(due, [190])
+    })
+  )
+
+  it.effect("what is left of a larger crowd keeps its own time", () =>
+    Effect.gen(function* () {
+      const { batcher, due, push } = yield* start({ maxBatchSize: 2, maxBatchTimeout: 100 })
+      push("a", "b")
+      yield* TestClock.adjust(40)
+      push("c")
+      assert.strictEqual(ids(batcher.take(2)), "ab")
+      yield* TestClock.adjust(99)
+      assert.isUndefined(batcher.take(2))
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(due, [140])
+      assert.strictEqual(ids(batcher.take(2)), "c")
+    })
+  )
+
+  it.effect("a timeout of 0 hands over what is there", () =>
+    Effect.gen(function* () {
+      const { batcher, push } = yield* start({ maxBatchSize: 10, maxBatchTimeout: 0 })
+      assert.isUndefined(batcher.take(10))
+      push("a", "b")
+      assert.strictEqual(ids(batcher.take(10)), "ab")
+      assert.isUndefined(batcher.take(10))
+    })
+  )
+
+  it.effect("fewer may be taken, at once; none when none may", () =>
+    Effect.gen(function* () {
+      const { batcher, push } = yield* start({ maxBatchSize: 10 })
+      push("a", "b")
+      assert.isUndefined(batcher.take(0))
+      assert.strictEqual(ids(batcher.take(1)), "a")
+      assert.isUndefined(batcher.take(2))
+      assert.strictEqual(ids(batcher.take(1)), "b")
+    })
+  )
+
+  it.effect("what is cleared away leaves no timer", () =>
+    Effect.gen(function* () {
+      const { batcher, due, push } = yield* start({ maxBatchTimeout: 100 })
+      push("a", "b")
+      assert.strictEqual(ids(batcher.clear()), "ab")
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual([due.length, batcher.size()], [0, 0])
+    })
+  )
+
+  it("every message leaves once, in order, in a batch of the right size and never late", async () => {
+    const plan = fc.array(fc.nat({ max: 30 }), { minLength: 1, maxLength: 40 })
+    const run = (gaps: ReadonlyArray<number>, maxBatchSize: number, maxBatchTimeout: number) =>
+      Effect.gen(function* () {
+        const timers = yield* Timers.make
+        const left: Array<unknown> = []
+        const arrivals = new Map<string, number>()
+        const pump = () => {
+          for (let batch = batcher.take(maxBatchSize); batch !== undefined; batch = batcher.take(maxBatchSize)) {
+            assert.isTrue(batch.length >= 1 && batch.length <= maxBatchSize)
+            const waited = timers.now() - batch[0]!.arrived
+            assert.isTrue(batch.length === maxBatchSize ? waited <= maxBatchTimeout : waited === maxBatchTimeout)
+            left.push(...batch.map(({ key }) => key))
+          }
+        }
+        const batcher = Batcher.make({ maxBatchSize, maxBatchTimeout }, timers, pump)
+        for (const [i, gap] of gaps.entries()) {
+          yield* TestClock.adjust(gap)
+          arrivals.set(String(i), timers.now())
+          batcher.push(item(String(i), timers.now()))
+          pump()
+        }
+        yield* TestClock.adjust(maxBatchTimeout)
+        assert.deepStrictEqual(left, [...arrivals.keys()])
+        assert.strictEqual(batcher.size(), 0)
+      }).pipe(Effect.scoped, Effect.provide(TestClock.layer()), Effect.runPromise)
+    await fc.assert(fc.asyncProperty(plan, fc.integer({ min: 1, max: 5 }), fc.nat({ max: 100 }), run), { numRuns: 100 })
+  })
+})

@@ -1,0 +1,67 @@
+/** A broker with several connections loses one of them. */
+import { assert, describe, it } from "@effect/vitest"
+import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
+import * as Consumer from "../../src/consume/Consumer.ts"
+import * as QueueDefinition from "../../src/message/QueueDefinition.ts"
+import type { Delivery } from "../../src/message/Delivery.ts"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import * as Scripted from "../scripted.ts"
+
+const isOf =
+  (name: string) =>
+  ({ metadata }: Delivery): boolean =>
+    metadata.id.startsWith(name)
+
+describe("a lost connection of several", () => {
+  it.effect("takes along what it delivered, and nothing else", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<ReadonlyArray<string>> = []
+      const batch = BatchPolicy.make({ maxBatchSize: 4, maxBatchTimeout: 1000 })
+      yield* Consumer.startBatch("q", { batch }, ({ messages }) => void runs.push(messages.map(({ id }) => id)))
+      broker.deliver("x1")
+      broker.deliver("y1")
+      broker.deliver("x2")
+      broker.reconnect(isOf("x"))
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual(runs, [["y1"]])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("takes room for what handlers have of it, and for nothing else", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { concurrency: 2 }, () => Effect.never)
+      broker.deliver("x")
+      broker.deliver("y")
+      const [first] = broker.take()
+      const full = Number(first!.split(" ")[1])
+      broker.reconnect(isOf("x"))
+      assert.deepStrictEqual(broker.take(), [`credit ${full - 1}`])
+      broker.reconnect(isOf("y"))
+      assert.deepStrictEqual(broker.take(), [`credit ${full - 2}`])
+      yield* consumer.drain(0)
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("leaves alone what another one's codec still decodes", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const waiting: Array<() => void> = []
+      const codec = {
+        contentType: undefined,
+        encode: () => new Uint8Array(),
+        decode: () => new Promise((resolve) => waiting.push(() => resolve("decoded")))
+      }
+      const runs: Array<string> = []
+      yield* Consumer.start(QueueDefinition.make("q", { codec }), {}, ({ id }) => void runs.push(id))
+      broker.deliver("x")
+      broker.deliver("y")
+      broker.reconnect(isOf("x"))
+      for (const resume of waiting) resume()
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.deepStrictEqual(runs, ["y"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})

@@ -1,0 +1,40 @@
+/** Runs handlers on the test clock. */
+import { assert } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { HandlerTimeout } from "../../src/policy/Failure.ts"
+import type { Context } from "../../src/message/Handler.ts"
+import * as Deadlines from "../../src/adapter-kit/Deadlines.ts"
+import { dispatch, type Environment, type Outcome } from "../../src/consume/internal/dispatch.ts"
+import * as Timers from "../../src/adapter-kit/Timers.ts"
+
+/** Runs one handler; `outcomes` collects every call of `done`. */
+export const start = Effect.fnUntraced(function* (
+  handler: (context: Context) => unknown,
+  timeout = Number.POSITIVE_INFINITY
+) {
+  const timers = yield* Timers.make
+  const fork = Effect.runForkWith(yield* Effect.context()) as Environment["fork"]
+  const outcomes: Array<Outcome> = []
+  const run = dispatch({ fork, deadlines: Deadlines.make(timers, timeout) }, handler, (outcome) =>
+    outcomes.push(outcome)
+  )
+  return { run, outcomes }
+})
+
+/** Lets promises settle. */
+export const settled = Effect.promise(async () => {
+  for (let i = 0; i < 5; i++) await Promise.resolve()
+})
+
+export const Succeeded = { _tag: "Succeeded" }
+export const Interrupted = { _tag: "Interrupted" }
+export const Failed = (error: unknown) => ({ _tag: "Failed", error })
+export const boom = new Error("boom")
+
+export const isTimeout = (outcomes: ReadonlyArray<Outcome>, timeout: number) => {
+  assert.lengthOf(outcomes, 1)
+  const [outcome] = outcomes
+  assert.isTrue(
+    outcome?._tag === "Failed" && outcome.error instanceof HandlerTimeout && outcome.error.timeout === timeout
+  )
+}

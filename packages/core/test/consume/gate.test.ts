@@ -1,0 +1,95 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
+import * as Gate from "../../src/consume/internal/gate.ts"
+import * as Timers from "../../src/adapter-kit/Timers.ts"
+
+const start = Effect.fnUntraced(function* (policy = ConsumerBackoff.make()) {
+  const timers = yield* Timers.make
+  const seen: Array<string> = []
+  const gate: Gate.Gate = Gate.make(policy, {
+    because: "handler",
+    timers,
+    wallClock: () => 1_000_000 + timers.now(),
+    random: () => 0,
+    onChange: () => seen.push(`credit ${gate.allowance()}`),
+    onTransition: (before, after) => seen.push(`${before.mode._tag} to ${after.mode._tag}`)
+  })
+  const take = () => seen.splice(0)
+  return { gate, take }
+})
+
+describe("gate", () => {
+  it.effect("closes for the pause, lets one through, and opens again", () =>
+    Effect.gen(function* () {
+      const { gate, take } = yield* start()
+      assert.deepStrictEqual([gate.allowance(), gate.mayStart(), gate.backoff()], [Infinity, true, undefined])
+      gate.signal({ _tag: "Failed", id: "a" })
+      assert.deepStrictEqual([gate.allowance(), gate.mayStart(), gate.backoff()?.level], [0, false, 1])
+      yield* TestClock.adjust(1999)
+      assert.deepStrictEqual(take(), ["Running to Paused", "credit 0"])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(take(), ["Paused to Probing", "credit 1"])
+      assert.isTrue(gate.mayStart())
+      gate.signal({ _tag: "Started", id: "b" })
+      assert.isFalse(gate.mayStart())
+      assert.deepStrictEqual(take(), [])
+      gate.signal({ _tag: "Succeeded", id: "b" })
+      assert.deepStrictEqual(take(), ["Probing to Running", "credit Infinity"])
+      assert.deepStrictEqual([gate.mayStart(), gate.backoff()], [true, undefined])
+    })
+  )
+
+  it.effect("a second failure in the same pause neither lengthens nor doubles it", () =>
+    Effect.gen(function* () {
+      const { gate, take } = yield* start()
+      gate.signal({ _tag: "Failed", id: "a" })
+      yield* TestClock.adjust(1000)
+      gate.signal({ _tag: "Failed", id: "b" })
+      yield* TestClock.adjust(1000)
+      yield* TestClock.adjust(10_000)
+      assert.deepStrictEqual(take(), ["Running to Paused", "credit 0", "Paused to Probing", "credit 1"])
+    })
+  )
+
+  it.effect("a reconnection does not cut a pause short", () =>
+    Effect.gen(function* () {
+      const { gate } = yield* start()
+      gate.signal({ _tag: "Failed", id: "a" })
+      gate.signal({ _tag: "Reconnected" })
+      yield* TestClock.adjust(1999)
+      assert.strictEqual(gate.allowance(), 0)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(gate.allowance(), 1)
+    })
+  )
+
+  it.effect("closed, it wakes no more", () =>
+    Effect.gen(function* () {
+      const { gate, take } = yield* start()
+      gate.signal({ _tag: "Failed", id: "a" })
+      take()
+      gate.close()
+      yield* TestClock.adjust(10_000)
+      assert.deepStrictEqual(take(), [])
+    })
+  )
+
+  it.effect("turned off, it is always open", () =>
+    Effect.gen(function* () {
+      const { gate, take } = yield* start(ConsumerBackoff.off)
+      gate.signal({ _tag: "Failed", id: "a" })
+      assert.deepStrictEqual([gate.allowance(), gate.mayStart(), take()], [Infinity, true, []])
+    })
+  )
+
+  it.effect("a pause of 0 ms goes on to the probe", () =>
+    Effect.gen(function* () {
+      const { gate } = yield* start(ConsumerBackoff.make({ strategy: "full-jitter" }))
+      gate.signal({ _tag: "Failed", id: "a" })
+      yield* TestClock.adjust(1)
+      assert.strictEqual(gate.allowance(), 1)
+    })
+  )
+})

@@ -1,0 +1,113 @@
+import { assert, describe, it } from "@effect/vitest"
+import type * as Acknowledgement from "../../src/policy/Acknowledgement.ts"
+import * as Delay from "../../src/message/Delay.ts"
+import type { Received } from "../../src/message/Handler.ts"
+import type { Item } from "../../src/consume/internal/item.ts"
+import { Unit } from "../../src/consume/internal/handlerRun.ts"
+import { delivery, item } from "../items.ts"
+
+const render = ([item, verdict]: readonly [Item, Acknowledgement.Verdict]) =>
+  `${item.key} ${verdict._tag === "Ack" ? "ack" : (verdict.delay ?? "retry")}`
+
+const start = (...names: ReadonlyArray<string>) => {
+  const [final, ignored]: [Array<string>, Array<string>] = [[], []]
+  const unit = new Unit(
+    {
+      queue: "work",
+      longest: 3_600_000,
+      on: {
+        final: (...decision) => final.push(render(decision)),
+        ignored: (item, call) => ignored.push(`${item?.key ?? "batch"} ${call._tag}`)
+      }
+    },
+    names.map((name) => item(name))
+  )
+  const batch = unit.view()
+  const close = (outcome: Acknowledgement.Outcome) => {
+    const told: Array<string> = []
+    unit.close(outcome, (...decision) => told.push(render(decision)))
+    return told
+  }
+  return { unit, close, batch, final, ignored, messages: batch.messages as ReadonlyArray<Received<unknown>> }
+}
+
+describe("unit", () => {
+  it("lets go at once of what nothing can change any more", () => {
+    const { batch, final, messages, close } = start("a", "b", "c", "d")
+    messages[0]!.ack()
+    messages[1]!.retry({ delay: "5 seconds" })
+    messages[2]!.retry()
+    assert.deepStrictEqual(final, ["a ack", "b 5000"])
+    batch.retryAll({ delay: 9 })
+    assert.deepStrictEqual(final, ["a ack", "b 5000"])
+    messages[3]!.retry({ delay: 0 })
+    assert.deepStrictEqual(final, ["a ack", "b 5000", "d 0"])
+    assert.deepStrictEqual(close("success"), ["c 9"])
+  })
+
+  it("ackAll lets go of all", () => {
+    const { batch, final, close } = start("a", "b")
+    batch.ackAll()
+    assert.deepStrictEqual(final, ["a ack", "b ack"])
+    assert.deepStrictEqual(close("failure"), [])
+  })
+
+  it("tells of every call that changes nothing, before and after the end", () => {
+    const { batch, ignored, messages, close } = start("a", "b")
+    messages[0]!.ack()
+    messages[0]!.retry()
+    batch.ackAll()
+    batch.retryAll()
+    close("success")
+    messages[1]!.ack()
+    batch.ackAll()
+    assert.deepStrictEqual(ignored, ["a Retry", "batch RetryAll", "b Ack", "batch AckAll"])
+  })
+
+  it("shows another run only what is without a verdict", () => {
+    const { messages, unit } = start("a", "b", "c")
+    messages[0]!.ack()
+    messages[2]!.retry()
+    assert.strictEqual(unit.undecided(), 1)
+    assert.deepStrictEqual(
+      unit.view().messages.map(({ id }) => id),
+      ["b"]
+    )
+    unit.view().ackAll()
+    assert.strictEqual(unit.undecided(), 0)
+    assert.deepStrictEqual(unit.view().messages, [])
+  })
+
+  it("abandoned, it parts the decided from the undecided", () => {
+    const { batch, final, ignored, messages, unit } = start("a", "b", "c", "d")
+    messages[0]!.ack()
+    messages[1]!.retry()
+    const { decided, undecided } = unit.abandon()
+    assert.deepStrictEqual(final, ["a ack"])
+    assert.deepStrictEqual(decided.map(render), ["b retry"])
+    assert.deepStrictEqual(
+      undecided.map(({ key }) => key),
+      ["c", "d"]
+    )
+    batch.ackAll()
+    assert.deepStrictEqual(ignored, ["batch AckAll"])
+  })
+
+  it("refuses a delay that cannot be, and takes no verdict from the call", () => {
+    const { batch, messages, close } = start("a")
+    assert.throws(() => messages[0]!.retry({ delay: -1 }), Delay.InvalidDelay, "message.retry.delay")
+    assert.throws(() => messages[0]!.retry({ delay: "2 hours" }), Delay.InvalidDelay, "to 1h")
+    assert.throws(() => batch.retryAll({ delay: Number.NaN }), Delay.InvalidDelay, "batch.retryAll.delay")
+    assert.deepStrictEqual(close("success"), ["a ack"])
+  })
+
+  it("shows a message's data as own properties", () => {
+    const { metadata } = delivery("a")
+    const message = start("a").messages[0]!
+    assert.deepStrictEqual(
+      { ...message },
+      { id: "a", body: "a", headers: {}, timestamp: metadata.firstPublished, attempts: 1 }
+    )
+    assert.isFalse("receipt" in message)
+  })
+})

@@ -1,0 +1,172 @@
+/** When settlements go out, what they cost, and what is remembered of them. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
+import * as Consumer from "../../src/consume/Consumer.ts"
+import * as DeadLetterBudget from "../../src/policy/DeadLetterBudget.ts"
+import * as Metadata from "../../src/message/Metadata.ts"
+import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
+import * as Scripted from "../scripted.ts"
+
+const fail = () => {
+  throw new Error("no")
+}
+
+describe("settlements", () => {
+  it.effect("of single messages are gathered for a broker that settles in batches, for milliseconds", () => {
+    const broker = Scripted.make({ settleBatch: 3, settleWait: 5 })
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", { concurrency: 10 }, () => {})
+      for (const id of ["a", "b", "c", "d"]) broker.deliver(id)
+      assert.deepStrictEqual(broker.take(), ["credit 11", "a:Ack b:Ack c:Ack"])
+      yield* TestClock.adjust(4)
+      assert.deepStrictEqual(broker.take(), [])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(broker.take(), ["d:Ack"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("go out at once where gathering gains nothing", () => {
+    const broker = Scripted.make({ settleBatch: 1, settleWait: 5 })
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", {}, () => {})
+      broker.deliver("a")
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(broker.take(), ["credit 2", "a:Ack"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of handlers that end together go out together", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", { concurrency: 10 }, async () => {})
+      for (const id of ["a", "b", "c"]) broker.deliver(id)
+      assert.deepStrictEqual(broker.take(), ["credit 11"])
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(broker.take(), ["a:Ack b:Ack c:Ack"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("that were gathered go out before a drain ends", () => {
+    const broker = Scripted.make({ settleBatch: 10, settleWait: 5 })
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, () => {})
+      broker.deliver("a")
+      const draining = yield* Effect.forkChild(consumer.drain(), { startImmediately: true })
+      yield* TestClock.adjust(5)
+      assert.deepStrictEqual(broker.take(), ["credit 2", "credit 0", "a:Ack"])
+      assert.isDefined(draining.pollUnsafe())
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a budget of dead letters", () => {
+  it.effect("is not spent on letters that the broker does not store", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const options = { retry: RetryPolicy.make({ maxRetries: 0 }), deadLetterBudget: DeadLetterBudget.make(1) }
+      const consumer = yield* Consumer.start("q", options, fail)
+      broker.faults.settle = ({ settlement }) => (settlement._tag === "DeadLetter" ? "QueueFull" : undefined)
+      for (const id of ["a", "b", "c"]) {
+        broker.deliver(id)
+        yield* TestClock.adjust("2 minutes")
+      }
+      assert.strictEqual(consumer.stats().state, "running")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("stops a consumer that discards as well", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const retry = RetryPolicy.make({ maxRetries: 0, deadLetter: "discard" })
+      const consumer = yield* Consumer.start("q", { retry, deadLetterBudget: DeadLetterBudget.make(1) }, fail)
+      broker.deliver("a")
+      broker.deliver("b")
+      assert.include((yield* Effect.flip(consumer.done)).message, "stopped")
+      assert.deepStrictEqual(broker.take(), ["credit 2", "credit 0", "a:Drop b:Release"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a lost ack", () => {
+  const published = (at: number) => ({ metadata: Metadata.make("order-1", at) })
+
+  it.effect("is remembered for the redelivery, and not for another message with the same id", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      yield* Consumer.start("q", {}, (message) => void runs.push(message.timestamp))
+      broker.faults.settle = () => "ConnectionLost"
+      broker.deliver("order-1", published(1))
+      yield* TestClock.adjust(2000)
+      broker.faults.settle = () => undefined
+      broker.deliver("order-1", published(2))
+      broker.deliver("order-1", published(1))
+      assert.deepStrictEqual(runs, [1, 2])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a settlement that is gone with its connection", () => {
+  it.effect("pauses nobody: it comes again on the next one", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const events: Array<string> = []
+      yield* Consumer.start("q", { onEvent: ({ _tag }) => void events.push(_tag) }, () => {})
+      broker.faults.settle = () => "ConnectionLost"
+      broker.deliver("a")
+      yield* TestClock.adjust(0)
+      broker.faults.settle = ({ settlement }) => (settlement._tag === "Ack" ? "Throttled" : undefined)
+      broker.deliver("b")
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(events, [
+        "Received",
+        "SettleFailed",
+        "Received",
+        "SettleFailed",
+        "BackoffEntered",
+        "Released"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a new connection", () => {
+  it.effect("gets one credit, said once, when the broker had not taken a settlement before", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", {}, (message) => {
+        if (message.id.startsWith("bad")) message.retry()
+      })
+      broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? "Throttled" : undefined)
+      broker.deliver("bad 1")
+      yield* TestClock.adjust(2000)
+      broker.deliver("bad 2")
+      yield* TestClock.adjust(4000)
+      broker.deliver("good")
+      yield* Effect.yieldNow
+      assert.strictEqual(broker.take().at(-1), "credit 2")
+      broker.reconnect()
+      assert.deepStrictEqual(broker.take(), ["credit 1"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a drain", () => {
+  it.effect("that interrupts tells how many messages went back, and not those that were acked before", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.startBatch("q", { batch: BatchPolicy.make({ maxBatchSize: 3 }) }, (batch) => {
+        for (const message of batch.messages) if (message.id !== "c") message.ack()
+        return Effect.never
+      })
+      for (const id of ["a", "b", "c"]) broker.deliver(id)
+      yield* Effect.yieldNow
+      const report = yield* consumer.drain(0)
+      assert.deepStrictEqual([report.complete, report.interrupted], [false, 1])
+      assert.deepStrictEqual(broker.take(), ["credit 6", "a:Ack b:Ack", "credit 0", "c:Release"])
+      assert.deepStrictEqual((yield* consumer.drain()).complete, false)
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})

@@ -1,0 +1,66 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Failure from "../../src/policy/Failure.ts"
+import * as Reporter from "../../src/consume/internal/reporter.ts"
+import * as Metadata from "../../src/message/Metadata.ts"
+import * as Settlement from "../../src/message/Settlement.ts"
+import { delivery } from "../items.ts"
+
+const start = () => {
+  const lines: Array<string> = []
+  const reporter = Reporter.make(
+    "q",
+    undefined,
+    (message, { error }) => lines.push(`${message.split(";")[0]}: ${String(error)}`),
+    ({ message, name }) => ({ name, message: message.replace("secret", "***") }),
+    () => 0
+  )
+  return { lines, fail: (error: unknown) => reporter.failed(delivery("a"), Failure.make(error, 0), false) }
+}
+
+describe("a message that is given up", () => {
+  const lines: Array<unknown> = []
+  const reporter = Reporter.make(
+    "orders",
+    undefined,
+    (message, annotations) => lines.push([message, annotations]),
+    (error) => error,
+    () => 100_000
+  )
+  const late = delivery("a", { attempts: 4, metadata: Metadata.make("a", 10_000) })
+  const error = { name: "Error", message: "no" }
+
+  it.each([
+    [Settlement.DeadLetter("retries-exhausted", "orders.dlq", error), { target: "orders.dlq" }],
+    [Settlement.Drop("permanent", error), {}]
+  ] as const)("is logged with all that is known of it: %o", (settlement, more) => {
+    lines.length = 0
+    reporter.settled(late, settlement)
+    const { reason } = settlement as Extract<typeof settlement, { reason: unknown }>
+    const known = { queue: "orders", id: "a", attempts: 4, reason, error: "Error: no", age: "1m 30s", ...more }
+    assert.deepStrictEqual(lines, [["gave up a message", known]])
+  })
+
+  it("is not one that is acked, retried or given back", () => {
+    lines.length = 0
+    for (const settlement of [Settlement.Ack, Settlement.Retry(1), Settlement.Release()]) {
+      reporter.settled(late, settlement)
+    }
+    assert.deepStrictEqual(lines, [])
+  })
+})
+
+describe("a handler that fails", () => {
+  it("is logged once for each name of error, redacted, also without a hook", () => {
+    const { fail, lines } = start()
+    fail(new Error("the secret"))
+    fail(new Error("again"))
+    fail(new TypeError("other"))
+    assert.deepStrictEqual(lines, ["a handler failed: Error: the ***", "a handler failed: TypeError: other"])
+  })
+
+  it("does not fill the memory with names", () => {
+    const { fail, lines } = start()
+    for (let n = 0; n < 1000; n++) fail(Object.assign(new Error("x"), { name: `Error${n}` }))
+    assert.strictEqual(lines.length, 100)
+  })
+})

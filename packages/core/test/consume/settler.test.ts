@@ -1,0 +1,190 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import type { SettleFailure, SettleRequest } from "../../src/port/Broker.ts"
+import { BrokerError } from "../../src/port/BrokerError.ts"
+import type { Delivery } from "../../src/message/Delivery.ts"
+import type { Environment } from "../../src/consume/internal/dispatch.ts"
+import * as Settler from "../../src/consume/internal/settler.ts"
+import * as Settlement from "../../src/message/Settlement.ts"
+import * as Timers from "../../src/adapter-kit/Timers.ts"
+import { item } from "../items.ts"
+
+const lost = (delivery: Delivery): SettleFailure => ({
+  delivery,
+  error: new BrokerError({ broker: "test", operation: "settle", reason: "LeaseLost", detail: "gone" })
+})
+
+interface Options {
+  readonly batch?: number
+  readonly wait?: number
+  /** Milliseconds that a call of the broker takes. */
+  readonly takes?: number
+  readonly failing?: ReadonlyArray<string>
+  readonly dies?: boolean
+}
+
+const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = [], takes = 0, wait = 0 }: Options) {
+  const timers = yield* Timers.make
+  const fork = Effect.runForkWith(yield* Effect.context()) as Environment["fork"]
+  const log: Array<string> = []
+  const waiting: Array<unknown> = []
+  const answer = (deliveries: ReadonlyArray<Delivery>) =>
+    Effect.as(
+      dies ? Effect.die(new Error("a bug")) : takes === 0 ? Effect.void : Effect.sleep(takes),
+      deliveries.flatMap((d) => (failing.includes(d.metadata.id) ? [lost(d)] : []))
+    )
+  const settler = Settler.make({
+    broker: "test",
+    subscription: {
+      credit: () => {},
+      settle: (requests: ReadonlyArray<SettleRequest>) => {
+        log.push(
+          `settle ${requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" ")}`
+        )
+        return answer(requests.map(({ delivery }) => delivery))
+      },
+      extend: (deliveries) => {
+        log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
+        return answer(deliveries)
+      }
+    },
+    fork,
+    timers,
+    batch,
+    wait,
+    watch: undefined,
+    onSettled: ({ key }, { _tag }) => log.push(`${key} ${_tag} settled`),
+    onFailed: ({ key }, { _tag }, { reason }) => log.push(`${key} ${_tag} ${reason}`),
+    onLeaseLost: ({ key }, { reason }) => log.push(`${key} ${reason}`),
+    onAnswered: () => {},
+    onWaiting: (items) => waiting.push(...items.map(({ key }) => key))
+  })
+  return { settler, take: () => log.splice(0), takeWaiting: () => waiting.splice(0) }
+})
+
+const { Ack } = Settlement
+
+describe("settle", () => {
+  it.effect("an adapter that dies has settled nothing, and says so", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ dies: true })
+      settler.settle(item("a"), Ack)
+      settler.flush()
+      assert.deepStrictEqual(take(), ["settle a:Ack", "a Ack Unsupported"])
+      assert.isTrue(settler.isIdle())
+    })
+  )
+
+  it.effect("tells which settlements the broker does not answer at once", () =>
+    Effect.gen(function* () {
+      for (const [takes, expected] of [
+        [0, []],
+        [10, ["a", "b"]]
+      ] as const) {
+        const { settler, takeWaiting } = yield* start({ takes })
+        settler.settle(item("a"), Ack)
+        settler.settle(item("b"), Ack)
+        assert.deepStrictEqual(takeWaiting(), [])
+        settler.flush()
+        assert.deepStrictEqual<ReadonlyArray<unknown>>(takeWaiting(), expected)
+      }
+    })
+  )
+
+  it.effect("waits for the flush, and marks the item at once", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({})
+      const a = item("a")
+      settler.settle(a, Ack)
+      assert.deepStrictEqual([a.settlement, settler.isIdle(), take()], [Ack, false, []])
+      settler.settle(item("b"), Settlement.Retry(5))
+      settler.flush()
+      assert.deepStrictEqual(take(), ["settle a:Ack b:Retry", "a Ack settled", "b Retry settled"])
+      assert.isTrue(settler.isIdle())
+      settler.flush()
+      assert.deepStrictEqual(take(), [])
+    })
+  )
+
+  it.effect("gathers up to a batch of the broker's", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ batch: 2 })
+      for (const name of ["a", "b", "c"]) settler.settle(item(name), Ack)
+      assert.deepStrictEqual(take(), ["settle a:Ack b:Ack", "a Ack settled", "b Ack settled"])
+    })
+  )
+
+  it.effect("gathers for as long as the broker's batches may wait, from the first", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ batch: 10, wait: 5 })
+      settler.settle(item("a"), Ack)
+      yield* TestClock.adjust(3)
+      settler.settle(item("b"), Ack)
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(take(), [])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(take().slice(0, 1), ["settle a:Ack b:Ack"])
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(take(), [])
+    })
+  )
+
+  it.effect("tells what failed apart from what did not", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ failing: ["b"] })
+      for (const name of ["a", "b", "c"]) settler.settle(item(name), Ack)
+      settler.flush()
+      assert.deepStrictEqual(take().slice(1), ["a Ack settled", "b Ack LeaseLost", "c Ack settled"])
+    })
+  )
+
+  it.effect("is not idle while the broker is at it", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ takes: 50 })
+      settler.settle(item("a"), Ack)
+      settler.flush()
+      assert.deepStrictEqual([settler.isIdle(), take()], [false, ["settle a:Ack"]])
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual([settler.isIdle(), take()], [true, ["a Ack settled"]])
+    })
+  )
+})
+
+describe("extend", () => {
+  it.effect("leaves out what is being settled, and calls nobody for nothing", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({})
+      const [a, b] = [item("a"), item("b")]
+      settler.settle(a, Ack)
+      settler.extend([a])
+      assert.deepStrictEqual(take(), [])
+      settler.extend([a, b])
+      assert.deepStrictEqual(take().slice(0, 1), ["extend b"])
+    })
+  )
+
+  it.effect("never races a settlement: that waits for its end", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ takes: 50 })
+      const a = item("a")
+      settler.extend([a])
+      settler.settle(a, Ack)
+      settler.flush()
+      settler.extend([item("b")])
+      assert.deepStrictEqual([settler.isIdle(), take()], [false, ["extend a"]])
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual(take(), ["settle a:Ack"])
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual([settler.isIdle(), take()], [true, ["a Ack settled"]])
+    })
+  )
+
+  it.effect("tells of lost leases", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ failing: ["b"] })
+      settler.extend([item("a"), item("b")])
+      assert.deepStrictEqual(take(), ["extend a b", "b LeaseLost"])
+    })
+  )
+})

@@ -1,0 +1,32 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Codec from "../../src/message/Codec.ts"
+import * as QueueDefinition from "../../src/message/QueueDefinition.ts"
+
+describe("QueueDefinition", () => {
+  it("has these defaults", () =>
+    assert.deepStrictEqual(QueueDefinition.make("work"), { name: "work", codec: Codec.json, delay: undefined }))
+
+  it("keeps what is given, a delay of 0 included", () => {
+    const codec = Codec.text
+    assert.deepStrictEqual(QueueDefinition.make("work", { codec, delay: 0 }), { name: "work", codec, delay: 0 })
+    assert.strictEqual(QueueDefinition.make("work", { delay: "1 minute" }).delay, 60_000)
+  })
+
+  it("is a queue's name, too", () => {
+    const work = QueueDefinition.make("work")
+    assert.strictEqual(QueueDefinition.from(work), work)
+    assert.deepStrictEqual(QueueDefinition.from("work"), work)
+  })
+
+  it.each(["", "q".repeat(201)])("refuses the name %j", (name) =>
+    assert.throws(
+      () => QueueDefinition.make(name),
+      RangeError,
+      "QueueDefinition.make: name must have 1 to 200 characters"
+    )
+  )
+
+  it.each([-1, Number.NaN, "25 hours" as const])("refuses a delay of %s", (delay) =>
+    assert.throws(() => QueueDefinition.make("work", { delay }), RangeError, "QueueDefinition.make: delay: must be")
+  )
+})

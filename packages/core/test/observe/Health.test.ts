@@ -1,0 +1,168 @@
+/** What a consumer says of itself in each of its states, and what probes make of it. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { TestClock } from "effect/testing"
+import type { Counts } from "../../src/port/Broker.ts"
+import type { Connection } from "../../src/port/Connection.ts"
+import * as Consumer from "../../src/consume/Consumer.ts"
+import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
+import * as DeadLetterBudget from "../../src/policy/DeadLetterBudget.ts"
+import * as Health from "../../src/observe/Health.ts"
+import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
+import * as Scripted from "../scripted.ts"
+
+const fail = () => Effect.fail(new Error("no"))
+
+const fine: Health.QueueHealth = {
+  queue: "q",
+  state: "running",
+  backoff: [],
+  buffered: 0,
+  inProgress: 0,
+  lastDelivery: undefined,
+  lastSettled: undefined,
+  error: undefined,
+  counts: undefined
+}
+
+const up: Connection = { state: "up", since: 1 }
+
+describe("a consumer's health", () => {
+  it.effect("tells when the last message came and was settled, and what is in its hands", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { drainTimeout: 0 }, () => Effect.sleep(100))
+      const { counts: _, ...own } = fine
+      assert.deepStrictEqual(consumer.health(), own)
+      yield* TestClock.adjust(5000)
+      broker.deliver("a")
+      broker.deliver("b")
+      const { buffered, inProgress } = consumer.health()
+      assert.deepStrictEqual([buffered, inProgress], [1, 1])
+      yield* TestClock.adjust(100)
+      const { lastDelivery, lastSettled } = consumer.health()
+      assert.deepStrictEqual([lastDelivery, lastSettled], [5000, 5100])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("tells the pause of its backoff, until when, and the probe after it", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { consumerBackoff: ConsumerBackoff.make() }, fail)
+      yield* TestClock.adjust(1000)
+      broker.deliver("a")
+      const paused = { because: "handler", state: "paused", level: 1, until: 3000 }
+      assert.deepStrictEqual([consumer.health().state, consumer.health().backoff], ["paused", [paused]])
+      yield* TestClock.adjust(2000)
+      const probing = { because: "handler", state: "probing", level: 1, until: undefined }
+      assert.deepStrictEqual([consumer.health().state, consumer.health().backoff], ["probing", [probing]])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("tells a broker that does not take settlements, apart from handlers that fail", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, fail)
+      broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? "QueueFull" : undefined)
+      broker.deliver("a")
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(
+        consumer.health().backoff.map(({ because, state }) => [because, state]),
+        [["broker", "paused"]]
+      )
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("tells that it drains, and that it has stopped", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, () => Effect.never)
+      broker.deliver("a")
+      const draining = yield* Effect.forkChild(consumer.drain(1000), { startImmediately: true })
+      assert.strictEqual(consumer.health().state, "draining")
+      yield* TestClock.adjust(1000)
+      yield* Fiber.join(draining)
+      assert.deepStrictEqual([consumer.health().state, consumer.health().error], ["stopped", undefined])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("tells why it has stopped itself, and is not alive any more", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const options = { retry: RetryPolicy.make({ maxRetries: 0 }), deadLetterBudget: DeadLetterBudget.make(1) }
+      const consumer = yield* Consumer.start("q", options, fail)
+      broker.deliver("a")
+      broker.deliver("b")
+      yield* Effect.ignore(consumer.done)
+      const { error, state } = consumer.health()
+      assert.strictEqual(state, "stopped")
+      assert.match(error ?? "", /deadLetterBudget/)
+      assert.isFalse(Health.isLive(yield* Health.check([consumer])))
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("probes", () => {
+  const paused: Health.Backoff = { because: "handler", state: "paused", level: 1, until: 1 }
+
+  it.each([
+    ["all is well", up, {}, true, true],
+    ["the connection is lost", { state: "down", since: 2 }, {}, false, true],
+    ["it probes", up, { state: "probing" }, true, true],
+    ["it is paused", up, { state: "paused", backoff: [paused] }, false, true],
+    ["it drains", up, { state: "draining" }, false, true],
+    ["it was stopped", up, { state: "stopped" }, false, true],
+    ["it has stopped itself", up, { state: "stopped", error: "why" }, false, false]
+  ] as const)("when %s", (_, connection, change, ready, live) => {
+    const health: Health.Health = { broker: "b", connection, consumers: [fine, { ...fine, ...change }] }
+    assert.deepStrictEqual([Health.isReady(health), Health.isLive(health)], [ready, live])
+    // As a probe's endpoint prints it.
+    const printed = JSON.parse(JSON.stringify(health)) as Health.Health
+    assert.deepStrictEqual([Health.isReady(printed), Health.isLive(printed)], [ready, live])
+  })
+
+  it("of several backoffs the strictest one counts", () => {
+    const probing: Health.Backoff = { ...paused, state: "probing" }
+    const running: Health.Backoff = { ...paused, state: "running" }
+    assert.deepStrictEqual([[], [running], [running, probing], [probing, paused]].map(Health.strictest), [
+      "running",
+      "running",
+      "probing",
+      "paused"
+    ])
+  })
+
+  const counts: Counts = { ready: 3, inFlight: 0, delayed: undefined }
+
+  const asked = (connection: Connection, answer: Effect.Effect<Counts>) => {
+    let calls = 0
+    const broker = Scripted.make({}, { connection: () => connection, counts: Effect.suspend(() => (calls++, answer)) })
+    const program = Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, () => {})
+      const checking = yield* Effect.forkChild(Health.check([consumer]), { startImmediately: true })
+      yield* TestClock.adjust(1000)
+      const { consumers } = yield* Fiber.join(checking)
+      return [consumers[0]?.counts, calls] as const
+    })
+    return program.pipe(Effect.scoped, Effect.provide(broker.layer))
+  }
+
+  it.effect("tell what waits in the queue", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* asked(up, Effect.succeed(counts)), [counts, 1])
+    })
+  )
+
+  it.effect("answer within a second though the broker does not", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* asked(up, Effect.never), [undefined, 1])
+    })
+  )
+
+  it.effect("do not ask a broker that is not reached", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* asked({ state: "down", since: 1 }, Effect.succeed(counts)), [undefined, 0])
+    })
+  )
+})

@@ -1,0 +1,28 @@
+/**
+ * The rule of precedence once more, as one reads it: for every message, scan the calls for the first that reaches it.
+ * Nothing is reduced; nothing is shared with the implementation but the types.
+ */
+import type { Call, Outcome, Verdict } from "../../src/policy/Acknowledgement.ts"
+
+type Said = Call | undefined
+
+/** What one call says to one message, if anything. */
+const reaches = (call: Call, index: number): boolean =>
+  call._tag.endsWith("All") || (call as { index: number }).index === index
+
+export const verdictOf = (calls: ReadonlyArray<Call>, index: number, outcome: Outcome): Verdict => {
+  const mine = calls.filter((call) => reaches(call, index))
+  const deciding: Said = mine[0]
+  // "What is still without a verdict when the handler ends takes its outcome."
+  if (deciding === undefined) {
+    return outcome === "success"
+      ? { _tag: "Ack", by: "outcome" }
+      : { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }
+  }
+  const by = deciding._tag.endsWith("All") ? "batch" : "message"
+  if (deciding._tag === "Ack" || deciding._tag === "AckAll") return { _tag: "Ack", by }
+  // "The first delay given on the message itself, else the first given to `retryAll`, else the policy's."
+  const own = mine.flatMap((call) => (call._tag === "Retry" && call.delay !== undefined ? [call.delay] : []))
+  const ofBatch = calls.flatMap((call) => (call._tag === "RetryAll" && call.delay !== undefined ? [call.delay] : []))
+  return { _tag: "Retry", by, delay: own[0] ?? ofBatch[0], backoff: deciding.backoff ?? true }
+}

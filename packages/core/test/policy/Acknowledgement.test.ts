@@ -1,0 +1,143 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as Acknowledgement from "../../src/policy/Acknowledgement.ts"
+import { verdictOf } from "./Acknowledgement.oracle.ts"
+
+type Call = Acknowledgement.Call
+
+const ack = (index: number): Call => ({ _tag: "Ack", index })
+const retry = (index: number, delay?: number): Call => ({ _tag: "Retry", index, delay })
+const ackAll: Call = { _tag: "AckAll" }
+const retryAll = (delay?: number): Call => ({ _tag: "RetryAll", delay })
+
+const reduce = (calls: ReadonlyArray<Call>, size = 2) =>
+  calls.reduce(Acknowledgement.record, Acknowledgement.make(size))
+
+const alphabet: ReadonlyArray<Call> = [
+  ack(0),
+  ack(1),
+  retry(0),
+  retry(0, 5),
+  retry(0, 9),
+  retry(1),
+  retry(1, 5),
+  ackAll,
+  retryAll(),
+  retryAll(9),
+  retryAll(3)
+]
+
+const outcomes = ["success", "failure"] as const
+
+describe("every sequence of calls", () => {
+  const longest = 5
+  // 11 calls, up to 5 of them, and how the handler ends.
+  const total = 2 * [1, 2, 3, 4, 5].reduce((sum, length) => sum + alphabet.length ** length, 1)
+
+  /** Compares as text: one comparison per sequence instead of one per field. */
+  const same = (
+    actual: ReadonlyArray<Acknowledgement.Verdict>,
+    calls: ReadonlyArray<Call>,
+    outcome: "success" | "failure"
+  ) => {
+    actual.forEach((verdict, index) => {
+      const expected = verdictOf(calls, index, outcome)
+      const equal =
+        verdict._tag === expected._tag &&
+        verdict.by === expected.by &&
+        (verdict._tag === "Ack" ||
+          expected._tag === "Ack" ||
+          (verdict.delay === expected.delay && verdict.backoff === expected.backoff))
+      if (!equal) assert.deepStrictEqual({ verdict, calls, index }, { verdict: expected, calls, index })
+    })
+  }
+
+  it(`agrees with the oracle and keeps the laws, up to ${longest} calls on a batch of two`, () => {
+    let checked = 0
+    const visit = (calls: Array<Call>, before: Acknowledgement.Record): void => {
+      for (const outcome of outcomes) {
+        same(Acknowledgement.finalise(before, outcome), calls, outcome)
+        checked++
+      }
+      if (calls.length === longest) return
+      for (const call of alphabet) {
+        const after = Acknowledgement.record(before, call)
+        const changed = before.verdicts.some((verdict, index) => verdict !== after.verdicts[index])
+        if (!changed && after.batchDelay === before.batchDelay) assert.strictEqual(after, before)
+        else assert.notStrictEqual(after, before)
+        before.verdicts.forEach((verdict, index) => {
+          if (verdict !== undefined) assert.strictEqual(after.verdicts[index]?._tag, verdict._tag)
+          if (verdict !== undefined) assert.strictEqual(after.verdicts[index]?.by, verdict.by)
+          if (Acknowledgement.isFinal(verdict)) assert.strictEqual(after.verdicts[index], verdict)
+        })
+        calls.push(call)
+        visit(calls, after)
+        calls.pop()
+      }
+    }
+    visit([], Acknowledgement.make(2))
+    assert.strictEqual(checked, total)
+  })
+
+  it("agrees with the oracle on larger batches and longer sequences", () => {
+    const delay = fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined })
+    const backoff = fc.boolean()
+    const index = fc.integer({ min: 0, max: 4 })
+    const call: fc.Arbitrary<Call> = fc.oneof(
+      fc.record({ _tag: fc.constant("Ack" as const), index }),
+      fc.record({ _tag: fc.constant("Retry" as const), index, delay, backoff }),
+      fc.constant(ackAll),
+      fc.record({ _tag: fc.constant("RetryAll" as const), delay, backoff })
+    )
+    fc.assert(
+      fc.property(fc.array(call, { maxLength: 12 }), fc.constantFrom(...outcomes), (calls, outcome) =>
+        same(Acknowledgement.finalise(reduce(calls, 5), outcome), calls, outcome)
+      ),
+      { numRuns: 2000 }
+    )
+  })
+})
+
+describe("the table", () => {
+  const acked = "acked"
+  /** Short for a verdict: acked, retried, or retried with this delay. */
+  const render = (verdict: Acknowledgement.Verdict) =>
+    verdict._tag === "Ack" ? acked : verdict.delay === undefined ? "retried" : verdict.delay
+
+  const [A, success, failure] = [0, "success", "failure"] as const
+  const rows: ReadonlyArray<
+    readonly [string, ReadonlyArray<Call>, Acknowledgement.Outcome, string | number, string | number]
+  > = [
+    ["no calls, handler returns", [], success, acked, acked],
+    ["no calls, handler throws", [], failure, "retried", "retried"],
+    ["A.ack, A.retry", [ack(A), retry(A)], success, acked, acked],
+    ["A.ack, A.retry, then throw", [ack(A), retry(A)], failure, acked, "retried"],
+    ["A.retry(5), A.ack, A.retry(9)", [retry(A, 5), ack(A), retry(A, 9)], success, 5, acked],
+    ["A.retry(5), A.ack, A.retry(9), then throw", [retry(A, 5), ack(A), retry(A, 9)], failure, 5, "retried"],
+    ["A.ack, retryAll(9)", [ack(A), retryAll(9)], success, acked, 9],
+    ["A.ack, then throw", [ack(A)], failure, acked, "retried"],
+    ["A.retry(5), ackAll", [retry(A, 5), ackAll], success, 5, acked],
+    ["A.retry, retryAll(9)", [retry(A), retryAll(9)], success, 9, 9],
+    ["A.retry(5), retryAll(9)", [retry(A, 5), retryAll(9)], success, 5, 9],
+    ["ackAll, A.retry(5)", [ackAll, retry(A, 5)], success, acked, acked],
+    ["ackAll, then throw", [ackAll], failure, acked, acked],
+    ["retryAll(9), A.ack", [retryAll(9), ack(A)], success, 9, 9],
+    ["retryAll(9), A.retry(5)", [retryAll(9), retry(A, 5)], success, 5, 9],
+    ["ackAll, retryAll", [ackAll, retryAll()], failure, acked, acked],
+    ["retryAll, ackAll", [retryAll(), ackAll], success, "retried", "retried"],
+    ["retryAll(9), retryAll(3)", [retryAll(9), retryAll(3)], success, 9, 9],
+    ["retryAll(0) is a delay", [retryAll(0), retryAll(3)], success, 0, 0],
+    ["A.retry(0) is a delay", [retry(A, 0), retryAll(9)], success, 0, 9]
+  ]
+
+  it.each(rows)("%s", (_, calls, outcome, first, rest) => {
+    assert.deepStrictEqual(Acknowledgement.finalise(reduce(calls, 3), outcome).map(render), [first, rest, rest])
+  })
+})
+
+describe("isFinal", () => {
+  it("is an ack, or a retry with a delay of its own", () => {
+    const { verdicts } = reduce([ack(0), retry(1), retry(2, 0)], 4)
+    assert.deepStrictEqual(verdicts.map(Acknowledgement.isFinal), [true, false, true, false])
+  })
+})

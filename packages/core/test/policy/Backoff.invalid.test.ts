@@ -1,0 +1,92 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Schedule from "effect/Schedule"
+import * as Backoff from "../../src/policy/Backoff.ts"
+import * as Delay from "../../src/message/Delay.ts"
+import type * as Jitter from "../../src/policy/Jitter.ts"
+
+const rejects = (make: () => unknown, start: string) => {
+  try {
+    make()
+  } catch (error) {
+    assert.instanceOf(error, RangeError)
+    const { message } = error as RangeError
+    assert.isTrue(message.startsWith(start), `${message} does not start with ${start}`)
+    assert.include(message, "got")
+    return
+  }
+  assert.fail(`${start} was accepted`)
+}
+
+const bad: ReadonlyArray<readonly [string, Delay.Input]> = [
+  ["NaN", Number.NaN],
+  ["negative", -1],
+  ["a negative fraction", -0.5],
+  ["Infinity", Number.POSITIVE_INFINITY],
+  ["beyond 24 hours", Delay.max + 1],
+  ["25 hours", "25 hours"],
+  ["no duration", "soon" as Delay.Input]
+]
+
+describe("refuses", () => {
+  it.each(bad)("a duration that is %s", (_, input) => {
+    rejects(() => Backoff.constant(input), "Backoff.constant: delay")
+    rejects(() => Backoff.constant(1, { max: input }), "Backoff.constant: max")
+    rejects(() => Backoff.linear(input), "Backoff.linear: step")
+    rejects(() => Backoff.exponential(input), "Backoff.exponential: base")
+    rejects(() => Backoff.sequence([1, input]), "Backoff.sequence: delays[1]")
+    rejects(() => Backoff.capped(Backoff.constant(1), input), "Backoff.capped: max")
+  })
+
+  it("an exponential base of 0", () => rejects(() => Backoff.exponential(0), "Backoff.exponential: base"))
+
+  it.each([0.99, 0, -2, Number.NaN, Number.POSITIVE_INFINITY])("factor %s", (factor) =>
+    rejects(() => Backoff.exponential(1, { factor }), "Backoff.exponential: factor")
+  )
+
+  it("an empty sequence", () => rejects(() => Backoff.sequence([]), "Backoff.sequence: delays"))
+
+  it.each([0, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY])("switchAfter %s", (after) =>
+    rejects(() => Backoff.switchAfter(after, Backoff.constant(1), Backoff.constant(2)), "Backoff.switchAfter: after")
+  )
+
+  it.each([1.1, -0.1, Number.NaN])("proportional jitter %s", (proportional) =>
+    rejects(() => Backoff.constant(1, { jitter: { proportional } }), "Jitter.make: proportional")
+  )
+
+  it("an unknown jitter", () =>
+    rejects(() => Backoff.constant(1, { jitter: "wild" as Jitter.Jitter }), "Jitter.make: must be none, full"))
+})
+
+describe("fromSchedule", () => {
+  const delays = (self: Backoff.Backoff, count: number) =>
+    Array.from({ length: count }, (_, i) => Backoff.delayAfter(self, i + 1))
+
+  it("takes an exponential schedule's delays, and repeats the last", () => {
+    const self = Backoff.fromSchedule(Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 4 })))
+    assert.deepStrictEqual(delays(self, 6), [100, 200, 400, 800, 800, 800])
+  })
+
+  it("takes an endless schedule, cut at 24 hours", () => {
+    const self = Backoff.fromSchedule(Schedule.exponential("1 second"))
+    assert.deepStrictEqual(delays(self, 3), [1000, 2000, 4000])
+    assert.strictEqual(Backoff.delayAfter(self, 1_000_000), Delay.max)
+  })
+
+  it("takes a spaced schedule, and the options of every backoff", () => {
+    const self = Backoff.fromSchedule(Schedule.spaced("2 seconds"), { max: "1 second", jitter: "full" })
+    assert.strictEqual(Backoff.delayAfter(self, 50, 0.25), 500)
+    assert.strictEqual(Backoff.delayAfter(self, 50, 0.75), 1000)
+  })
+
+  it("draws a jittered schedule once", () => {
+    const schedule = Schedule.spaced("1 second").pipe(Schedule.jittered, Schedule.upTo({ times: 3 }))
+    const self = Backoff.fromSchedule(schedule)
+    const taken = delays(self, 5)
+    assert.isTrue(taken.every((delay) => delay >= 800 && delay <= 1200))
+    assert.deepStrictEqual(delays(self, 5), taken)
+    assert.deepStrictEqual(taken.slice(3), [taken[2], taken[2]])
+  })
+
+  it("refuses a schedule that ends at once", () =>
+    rejects(() => Backoff.fromSchedule(Schedule.recurs(0)), "Backoff.fromSchedule: schedule"))
+})

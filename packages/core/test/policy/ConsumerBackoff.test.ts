@@ -1,0 +1,173 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
+import * as Delay from "../../src/message/Delay.ts"
+
+type State = ConsumerBackoff.State
+type Event = ConsumerBackoff.Event
+
+const policy = ConsumerBackoff.make()
+
+const failed = (id: string): Event => ({ _tag: "Failed", id })
+const succeeded = (id: string): Event => ({ _tag: "Succeeded", id })
+const uncounted = (id: string): Event => ({ _tag: "Uncounted", id })
+const started = (id: string): Event => ({ _tag: "Started", id })
+const elapsed: Event = { _tag: "Elapsed" }
+const reconnected: Event = { _tag: "Reconnected" }
+
+const running = (level: number, window = 0): State => ({ mode: { _tag: "Running" }, level, window })
+const paused = (level: number, window: number): State => ({ mode: { _tag: "Paused" }, level, window })
+const probing = (probe: string | undefined, level: number, window: number): State => ({
+  mode: { _tag: "Probing", probe },
+  level,
+  window
+})
+
+/** Commands, short: `0`, `1`, `all` for credits, a number for a wait. */
+const render = (command: ConsumerBackoff.Command) =>
+  command._tag === "Wait" ? command.millis : { none: "0", one: "1", full: "all" }[command.amount]
+
+const step = (state: State, event: Event, of = policy, random = 0.5) => {
+  const [next, commands] = ConsumerBackoff.step(of, state, event, random)
+  return [next, commands.map(render)] as const
+}
+
+/** The states and commands of a sequence of events. */
+const trace = (events: ReadonlyArray<Event>, of = policy, from = ConsumerBackoff.initial) => {
+  let state = from
+  return events.map((event) => {
+    const [next, commands] = step(state, event, of)
+    state = next
+    return [state.mode._tag, state.level, ...commands].join(" ")
+  })
+}
+
+const stepwise = ConsumerBackoff.make({ recovery: "stepwise" })
+
+describe("step", () => {
+  const table: ReadonlyArray<readonly [string, State, Event, State, Array<string | number>]> = [
+    ["running, failure", running(0), failed("a"), paused(1, 2000), ["0", 2000]],
+    ["running above 0, failure: counts on", running(3), failed("a"), paused(4, 16_000), ["0", 16_000]],
+    ["running at the top, failure", running(7), failed("a"), paused(7, 120_000), ["0", 120_000]],
+    ["running above 0, success", running(3), succeeded("a"), running(2), []],
+    ["running at 0, success", running(0), succeeded("a"), running(0), []],
+    ["running, opt-out", running(3), uncounted("a"), running(3), []],
+    ["running, started", running(3), started("a"), running(3), []],
+    ["running, a late timer", running(3), elapsed, running(3), []],
+    ["running at 0, reconnected", running(0), reconnected, running(0), ["all"]],
+    ["running above 0, reconnected", running(3, 9), reconnected, probing(undefined, 3, 9), ["1"]],
+    ["paused, failure in flight", paused(3, 8000), failed("a"), paused(3, 8000), []],
+    ["paused, success in flight", paused(3, 8000), succeeded("a"), paused(3, 8000), []],
+    ["paused, opt-out in flight", paused(3, 8000), uncounted("a"), paused(3, 8000), []],
+    ["paused, started", paused(3, 8000), started("a"), paused(3, 8000), []],
+    ["paused, time is over", paused(3, 8000), elapsed, probing(undefined, 3, 8000), ["1"]],
+    ["paused, reconnected", paused(3, 8000), reconnected, paused(3, 8000), ["0"]],
+    ["probing, the probe starts", probing(undefined, 3, 8000), started("a"), probing("a", 3, 8000), []],
+    ["probing, another starts", probing("a", 3, 8000), started("b"), probing("a", 3, 8000), []],
+    ["probing, success", probing("a", 3, 8000), succeeded("a"), running(2, 8000), ["all"]],
+    ["probing, failure", probing("a", 3, 8000), failed("a"), paused(4, 16_000), ["0", 16_000]],
+    ["probing, opt-out: the same window again", probing("a", 3, 8000), uncounted("a"), paused(3, 8000), ["0", 8000]],
+    ["probing, a stale success", probing("a", 3, 8000), succeeded("b"), probing("a", 3, 8000), []],
+    ["probing, a stale failure", probing("a", 3, 8000), failed("b"), probing("a", 3, 8000), []],
+    [
+      "probing, a stale success before it began",
+      probing(undefined, 3, 8000),
+      succeeded("b"),
+      probing(undefined, 3, 8000),
+      []
+    ],
+    ["probing, a late timer", probing("a", 3, 8000), elapsed, probing("a", 3, 8000), []],
+    ["probing, reconnected: another probe", probing("a", 3, 8000), reconnected, probing(undefined, 3, 8000), ["1"]]
+  ]
+  it.each(table)("%s", (_, state, event, next, commands) =>
+    assert.deepStrictEqual(step(state, event), [next, commands])
+  )
+})
+
+describe("traces", () => {
+  it("waits 2, 4, 8, 16, 32, 64, 120, 120 seconds while every probe fails", () => {
+    const rounds = ["a", "b", "c", "d", "e", "f", "g", "h"].flatMap((id) => [started(id), failed(id), elapsed])
+    const waits = trace(rounds).flatMap((line) => line.match(/(?<=Paused \d 0 )\d+/) ?? [])
+    assert.deepStrictEqual(waits.map(Number), [2000, 4000, 8000, 16_000, 32_000, 64_000, 120_000, 120_000])
+  })
+
+  it("counts no further than to the level whose pause is exactly the longest", () => {
+    const exact = ConsumerBackoff.make({ multiplier: 1000, maxBackoffDuration: 4000 })
+    const rounds = ["a", "b", "c", "d"].flatMap((id) => [started(id), failed(id), elapsed])
+    const pauses = trace(rounds, exact).filter((line) => line.startsWith("Paused"))
+    assert.deepStrictEqual(pauses, ["Paused 1 0 2000", "Paused 2 0 4000", "Paused 2 0 4000", "Paused 2 0 4000"])
+  })
+
+  const down = [elapsed, started("p"), succeeded("p")]
+
+  it("resume: full credit after the first good probe, and down with every success", () =>
+    assert.deepStrictEqual(trace([...down, succeeded("q"), succeeded("r")], policy, paused(3, 8000)), [
+      "Probing 3 1",
+      "Probing 3",
+      "Running 2 all",
+      "Running 1",
+      "Running 0"
+    ]))
+
+  it("resume: a failure on the way down counts on from there", () =>
+    assert.deepStrictEqual(trace([...down, failed("q")], policy, paused(3, 8000)).slice(-2), [
+      "Running 2 all",
+      "Paused 3 0 8000"
+    ]))
+
+  it("stepwise: one level and one pause at a time", () =>
+    assert.deepStrictEqual(trace([...down, ...down, ...down], stepwise, paused(3, 8000)), [
+      "Probing 3 1",
+      "Probing 3",
+      "Paused 2 0 4000",
+      "Probing 2 1",
+      "Probing 2",
+      "Paused 1 0 2000",
+      "Probing 1 1",
+      "Probing 1",
+      "Running 0 all"
+    ]))
+
+  it("a dependency that is half well is not hammered", () =>
+    assert.deepStrictEqual(
+      trace([failed("a"), elapsed, started("b"), succeeded("b"), failed("c"), failed("d"), elapsed]),
+      ["Paused 1 0 2000", "Probing 1 1", "Probing 1", "Running 0 all", "Paused 1 0 2000", "Paused 1", "Probing 1 1"]
+    ))
+})
+
+describe("full jitter", () => {
+  const jittered = ConsumerBackoff.make({ strategy: "full-jitter" })
+  it.each([
+    [1, 0, 0],
+    [1, 0.5, 1000],
+    [3, 0.25, 2000],
+    [7, 0.5, 64_000],
+    [7, 0.999, 120_000]
+  ])("level %s, random %s: %s ms", (level, random, expected) =>
+    assert.strictEqual(ConsumerBackoff.wait(jittered, level, random), expected)
+  )
+})
+
+describe("make", () => {
+  it.each([
+    ["multiplier", { multiplier: 0 }],
+    ["multiplier", { multiplier: "25 hours" as const }],
+    ["maxBackoffDuration", { maxBackoffDuration: -1 }],
+    ["maxBackoffDuration", { maxBackoffDuration: Delay.max + 1 }]
+  ])("refuses a %s of %j", (field, options) =>
+    assert.throws(() => ConsumerBackoff.make(options), RangeError, `ConsumerBackoff.make: ${field}: must be`)
+  )
+
+  it("maxBackoffDuration 0 turns it off", () => {
+    const events = [failed("a"), failed("b"), succeeded("c"), uncounted("d"), started("e"), elapsed, reconnected]
+    const still = "Running 0"
+    assert.deepStrictEqual(trace(events, ConsumerBackoff.off), [
+      still,
+      still,
+      still,
+      still,
+      still,
+      still,
+      `${still} all`
+    ])
+  })
+})

@@ -1,0 +1,87 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
+
+const rejected: ReadonlyArray<readonly [string, object, string]> = [
+  [
+    "both limits",
+    { maxRetries: 1, maxAttempts: 2 },
+    "RetryPolicy.make: give maxRetries or maxAttempts, not both, got 1 and 2"
+  ],
+  ["negative retries", { maxRetries: -1 }, "RetryPolicy.make: maxRetries must be a whole number >= 0"],
+  ["a fraction", { maxRetries: 1.5 }, "RetryPolicy.make: maxRetries must be"],
+  ["NaN", { maxRetries: Number.NaN }, "RetryPolicy.make: maxRetries must be"],
+  [
+    "Infinity, for which there is a word",
+    { maxRetries: Number.POSITIVE_INFINITY },
+    "RetryPolicy.make: maxRetries must be"
+  ],
+  ["another word", { maxRetries: "endless" }, "RetryPolicy.make: maxRetries must be"],
+  ["digits", { maxRetries: "3" }, "RetryPolicy.make: maxRetries must be"],
+  ["0 attempts", { maxAttempts: 0 }, "RetryPolicy.make: maxAttempts must be a whole number >= 1"],
+  ["half an attempt", { maxAttempts: 0.5 }, "RetryPolicy.make: maxAttempts must be"],
+  ["a negative age", { maxAge: -1 }, "RetryPolicy.make: maxAge"],
+  ["an age that is none", { maxAge: "soon" }, "RetryPolicy.make: maxAge"],
+  ["NaN as age", { maxAge: Number.NaN }, "RetryPolicy.make: maxAge"],
+  ["negative immediate retries", { immediate: -1 }, "RetryPolicy.make: immediate"],
+  [
+    "11 immediate retries",
+    { immediate: 11 },
+    "RetryPolicy.make: immediate must be a whole number from 0 to 10, got 11"
+  ],
+  ["half an immediate retry", { immediate: 0.5 }, "RetryPolicy.make: immediate"],
+  ["no dead-letter queue", { deadLetter: "" }, "RetryPolicy.make: deadLetter"],
+  ["no dead-letter queue in details", { deadLetter: { queue: "" } }, "RetryPolicy.make: deadLetter"],
+  ["a route to nowhere", { deadLetter: { routes: { permanent: "" } } }, "RetryPolicy.make: deadLetter"]
+]
+
+describe("make", () => {
+  it.each(rejected)("refuses %s", (_, options, message) =>
+    assert.throws(() => RetryPolicy.make(options as RetryPolicy.Options), RangeError, message)
+  )
+
+  it("has these defaults", () =>
+    assert.deepStrictEqual(RetryPolicy.make(), {
+      maxAttempts: 4,
+      maxAge: Number.POSITIVE_INFINITY,
+      immediate: 0,
+      backoff: undefined,
+      classify: { permanent: [], drop: [], uncounted: [], with: undefined },
+      deadLetter: { queue: undefined, discard: false, routes: {}, redact: undefined }
+    }))
+
+  it("takes undefined for not given", () =>
+    assert.deepStrictEqual(
+      RetryPolicy.make({
+        maxRetries: undefined,
+        maxAge: undefined,
+        immediate: undefined,
+        backoff: undefined,
+        classify: undefined,
+        deadLetter: undefined
+      }),
+      RetryPolicy.make()
+    ))
+
+  it("counts the limit with or without the first delivery", () => {
+    assert.strictEqual(
+      RetryPolicy.make({ maxRetries: 4 }).maxAttempts,
+      RetryPolicy.make({ maxAttempts: 5 }).maxAttempts
+    )
+    assert.strictEqual(RetryPolicy.make({ maxAttempts: "unlimited" }).maxAttempts, Number.POSITIVE_INFINITY)
+    assert.strictEqual(RetryPolicy.make({ maxAge: "2 days" }).maxAge, 172_800_000)
+  })
+})
+
+describe("deadLetterQueues", () => {
+  const cases: ReadonlyArray<readonly [string, RetryPolicy.Options["deadLetter"], ReadonlyArray<string>]> = [
+    ["the default", undefined, ["work.dlq"]],
+    ["a name", "dead", ["dead"]],
+    ["discard", "discard", []],
+    ["a route besides the default", { routes: { permanent: "bad" } }, ["work.dlq", "bad"]],
+    ["two routes to one queue", { queue: "dead", routes: { permanent: "bad", undecodable: "bad" } }, ["dead", "bad"]],
+    ["discard but for a route", { queue: "discard", routes: { permanent: "bad" } }, ["bad"]]
+  ]
+  it.each(cases)("%s", (_, deadLetter, expected) =>
+    assert.deepStrictEqual(RetryPolicy.deadLetterQueues(RetryPolicy.make({ deadLetter }), "work"), expected)
+  )
+})

@@ -1,0 +1,141 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Backoff from "../../src/policy/Backoff.ts"
+import * as Capabilities from "../../src/port/Capabilities.ts"
+import { ConfigurationError } from "../../src/options/ConfigurationError.ts"
+import * as Delay from "../../src/message/Delay.ts"
+import * as Feasibility from "../../src/port/Feasibility.ts"
+import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
+import { plain } from "../scripted.ts"
+
+const [minute, hour] = [60_000, 3_600_000]
+
+const able: Capabilities.Capabilities = {
+  ...plain,
+  broker: "test",
+  retryDelay: { native: hour, beyond: undefined },
+  sendDelay: { native: 0, beyond: undefined }
+}
+const hopping = { ...able, retryDelay: { native: hour, beyond: "in hops of an hour" } }
+const leased = (max: number) => ({ ...able, lease: { duration: minute, max } })
+
+const wish = (retry: RetryPolicy.Options, more: Partial<Feasibility.Wish> = {}): Feasibility.Wish => ({
+  retry: RetryPolicy.make(retry),
+  onLimit: "fail",
+  ...more
+})
+
+const none = RetryPolicy.make()
+const timeout = (handlerTimeout: number): Feasibility.Wish => ({ retry: none, handlerTimeout, onLimit: "fail" })
+const Exact = { _tag: "Exact" }
+const constant = (millis: number) => ({ backoff: Backoff.constant(millis) })
+
+const tooLong = (asked: string) => ({
+  _tag: "Impossible",
+  why: `delays of up to ${asked} are asked, the broker keeps at most 1h`,
+  remedy: 'Set max to 1h or less, or onLimit: "clamp"'
+})
+
+const table: ReadonlyArray<readonly [string, Feasibility.Wish, Capabilities.Capabilities, object]> = [
+  ["a backoff within reach", wish(constant(hour)), able, { "retry.backoff": Exact }],
+  ["a backoff beyond it", wish(constant(2 * hour)), able, { "retry.backoff": tooLong("2h") }],
+  [
+    "a backoff beyond it, cut",
+    wish(constant(2 * hour), { onLimit: "clamp" }),
+    able,
+    { "retry.backoff": { _tag: "Clamped", from: 2 * hour, to: hour } }
+  ],
+  [
+    "a backoff beyond it, in hops",
+    wish(constant(2 * hour), { onLimit: "clamp" }),
+    hopping,
+    { "retry.backoff": { _tag: "Emulated", how: "in hops of an hour" } }
+  ],
+  [
+    "what the last retry can reach counts",
+    wish({ maxRetries: 6, backoff: Backoff.linear("10 minutes") }),
+    able,
+    { "retry.backoff": Exact }
+  ],
+  [
+    "one retry more",
+    wish({ maxRetries: 7, backoff: Backoff.linear("10 minutes") }),
+    able,
+    { "retry.backoff": tooLong("1h 10m") }
+  ],
+  [
+    "jitter counts",
+    wish({ backoff: Backoff.constant(hour, { jitter: { proportional: 0.5 } }) }),
+    able,
+    { "retry.backoff": tooLong("1h 30m") }
+  ],
+  ["no retry, no delay", wish({ maxRetries: 0, ...constant(2 * hour) }), able, { "retry.backoff": Exact }],
+  [
+    "an unlimited policy reaches its cap",
+    wish({ maxRetries: "unlimited", backoff: Backoff.exponential(1) }),
+    able,
+    { "retry.backoff": tooLong("1d") }
+  ],
+  ["the consumer's delay", wish({}, { retryDelay: 2 * hour }), able, { retryDelay: tooLong("2h") }],
+  ["no wish", wish({}), able, {}],
+  ["any handler, without leases", timeout(Number.POSITIVE_INFINITY), able, { handlerTimeout: Exact }],
+  ["a handler within its lease", timeout(minute), leased(hour), { handlerTimeout: Exact }],
+  [
+    "a handler within what can be extended",
+    timeout(hour - 1),
+    leased(hour),
+    { handlerTimeout: { _tag: "Emulated", how: "the lease is extended while the handler runs" } }
+  ],
+  [
+    "a handler as long as the lease can be",
+    timeout(hour),
+    leased(hour),
+    {
+      handlerTimeout: {
+        _tag: "Impossible",
+        why: "a handler may run for 1h, the broker's lease ends after 1h",
+        remedy: "Set handlerTimeout below 1h"
+      }
+    }
+  ],
+  [
+    "any handler, with a lease that can be extended for ever",
+    timeout(Number.POSITIVE_INFINITY),
+    leased(Number.POSITIVE_INFINITY),
+    { handlerTimeout: { _tag: "Emulated", how: "the lease is extended while the handler runs" } }
+  ]
+]
+
+describe("check", () => {
+  it.each(table)("%s", (_, wish, capabilities, expected) => {
+    const findings = Feasibility.check(wish, capabilities).map(({ field, answer }) => [field, answer] as const)
+    assert.deepStrictEqual(Object.fromEntries(findings), expected)
+  })
+})
+
+describe("refusal", () => {
+  it("names the field, the queue, the broker, its limit and the remedy", () => {
+    const error = Feasibility.refusal(Feasibility.check(wish(constant(2 * hour)), able), able, "work")
+    assert.instanceOf(error, ConfigurationError)
+    assert.strictEqual(
+      error?.message,
+      "retry.backoff (queue work, broker test): delays of up to 2h are asked, the broker keeps at most 1h. " +
+        'Set max to 1h or less, or onLimit: "clamp"'
+    )
+  })
+
+  it("is none when all can be met", () => {
+    const findings = Feasibility.check(wish(constant(2 * hour)), hopping)
+    assert.isUndefined(Feasibility.refusal(findings, hopping, "work"))
+  })
+})
+
+describe("the longest delay", () => {
+  it.each([
+    ["native", { native: hour, beyond: undefined }, hour],
+    ["native beyond 24 hours", { native: 100 * hour, beyond: undefined }, Delay.max],
+    ["emulated", { native: 0, beyond: "by timers" }, Delay.max]
+  ])("%s", (_, reach, expected) => {
+    assert.strictEqual(Capabilities.longestRetry({ ...able, retryDelay: reach }), expected)
+    assert.strictEqual(Capabilities.longestSend({ ...able, sendDelay: reach }), expected)
+  })
+})
