@@ -1,35 +1,37 @@
 /**
- * Checks which package imports which, and inside core which level imports which. Type-only imports count.
+ * Checks which package imports which, and inside core which folder imports which. Type-only imports count.
  *
- * A new module of core is named in `levels`; a package with rules of its own gets a row in `rooms`.
+ * A package with rules of its own gets a row in `rooms`. What lies beside core's folders are its entries, which re-export
+ * and which nothing imports.
  */
 import { globSync, readFileSync } from "node:fs"
 import { posix as path } from "node:path"
 
-/** Lowest first: a module imports modules of its own level and of the levels before it. `x/**` is a folder. */
-const levels = {
-  facts:
-    "Message Delay Backoff Jitter Settlement Connection Capabilities Delivery Outgoing Metadata Failure OptionNames Bag Remembered Codec SchemaCodec " +
-    "Handler BrokerError ConfigurationError EncodeError StrictSchema AdapterOptions Persistence",
-  policies:
-    "Classifier RetryPolicy BatchPolicy Acknowledgement ConsumerBackoff DeadLetterBudget DeadLetterRouting Feasibility Plan QueueDefinition",
-  port: "Broker Adapter",
-  composition:
-    "Adapters Consumer ConsumerOptions Producer Puller DeadLetters Event Health Telemetry Timers Deadlines VirtualClock internal/**",
-  faces: "Requeue promise Cloudflare PolicyConfig index"
-}
+/** The folders of core, lowest first: a module imports modules of its own folder and of those before it. */
+const levels = [
+  "options",
+  "message",
+  "policy",
+  "port",
+  "adapter-kit",
+  "observe",
+  "produce",
+  "consume",
+  "dead-letters",
+  "faces"
+]
 
 /** The first row that matches decides. `may`: imports from outside the package; `driver`: the file that has no `may`. */
 const rooms = [
   // What is Node's own: the adapter of a URL is loaded, and Cloudflare's v8 bodies are read.
-  { files: /^packages\/core\/src\/(Cloudflare|internal\/resolve)\.ts$/, may: /^(effect\/|node:)/ },
+  { files: /^packages\/core\/src\/faces\/(Cloudflare|internal\/resolve)\.ts$/, may: /^(effect\/|node:)/ },
   { files: /^packages\/core\/src\//, may: /^effect\// },
   // Files are read in one place.
   { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:|yaml$)/ },
-  { files: /^packages\/config\/src\//, may: /^(effect|@requeue\/core)\// },
+  { files: /^packages\/config\/src\//, may: /^(effect\/|@requeue\/core(\/|$))/ },
   {
     files: /^packages\/cli\/src\//,
-    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core\/|config$)|node:|tinyqueue$)/
+    may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$)|node:|tinyqueue$)/
   },
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/core)(\/|$)/ },
   {
@@ -44,10 +46,16 @@ const rooms = [
   { files: /^(packages|apps)\/[^/]+\/src\//, may: /^(?!@requeue\/conformance)/ }
 ]
 
-const names = Object.keys(levels)
 const core = "packages/core/src/"
-const moduleOf = (file) => file.slice(core.length).replace(/\.ts$/, "")
-const levelOf = (module) => names.find((name) => levels[name].split(" ").some((m) => path.matchesGlob(module, m)))
+/** The folder of a module of core; an entry is above all of them. */
+const levelOf = (file) => {
+  const [folder, ...rest] = file.slice(core.length).split("/")
+  return rest.length === 0 ? "the entries" : folder
+}
+const rankOf = (level) => (level === "the entries" ? levels.length : levels.indexOf(level))
+
+/** The paths of core that others import. The rest of `exports` is there for the compiler, which names types by it. */
+const entries = /^@requeue\/core(\/(promise|cloudflare|adapter-kit|schema|package\.json))?$/
 
 /** The module specifiers of a source text: import, export from, import(), and import("x").Type; not in comments. */
 export const imports = (source) => {
@@ -65,10 +73,11 @@ const violation = (file, specifier) => {
     const target = path.join(path.dirname(file), specifier)
     if (!target.startsWith(`${folder}/${name}/`)) return "a relative import stays inside its package"
     if (!file.startsWith(core) || !target.startsWith(core)) return undefined
-    const [from, to] = [levelOf(moduleOf(file)), levelOf(moduleOf(target))]
-    return names.indexOf(from) < names.indexOf(to) ? `${from} may not import ${to}` : undefined
+    const [from, to] = [levelOf(file), levelOf(target)]
+    return rankOf(from) < rankOf(to) ? `${from} may not import ${to}` : undefined
   }
-  if (/^@requeue\/[^/]+\/(internal|src)\//.test(specifier)) return "internal modules belong to their own package"
+  if (/^@requeue\/[^/]+\/(.+\/)?(internal|src)\//.test(specifier)) return "internal modules belong to their own package"
+  if (specifier.startsWith("@requeue/core/") && !entries.test(specifier)) return "core is imported by its entries"
   if (room !== "src" && `${specifier}/`.startsWith(`${own}/`)) return undefined
   const row = rooms.find(({ files }) => files.test(file))
   if (row === undefined || row.may.test(specifier)) return undefined
@@ -78,7 +87,8 @@ const violation = (file, specifier) => {
 
 /** What is wrong with one file, as lines to print. */
 export const check = (file, source) => {
-  if (file.startsWith(core) && !levelOf(moduleOf(file))) return [`${file} has no level: name it in scripts/arrows.mjs`]
+  if (file.startsWith(core) && rankOf(levelOf(file)) < 0)
+    return [`${file}: name its folder among the levels in scripts/arrows.mjs`]
   return imports(source).flatMap((specifier) => {
     const reason = violation(file, specifier)
     return reason === undefined ? [] : [`${file} imports ${specifier}: ${reason}`]

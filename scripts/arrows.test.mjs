@@ -3,42 +3,51 @@ import { test } from "node:test"
 import { check, imports } from "./arrows.mjs"
 
 const cases = [
-  ["packages/core/src/RetryPolicy.ts", 'import * as Delay from "./Delay.ts"', null],
+  ["packages/core/src/policy/RetryPolicy.ts", 'import * as Delay from "../message/Delay.ts"', null],
   [
-    "packages/core/src/Delay.ts",
-    'import type { RetryPolicy } from "./RetryPolicy.ts"',
-    "facts may not import policies"
+    "packages/core/src/message/Delay.ts",
+    'import type { RetryPolicy } from "../policy/RetryPolicy.ts"',
+    "message may not import policy"
   ],
-  ["packages/core/src/RetryPolicy.ts", 'export * from "./Consumer.ts"', "policies may not import composition"],
-  ["packages/core/src/Broker.ts", 'type T = import("./internal/settler.ts").T', "port may not import composition"],
-  ["packages/core/src/internal/settler.ts", 'import "../Broker.ts"', null],
-  ["packages/core/src/Consumer.ts", 'import * as settler from "./internal/settler.ts"', null],
-  ["packages/core/src/Requeue.ts", 'export * from "./Consumer.ts"', null],
   [
-    "packages/core/src/internal/settler.ts",
-    'import {\n  x\n} from "../promise.ts"',
-    "composition may not import faces"
+    "packages/core/src/policy/RetryPolicy.ts",
+    'export * from "../consume/Consumer.ts"',
+    "policy may not import consume"
   ],
-  ["packages/core/src/Nameless.ts", "", "has no level"],
-  ["packages/core/src/Delay.ts", 'import * as Memory from "@requeue/adapter-memory"', "may not"],
-  ["packages/core/src/Delay.ts", 'import { Effect } from "effect"', "may not"],
-  ["packages/core/src/Delay.ts", 'import * as fs from "node:fs"', "may not"],
+  [
+    "packages/core/src/port/Broker.ts",
+    'type T = import("../consume/internal/settler.ts").T',
+    "port may not import consume"
+  ],
+  ["packages/core/src/consume/internal/settler.ts", 'import "../../port/Broker.ts"', null],
+  ["packages/core/src/consume/Consumer.ts", 'import * as settler from "./internal/settler.ts"', null],
+  ["packages/core/src/promise.ts", 'export * from "./faces/Requeue.ts"', null],
+  ["packages/core/src/faces/Requeue.ts", 'import {\n  x\n} from "../promise.ts"', "faces may not import the entries"],
+  ["packages/core/src/nowhere/Nameless.ts", "", "name its folder"],
+  ["packages/core/src/message/Delay.ts", 'import * as Memory from "@requeue/adapter-memory"', "may not"],
+  ["packages/core/src/message/Delay.ts", 'import { Effect } from "effect"', "may not"],
+  ["packages/core/src/message/Delay.ts", 'import * as fs from "node:fs"', "may not"],
   ["packages/core/test/Delay.test.ts", 'import { Delay } from "@requeue/core"', null],
   ["packages/core/test/Delay.test.ts", 'import { it } from "@effect/vitest"', null],
   ["packages/conformance/src/Suite.ts", 'import type { Broker } from "@requeue/core"', null],
   ["packages/conformance/src/Suite.ts", 'import { it } from "vitest"', "may not"],
-  ["packages/adapter-nsq/src/Nsq.ts", 'import * as Broker from "@requeue/core/Broker"', null],
+  ["packages/adapter-nsq/src/Nsq.ts", 'import { Broker } from "@requeue/core/adapter-kit"', null],
+  ["packages/adapter-nsq/src/Nsq.ts", 'import * as Broker from "@requeue/core/port/Broker"', "by its entries"],
   ["packages/adapter-nsq/src/Nsq.ts", 'import { suite } from "@requeue/conformance"', "may not"],
   ["packages/adapter-nsq/test/Nsq.test.ts", 'import { suite } from "@requeue/conformance"', null],
   ["packages/adapter-nsq/src/Nsq.ts", 'import * as Sqs from "@requeue/adapter-sqs"', "may not"],
   ["packages/adapter-nsq/test/Nsq.test.ts", 'import * as Sqs from "@requeue/adapter-sqs"', "may not"],
   ["packages/adapter-nsq/test/Nsq.test.ts", 'import * as Nsq from "@requeue/adapter-nsq/Nsq"', null],
-  ["packages/adapter-nsq/src/Nsq.ts", 'import * as x from "../../core/src/Delay.ts"', "stays inside its package"],
+  [
+    "packages/adapter-nsq/src/Nsq.ts",
+    'import * as x from "../../core/src/message/Delay.ts"',
+    "stays inside its package"
+  ],
   ["packages/adapter-nsq/src/Nsq.ts", 'import type * as Driver from "some-driver"', "only internal/client.ts"],
   ["packages/adapter-nsq/src/internal/client.ts", 'import * as Driver from "some-driver"', null],
   ["packages/adapter-nsq/src/internal/client.ts", 'import * as Sqs from "@requeue/adapter-sqs"', "may not"],
   ["apps/example/src/main.ts", 'import * as Nsq from "@requeue/adapter-nsq"', null],
-  ["apps/example/src/main.ts", 'import { x } from "@requeue/core/internal/settler"', "their own package"]
+  ["apps/example/src/main.ts", 'import { x } from "@requeue/core/consume/internal/settler"', "their own package"]
 ]
 
 for (const [file, source, expected] of cases) {

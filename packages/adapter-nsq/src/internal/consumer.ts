@@ -57,7 +57,7 @@ export const subscribe = (
         }),
       finished: ({ delivery, settlement }) => {
         const { id, session } = delivery.receipt as Receipt
-        memoryOf(session).finished.add(id)
+        memoryOf(session).finished.set(id, true)
         // A retry's copy is of the same publish, and must come.
         if (settlement._tag !== "Retry" && settlement._tag !== "Release") twins?.finished(delivery)
       },

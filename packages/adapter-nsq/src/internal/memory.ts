@@ -4,7 +4,7 @@
  * `REQ` carries no metadata, and an nsqd that restarts forgets what it held back. `FIN` has no answer: a message that is
  * done with may come once more, because nsqd has not heard of it, or because another nsqd has its twin.
  */
-import { type Delivery, RecentSet } from "@requeue/core/adapter-kit"
+import { type Delivery, BoundedMap } from "@requeue/core/adapter-kit"
 import * as Due from "./due.ts"
 import type { Queue } from "./names.ts"
 import type { Node } from "./nodes.ts"
@@ -13,7 +13,7 @@ import type { Session } from "./session.ts"
 /** Of one topic on one nsqd: ids are unique there. A retry copy may well have its original's, from another topic. */
 export interface Memory {
   readonly due: Due.Due
-  readonly finished: RecentSet.RecentSet
+  readonly finished: BoundedMap.BoundedMap<true>
 }
 
 /** Messages of a topic on an nsqd that are remembered. */
@@ -25,7 +25,7 @@ export const make = (): ((session: Session) => Memory) => {
   return ({ node, topic }) => {
     const found = known.get(topic)?.get(node)
     if (found !== undefined) return found
-    const made = { due: Due.make(limits.requeued), finished: RecentSet.make(limits.finished) }
+    const made = { due: Due.make(limits.requeued), finished: BoundedMap.make<true>(limits.finished) }
     known.set(topic, (known.get(topic) ?? new Map<Node, Memory>()).set(node, made))
     return made
   }
@@ -43,9 +43,9 @@ const publishOf = ({ metadata: { firstPublished, id, redrives } }: Delivery.Deli
 
 /** Of publishes that are on two nsqd. */
 export const twins = (): Twins => {
-  const over = RecentSet.make(limits.finished)
+  const over = BoundedMap.make<true>(limits.finished)
   return {
-    finished: (delivery) => over.add(publishOf(delivery)),
+    finished: (delivery) => over.set(publishOf(delivery), true),
     isFinished: (delivery) => over.has(publishOf(delivery))
   }
 }

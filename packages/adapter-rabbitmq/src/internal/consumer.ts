@@ -1,5 +1,5 @@
 /** Subscriptions: what the core asks of a queue, on the sessions that attend it. */
-import { type Broker, type BrokerError, type Delivery, Outgoing, RecentSet } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, type Delivery, Outgoing, BoundedMap } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../RabbitMqPlan.ts"
@@ -33,7 +33,7 @@ export const subscribe = (
   Effect.gen(function* () {
     const { now, settings } = env
     const { queue } = options
-    const done = RecentSet.make(rememberLimit)
+    const done = BoundedMap.make<true>(rememberLimit)
 
     const { ack, settle } = Settle.make({
       queue,

@@ -1,5 +1,5 @@
 /** Carries out settlements on the session that delivered. */
-import { type Broker, BrokerError, type Delivery, type Outgoing, type RecentSet } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery, type Outgoing, type BoundedMap } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Properties } from "./client.ts"
 import type { Receipt, Session } from "./session.ts"
@@ -38,13 +38,13 @@ export const make = (env: {
     confirmed: (index: number) => void
   ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
   /** Copies that are done with; their redelivery after a lost ack is acked. */
-  readonly done: RecentSet.RecentSet
+  readonly done: BoundedMap.BoundedMap<true>
 }) => {
   const { done, queue } = env
 
   const ack = (session: Session, receipts: ReadonlyArray<Receipt>): boolean => {
     // Remembered even if it cannot be written: the work is done, whatever the server will say.
-    for (const { copy } of receipts) if (copy !== undefined) done.add(copy)
+    for (const { copy } of receipts) if (copy !== undefined) done.set(copy, true)
     return session.ack(receipts)
   }
 

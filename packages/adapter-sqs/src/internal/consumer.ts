@@ -1,5 +1,5 @@
 /** Subscriptions: what the core asks of a queue, by polls and batches of calls. */
-import { type Broker, type BrokerError, type Delivery, RecentSet, Settlement, Timers } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, type Delivery, BoundedMap, Settlement, Timers } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -53,7 +53,7 @@ export const subscribe = (
     const url = () => found.url
     const calls = Calls.make({ client, queue, url, fork })
     const hand = new Set<Delivery.Delivery>()
-    const copied = RecentSet.make(rememberLimit)
+    const copied = BoundedMap.make<true>(rememberLimit)
     const tally = Tally.make()
     const cut = new AbortController()
     const late: Array<Delivery.Delivery> = []

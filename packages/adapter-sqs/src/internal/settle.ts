@@ -1,5 +1,5 @@
 /** Carries out settlements: what is deleted, hidden and copied, each in batches, and each delivery once. */
-import { type Broker, BrokerError, type Delivery, type Outgoing, type RecentSet } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, type Delivery, type Outgoing, type BoundedMap } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Answers } from "./batch.ts"
 import type { Calls } from "./calls.ts"
@@ -36,7 +36,7 @@ export const make = (env: {
   readonly sender: Sender
   readonly command: (request: Broker.SettleRequest) => Command
   /** Messages whose copy is stored; their redelivery is deleted. */
-  readonly copied: RecentSet.RecentSet
+  readonly copied: BoundedMap.BoundedMap<true>
   /** The message is gone from the queue, or in it again. */
   readonly onEnd: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
   readonly fork: (effect: Effect.Effect<unknown>) => void
@@ -64,7 +64,7 @@ export const make = (env: {
       }))
       const answers = yield* env.sender.send(messages)
       const stored = some.filter((_, index) => answers[index] === undefined)
-      for (const { delivery } of stored) copied.add(receiptOf(delivery).messageId)
+      for (const { delivery } of stored) copied.set(receiptOf(delivery).messageId, true)
       yield* remove(stored)
       return answers
     })

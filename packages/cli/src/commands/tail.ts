@@ -5,7 +5,7 @@
  * and again; or, where that is asked for, it is a consumer and takes the messages away.
  */
 import { Broker, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
-import { RecentSet } from "@requeue/core/adapter-kit"
+import { BoundedMap } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -78,13 +78,13 @@ const nameOf = (queue: string, { attempts, metadata }: Delivery.Delivery): strin
 /** Prints what waits and has not been printed; ends after `limit` messages. */
 const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit: number, interval: number) {
   const { admin } = yield* Broker.Broker
-  const printed = RecentSet.make(memory)
+  const printed = BoundedMap.make<true>(memory)
   for (let left = limit; ; yield* Effect.sleep(interval)) {
     for (const { queue } of sources) {
       for (const delivery of yield* admin.peek(queue, depth)) {
         const name = nameOf(queue, delivery)
         if (printed.has(name)) continue
-        printed.add(name)
+        printed.set(name, true)
         yield* print(queue, delivery)
         if (--left === 0) return
       }

@@ -1,6 +1,6 @@
 /** A function on Lambda, from its loading to its end: what its invocations share, and the course of each. */
 import type { Consumer } from "@requeue/core"
-import { Broker, type ConfigurationError, RecentSet } from "@requeue/core/adapter-kit"
+import { Broker, type ConfigurationError, BoundedMap } from "@requeue/core/adapter-kit"
 import * as Data from "effect/Data"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -67,7 +67,7 @@ export const make = (
     const client = yield* connect(settings)
     const queues = Queues.make(client, settings)
     const sender = Sender.make({ client, queues, fork })
-    const finished = RecentSet.make(rememberLimit)
+    const finished = BoundedMap.make<true>(rememberLimit)
     const tally = Tally.make()
     let found: Queues.Queue | undefined
     const calls = Calls.make({ client, queue, url: () => found!.url, fork })

@@ -4,7 +4,7 @@
  * not name; and what could not be settled keeps its visibility timeout, so that a queue that takes no retries or dead
  * letters is not hammered by new invocations.
  */
-import { type Broker, type Delivery, type RecentSet, Settlement } from "@requeue/core/adapter-kit"
+import { type Broker, type Delivery, type BoundedMap, Settlement } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -26,7 +26,7 @@ export interface Environment {
   readonly calls: Calls
   readonly sender: Sender
   /** Messages that are done, and may come again because the mapping did not hear of it. */
-  readonly finished: RecentSet.RecentSet
+  readonly finished: BoundedMap.BoundedMap<true>
   readonly tally: Tally
   /** Ids of the messages that a handler has got in this invocation. */
   readonly begun: ReadonlySet<string>
@@ -86,7 +86,7 @@ export const subscribe = (
     const onEnd = (delivery: Delivery.Delivery, how: "gone" | "returned"): void => {
       const receipt = receiptOf(delivery)
       if (how === "gone") {
-        finished.add(receipt.messageId)
+        finished.set(receipt.messageId, true)
         tally.delete(receipt.messageId)
       }
       handed.delete(delivery)

@@ -11,7 +11,7 @@ import * as Bag from "../../adapter-kit/Bag.ts"
 import type { Gate } from "./gate.ts"
 import type { Item } from "./item.ts"
 import type { Judge } from "./decide.ts"
-import * as RecentSet from "../../adapter-kit/RecentSet.ts"
+import * as BoundedMap from "../../adapter-kit/BoundedMap.ts"
 import type { Reporter } from "./reporter.ts"
 import * as Settler from "./settler.ts"
 
@@ -76,7 +76,7 @@ export const make = (
   const inHand = Bag.make<Item>()
   const stale = new Set<Item>()
   const gathers = env.batch > 1 && env.wait > 0
-  const acked = RecentSet.make(rememberLimit)
+  const acked = BoundedMap.make<true>(rememberLimit)
   let arrivals = 0
   let lastSettled: number | undefined
 
@@ -103,7 +103,7 @@ export const make = (
 
   /** Remembered before the broker answers: the redelivery may be faster than the news that the ack was lost. */
   const remember = (item: Item, settlement: Settlement.Settlement): void => {
-    if (settlement._tag === "Ack") acked.add(publishOf(item.delivery))
+    if (settlement._tag === "Ack") acked.set(publishOf(item.delivery), true)
   }
 
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
