@@ -5,7 +5,8 @@
  * of attempts), nor its way to close (which throws away what it has not written), and what it leaves without a listener
  * has one here.
  */
-// Other packages, which are checked with the sources of this one, find the types of the driver so.
+// Packages that are checked with the sources of this one find the types of the driver by it.
+// oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./nsqjs.d.ts" />
 import { connect as secure } from "node:tls"
 import * as Redacted from "effect/Redacted"
