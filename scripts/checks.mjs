@@ -12,6 +12,7 @@ export const checks = {
   lint: [{ command: turbo("build") }, { command: ["oxlint", "--type-aware", "--deny-warnings"] }],
   format: [{ command: ["oxfmt", "--check"] }],
   arrows: [{ command: ["node", "scripts/arrows.mjs"] }],
+  conventions: [{ command: ["node", "scripts/conventions.mjs"] }],
   // Every example of the documentation, compiled and run.
   examples: [{ command: turbo("build") }, { command: ["node", "scripts/examples.mjs"] }],
   // Made, so that what a docstring links to is there.

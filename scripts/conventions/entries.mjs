@@ -1,0 +1,34 @@
+/** Where a package can be imported: the source files that the `exports` of its manifest lead to. */
+
+const targetsOf = (entry) => (typeof entry === "string" ? [entry] : Object.values(entry ?? {}).flatMap(targetsOf))
+
+/** The source of a built file; a source is its own. */
+const sourceOf = (target) => target.replace(/^\.\/dist\//, "./src/").replace(/(\.d)?\.([cm]?)[jt]s$/, ".$2ts")
+
+/** The text that the `*` of a pattern stands for; `undefined` where the text does not match. */
+const match = (pattern, text) => {
+  const [head, tail] = pattern.split("*")
+  if (tail === undefined) return text === head ? "" : undefined
+  const isMatch = text.length > head.length + tail.length && text.startsWith(head) && text.endsWith(tail)
+  return isMatch ? text.slice(head.length, text.length - tail.length) : undefined
+}
+
+/**
+ * For each key of `exports` and each source that it names, the files of those that exist: none for a mistake, several for
+ * a pattern. What another key closes with `null` is left out. `files` are relative to the package, as `src/index.ts`.
+ */
+export const entries = ({ exports = {} }, files) => {
+  const keys = Object.keys(exports)
+  const isClosed = (subpath) => keys.some((key) => exports[key] === null && match(key, subpath) !== undefined)
+  return keys.flatMap((key) =>
+    [...new Set(targetsOf(exports[key]).map(sourceOf))]
+      .filter((source) => /\.[cm]?ts$/.test(source))
+      .map((source) => ({
+        key,
+        files: files.filter((file) => {
+          const star = match(source, `./${file}`)
+          return star !== undefined && !isClosed(key.replace("*", star))
+        })
+      }))
+  )
+}
