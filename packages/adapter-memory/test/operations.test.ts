@@ -11,11 +11,11 @@ const retry = RetryPolicy.make({
   backoff: Backoff.linear("10 seconds"),
   deadLetter: { routes: { undecodable: "broken" } }
 })
-const wish = { queue: "orders", retry }
+const request = { queue: "orders", retry }
 
 describe("a plan", () => {
   it.effect("has the queue and where its dead letters go", () =>
-    Effect.map(operations.plan(wish, url), ({ objects }) =>
+    Effect.map(operations.plan(request, url), ({ objects }) =>
       assert.deepStrictEqual(
         objects.map(({ name }) => name),
         ["orders", "orders.dlq", "broken"]
@@ -24,7 +24,7 @@ describe("a plan", () => {
   )
 
   it.effect("is drawn", () =>
-    Effect.map(operations.plan(wish, url), (plan) =>
+    Effect.map(operations.plan(request, url), (plan) =>
       assert.deepStrictEqual(Plan.mermaid(plan).split("\n"), [
         "flowchart LR",
         '  n0["orders"] -->|"retry after 10s, 20s, 30s, 40s, 50s, …"| n0',
@@ -43,7 +43,7 @@ describe("a plan", () => {
   it.effect("cannot be compared from outside of the process", () =>
     Effect.gen(function* () {
       const { capabilities, inspect } = yield* operations.operate(url, { maxBodySize: 5 })
-      const { objects } = yield* inspect(wish)
+      const { objects } = yield* inspect(request)
       assert.deepStrictEqual(new Set(objects.map(({ state }) => state)), new Set(["unknown"]))
       assert.strictEqual(capabilities.maxBodySize, 5)
     })
@@ -51,7 +51,7 @@ describe("a plan", () => {
 
   it.effect("of wrong options is refused", () =>
     Effect.gen(function* () {
-      for (const refused of [operations.plan(wish, url, { max: 5 }), operations.operate(url, { max: 5 })]) {
+      for (const refused of [operations.plan(request, url, { max: 5 }), operations.operate(url, { max: 5 })]) {
         assert.strictEqual(
           (yield* Effect.flip(refused as Effect.Effect<unknown, { readonly field: string }>)).field,
           "max"

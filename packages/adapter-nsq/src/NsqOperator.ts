@@ -24,8 +24,11 @@ export type Facts = Survey.Facts
 /** What the facts mean; pure. `handlerTimeout` in milliseconds. */
 export const judge = (
   all: ReadonlyArray<Facts>,
-  wish: { readonly handlerTimeout?: number | undefined; readonly publishTo: 1 | 2 }
-): ReadonlyArray<Finding> => [...all.flatMap((facts) => judgeOne(facts, wish.handlerTimeout)), judgeLoss(all, wish)]
+  request: { readonly handlerTimeout?: number | undefined; readonly publishTo: 1 | 2 }
+): ReadonlyArray<Finding> => [
+  ...all.flatMap((facts) => judgeOne(facts, request.handlerTimeout)),
+  judgeLoss(all, request)
+]
 
 const judgeOne = (
   { limits, memQueueSize, missing, nsqd, refusals, version }: Facts,
@@ -82,12 +85,12 @@ const judgeLoss = (all: ReadonlyArray<Facts>, { publishTo }: { readonly publishT
 /**
  * How a queue is set up, on every nsqd that is given or has it. Publishes nothing, and makes nothing that is not there.
  *
- * @param wish.handlerTimeout milliseconds that a handler may take, if that is to be checked
+ * @param request.handlerTimeout milliseconds that a handler may take, if that is to be checked
  */
 export const verify = (
   queue: string,
   options: Options,
-  wish: { readonly handlerTimeout?: number | undefined } = {}
+  request: { readonly handlerTimeout?: number | undefined } = {}
 ): Effect.Effect<ReadonlyArray<Finding>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(decode(options))
@@ -99,5 +102,5 @@ export const verify = (
     const missing = failures.map(
       ({ message }): Finding => ({ about: "nsqd", nsqd: undefined, isGood: false, detail: message })
     )
-    return [...missing, ...judge(facts, { ...wish, publishTo: settings.publishTo })]
+    return [...missing, ...judge(facts, { ...request, publishTo: settings.publishTo })]
   })

@@ -12,7 +12,7 @@ export type Queue = Names.Queue
 /** The options that a plan depends on. */
 type Choices = Pick<Settings, "channel" | "retry" | "envelope" | "create" | "http">
 
-export interface Wish {
+export interface Request {
   readonly queue: string
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
@@ -28,15 +28,15 @@ export interface Plan {
   readonly notes: ReadonlyArray<string>
 }
 
-const retriesOf = ({ retry }: Wish, settings: Pick<Settings, "retry">, cap: number): string => {
+const retriesOf = ({ retry }: Request, settings: Pick<Settings, "retry">, cap: number): string => {
   const longest = retry?.backoff === undefined ? 0 : Backoff.longest(retry.backoff)
   if (settings.retry === "exact") return "retries are copies, so that their delays survive a restart of nsqd"
   const native = `retries are requeued by nsqd, up to ${Delay.format(cap)}`
   return longest <= cap ? native : `${native}; longer delays are deferred copies, one after the other`
 }
 
-const notesOf = (wish: Wish, settings: Choices, cap: number): ReadonlyArray<string> => [
-  retriesOf(wish, settings, cap),
+const notesOf = (request: Request, settings: Choices, cap: number): ReadonlyArray<string> => [
+  retriesOf(request, settings, cap),
   ...(settings.envelope === "never" ? ["what is sent is a bare body: its id and headers are lost"] : []),
   ...(settings.http && settings.create
     ? []
@@ -58,25 +58,29 @@ const notesOf = (wish: Wish, settings: Choices, cap: number): ReadonlyArray<stri
  * "retry" in plan ? plan.retry.topic : plan.detail // => "orders.billing.retry"
  * ```
  */
-export const make = (wish: Wish, settings: Choices, cap: number): Plan | ConfigurationError.ConfigurationError => {
-  const source = Names.parse(wish.queue, settings.channel)
+export const make = (
+  request: Request,
+  settings: Choices,
+  cap: number
+): Plan | ConfigurationError.ConfigurationError => {
+  const source = Names.parse(request.queue, settings.channel)
   if (Names.isRefused(source)) {
-    return new ConfigurationError.ConfigurationError({ field: "queue", broker: "nsq", queue: wish.queue, ...source })
+    return new ConfigurationError.ConfigurationError({ field: "queue", broker: "nsq", queue: request.queue, ...source })
   }
   const deadLetters: Array<Queue> = []
-  for (const name of wish.deadLetterQueues ?? []) {
+  for (const name of request.deadLetterQueues ?? []) {
     const parsed = Names.parse(name, settings.channel)
     if (Names.isRefused(parsed)) {
       return new ConfigurationError.ConfigurationError({
         field: "retry.deadLetter",
         broker: "nsq",
-        queue: wish.queue,
+        queue: request.queue,
         ...parsed
       })
     }
     deadLetters.push(parsed)
   }
-  return { source, retry: Names.retry(source), deadLetters, notes: notesOf(wish, settings, cap) }
+  return { source, retry: Names.retry(source), deadLetters, notes: notesOf(request, settings, cap) }
 }
 
 const line = (role: string, { channel, topic }: Queue): string => `${role}: topic ${topic}, channel ${channel}`

@@ -50,12 +50,12 @@ describe("of an nsqd", () => {
     ["nothing kept in memory", { memQueueSize: 0 }, {}, ["delays"]],
     ["missing topics", { missing: ["a/b"] }, {}, ["topics"]],
     ["missing permissions", { refusals: ["SUB a b: E_UNAUTHORIZED"] }, {}, ["permissions"]]
-  ] as const)("with %s", (_, change, wish, wrong) => {
+  ] as const)("with %s", (_, change, request, wrong) => {
     const two = [
       { ...facts, ...change },
       { ...facts, nsqd: "i:4150" }
     ]
-    const bad = NsqOperator.judge(two, { publishTo: 2, ...wish }).filter(
+    const bad = NsqOperator.judge(two, { publishTo: 2, ...request }).filter(
       ({ isGood, nsqd }) => !isGood && nsqd !== "i:4150"
     )
     assert.deepStrictEqual(

@@ -113,8 +113,8 @@ describe("a plan", () => {
     options: Partial<Parameters<typeof NsqPlan.make>[1]> = {},
     backoff = Backoff.constant("10 minutes")
   ) => {
-    const wish = { queue: "orders/billing", retry: RetryPolicy.make({ backoff }), deadLetterQueues: ["poison"] }
-    const made = NsqPlan.make(wish, { ...settings, ...options }, 3_600_000)
+    const request = { queue: "orders/billing", retry: RetryPolicy.make({ backoff }), deadLetterQueues: ["poison"] }
+    const made = NsqPlan.make(request, { ...settings, ...options }, 3_600_000)
     if (made instanceof ConfigurationError.ConfigurationError) throw made
     return made
   }
@@ -143,8 +143,8 @@ describe("a plan", () => {
   it.each([
     [{ queue: "a b" }, "queue"],
     [{ queue: "a", deadLetterQueues: ["b c"] }, "retry.deadLetter"]
-  ])("%j is refused at %s", (wish, field) => {
-    const refused = NsqPlan.make(wish, settings, 1000)
+  ])("%j is refused at %s", (request, field) => {
+    const refused = NsqPlan.make(request, settings, 1000)
     assert.instanceOf(refused, ConfigurationError.ConfigurationError)
     if (refused instanceof ConfigurationError.ConfigurationError) assert.strictEqual(refused.field, field)
   })

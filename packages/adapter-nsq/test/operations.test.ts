@@ -38,11 +38,11 @@ const well = ["nsqd good", "lease good", "delays good", "permissions good"]
 describe("a queue's plan", () => {
   test("is what a consumer makes", async () => {
     const queue = queueName("planned")
-    const wish = { queue, retry }
-    assert.deepStrictEqual(states(await operated(({ inspect }) => inspect(wish))), only("missing"))
+    const request = { queue, retry }
+    assert.deepStrictEqual(states(await operated(({ inspect }) => inspect(request))), only("missing"))
     const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
-    await on({ url }, (broker) => broker.subscribe({ ...wish, deadLetterQueues: [`${queue}.dlq`], ...listener }))
-    const after = await operated(({ inspect }) => inspect(wish))
+    await on({ url }, (broker) => broker.subscribe({ ...request, deadLetterQueues: [`${queue}.dlq`], ...listener }))
+    const after = await operated(({ inspect }) => inspect(request))
     assert.deepStrictEqual(states(after), only("present"))
     assert.deepStrictEqual(verdicts(after), well)
     assert.deepStrictEqual(
@@ -52,15 +52,15 @@ describe("a queue's plan", () => {
   })
 
   test("can be created, once and again, and looking at it makes nothing", async () => {
-    const wish = { queue: `${queueName("created")}/billing`, retry }
-    const [topic] = wish.queue.split("/")
+    const request = { queue: `${queueName("created")}/billing`, retry }
+    const [topic] = request.queue.split("/")
     await operated(({ create, inspect }) =>
       Effect.gen(function* () {
-        yield* inspect(wish)
+        yield* inspect(request)
         assert.deepStrictEqual(yield* Effect.promise(() => channels(one.http, topic!)), [])
-        yield* create(wish)
-        assert.deepStrictEqual(states(yield* inspect(wish)), only("present"))
-        yield* create(wish)
+        yield* create(request)
+        assert.deepStrictEqual(states(yield* inspect(request)), only("present"))
+        yield* create(request)
       })
     )
     assert.deepStrictEqual((await channels(one.http, topic!)).map((each) => `${each.topic} ${each.name}`).toSorted(), [
@@ -71,25 +71,25 @@ describe("a queue's plan", () => {
   })
 
   test("says on which nsqd it is, and which of them is away", async () => {
-    const wish = { queue: queueName("half"), retry }
-    await operated(({ create }) => create(wish))
-    const both = await operated(({ inspect }) => inspect(wish), { nsqd: [second] })
+    const request = { queue: queueName("half"), retry }
+    await operated(({ create }) => create(request))
+    const both = await operated(({ inspect }) => inspect(request), { nsqd: [second] })
     assert.deepStrictEqual(states(both), only("present"))
     assert.strictEqual(both.objects[0]?.why, `only on ${first}`)
     assert.deepStrictEqual(verdicts(both), [...well, ...well])
-    const { findings } = await operated(({ inspect }) => inspect(wish), { nsqd: ["127.0.0.1:1"] })
+    const { findings } = await operated(({ inspect }) => inspect(request), { nsqd: ["127.0.0.1:1"] })
     assert.strictEqual(findings[0]?.verdict, "bad")
     assert.match(findings[0]!.detail, /127\.0\.0\.1:1/)
   })
 
   test("is found and made by nsqlookupd", async () => {
-    const wish = { queue: queueName("found"), retry }
+    const request = { queue: queueName("found"), retry }
     await operated(
       ({ create, inspect }) =>
         Effect.gen(function* () {
-          assert.deepStrictEqual(states(yield* inspect(wish)), only("missing"))
-          yield* create(wish)
-          assert.deepStrictEqual(states(yield* inspect(wish)), only("present"))
+          assert.deepStrictEqual(states(yield* inspect(request)), only("missing"))
+          yield* create(request)
+          assert.deepStrictEqual(states(yield* inspect(request)), only("present"))
         }),
       {},
       new URL(lookupd)
@@ -97,18 +97,18 @@ describe("a queue's plan", () => {
   })
 
   test("cannot be told, nor made, without the HTTP interface", async () => {
-    const wish = { queue: queueName("unknown"), retry }
+    const request = { queue: queueName("unknown"), retry }
     await operated(
       ({ create, inspect }) =>
         Effect.gen(function* () {
-          const found = yield* inspect(wish)
+          const found = yield* inspect(request)
           assert.deepStrictEqual(states(found), only("unknown"))
           assert.deepStrictEqual(verdicts(found), ["nsqd good", "lease good", "delays good"])
-          assert.match((yield* Effect.flip(create(wish))).message, /http: true/)
+          assert.match((yield* Effect.flip(create(request))).message, /http: true/)
         }),
       { http: false }
     )
-    assert.deepStrictEqual(await channels(one.http, wish.queue), [])
+    assert.deepStrictEqual(await channels(one.http, request.queue), [])
   })
 
   test("needs no connection", async () => {
@@ -175,9 +175,9 @@ describe("options from an object", () => {
 
   test("beat those of the URL", async () => {
     const other = new URL(`nsq://${first}?channel=inUrl&http=false`)
-    const wish = { queue: queueName("beaten"), retry }
-    const { objects } = await operated(({ plan }) => plan(wish), { channel: "inObject" }, other)
-    assert.strictEqual(objects[1]?.name, `${wish.queue}/inObject`)
+    const request = { queue: queueName("beaten"), retry }
+    const { objects } = await operated(({ plan }) => plan(request), { channel: "inObject" }, other)
+    assert.strictEqual(objects[1]?.name, `${request.queue}/inObject`)
     const { counts } = await Effect.runPromise(
       Effect.provide(
         Effect.map(Broker.Broker, ({ capabilities }) => capabilities),

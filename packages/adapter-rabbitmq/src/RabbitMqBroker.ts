@@ -60,8 +60,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   // Found now and not by the first message: whether we may declare at all.
   if (settings.assert === "declare") yield* declarer.ensure(Objects.safetyNet(settings), "")
 
-  const plan = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
-    const made = Plan.make(wish, settings, serverVersion())
+  const plan = (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
+    const made = Plan.make(request, settings, serverVersion())
     return made instanceof ConfigurationError.ConfigurationError
       ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
       : Effect.succeed(made)

@@ -37,7 +37,7 @@ export interface Plan {
   readonly waiting: string | undefined
 }
 
-export interface Wish {
+export interface Request {
   readonly queue: string
   /** `undefined` for a producer, which knows no policy. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
@@ -77,7 +77,7 @@ export const home = (name: string, settings: Settings): ReadonlyArray<Object> =>
  * Answers a `ConfigurationError` when the server is too old, or the topology cannot keep the policy's delays.
  */
 export const make = (
-  { deadLetterQueues = [], queue: name, retry }: Wish,
+  { deadLetterQueues = [], queue: name, retry }: Request,
   settings: Settings,
   serverVersion: string
 ): Plan | ConfigurationError.ConfigurationError => {

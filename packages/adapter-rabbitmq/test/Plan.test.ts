@@ -15,8 +15,8 @@ const plan = (
   version = "4.3.6"
 ): RabbitMqPlan.Plan => {
   const retry = RetryPolicy.make(backoff === "none" ? {} : { backoff })
-  const wish = { queue: "orders", retry, deadLetterQueues: ["orders.dlq"] }
-  const made = RabbitMqPlan.make(wish, settings(options), version)
+  const request = { queue: "orders", retry, deadLetterQueues: ["orders.dlq"] }
+  const made = RabbitMqPlan.make(request, settings(options), version)
   if (made instanceof ConfigurationError.ConfigurationError) throw made
   return made
 }

@@ -28,63 +28,65 @@ const isNoBinding = (kind: string) => kind !== "binding"
 describe("a queue's plan", () => {
   test("is what a consumer declares", async () => {
     const queue = queueName("planned")
-    const wish = { queue, retry }
+    const request = { queue, retry }
     await operated((operator) =>
       Effect.gen(function* () {
-        const before = yield* operator.inspect(wish)
+        const before = yield* operator.inspect(request)
         assert.strictEqual(stateOf(before, queue), "missing")
         assert.strictEqual(stateOf(before, `${queue}.dlq`), "missing")
       })
     )
     const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
     await on({ url: one.url }, (broker) =>
-      broker.subscribe({ ...wish, deadLetterQueues: [`${queue}.dlq`], ...listener })
+      broker.subscribe({ ...request, deadLetterQueues: [`${queue}.dlq`], ...listener })
     )
     assert.deepStrictEqual(
-      states(await operated(({ inspect }) => inspect(wish)), isNoBinding),
+      states(await operated(({ inspect }) => inspect(request)), isNoBinding),
       new Set<Plan.State>(["present"])
     )
   })
 
   test("can be created, once and again", async () => {
-    const wish = { queue: queueName("created"), retry }
+    const request = { queue: queueName("created"), retry }
     await operated(({ create, inspect }) =>
       Effect.gen(function* () {
-        yield* create(wish)
-        assert.deepStrictEqual(states(yield* inspect(wish), isNoBinding), new Set<Plan.State>(["present"]))
-        yield* create(wish)
+        yield* create(request)
+        assert.deepStrictEqual(states(yield* inspect(request), isNoBinding), new Set<Plan.State>(["present"]))
+        yield* create(request)
       })
     )
   })
 
   test("looking at it makes nothing", async () => {
-    const wish = { queue: queueName("looked"), retry }
+    const request = { queue: queueName("looked"), retry }
     await operated(({ inspect }) =>
       Effect.gen(function* () {
-        yield* inspect(wish)
-        assert.strictEqual(stateOf(yield* inspect(wish), wish.queue), "missing")
+        yield* inspect(request)
+        assert.strictEqual(stateOf(yield* inspect(request), request.queue), "missing")
       })
     )
   })
 
   test("differs from a queue with other settings, which stays as it is", async () => {
-    const wish = { queue: queueName("other"), retry }
-    await operated(({ create }) => create(wish), { queues: { [wish.queue]: { arguments: { "x-delivery-limit": 7 } } } })
+    const request = { queue: queueName("other"), retry }
+    await operated(({ create }) => create(request), {
+      queues: { [request.queue]: { arguments: { "x-delivery-limit": 7 } } }
+    })
     await operated(({ create, inspect }) =>
       Effect.gen(function* () {
-        const { objects } = yield* inspect(wish)
-        const found = objects.find(({ kind, name }) => kind === "queue" && name === wish.queue)
+        const { objects } = yield* inspect(request)
+        const found = objects.find(({ kind, name }) => kind === "queue" && name === request.queue)
         assert.strictEqual(found?.state, "different")
         assert.match(found?.why ?? "", /x-delivery-limit.*7/)
-        assert.strictEqual((yield* Effect.flip(create(wish)))._tag, "BrokerError")
+        assert.strictEqual((yield* Effect.flip(create(request)))._tag, "BrokerError")
       })
     )
   })
 
   test("has bindings that only the management interface tells", async () => {
-    const wish = { queue: queueName("bound"), retry }
-    await operated(({ create }) => create(wish))
-    const without = await operated(({ inspect }) => inspect(wish))
+    const request = { queue: queueName("bound"), retry }
+    await operated(({ create }) => create(request))
+    const without = await operated(({ inspect }) => inspect(request))
     assert.deepStrictEqual(
       states(without, (kind) => kind === "binding"),
       new Set<Plan.State>(["unknown"])
@@ -94,7 +96,7 @@ describe("a queue's plan", () => {
       ["unknown"]
     )
     if (management === undefined) return
-    const found = await operated(({ inspect }) => inspect(wish), { management })
+    const found = await operated(({ inspect }) => inspect(request), { management })
     assert.deepStrictEqual(
       states(found, () => true),
       new Set<Plan.State>(["present"])

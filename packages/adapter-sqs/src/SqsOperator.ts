@@ -15,7 +15,7 @@ import { decode, type Options, type Settings } from "./SqsOptions.ts"
 import * as SqsPlan from "./SqsPlan.ts"
 
 /** A queue, and the policy of its consumer. */
-export interface Wish {
+export interface Request {
   readonly queue: string
   /** Default: 3 retries at once, then `<queue>.dlq`. */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
@@ -36,12 +36,12 @@ const open = (options: Options): Effect.Effect<Tools, ConfigurationError.Configu
     return { client, settings, queues: Queues.make(client, settings) }
   })
 
-const toPlanWish = ({ queue, retry = {} }: Wish): Required<SqsPlan.Wish> => {
+const toPlanRequest = ({ queue, retry = {} }: Request): Required<SqsPlan.Request> => {
   const policy = RetryPolicy.from(retry)
   return { queue, retry: policy, deadLetterQueues: RetryPolicy.deadLetterQueues(policy, queue) }
 }
 
-const leaseOf = ({ functionTimeout = 0 }: Wish): number => Delay.toMillis(functionTimeout)
+const leaseOf = ({ functionTimeout = 0 }: Request): number => Delay.toMillis(functionTimeout)
 
 /**
  * Compares a consumer's queues with what its policy needs, attribute by attribute, and changes nothing.
@@ -63,15 +63,15 @@ const leaseOf = ({ functionTimeout = 0 }: Wish): number => Delay.toMillis(functi
  * ```
  */
 export const verify = (
-  wish: Wish,
+  request: Request,
   options: Options
 ): Effect.Effect<ReadonlyArray<SqsPlan.Finding>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { queues, settings } = yield* open(options)
-      const plan = SqsPlan.make(toPlanWish(wish), settings)
+      const plan = SqsPlan.make(toPlanRequest(request), settings)
       if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
-      return SqsPlan.verify(plan, yield* queues.inspect(plan), leaseOf(wish))
+      return SqsPlan.verify(plan, yield* queues.inspect(plan), leaseOf(request))
     })
   )
 
@@ -84,13 +84,13 @@ export const verify = (
  * @throws RangeError when the policy is out of its range
  */
 export const create = (
-  wish: Wish,
+  request: Request,
   options: Options
 ): Effect.Effect<void, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { queues } = yield* open({ ...options, queues: "create" })
-      yield* queues.ensure(toPlanWish(wish), leaseOf(wish))
+      yield* queues.ensure(toPlanRequest(request), leaseOf(request))
     })
   )
 

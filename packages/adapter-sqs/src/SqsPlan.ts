@@ -19,7 +19,7 @@ import type { Settings } from "./SqsOptions.ts"
 
 export { type Attributes, type Finding, type Found, type Plan, type Queue, verify }
 
-export interface Wish {
+export interface Request {
   readonly queue: string
   /** `undefined` for a producer, which knows no policy. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
@@ -72,7 +72,7 @@ const renews = (name: Names.Name, settings: Settings): boolean => !name.fifo || 
  * ```
  */
 export const make = (
-  { deadLetterQueues = [], queue, retry }: Wish,
+  { deadLetterQueues = [], queue, retry }: Request,
   settings: Settings
 ): Plan | ConfigurationError.ConfigurationError => {
   const names = Result.all([queue, ...deadLetterQueues].map(Names.parse))

@@ -13,15 +13,15 @@ const run = Effect.runPromise
 
 describe("queues", () => {
   test("are made once, and then good", async () => {
-    const wish = { queue: queueName("made"), retry: { maxRetries: 5 }, functionTimeout: "3 seconds" } as const
-    const before = await run(SqsOperator.verify(wish, options))
+    const request = { queue: queueName("made"), retry: { maxRetries: 5 }, functionTimeout: "3 seconds" } as const
+    const before = await run(SqsOperator.verify(request, options))
     expect(before.map(({ attribute, isGood }) => [attribute, isGood])).toEqual([
       ["QueueName", false],
       ["QueueName", false]
     ])
-    await run(SqsOperator.create(wish, { ...options, queues: "use" }))
-    await run(SqsOperator.create(wish, options))
-    const after = await run(SqsOperator.verify(wish, options))
+    await run(SqsOperator.create(request, { ...options, queues: "use" }))
+    await run(SqsOperator.create(request, options))
+    const after = await run(SqsOperator.verify(request, options))
     expect(after.filter(({ isGood }) => !isGood)).toEqual([])
     expect(after.map(({ attribute }) => attribute)).toContain("RedrivePolicy")
   })

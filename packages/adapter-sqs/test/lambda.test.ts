@@ -39,8 +39,8 @@ const urlOf = async (sqs: SQS, name: string): Promise<string> => (await sqs.getQ
 const made = async (base: string, visibilityTimeout = 30_000): Promise<World> => {
   const queue = queueName(base)
   const settings = Result.getOrThrow(SqsOptions.decode({ url, visibilityTimeout }))
-  const wish = { queue, retry: RetryPolicy.make({ maxRetries: 20 }), deadLetterQueues: [`${queue}.dlq`] }
-  await Effect.runPromise(Queues.make(behind, settings).ensure(wish))
+  const request = { queue, retry: RetryPolicy.make({ maxRetries: 20 }), deadLetterQueues: [`${queue}.dlq`] }
+  await Effect.runPromise(Queues.make(behind, settings).ensure(request))
   const letters = `${queue}-dlq`
   const at = await urlOf(behind, queue)
   return {

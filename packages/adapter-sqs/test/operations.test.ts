@@ -21,17 +21,17 @@ const states = ({ objects }: Plan.Inspection) => objects.map(({ name, state }) =
 describe("a queue's plan", () => {
   test.each(["", ".fifo"])("is what a consumer makes (orders%s)", async (end) => {
     const base = queueName("planned")
-    const wish = { queue: `${base}${end}`, retry }
+    const request = { queue: `${base}${end}`, retry }
     const names = [`${base}-dlq${end}`, `${base}${end}`]
     assert.deepStrictEqual(
-      states(await operated(({ inspect }) => inspect(wish))),
+      states(await operated(({ inspect }) => inspect(request))),
       names.map((name) => [name, "missing"])
     )
     const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
     await on({ url: server.url }, (broker) =>
-      broker.subscribe({ ...wish, deadLetterQueues: [`${wish.queue}.dlq`], ...listener })
+      broker.subscribe({ ...request, deadLetterQueues: [`${request.queue}.dlq`], ...listener })
     )
-    const after = await operated(({ inspect }) => inspect(wish))
+    const after = await operated(({ inspect }) => inspect(request))
     assert.deepStrictEqual(
       states(after),
       names.map((name) => [name, "present"])
@@ -44,14 +44,14 @@ describe("a queue's plan", () => {
   })
 
   test("can be created, once and again, where consumers may not", async () => {
-    const wish = { queue: queueName("created"), retry }
+    const request = { queue: queueName("created"), retry }
     await operated(
       ({ create, inspect }) =>
         Effect.gen(function* () {
-          yield* create(wish)
-          yield* create(wish)
+          yield* create(request)
+          yield* create(request)
           assert.deepStrictEqual(
-            new Set((yield* inspect(wish)).objects.map(({ state }) => state)),
+            new Set((yield* inspect(request)).objects.map(({ state }) => state)),
             new Set(["present"])
           )
         }),
@@ -60,30 +60,30 @@ describe("a queue's plan", () => {
   })
 
   test("looking at it makes nothing", async () => {
-    const wish = { queue: queueName("looked"), retry }
+    const request = { queue: queueName("looked"), retry }
     await operated(({ inspect }) =>
       Effect.gen(function* () {
-        yield* inspect(wish)
-        const { objects } = yield* inspect(wish)
+        yield* inspect(request)
+        const { objects } = yield* inspect(request)
         assert.deepStrictEqual(new Set(objects.map(({ state }) => state)), new Set(["missing"]))
       })
     )
   })
 
   test("differs from a queue that cannot keep it, which stays as it is", async () => {
-    const wish = { queue: queueName("few"), retry }
-    await operated(({ create }) => create({ ...wish, retry: RetryPolicy.make({ maxRetries: 0 }) }))
-    const long = { ...wish, retry: RetryPolicy.make({ maxRetries: 8 }) }
+    const request = { queue: queueName("few"), retry }
+    await operated(({ create }) => create({ ...request, retry: RetryPolicy.make({ maxRetries: 0 }) }))
+    const long = { ...request, retry: RetryPolicy.make({ maxRetries: 8 }) }
     await operated(({ create, inspect }) =>
       Effect.gen(function* () {
         const { findings, objects } = yield* inspect(long)
-        const { state, why } = objects.find(({ name }) => name === wish.queue)!
+        const { state, why } = objects.find(({ name }) => name === request.queue)!
         assert.strictEqual(state, "different")
         assert.match(why!, /after 7 receives.*needs more than 9/)
         const bad = findings.filter(({ verdict }) => verdict === "bad")
         assert.deepStrictEqual(
           bad.map(({ about }) => about),
-          [`${wish.queue} RedrivePolicy`]
+          [`${request.queue} RedrivePolicy`]
         )
         assert.match(bad[0]!.detail, /Raise maxReceiveCount to 23/)
         const error = yield* Effect.flip(create(long))
@@ -93,9 +93,9 @@ describe("a queue's plan", () => {
   })
 
   test("tells what is otherwise and does no harm", async () => {
-    const wish = { queue: queueName("slow"), retry }
-    await operated(({ create }) => create(wish), { visibilityTimeout: 60_000 })
-    const { objects } = await operated(({ inspect }) => inspect(wish))
+    const request = { queue: queueName("slow"), retry }
+    await operated(({ create }) => create(request), { visibilityTimeout: 60_000 })
+    const { objects } = await operated(({ inspect }) => inspect(request))
     assert.deepStrictEqual(
       objects.map(({ state, why }) => [state, why]),
       [
@@ -118,11 +118,11 @@ describe("a queue's plan", () => {
   })
 
   test("that SQS cannot keep is refused", async () => {
-    const wish = { queue: "orders.fifo", retry: RetryPolicy.make({ backoff: Backoff.constant("13 hours") }) }
+    const request = { queue: "orders.fifo", retry: RetryPolicy.make({ backoff: Backoff.constant("13 hours") }) }
     const nowhere = new URL("sqs://eu-west-1")
     for (const refused of [
-      operations.plan(wish, nowhere),
-      Effect.scoped(Effect.flatMap(operations.operate(nowhere), ({ plan }) => plan(wish)))
+      operations.plan(request, nowhere),
+      Effect.scoped(Effect.flatMap(operations.operate(nowhere), ({ plan }) => plan(request)))
     ]) {
       assert.strictEqual(((await Effect.runPromise(Effect.flip(refused))) as { field?: string }).field, "retry.backoff")
     }
@@ -147,16 +147,16 @@ describe("the README", () => {
   const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8")
   const block = (language: string) => new RegExp(`\`\`\`${language}\\n([^]*?)\\n\`\`\``).exec(readme)?.[1]
   const policy = RetryPolicy.make({ maxRetries: 5, backoff: Backoff.exponential("1 second", { max: "1 hour" }) })
-  const wish = { queue: "orders", retry: policy, deadLetterQueues: ["orders.dlq"] }
+  const request = { queue: "orders", retry: policy, deadLetterQueues: ["orders.dlq"] }
   const aws = new URL("sqs://eu-west-1")
 
   test("draws the plan of its first example", async () => {
-    assert.strictEqual(Plan.mermaid(await Effect.runPromise(operations.plan(wish, aws))), block("mermaid"))
+    assert.strictEqual(Plan.mermaid(await Effect.runPromise(operations.plan(request, aws))), block("mermaid"))
   })
 
   test("prints it", () => {
     const settings = Result.getOrThrow(SqsOptions.decode({ url: aws }))
-    assert.strictEqual(SqsPlan.format(SqsPlan.make(wish, settings) as SqsPlan.Plan), block("text plan"))
+    assert.strictEqual(SqsPlan.format(SqsPlan.make(request, settings) as SqsPlan.Plan), block("text plan"))
   })
 })
 
@@ -175,10 +175,10 @@ describe("options from an object", () => {
   })
 
   test("that are not known are refused, and say what was meant", async () => {
-    const wish = { queue: "orders", retry }
+    const request = { queue: "orders", retry }
     const options = { visibilityTimout: 90_000 }
     for (const refused of [
-      operations.plan(wish, url, options),
+      operations.plan(request, url, options),
       Effect.scoped(operations.operate(url, options)),
       Effect.provide(Broker.Broker, adapter.layer(url, options))
     ]) {

@@ -15,7 +15,7 @@ const settings = (options: Partial<SqsOptions.Options> = {}) =>
 
 const make = (options: Partial<SqsOptions.Options> = {}) => Queues.make(client, settings(options))
 
-const wishOf = (queue: string, options: RetryPolicy.Options = {}): SqsPlan.Wish => {
+const wishOf = (queue: string, options: RetryPolicy.Options = {}): SqsPlan.Request => {
   const retry = RetryPolicy.make(options)
   return { queue, retry, deadLetterQueues: RetryPolicy.deadLetterQueues(retry, queue) }
 }
@@ -139,10 +139,10 @@ describe("verify", () => {
   })
 
   test("a visibility timeout that ends before the function does", async () => {
-    const wish = wishOf(queueName("orders"))
-    await run(make().ensure(wish))
-    await run(make(verify).ensure(wish, 30_000))
-    expect(await failure(make(verify).ensure(wish, 31_000))).toMatchObject({
+    const request = wishOf(queueName("orders"))
+    await run(make().ensure(request))
+    await run(make(verify).ensure(request, 30_000))
+    expect(await failure(make(verify).ensure(request, 31_000))).toMatchObject({
       reason: "QueueMismatch",
       detail: "VisibilityTimeout: a message is delivered again after 30s, a handler may run for 31s"
     })

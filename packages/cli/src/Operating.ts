@@ -6,7 +6,7 @@ import type * as Target from "./Target.ts"
 import { UsageError } from "./UsageError.ts"
 
 /** What is planned for a queue. */
-export const wishOf = ({ name, options }: Target.Queue): Adapter.Wish => ({
+export const wishOf = ({ name, options }: Target.Queue): Adapter.PlanRequest => ({
   queue: name,
   retry: options.retry ?? RetryPolicy.make()
 })
@@ -24,10 +24,10 @@ const located =
     )
 
 /** The plan without a connection. */
-export const plan = (place: Target.Place, wish: Adapter.Wish) =>
+export const plan = (place: Target.Place, request: Adapter.PlanRequest) =>
   Effect.flatMap(operationsOf(place), (operations) => {
     const { options, url } = Redacted.value(place.resolved.address)
-    return located(place)(operations.plan(wish, url, options))
+    return located(place)(operations.plan(request, url, options))
   })
 
 /** A connection for an operator, as long as the scope. */

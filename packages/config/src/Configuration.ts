@@ -199,7 +199,7 @@ const make = (
   }
 }
 
-const wishOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.Wish => ({
+const wishOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.PlanRequest => ({
   queue: name,
   retry
 })
@@ -220,7 +220,7 @@ const impossible = (
   queue: ConfiguredQueue,
   capabilities: Capabilities.Capabilities
 ): ReadonlyArray<StrictSchema.Problem> =>
-  Feasibility.check(ConsumerOptions.toWish(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
+  Feasibility.check(ConsumerOptions.resolve(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
     ({ answer, field }) => {
       if (answer._tag !== "Impossible") return []
       const detail = `on broker ${capabilities.broker}, for queue ${key}: ${answer.why}`

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { fromUrl, type Options } from "../Options.ts"
 import * as Capabilities from "./capabilities.ts"
 
-const plan = ({ queue, retry }: Adapter.Wish): Plan.Plan => ({
+const plan = ({ queue, retry }: Adapter.PlanRequest): Plan.Plan => ({
   broker: "memory",
   queue,
   delays: "timers of the process",
@@ -24,14 +24,14 @@ const checked = (
 }
 
 export const operations: Adapter.Operations = {
-  plan: (wish, url, options) => Effect.as(checked(url, options), plan(wish)),
+  plan: (request, url, options) => Effect.as(checked(url, options), plan(request)),
   operate: (url, options) =>
     Effect.map(checked(url, options), ({ maxBodySize }) => ({
       capabilities: Capabilities.make(maxBodySize ?? Number.POSITIVE_INFINITY, {}),
-      plan: (wish) => Effect.succeed(plan(wish)),
-      inspect: (wish) =>
+      plan: (request) => Effect.succeed(plan(request)),
+      inspect: (request) =>
         Effect.succeed({
-          objects: plan(wish).objects.map((object) => ({ ...object, state: "unknown", why: elsewhere })),
+          objects: plan(request).objects.map((object) => ({ ...object, state: "unknown", why: elsewhere })),
           findings: []
         }),
       create: () => Effect.void

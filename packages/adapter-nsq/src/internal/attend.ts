@@ -13,7 +13,7 @@ export interface Environment extends Post.Environment {
   readonly lookup: Lookup
 }
 
-export interface Wish extends Post.Wish {
+export interface Request extends Post.Request {
   /** Each is attended where it is, and where one before it is. */
   readonly topics: ReadonlyArray<Queue>
 }
@@ -35,9 +35,9 @@ interface Attended extends Post.Post {
 /** How often the credit is given out anew, in milliseconds. */
 const turn = 50
 
-export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, never, Scope.Scope> =>
+export const attend = (request: Request, env: Environment): Effect.Effect<Attendance, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { credit, topics } = wish
+    const { credit, topics } = request
     const { lookup, nodes, settings } = env
     const scope = yield* Effect.scope
     const posts = new Map<Queue, Map<Node, Attended>>(topics.map((topic) => [topic, new Map()]))
@@ -46,7 +46,7 @@ export const attend = (wish: Wish, env: Environment): Effect.Effect<Attendance, 
       Effect.suspend(() => {
         const mine = posts.get(topic)!
         if (mine.has(node)) return Effect.void
-        const opened = Scope.provide(Post.open(node, topic, wish, env), scope)
+        const opened = Scope.provide(Post.open(node, topic, request, env), scope)
         return Effect.map(opened, (post) => void mine.set(node, { ...post, absences: 0 }))
       })
 

@@ -192,12 +192,18 @@ const open = <A extends Connection>(
 export const subscribe = (
   settings: Settings,
   { host, port }: Address,
-  wish: { readonly topic: string; readonly channel: string; readonly messageTimeout: number | undefined },
+  request: { readonly topic: string; readonly channel: string; readonly messageTimeout: number | undefined },
   on: Listener,
   signal: AbortSignal
 ): Promise<Connection> => {
-  const options = toOptions(settings, wish.messageTimeout)
-  return open(new NSQDConnection(host, port, wish.topic, wish.channel, options), settings, on, signal, (made) => made)
+  const options = toOptions(settings, request.messageTimeout)
+  return open(
+    new NSQDConnection(host, port, request.topic, request.channel, options),
+    settings,
+    on,
+    signal,
+    (made) => made
+  )
 }
 
 /** A connection that publishes. */

@@ -12,12 +12,12 @@ const isCopied =
 /** `cap` is the longest delay that nsqd keeps by itself, in milliseconds. */
 export const flows = (
   { deadLetters, retry, source }: NsqPlan.Plan,
-  wish: Adapter.Wish,
+  request: Adapter.PlanRequest,
   settings: Pick<Settings, "retry">,
   cap: number
 ): ReadonlyArray<Plan.Flow> => {
   const [from, back] = [source, retry].map(Names.toText) as [string, string]
-  const { false: requeued = [], true: copied = [] } = Object.groupBy(RetryPolicy.schedule(wish.retry), (step) =>
+  const { false: requeued = [], true: copied = [] } = Object.groupBy(RetryPolicy.schedule(request.retry), (step) =>
     isCopied(settings, cap)(step) ? "true" : "false"
   )
   const ways =
@@ -29,12 +29,16 @@ export const flows = (
           { from: back, to: from, label: "when due, to the same consumer" }
         ]
   const topics = new Map(
-    RetryPolicy.deadLetterQueues(wish.retry, wish.queue).map((name, index) => [name, deadLetters[index]!])
+    RetryPolicy.deadLetterQueues(request.retry, request.queue).map((name, index) => [name, deadLetters[index]!])
   )
   return [
     { from: source.topic, to: from, label: "" },
     ...(requeued.length === 0 ? [] : [{ from, to: from, label: Plan.after(requeued) }]),
     ...ways,
-    ...Plan.deadLetters(wish.queue, wish.retry).map(({ label, to }) => ({ from, to: topics.get(to)!.topic, label }))
+    ...Plan.deadLetters(request.queue, request.retry).map(({ label, to }) => ({
+      from,
+      to: topics.get(to)!.topic,
+      label
+    }))
   ]
 }

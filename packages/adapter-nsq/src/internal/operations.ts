@@ -16,7 +16,7 @@ import * as Pool from "./pool.ts"
 import * as Survey from "./survey.ts"
 
 const planFor = (
-  { queue, retry }: Adapter.Wish,
+  { queue, retry }: Adapter.PlanRequest,
   settings: Settings,
   cap: number
 ): Effect.Effect<NsqPlan.Plan, ConfigurationError.ConfigurationError> => {
@@ -42,12 +42,12 @@ const objectsOf = ({ deadLetters, retry, source }: NsqPlan.Plan): ReadonlyArray<
 const losses = ({ publishTo }: Settings): ReadonlyArray<string> =>
   publishTo === 2 ? [] : ["an nsqd that is killed loses its messages in memory, in flight and deferred: see publishTo"]
 
-const toPlan = (plan: NsqPlan.Plan, wish: Adapter.Wish, settings: Settings, cap: number): Plan.Plan => ({
+const toPlan = (plan: NsqPlan.Plan, request: Adapter.PlanRequest, settings: Settings, cap: number): Plan.Plan => ({
   broker: "nsq",
-  queue: wish.queue,
+  queue: request.queue,
   delays: settings.retry === "exact" ? "deferred copies" : "requeued by nsqd",
   objects: objectsOf(plan),
-  flows: Flows.flows(plan, wish, settings, cap),
+  flows: Flows.flows(plan, request, settings, cap),
   notes: [...plan.notes, ...losses(settings)]
 })
 
@@ -79,10 +79,10 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
 
   const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings, nodes.limits()),
-    plan: (wish) => Effect.map(planFor(wish, settings, cap()), (plan) => toPlan(plan, wish, settings, cap())),
-    inspect: (wish) =>
+    plan: (request) => Effect.map(planFor(request, settings, cap()), (plan) => toPlan(plan, request, settings, cap())),
+    inspect: (request) =>
       Effect.gen(function* () {
-        const plan = yield* planFor(wish, settings, cap())
+        const plan = yield* planFor(request, settings, cap())
         const { facts, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
         // What is missing is told of the objects, and what nsqd loses is no matter of how it is set up.
         const findings = Operators.judge(facts, settings).filter(({ about }) => about !== "topics" && about !== "loss")
@@ -92,10 +92,10 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
           findings: [...away, ...findings.map(toFinding)]
         }
       }),
-    create: (wish) =>
+    create: (request) =>
       Effect.gen(function* () {
-        const plan = yield* planFor(wish, settings, cap())
-        if (!settings.http) return yield* Http.needed("create", wish.queue)
+        const plan = yield* planFor(request, settings, cap())
+        if (!settings.http) return yield* Http.needed("create", request.queue)
         for (const { address } of yield* Survey.nodesOf(plan, settings, nodes, lookup)) {
           if (address.http === undefined) continue
           for (const queue of Survey.queuesOf(plan)) yield* Nsqd.create(address.http, queue, settings.requestTimeout)
@@ -106,11 +106,11 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 export const operations: Adapter.Operations = {
-  plan: (wish, url, options) =>
+  plan: (request, url, options) =>
     Effect.gen(function* () {
       const settings = yield* Effect.fromResult(decode({ ...options, url }))
       const cap = settings.maxReqTimeout ?? Limits.usual.maxReqTimeout
-      return toPlan(yield* planFor(wish, settings, cap), wish, settings, cap)
+      return toPlan(yield* planFor(request, settings, cap), request, settings, cap)
     }),
   operate: (url, options) => Effect.flatMap(Effect.fromResult(decode({ ...options, url })), operate)
 }

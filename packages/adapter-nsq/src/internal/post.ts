@@ -23,7 +23,7 @@ export interface Environment {
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
-export interface Wish {
+export interface Request {
   /** As the program calls it. */
   readonly queue: string
   readonly presence: Presence
@@ -54,7 +54,7 @@ const isOf =
 
 /** One connection, with a session on it. */
 const connect = (
-  wish: Wish,
+  request: Request,
   env: Environment,
   at: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
@@ -62,7 +62,7 @@ const connect = (
     const { messageTimeout, nodes, settings } = env
     const { node } = at
     const { channel, topic } = at.topic
-    const { queue } = wish
+    const { queue } = request
     const gone = Deferred.makeUnsafe<void>()
     /** Nothing is delivered before there is one. */
     const made: { session?: Session.Session } = {}
@@ -82,7 +82,7 @@ const connect = (
     const connection = yield* Link.opening({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
       Client.subscribe(settings, node.address, { topic, channel, messageTimeout }, on, signal)
     )
-    const session = Session.make({ ...wish, node, topic: at.topic, connection, gone })
+    const session = Session.make({ ...request, node, topic: at.topic, connection, gone })
     made.session = session
     if (Deferred.isDoneUnsafe(gone)) session.end()
     // An nsqd that was gone may come back with other limits.
@@ -92,20 +92,25 @@ const connect = (
   })
 
 /** Lives as long as the scope, unless it is closed before. */
-export const open = (node: Node, topic: Queue, wish: Wish, env: Environment): Effect.Effect<Post, never, Scope.Scope> =>
+export const open = (
+  node: Node,
+  topic: Queue,
+  request: Request,
+  env: Environment
+): Effect.Effect<Post, never, Scope.Scope> =>
   Effect.gen(function* () {
     const own = yield* Scope.fork(yield* Effect.scope)
     let last: Session.Session | undefined
     let isEnding = false
 
     const next = Effect.suspend(() =>
-      isEnding ? Effect.never : connect(wish, env, { node, topic, isAgain: last !== undefined })
+      isEnding ? Effect.never : connect(request, env, { node, topic, isAgain: last !== undefined })
     ).pipe(
       Effect.tap((session) =>
         Effect.sync(() => {
           leave()
           last = session
-          session.begin(wish.credit)
+          session.begin(request.credit)
         })
       )
     )
@@ -113,10 +118,10 @@ export const open = (node: Node, topic: Queue, wish: Wish, env: Environment): Ef
     const leave = (): void => {
       if (last === undefined) return
       last.forget()
-      wish.onReconnect(isOf(last))
+      request.onReconnect(isOf(last))
     }
-    const name = { nsqd: node.name, topic: topic.topic, queue: wish.queue }
-    const link = yield* Scope.provide(Link.make(name, next, env.settings, wish.presence), own)
+    const name = { nsqd: node.name, topic: topic.topic, queue: request.queue }
+    const link = yield* Scope.provide(Link.make(name, next, env.settings, request.presence), own)
 
     const end = Effect.suspend(() => {
       isEnding = true

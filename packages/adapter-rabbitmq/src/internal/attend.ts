@@ -24,7 +24,7 @@ export interface Environment {
 }
 
 export const attend = (
-  wish: {
+  demand: {
     readonly queue: string
     /** What must exist. */
     readonly objects: ReadonlyArray<Object>
@@ -37,12 +37,12 @@ export const attend = (
 ): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { declarer, link, now, settings } = env
-    const { queue } = wish
+    const { queue } = demand
     let limit = 0
     let session: Session.Session | undefined
 
     const decode = (message: Incoming, session: Session.Session, consumer: Consumer): Delivery.Delivery => {
-      const decoded = toDelivery(message, { queueType: settings.queueType, keepsNotBefore: wish.keepsNotBefore, now })
+      const decoded = toDelivery(message, { queueType: settings.queueType, keepsNotBefore: demand.keepsNotBefore, now })
       const receipt: Session.Receipt = {
         session,
         consumer,
@@ -60,9 +60,9 @@ export const attend = (
     const open = Effect.gen(function* () {
       const context = { operation: "subscribe", queue }
       const live = yield* link.within(context, settings.requestTimeout)
-      yield* declarer.ensure(wish.objects, queue)
+      yield* declarer.ensure(demand.objects, queue)
       const channel = yield* request(context, settings.requestTimeout, () => live.connection.channel())
-      return Session.make(channel, { queue, name: env.uniqueName, toDelivery: decode, onDelivery: wish.onDelivery })
+      return Session.make(channel, { queue, name: env.uniqueName, toDelivery: decode, onDelivery: demand.onDelivery })
     })
 
     // A server that starts takes connections before all of its queues have a leader.
@@ -76,7 +76,7 @@ export const attend = (
       while (true) {
         yield* Deferred.await(session!.gone)
         session = yield* reopen
-        wish.onReconnect()
+        demand.onReconnect()
         session.credit.set(limit)
       }
     })

@@ -18,7 +18,11 @@ const station = (name: string, settings: Settings): string =>
   isLevel(name, settings) ? `${Names.levels(settings)}*` : name
 
 /** Every delay that the policy, or a queue of the plan, has. */
-const delays = ({ objects }: RabbitMqPlan.Plan, { retry }: Adapter.Wish, settings: Settings): ReadonlyArray<number> => {
+const delays = (
+  { objects }: RabbitMqPlan.Plan,
+  { retry }: Adapter.PlanRequest,
+  settings: Settings
+): ReadonlyArray<number> => {
   const asked = RetryPolicy.schedule(retry).flatMap(({ delay }) => delay)
   const kept = objects.flatMap((object) => {
     const isOwn = object._tag === "Queue" && !isLevel(object.name, settings)
@@ -32,20 +36,24 @@ const list = (times: ReadonlyArray<number>): string =>
   `${times.slice(0, 4).map(Delay.format).join(", ")}${times.length > 4 ? ", …" : ""}`
 
 /** From the queue into its delays. */
-const entries = (plan: RabbitMqPlan.Plan, wish: Adapter.Wish, settings: Settings): ReadonlyArray<Plan.Flow> => {
-  if (plan.native !== undefined) return Plan.retries(wish.queue, wish.retry)
-  const byStation = Map.groupBy(delays(plan, wish, settings), (ms) => {
+const entries = (
+  plan: RabbitMqPlan.Plan,
+  request: Adapter.PlanRequest,
+  settings: Settings
+): ReadonlyArray<Plan.Flow> => {
+  if (plan.native !== undefined) return Plan.retries(request.queue, request.retry)
+  const byStation = Map.groupBy(delays(plan, request, settings), (ms) => {
     const { exchange, routingKey } = plan.route(ms)
     return station(exchange === "" ? routingKey : exchange, settings)
   })
-  const flows = [...byStation].map(([to, times]) => ({ from: wish.queue, to, label: `retry after ${list(times)}` }))
+  const flows = [...byStation].map(([to, times]) => ({ from: request.queue, to, label: `retry after ${list(times)}` }))
   const levels = plan.objects.find((object) => object._tag === "Queue" && isLevel(object.name, settings))
   if (levels === undefined || byStation.has(`${Names.levels(settings)}*`)) return flows
-  return [...flows, { from: wish.queue, to: `${Names.levels(settings)}*`, label: "any other delay" }]
+  return [...flows, { from: request.queue, to: `${Names.levels(settings)}*`, label: "any other delay" }]
 }
 
 /** Where an object hands on what it has. */
-const onward = (object: Object, wish: Adapter.Wish): ReadonlyArray<Plan.Flow> => {
+const onward = (object: Object, request: Adapter.PlanRequest): ReadonlyArray<Plan.Flow> => {
   switch (object._tag) {
     case "Exchange": {
       const to = object.arguments["alternate-exchange"]
@@ -59,9 +67,9 @@ const onward = (object: Object, wish: Adapter.Wish): ReadonlyArray<Plan.Flow> =>
       } = object.arguments
       // The default exchange leads to the queue that the key names.
       const to = exchange === "" ? key : exchange
-      if (typeof to !== "string" || RetryPolicy.deadLetterQueues(wish.retry, wish.queue).includes(object.name))
+      if (typeof to !== "string" || RetryPolicy.deadLetterQueues(request.retry, request.queue).includes(object.name))
         return []
-      const own = object.name === wish.queue
+      const own = object.name === request.queue
       const label = own ? "given up by the server" : typeof ttl === "number" ? `after ${Delay.format(ttl)}` : "when due"
       return [{ from: object.name, to, label }]
     }
@@ -71,15 +79,19 @@ const onward = (object: Object, wish: Adapter.Wish): ReadonlyArray<Plan.Flow> =>
 }
 
 /** What a picture of the plan shows: the queue, its delays, its dead letters, and what is behind them. */
-export const flows = (plan: RabbitMqPlan.Plan, wish: Adapter.Wish, settings: Settings): ReadonlyArray<Plan.Flow> => {
+export const flows = (
+  plan: RabbitMqPlan.Plan,
+  request: Adapter.PlanRequest,
+  settings: Settings
+): ReadonlyArray<Plan.Flow> => {
   const handed = plan.objects
-    .flatMap((object) => onward(object, wish))
+    .flatMap((object) => onward(object, request))
     .map(({ from, label, to }) => ({
       from: station(from, settings),
       to: station(to, settings),
       label: isLevel(from, settings) ? "when due" : label === to ? "" : label
     }))
     .filter(({ from, to }) => from !== to)
-  const all = [...entries(plan, wish, settings), ...Plan.deadLetters(wish.queue, wish.retry), ...handed]
+  const all = [...entries(plan, request, settings), ...Plan.deadLetters(request.queue, request.retry), ...handed]
   return [...new Map(all.map((flow) => [JSON.stringify(flow), flow])).values()]
 }

@@ -17,7 +17,7 @@ import * as Version from "./version.ts"
 const newestServer = "4.3"
 
 const planFor = (
-  { queue, retry }: Adapter.Wish,
+  { queue, retry }: Adapter.PlanRequest,
   settings: Settings,
   version: string
 ): Effect.Effect<RabbitMqPlan.Plan, ConfigurationError.ConfigurationError> => {
@@ -32,12 +32,12 @@ const show = (object: Object, settings: Settings): Plan.PlannedObject => {
   return { kind, name, details: details.trim(), ...(group === undefined ? {} : { group }) }
 }
 
-const toPlan = (plan: RabbitMqPlan.Plan, wish: Adapter.Wish, settings: Settings): Plan.Plan => ({
+const toPlan = (plan: RabbitMqPlan.Plan, request: Adapter.PlanRequest, settings: Settings): Plan.Plan => ({
   broker: "rabbitmq",
-  queue: wish.queue,
+  queue: request.queue,
   delays: plan.topology,
   objects: plan.objects.map((object) => show(object, settings)),
-  flows: Flows.flows(plan, wish, settings),
+  flows: Flows.flows(plan, request, settings),
   notes: plan.notes
 })
 
@@ -110,10 +110,10 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
 
   const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings, version),
-    plan: (wish) => Effect.map(planFor(wish, settings, version), (plan) => toPlan(plan, wish, settings)),
-    inspect: (wish) =>
+    plan: (request) => Effect.map(planFor(request, settings, version), (plan) => toPlan(plan, request, settings)),
+    inspect: (request) =>
       Effect.gen(function* () {
-        const plan = yield* planFor(wish, settings, version)
+        const plan = yield* planFor(request, settings, version)
         const bindings = yield* management?.bindings ?? Effect.undefined
         const objects = yield* Effect.forEach(plan.objects, (object) =>
           Effect.map(
@@ -121,19 +121,19 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
             (verdict) => ({ ...show(object, settings), ...verdict })
           )
         )
-        return { objects, findings: yield* findings(wish.queue) }
+        return { objects, findings: yield* findings(request.queue) }
       }),
-    create: (wish) =>
-      Effect.flatMap(planFor(wish, settings, version), ({ objects }) => declarer.ensure(objects, wish.queue))
+    create: (request) =>
+      Effect.flatMap(planFor(request, settings, version), ({ objects }) => declarer.ensure(objects, request.queue))
   }
   return operator
 })
 
 export const operations: Adapter.Operations = {
-  plan: (wish, url, options) =>
+  plan: (request, url, options) =>
     Effect.gen(function* () {
       const settings = yield* Effect.fromResult(decode({ ...options, url }))
-      return toPlan(yield* planFor(wish, settings, newestServer), wish, settings)
+      return toPlan(yield* planFor(request, settings, newestServer), request, settings)
     }),
   operate: (url, options) => Effect.flatMap(Effect.fromResult(decode({ ...options, url })), operate)
 }

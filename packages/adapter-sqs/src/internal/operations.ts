@@ -9,17 +9,17 @@ import { listed } from "./plan/objects.ts"
 import { redriveOf } from "./plan/verify.ts"
 import * as Queues from "./queues.ts"
 
-const toPlanWish = ({ queue, retry }: Adapter.Wish): SqsPlan.Wish => ({
+const toPlanRequest = ({ queue, retry }: Adapter.PlanRequest): SqsPlan.Request => ({
   queue,
   retry,
   deadLetterQueues: RetryPolicy.deadLetterQueues(retry, queue)
 })
 
 const planFor = (
-  wish: Adapter.Wish,
+  request: Adapter.PlanRequest,
   settings: Settings
 ): Effect.Effect<SqsPlan.Plan, ConfigurationError.ConfigurationError> => {
-  const plan = SqsPlan.make(toPlanWish(wish), settings)
+  const plan = SqsPlan.make(toPlanRequest(request), settings)
   return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
 }
 
@@ -40,7 +40,7 @@ const delays = (fifo: boolean, { fifoRetry, inFlightLimit }: Settings): string =
 const namesOf = ({ queues }: SqsPlan.Plan): ReadonlyMap<string, string> =>
   new Map(queues.map(({ name, queue }) => [queue, name.name]))
 
-const flows = (plan: SqsPlan.Plan, { queue, retry }: Adapter.Wish): ReadonlyArray<Plan.Flow> => {
+const flows = (plan: SqsPlan.Plan, { queue, retry }: Adapter.PlanRequest): ReadonlyArray<Plan.Flow> => {
   const names = namesOf(plan)
   const ours = [...Plan.retries(queue, retry), ...Plan.deadLetters(queue, retry)].map(({ from, label, to }) => ({
     from: names.get(from) ?? from,
@@ -55,12 +55,12 @@ const flows = (plan: SqsPlan.Plan, { queue, retry }: Adapter.Wish): ReadonlyArra
   return [...ours, ...theirs]
 }
 
-const toPlan = (plan: SqsPlan.Plan, wish: Adapter.Wish, settings: Settings): Plan.Plan => ({
+const toPlan = (plan: SqsPlan.Plan, request: Adapter.PlanRequest, settings: Settings): Plan.Plan => ({
   broker: "sqs",
-  queue: wish.queue,
+  queue: request.queue,
   delays: delays(plan.queues.at(-1)!.name.fifo, settings),
   objects: plan.queues.map(show),
-  flows: flows(plan, wish),
+  flows: flows(plan, request),
   notes: plan.notes
 })
 
@@ -95,10 +95,10 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   const queues = Queues.make(yield* connect(settings), { ...settings, queues: "create" })
   const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings),
-    plan: (wish) => Effect.map(planFor(wish, settings), (plan) => toPlan(plan, wish, settings)),
-    inspect: (wish) =>
+    plan: (request) => Effect.map(planFor(request, settings), (plan) => toPlan(plan, request, settings)),
+    inspect: (request) =>
       Effect.gen(function* () {
-        const plan = yield* planFor(wish, settings)
+        const plan = yield* planFor(request, settings)
         const found = yield* queues.inspect(plan)
         const findings = SqsPlan.verify(plan, found)
         return {
@@ -106,16 +106,17 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
           findings: findings.map(toFinding(namesOf(plan)))
         }
       }),
-    create: (wish) => Effect.andThen(planFor(wish, settings), Effect.asVoid(queues.ensure(toPlanWish(wish))))
+    create: (request) =>
+      Effect.andThen(planFor(request, settings), Effect.asVoid(queues.ensure(toPlanRequest(request))))
   }
   return operator
 })
 
 export const operations: Adapter.Operations = {
-  plan: (wish, url, options) =>
+  plan: (request, url, options) =>
     Effect.gen(function* () {
       const settings = yield* Effect.fromResult(decode({ ...options, url }))
-      return toPlan(yield* planFor(wish, settings), wish, settings)
+      return toPlan(yield* planFor(request, settings), request, settings)
     }),
   operate: (url, options) => Effect.flatMap(Effect.fromResult(decode({ ...options, url })), operate)
 }

@@ -28,7 +28,7 @@ export interface Queues {
    *
    * @param lease milliseconds that a delivery stays with us without its visibility being extended
    */
-  readonly ensure: (wish: Plan.Wish, lease?: number) => Effect.Effect<Queue, BrokerError.BrokerError>
+  readonly ensure: (request: Plan.Request, lease?: number) => Effect.Effect<Queue, BrokerError.BrokerError>
   /** What is there of a plan. */
   readonly inspect: (plan: Plan.Plan) => Effect.Effect<Plan.Found, BrokerError.BrokerError>
   /** The queue turned out to be gone. */
@@ -67,8 +67,8 @@ export const make = (
   const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
-  const planOf = (wish: Plan.Wish): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
-    const plan = Plan.make(wish, settings)
+  const planOf = (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
+    const plan = Plan.make(request, settings)
     return plan instanceof ConfigurationError.ConfigurationError
       ? Effect.fail(BrokerError.ofPlan("sqs", plan))
       : Effect.succeed(plan)
@@ -147,9 +147,9 @@ export const make = (
     return found
   })
 
-  const ensure = Effect.fnUntraced(function* (wish: Plan.Wish, lease = 0) {
-    const plan = yield* planOf(wish)
-    for (const note of plan.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue: wish.queue })
+  const ensure = Effect.fnUntraced(function* (request: Plan.Request, lease = 0) {
+    const plan = yield* planOf(request)
+    for (const note of plan.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue: request.queue })
     if (plan.mode === "create") yield* create(plan)
     if (plan.mode === "use") yield* Effect.forEach(plan.queues, locate)
     else {

@@ -17,7 +17,7 @@ interface Checked {
   readonly detail: string
 }
 
-const show = (answer: Feasibility.Answer): Pick<Checked, "answer" | "detail"> => {
+const show = (answer: Feasibility.Support): Pick<Checked, "answer" | "detail"> => {
   switch (answer._tag) {
     case "Exact":
       return { answer: "exact", detail: "" }
@@ -48,7 +48,7 @@ const unplanned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
 const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Adapter.Operator) {
   const { capabilities } = operator
   const { name, options } = queue
-  const wishes = Feasibility.check(ConsumerOptions.toWish(options, capabilities.lease), capabilities, name).map(
+  const wishes = Feasibility.check(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name).map(
     ({ answer, field }): Checked => ({ queue: name, wish: field, ...show(answer) })
   )
   const refused = yield* unplanned(queue, operator)

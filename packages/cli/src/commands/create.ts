@@ -9,10 +9,10 @@ import * as Policy from "../Policy.ts"
 import * as Target from "../Target.ts"
 
 /** What of a queue's plan was missing, and is there now. */
-const created = Effect.fnUntraced(function* (operator: Adapter.Operator, wish: Adapter.Wish) {
-  const before = yield* operator.inspect(wish)
-  yield* operator.create(wish)
-  return { queue: wish.queue, created: before.objects.filter(({ state }) => state === "missing") }
+const created = Effect.fnUntraced(function* (operator: Adapter.Operator, request: Adapter.PlanRequest) {
+  const before = yield* operator.inspect(request)
+  yield* operator.create(request)
+  return { queue: request.queue, created: before.objects.filter(({ state }) => state === "missing") }
 })
 
 export const create = Command.make(
@@ -24,8 +24,8 @@ export const create = Command.make(
         const { done, paint, progress, result } = yield* Output
         const target = yield* Target.resolve(rest, policy)
         const operator = yield* Operating.open(target)
-        const made = yield* Effect.forEach(target.queues.map(Operating.wishOf), (wish) =>
-          Effect.andThen(progress(`creating ${wish.queue}`), created(operator, wish))
+        const made = yield* Effect.forEach(target.queues.map(Operating.wishOf), (request) =>
+          Effect.andThen(progress(`creating ${request.queue}`), created(operator, request))
         ).pipe(Effect.ensuring(done))
         yield* result({ broker: target.name, queues: made }, () =>
           made

@@ -32,21 +32,21 @@ interface Planned {
 const header = ({ broker, delays, queue }: Plan.Plan): string => `queue ${queue} on ${broker}, delays: ${delays}`
 
 const planned = (target: Target.Target, offline: boolean) => {
-  const wishes = target.queues.map(Operating.wishOf)
+  const requests = target.queues.map(Operating.wishOf)
   if (offline) {
-    return Effect.forEach(wishes, (wish) =>
-      Effect.map(Operating.plan(target, wish), (plan): Planned => ({ plan, inspection: undefined }))
+    return Effect.forEach(requests, (request) =>
+      Effect.map(Operating.plan(target, request), (plan): Planned => ({ plan, inspection: undefined }))
     )
   }
   return Effect.scoped(
     Effect.flatMap(Operating.open(target), (operator) =>
-      Effect.forEach(wishes, (wish) => planAndInspect(operator, wish))
+      Effect.forEach(requests, (request) => planAndInspect(operator, request))
     )
   )
 }
 
-const planAndInspect = (operator: Adapter.Operator, wish: Adapter.Wish) =>
-  Effect.all({ plan: operator.plan(wish), inspection: operator.inspect(wish) })
+const planAndInspect = (operator: Adapter.Operator, request: Adapter.PlanRequest) =>
+  Effect.all({ plan: operator.plan(request), inspection: operator.inspect(request) })
 
 export const plan = Command.make("plan", flags, ({ all, mermaid, offline, policy, ...rest }) =>
   Effect.gen(function* () {

@@ -83,7 +83,7 @@ const scenarioOf = (options: ConsumerOptions.Options, outage: number, asked: Ask
   const wanted = Option.getOrElse(asked.consumerBackoff, () => options.consumerBackoff !== undefined)
   const scenario: Simulation.Scenario = {
     retry: options.retry ?? RetryPolicy.make(),
-    retryDelay: ConsumerOptions.toWish(options).retryDelay ?? 0,
+    retryDelay: ConsumerOptions.resolve(options).retryDelay ?? 0,
     consumerBackoff: wanted ? (options.consumerBackoff ?? ConsumerBackoff.make()) : ConsumerBackoff.off,
     rate,
     outage,
@@ -112,7 +112,7 @@ export const simulate = Command.make("simulate", flags, (asked) =>
     const { paint, result } = yield* Output
     const options = yield* Target.policies(asked.config, asked.queue, asked.policy)
     const policy = options.retry ?? RetryPolicy.make()
-    const description = RetryPolicy.describe(policy, ConsumerOptions.toWish(options).retryDelay)
+    const description = RetryPolicy.describe(policy, ConsumerOptions.resolve(options).retryDelay)
     if (Option.isNone(asked.outage)) {
       return yield* result(ScheduleReport.value(description), () => ScheduleReport.text(description, paint))
     }

@@ -31,8 +31,8 @@ const show = ({ findings, objects, queue }: Verified, all: boolean, paint: Servi
   ].join("\n")
 }
 
-const verified = (operator: Adapter.Operator, wish: Adapter.Wish) =>
-  Effect.map(operator.inspect(wish), (inspection): Verified => ({ queue: wish.queue, ...inspection }))
+const verified = (operator: Adapter.Operator, request: Adapter.PlanRequest) =>
+  Effect.map(operator.inspect(request), (inspection): Verified => ({ queue: request.queue, ...inspection }))
 
 export const verify = Command.make(
   "verify",
@@ -43,8 +43,8 @@ export const verify = Command.make(
         const { paint, progress, done, result } = yield* Output
         const target = yield* Target.resolve(rest, policy)
         const operator = yield* Operating.open(target)
-        const found = yield* Effect.forEach(target.queues.map(Operating.wishOf), (wish) =>
-          Effect.andThen(progress(`looking at ${wish.queue}`), verified(operator, wish))
+        const found = yield* Effect.forEach(target.queues.map(Operating.wishOf), (request) =>
+          Effect.andThen(progress(`looking at ${request.queue}`), verified(operator, request))
         ).pipe(Effect.ensuring(done))
         yield* result({ broker: target.name, queues: found }, () =>
           found.map((queue) => show(queue, all, paint)).join("\n\n")

@@ -52,7 +52,7 @@ const queueOf = (key: string, written: Written, file: ConfigFile, defaultBroker:
     consumerBackoff: backoffOf(consumerBackoff)
   }
   // For its checks: a bad option is an error of the file, not of the consumer that it is for.
-  ConsumerOptions.toWish(options)
+  ConsumerOptions.resolve(options)
   return {
     ...QueueDefinition.make(name, { codec: codecs[codec] as Codec.Codec<any>, delay }),
     broker,

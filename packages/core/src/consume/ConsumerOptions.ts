@@ -59,7 +59,7 @@ export const names: OptionNames.Of<Options> = {
  *
  * @throws RangeError when an option is out of its range
  */
-export const toWish = (options: Options, lease?: Lease) => ({
+export const resolve = (options: Options, lease?: Lease) => ({
   retry: options.retry ?? RetryPolicy.make(),
   retryDelay:
     options.retryDelay === undefined
@@ -89,10 +89,10 @@ const concurrencyOf = (concurrency: number): number => {
 
 /** Fails when the broker cannot do what is asked, or when dead letters would come back to their own queue. */
 export const verify = (
-  wish: ReturnType<typeof toWish>,
+  resolved: ReturnType<typeof resolve>,
   capabilities: Capabilities,
   queue: string
 ): Effect.Effect<void, ConfigurationError> => {
-  const refusal = Feasibility.refusal(Feasibility.check(wish, capabilities, queue), capabilities, queue)
+  const refusal = Feasibility.refusal(Feasibility.check(resolved, capabilities, queue), capabilities, queue)
   return refusal === undefined ? Effect.void : Effect.fail(refusal)
 }

@@ -186,7 +186,7 @@ export const consumerFields = {
 export const Consumer = strict(consumerFields).pipe(
   through("ConsumerOptions", (options): ConsumerOptions.Options => {
     // For its checks: a bad option is an error of the configuration, not of the consumer that it is for.
-    ConsumerOptions.toWish(options)
+    ConsumerOptions.resolve(options)
     return options
   })
 )

@@ -13,7 +13,7 @@ import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 export type Options = Readonly<Record<string, unknown>>
 
 /** The queue that is planned, and the policy of its consumer; its dead-letter queues follow from both. */
-export interface Wish {
+export interface PlanRequest {
   readonly queue: string
   readonly retry: RetryPolicy
 }
@@ -22,17 +22,17 @@ export interface Wish {
 export interface Operator {
   readonly capabilities: Capabilities
   /** What the queue becomes on this very server. */
-  readonly plan: (wish: Wish) => Effect.Effect<Plan, ConfigurationError>
+  readonly plan: (request: PlanRequest) => Effect.Effect<Plan, ConfigurationError>
   /** The plan beside what is there. Changes nothing. */
-  readonly inspect: (wish: Wish) => Effect.Effect<Inspection, BrokerError | ConfigurationError>
+  readonly inspect: (request: PlanRequest) => Effect.Effect<Inspection, BrokerError | ConfigurationError>
   /** Makes what is missing, as the first consumer would. Fails with `QueueMismatch` where something is different. */
-  readonly create: (wish: Wish) => Effect.Effect<void, BrokerError | ConfigurationError>
+  readonly create: (request: PlanRequest) => Effect.Effect<void, BrokerError | ConfigurationError>
 }
 
 /** What `requeue check`, `plan`, `verify` and `create` need of an adapter. */
 export interface Operations {
   /** A plan without a connection: where it depends on the server, that for the newest one. */
-  readonly plan: (wish: Wish, url: URL, options?: Options) => Effect.Effect<Plan, ConfigurationError>
+  readonly plan: (request: PlanRequest, url: URL, options?: Options) => Effect.Effect<Plan, ConfigurationError>
   readonly operate: (
     url: URL,
     options?: Options

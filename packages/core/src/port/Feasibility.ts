@@ -7,8 +7,8 @@ import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as Delay from "../message/Delay.ts"
 import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/** How one wish is met. */
-export type Answer =
+/** How one requirements is met. */
+export type Support =
   | { readonly _tag: "Exact" }
   | { readonly _tag: "Emulated"; readonly how: string }
   | { readonly _tag: "Clamped"; readonly from: number; readonly to: number }
@@ -17,11 +17,11 @@ export type Answer =
 export interface Finding {
   /** The field of the policy, for example `retry.backoff`. */
   readonly field: string
-  readonly answer: Answer
+  readonly answer: Support
 }
 
 /** What a consumer asks of its broker. Times are in milliseconds. */
-export interface Wish {
+export interface Requirements {
   readonly retry: RetryPolicy
   readonly retryDelay?: Delay.Delay | undefined
   readonly handlerTimeout?: number | undefined
@@ -29,9 +29,9 @@ export interface Wish {
   readonly onLimit: "fail" | "clamp"
 }
 
-const Exact: Answer = { _tag: "Exact" }
+const Exact: Support = { _tag: "Exact" }
 
-const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Wish["onLimit"]): Answer => {
+const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Requirements["onLimit"]): Support => {
   if (wanted <= reach.native) return Exact
   if (reach.beyond !== undefined) return { _tag: "Emulated", how: reach.beyond }
   if (onLimit === "clamp") return { _tag: "Clamped", from: wanted, to: reach.native }
@@ -42,7 +42,7 @@ const delay = (wanted: Delay.Delay, reach: DelayReach, onLimit: Wish["onLimit"])
   }
 }
 
-const lease = (timeout: number, { lease }: Capabilities): Answer => {
+const lease = (timeout: number, { lease }: Capabilities): Support => {
   if (lease === undefined || timeout <= lease.duration) return Exact
   if (timeout < lease.max || lease.max === Number.POSITIVE_INFINITY)
     return { _tag: "Emulated", how: "the lease is extended while the handler runs" }
@@ -63,24 +63,36 @@ const ownDeadLetters = (queue: string): Finding => ({
 })
 
 /**
- * Every wish that the broker meets otherwise than exactly stands out by its answer. With the queue's name, so does a queue
+ * Every requirements that the broker meets otherwise than exactly stands out by its answer. With the queue's name, so does a queue
  * whose dead letters would come back to itself.
  */
-export const check = (wish: Wish, capabilities: Capabilities, queue?: string): ReadonlyArray<Finding> => {
-  const { backoff } = wish.retry
+export const check = (
+  requirements: Requirements,
+  capabilities: Capabilities,
+  queue?: string
+): ReadonlyArray<Finding> => {
+  const { backoff } = requirements.retry
   const findings: Array<Finding> = []
-  if (queue !== undefined && deadLetterQueues(wish.retry, queue).includes(queue)) findings.push(ownDeadLetters(queue))
+  if (queue !== undefined && deadLetterQueues(requirements.retry, queue).includes(queue))
+    findings.push(ownDeadLetters(queue))
   if (backoff !== undefined) {
     findings.push({
       field: "retry.backoff",
-      answer: delay(Backoff.longest(reachable(wish.retry, backoff)), capabilities.retryDelay, wish.onLimit)
+      answer: delay(
+        Backoff.longest(reachable(requirements.retry, backoff)),
+        capabilities.retryDelay,
+        requirements.onLimit
+      )
     })
   }
-  if (wish.retryDelay !== undefined) {
-    findings.push({ field: "retryDelay", answer: delay(wish.retryDelay, capabilities.retryDelay, wish.onLimit) })
+  if (requirements.retryDelay !== undefined) {
+    findings.push({
+      field: "retryDelay",
+      answer: delay(requirements.retryDelay, capabilities.retryDelay, requirements.onLimit)
+    })
   }
-  if (wish.handlerTimeout !== undefined) {
-    findings.push({ field: "handlerTimeout", answer: lease(wish.handlerTimeout, capabilities) })
+  if (requirements.handlerTimeout !== undefined) {
+    findings.push({ field: "handlerTimeout", answer: lease(requirements.handlerTimeout, capabilities) })
   }
   return findings
 }
@@ -94,7 +106,7 @@ const reachable = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): Back
   return { ...backoff, max: Math.min(backoff.max, longest) }
 }
 
-/** The error of the first wish that the broker cannot meet. */
+/** The error of the first requirements that the broker cannot meet. */
 export const refusal = (
   findings: ReadonlyArray<Finding>,
   capabilities: Capabilities,

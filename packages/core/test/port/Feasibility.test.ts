@@ -18,14 +18,17 @@ const able: Capabilities.Capabilities = {
 const hopping = { ...able, retryDelay: { native: hour, beyond: "in hops of an hour" } }
 const leased = (max: number) => ({ ...able, lease: { duration: minute, max } })
 
-const wish = (retry: RetryPolicy.Options, more: Partial<Feasibility.Wish> = {}): Feasibility.Wish => ({
+const requirements = (
+  retry: RetryPolicy.Options,
+  more: Partial<Feasibility.Requirements> = {}
+): Feasibility.Requirements => ({
   retry: RetryPolicy.make(retry),
   onLimit: "fail",
   ...more
 })
 
 const none = RetryPolicy.make()
-const timeout = (handlerTimeout: number): Feasibility.Wish => ({ retry: none, handlerTimeout, onLimit: "fail" })
+const timeout = (handlerTimeout: number): Feasibility.Requirements => ({ retry: none, handlerTimeout, onLimit: "fail" })
 const Exact = { _tag: "Exact" }
 const constant = (millis: number) => ({ backoff: Backoff.constant(millis) })
 
@@ -35,48 +38,48 @@ const tooLong = (asked: string) => ({
   remedy: 'Set max to 1h or less, or onLimit: "clamp"'
 })
 
-const table: ReadonlyArray<readonly [string, Feasibility.Wish, Capabilities.Capabilities, object]> = [
-  ["a backoff within reach", wish(constant(hour)), able, { "retry.backoff": Exact }],
-  ["a backoff beyond it", wish(constant(2 * hour)), able, { "retry.backoff": tooLong("2h") }],
+const table: ReadonlyArray<readonly [string, Feasibility.Requirements, Capabilities.Capabilities, object]> = [
+  ["a backoff within reach", requirements(constant(hour)), able, { "retry.backoff": Exact }],
+  ["a backoff beyond it", requirements(constant(2 * hour)), able, { "retry.backoff": tooLong("2h") }],
   [
     "a backoff beyond it, cut",
-    wish(constant(2 * hour), { onLimit: "clamp" }),
+    requirements(constant(2 * hour), { onLimit: "clamp" }),
     able,
     { "retry.backoff": { _tag: "Clamped", from: 2 * hour, to: hour } }
   ],
   [
     "a backoff beyond it, in hops",
-    wish(constant(2 * hour), { onLimit: "clamp" }),
+    requirements(constant(2 * hour), { onLimit: "clamp" }),
     hopping,
     { "retry.backoff": { _tag: "Emulated", how: "in hops of an hour" } }
   ],
   [
     "what the last retry can reach counts",
-    wish({ maxRetries: 6, backoff: Backoff.linear("10 minutes") }),
+    requirements({ maxRetries: 6, backoff: Backoff.linear("10 minutes") }),
     able,
     { "retry.backoff": Exact }
   ],
   [
     "one retry more",
-    wish({ maxRetries: 7, backoff: Backoff.linear("10 minutes") }),
+    requirements({ maxRetries: 7, backoff: Backoff.linear("10 minutes") }),
     able,
     { "retry.backoff": tooLong("1h 10m") }
   ],
   [
     "jitter counts",
-    wish({ backoff: Backoff.constant(hour, { jitter: { proportional: 0.5 } }) }),
+    requirements({ backoff: Backoff.constant(hour, { jitter: { proportional: 0.5 } }) }),
     able,
     { "retry.backoff": tooLong("1h 30m") }
   ],
-  ["no retry, no delay", wish({ maxRetries: 0, ...constant(2 * hour) }), able, { "retry.backoff": Exact }],
+  ["no retry, no delay", requirements({ maxRetries: 0, ...constant(2 * hour) }), able, { "retry.backoff": Exact }],
   [
     "an unlimited policy reaches its cap",
-    wish({ maxRetries: "unlimited", backoff: Backoff.exponential(1) }),
+    requirements({ maxRetries: "unlimited", backoff: Backoff.exponential(1) }),
     able,
     { "retry.backoff": tooLong("1d") }
   ],
-  ["the consumer's delay", wish({}, { retryDelay: 2 * hour }), able, { retryDelay: tooLong("2h") }],
-  ["no wish", wish({}), able, {}],
+  ["the consumer's delay", requirements({}, { retryDelay: 2 * hour }), able, { retryDelay: tooLong("2h") }],
+  ["no requirements", requirements({}), able, {}],
   ["any handler, without leases", timeout(Number.POSITIVE_INFINITY), able, { handlerTimeout: Exact }],
   ["a handler within its lease", timeout(minute), leased(hour), { handlerTimeout: Exact }],
   [
@@ -106,15 +109,15 @@ const table: ReadonlyArray<readonly [string, Feasibility.Wish, Capabilities.Capa
 ]
 
 describe("check", () => {
-  it.each(table)("%s", (_, wish, capabilities, expected) => {
-    const findings = Feasibility.check(wish, capabilities).map(({ field, answer }) => [field, answer] as const)
+  it.each(table)("%s", (_, requirements, capabilities, expected) => {
+    const findings = Feasibility.check(requirements, capabilities).map(({ field, answer }) => [field, answer] as const)
     assert.deepStrictEqual(Object.fromEntries(findings), expected)
   })
 })
 
 describe("refusal", () => {
   it("names the field, the queue, the broker, its limit and the remedy", () => {
-    const error = Feasibility.refusal(Feasibility.check(wish(constant(2 * hour)), able), able, "work")
+    const error = Feasibility.refusal(Feasibility.check(requirements(constant(2 * hour)), able), able, "work")
     assert.instanceOf(error, ConfigurationError)
     assert.strictEqual(
       error?.message,
@@ -124,7 +127,7 @@ describe("refusal", () => {
   })
 
   it("is none when all can be met", () => {
-    const findings = Feasibility.check(wish(constant(2 * hour)), hopping)
+    const findings = Feasibility.check(requirements(constant(2 * hour)), hopping)
     assert.isUndefined(Feasibility.refusal(findings, hopping, "work"))
   })
 })

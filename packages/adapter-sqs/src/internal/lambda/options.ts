@@ -78,9 +78,13 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
     onLimit,
     onEvent
   }
-  const wish = ConsumerOptions.toWish(consumer)
-  yield* ConsumerOptions.verify(wish, capabilities(settings), queue)
-  const planned = { queue, retry: wish.retry, deadLetterQueues: RetryPolicy.deadLetterQueues(wish.retry, queue) }
+  const resolved = ConsumerOptions.resolve(consumer)
+  yield* ConsumerOptions.verify(resolved, capabilities(settings), queue)
+  const planned = {
+    queue,
+    retry: resolved.retry,
+    deadLetterQueues: RetryPolicy.deadLetterQueues(resolved.retry, queue)
+  }
   const plan = SqsPlan.make(planned, settings)
   if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
   return {

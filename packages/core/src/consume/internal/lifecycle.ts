@@ -106,8 +106,8 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     const context = yield* Effect.context<R>()
     const fork = Effect.runForkWith(context) as Environment["fork"]
     const wallClock = () => clock.currentTimeMillisUnsafe()
-    const wish = ConsumerOptions.toWish(options, broker.capabilities.lease)
-    yield* ConsumerOptions.verify(wish, broker.capabilities, queue.name)
+    const resolved = ConsumerOptions.resolve(options, broker.capabilities.lease)
+    yield* ConsumerOptions.verify(resolved, broker.capabilities, queue.name)
 
     const scope = yield* Scope.make()
     const timers = yield* Scope.provide(Timers.make, scope)
@@ -120,8 +120,8 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     const subscription = yield* broker
       .subscribe({
         queue: queue.name,
-        retry: wish.retry,
-        deadLetterQueues: RetryPolicy.deadLetterQueues(wish.retry, queue.name),
+        retry: resolved.retry,
+        deadLetterQueues: RetryPolicy.deadLetterQueues(resolved.retry, queue.name),
         maxCredit: settings.maxCredit,
         // Nothing is delivered before the engine gives its first credit.
         onDelivery: (delivery) => engine.onDelivery(delivery),
@@ -145,8 +145,8 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       subscription,
       queue: queue.name,
       codec: queue.codec,
-      retry: wish.retry,
-      retryDelay: wish.retryDelay,
+      retry: resolved.retry,
+      retryDelay: resolved.retryDelay,
       batch: settings.batch,
       single: settings.single,
       concurrency: settings.concurrency,
@@ -154,7 +154,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       backoff: options.consumerBackoff ?? ConsumerBackoff.off,
       budget: options.deadLetterBudget,
       capabilities: broker.capabilities,
-      runner: settings.runner({ fork, deadlines: Deadlines.make(timers, wish.handlerTimeout) }),
+      runner: settings.runner({ fork, deadlines: Deadlines.make(timers, resolved.handlerTimeout) }),
       timers,
       fork,
       yieldThen: (resume) => fork(Effect.yieldNow).addObserver(resume),
@@ -166,7 +166,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
         (message, annotations) => {
           fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
         },
-        (error) => DeadLetterRouting.redacted(wish.retry.deadLetter, error),
+        (error) => DeadLetterRouting.redacted(resolved.retry.deadLetter, error),
         wallClock
       ),
       watch,
@@ -193,7 +193,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
       })
     )
 
-    const drain = (timeout: Delay.Input = wish.drainTimeout): Effect.Effect<DrainReport> =>
+    const drain = (timeout: Delay.Input = resolved.drainTimeout): Effect.Effect<DrainReport> =>
       Effect.gen(function* () {
         const deadline = Delay.constrain("Consumer.drain: timeout", timeout, 0, Delay.max)
         const begun = timers.now()
@@ -213,7 +213,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Assembled, StartError
     yield* Effect.annotateLogs(Effect.logInfo("consuming"), {
       queue: queue.name,
       broker: broker.capabilities.broker,
-      retry: RetryPolicy.describe(wish.retry, wish.retryDelay).text
+      retry: RetryPolicy.describe(resolved.retry, resolved.retryDelay).text
     })
 
     const stats = (): Stats => {
