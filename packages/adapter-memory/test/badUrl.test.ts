@@ -1,12 +1,7 @@
 /** Brokers that cannot be connected to; no error shows a password. */
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigurationError, connect } from "@requeue/core/promise"
-import { execFile } from "node:child_process"
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
+import { program } from "./program.ts"
 
 const refusal = async (broker: unknown): Promise<ConfigurationError> => {
   const error = await connect(broker as string).then(
@@ -39,7 +34,7 @@ describe("connect", () => {
   it("a scheme that no adapter serves", async () => {
     const { message } = await refusal("gopher://localhost")
     assert.include(message, "url: no adapter serves the scheme gopher:. Use one of memory:")
-    assert.include(message, "or pass an adapter's Layer")
+    assert.include(message, "install requeue-adapter-gopher, or name another package as adapter")
   })
 
   it.each(["gopher://user:hunter2@host", "memory://user:hunter2@host", "gopher://user:hunter2@bad host", "hunter2"])(
@@ -53,44 +48,16 @@ describe("connect", () => {
   )
 })
 
-/** A program with core among its dependencies, and the given adapter in place of the real one. */
-const program = async (adapter: string | undefined): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), "requeue-"))
-  try {
-    const modules = join(folder, "node_modules", "@requeue")
-    await mkdir(modules, { recursive: true })
-    const core = dirname(fileURLToPath(import.meta.resolve("@requeue/core/package.json")))
-    await symlink(core, join(modules, "core"))
-    if (adapter !== undefined) {
-      const manifest = { name: "@requeue/adapter-memory", type: "module", exports: "./index.js" }
-      await mkdir(join(modules, "adapter-memory"))
-      await writeFile(join(modules, "adapter-memory", "package.json"), JSON.stringify(manifest))
-      await writeFile(join(modules, "adapter-memory", "index.js"), adapter)
-    }
-    const main = join(folder, "main.mjs")
-    await writeFile(
-      main,
-      `import { connect } from "@requeue/core/promise"
-      await connect("memory:").catch(({ name, message }) => console.log(name + ": " + message))`
-    )
-    // Started from elsewhere, as a service manager does, and with nothing that package managers add to the search.
-    const options = { cwd: tmpdir(), env: {}, timeout: 100_000 }
-    const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, main], options)
-    return stdout.trim()
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-}
-
 describe("an adapter", () => {
   it("that is not installed: which one, and how to", async () => {
     assert.strictEqual(
-      await program(undefined),
+      await program({}, `"memory:"`),
       "ConfigurationError: url: the adapter for memory: is not installed. Run: npm install @requeue/adapter-memory"
     )
   })
 
   it("that is installed is found from the program's main file, and its own failure is shown as it is", async () => {
-    assert.match(await program(`import "missing-driver"`), /^Error: Cannot find package 'missing-driver' imported from/)
+    const said = await program({ "@requeue/adapter-memory": `import "missing-driver"` }, `"memory:"`)
+    assert.match(said, /^Error: Cannot find package 'missing-driver' imported from/)
   })
 })

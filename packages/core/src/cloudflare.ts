@@ -1,2 +1,2 @@
-/** What a program imports whose handler was written for Cloudflare Queues: `@requeue/core/cloudflare`. */
+/** The entry of programs whose handlers were written for Cloudflare Queues: `@requeue/core/cloudflare`. */
 export * from "./faces/Cloudflare.ts"

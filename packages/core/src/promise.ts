@@ -1,4 +1,4 @@
-/** What a program without Effect imports: `@requeue/core/promise`. */
+/** The entry of programs without Effect: `@requeue/core/promise`. */
 export { constant, exponential, linear, sequence, switchAfter } from "./policy/Backoff.ts"
 export { BrokerError } from "./port/BrokerError.ts"
 export { bytes, json, standard, text } from "./message/Codec.ts"

@@ -1,6 +1,15 @@
 /**
- * The adapter of a broker's URL, loaded by the URL's scheme. Only that one is imported; a package that is missing is an
- * error that says how to install it.
+ * From a broker's address to its adapter.
+ *
+ * An adapter is found in this order:
+ *
+ * 1. the `adapter` of the address: an adapter, or the name of a package that exports one as `adapter`;
+ * 2. one of the adapters that are handed over, if it serves the URL's scheme;
+ * 3. the package of the scheme: `@requeue/adapter-rabbitmq` for `amqp:`, and so on; `requeue-adapter-redis` for `redis:`,
+ *    and so for every scheme that is not one of ours.
+ *
+ * `schemes` of the adapter decides: one that does not list the URL's scheme is refused. Only the adapter that is used is
+ * imported, and an adapter that is handed over needs no import at all, so that a bundle can hold it.
  *
  * When to use: where the broker is chosen by configuration. A program that has one broker for good imports its adapter.
  */
@@ -8,7 +17,7 @@ import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import type { Options } from "../port/Adapter.ts"
+import type { Adapter, Options } from "../port/Adapter.ts"
 import { Broker } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
@@ -16,12 +25,25 @@ import { type Resolved, resolve } from "./internal/resolve.ts"
 
 export type { Resolved }
 
-/** A broker's URL, or an object of it and the adapter's own options: `{ url: "amqp://localhost", queueType: "classic" }`. */
-export type Address = string | URL | Redacted.Redacted | ({ readonly url: string | URL | Redacted.Redacted } & Options)
+/** A broker's URL. A `Redacted` one keeps its password out of logs. */
+export type Url = string | URL | Redacted.Redacted
 
-/** The adapter that serves an address. Fails when there is none, or when its package is not installed. */
-export const find = (address: Address): Effect.Effect<Resolved, ConfigurationError> =>
-  Effect.tryPromise({ try: () => resolve(address), catch: (error) => error }).pipe(
+/**
+ * A broker's URL, or an object of it, its adapter and the adapter's own options:
+ * `{ url: "redis://localhost", adapter: "@acme/requeue-redis", database: 2 }`.
+ */
+export type Address = Url | ({ readonly url: Url; readonly adapter?: string | Adapter | undefined } & Options)
+
+/**
+ * The adapter that serves an address, without a connection. `adapters` are those that are handed over; default: none.
+ *
+ * Fails with `ConfigurationError` when there is none, when it is not installed, or when it does not serve the scheme.
+ */
+export const find = (
+  address: Address,
+  adapters?: ReadonlyArray<Adapter>
+): Effect.Effect<Resolved, ConfigurationError> =>
+  Effect.tryPromise({ try: () => resolve(address, adapters), catch: (error) => error }).pipe(
     Effect.catch((error) => (error instanceof ConfigurationError ? Effect.fail(error) : Effect.die(error)))
   )
 
@@ -32,7 +54,7 @@ export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, Bro
 }
 
 /**
- * The broker of an address.
+ * The broker of an address; see {@link find}.
  *
  * @example
  * ```ts
@@ -43,13 +65,14 @@ export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, Bro
  * await Effect.runPromise(Effect.provide(name, Adapters.layer("memory:"))) // => "memory"
  * ```
  */
-export const layer = (address: Address): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
-  Layer.unwrap(Effect.map(find(address), layerOf))
+export const layer = (
+  address: Address,
+  adapters?: ReadonlyArray<Adapter>
+): Layer.Layer<Broker, BrokerError | ConfigurationError> => Layer.unwrap(Effect.map(find(address, adapters), layerOf))
 
-/**
- * The broker of an address that comes from Effect's Config, for example `Config.Redacted("BROKER_URL")`.
- */
+/** The broker of an address that comes from Effect's Config, for example `Config.Redacted("BROKER_URL")`. */
 export const layerConfig = (
-  address: Config.Config<Address>
+  address: Config.Config<Address>,
+  adapters?: ReadonlyArray<Adapter>
 ): Layer.Layer<Broker, BrokerError | ConfigurationError | Config.ConfigError> =>
-  Layer.unwrap(Effect.map(address, layer))
+  Layer.unwrap(Effect.map(address, (given) => layer(given, adapters)))

@@ -20,21 +20,30 @@ import type { Headers } from "../message/Message.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 import type { Requeue, Worker } from "./Requeue.ts"
 
+/** The form of a body: see `content-type` in {@link producer}. */
 export type QueueContentType = "text" | "bytes" | "json" | "v8"
 
+/** Options of `retry` and `retryAll`. */
 export interface QueueRetryOptions {
+  /** Seconds, 0 to 86,400. Default: the consumer's `retry_delay`. */
   delaySeconds?: number
 }
 
+/** Options of `send`. */
 export interface QueueSendOptions {
+  /** Default `"json"`. */
   contentType?: QueueContentType
+  /** Seconds, 0 to 86,400. Default: the producer's `delivery_delay`. */
   delaySeconds?: number
 }
 
+/** Options of `sendBatch`. */
 export interface QueueSendBatchOptions {
+  /** Seconds, 0 to 86,400, of messages without a delay of their own. Default: the producer's `delivery_delay`. */
   delaySeconds?: number
 }
 
+/** One message of `sendBatch`. */
 export interface MessageSendRequest<Body = unknown> {
   body: Body
   contentType?: QueueContentType
@@ -48,16 +57,19 @@ export interface QueueMetrics {
   oldestMessageTimestamp?: Date
 }
 
+/** The answer of `send` and `sendBatch`. */
 export interface QueueSendResponse {
   metadata: { metrics: QueueMetrics }
 }
 
+/** A queue binding, as {@link producer} makes it. */
 export interface Queue<Body = unknown> {
   metrics(): Promise<QueueMetrics>
   send(message: Body, options?: QueueSendOptions): Promise<QueueSendResponse>
   sendBatch(messages: Iterable<MessageSendRequest<Body>>, options?: QueueSendBatchOptions): Promise<QueueSendResponse>
 }
 
+/** A message as a handler sees it. The first call of `ack` or `retry` decides. */
 export interface Message<Body = unknown> {
   readonly id: string
   readonly timestamp: Date
@@ -67,6 +79,7 @@ export interface Message<Body = unknown> {
   ack(): void
 }
 
+/** A batch as a handler sees it. `ackAll` and `retryAll` decide on messages that have not been decided on. */
 export interface MessageBatch<Body = unknown> {
   readonly messages: ReadonlyArray<Message<Body>>
   readonly queue: string
@@ -75,9 +88,10 @@ export interface MessageBatch<Body = unknown> {
   ackAll(): void
 }
 
+/** The third argument of a handler. */
 export interface ExecutionContext {
   /** The batch ends when the promise does, and fails when it does. */
-  waitUntil(promise: Promise<any>): void
+  waitUntil(promise: Promise<any>): void // `any`, as in Cloudflare's own types.
   /** Does nothing here: there is no origin to pass through to. */
   passThroughOnException(): void
 }
@@ -118,6 +132,8 @@ const mediaTypes: { readonly [K in QueueContentType]: string } = {
   v8: "application/x-v8-structured-clone"
 }
 
+const contentTypes: ReadonlyArray<QueueContentType> = ["text", "bytes", "json", "v8"]
+
 const wrongBody = (type: QueueContentType, wanted: string, body: unknown): TypeError =>
   new TypeError(`a body of contentType "${type}" must be ${wanted}, got ${body === null ? "null" : typeof body}`)
 
@@ -138,9 +154,7 @@ const encoders: { readonly [K in QueueContentType]: (body: unknown) => Uint8Arra
 const typeOf = (headers: Headers): QueueContentType | undefined => {
   const media = headers["content-type"]
   if (media === undefined) return "json"
-  return (Object.keys(mediaTypes) as Array<QueueContentType>).find((type) =>
-    media.startsWith(mediaTypes[type].split(";")[0]!)
-  )
+  return contentTypes.find((type) => media.startsWith(mediaTypes[type].split(";")[0]!))
 }
 
 interface TypedBody {
@@ -149,7 +163,7 @@ interface TypedBody {
 }
 
 /** The body's form travels in the `content-type` header; a body without one is read as JSON, one of another as bytes. */
-const codec: Codec.Codec<any> = {
+const codec: Codec.Codec<QueueDefinition.AnyBody> = {
   contentType: undefined,
   encode: ({ body, type }: TypedBody) => {
     if (!Object.hasOwn(encoders, type)) {

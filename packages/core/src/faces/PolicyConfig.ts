@@ -38,7 +38,8 @@ const { struct: strict, through } = StrictSchema
 /** Milliseconds, or text such as `"10 seconds"`. */
 export type DurationJson = number | string
 
-/** Milliseconds, or text such as `"10 seconds"`. The constructors tell durations from other text; here any will do. */
+/** Milliseconds, or text such as `"10 seconds"`. */
+// Cast, because here any text will do: the constructors tell durations from other text.
 export const Duration = Schema.Union([Schema.Finite, Schema.String]) as unknown as Schema.Codec<
   Delay.Input,
   DurationJson
@@ -141,7 +142,7 @@ export const RetryPolicy = strict({
   )
 }).pipe(
   through("RetryPolicy", ({ preset, ...options }): RetryPolicies.RetryPolicy => {
-    const made = RetryPolicies.make(options as unknown as RetryPolicies.Options)
+    const made = RetryPolicies.make(options as unknown as RetryPolicies.Options) // It checks what these types forbid.
     if (preset === undefined) return made
     const given = Object.keys(options).map((key) => (key === "maxRetries" ? "maxAttempts" : key))
     const parts = Object.entries(made).filter(([part]) => given.includes(part))

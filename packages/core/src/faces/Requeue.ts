@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as LogLevel from "effect/LogLevel"
+import type { Adapter } from "../port/Adapter.ts"
 import * as Adapters from "./Adapters.ts"
 import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
@@ -64,29 +65,36 @@ export interface Requeue extends AsyncDisposable {
   /** The broker's name, for example `memory`. */
   readonly broker: string
   /** Resolves with the message's id once the broker has confirmed it. */
-  readonly send: <A = any>(queue: QueueDefinition.Input<A>, body: A, options?: Producer.SendOptions) => Promise<string>
+  readonly send: <A = QueueDefinition.AnyBody>(
+    queue: QueueDefinition.Input<A>,
+    body: A,
+    options?: Producer.SendOptions
+  ) => Promise<string>
   /** Resolves with the ids once the broker has confirmed all. */
-  readonly sendBatch: <A = any>(
+  readonly sendBatch: <A = QueueDefinition.AnyBody>(
     queue: QueueDefinition.Input<A>,
     entries: ReadonlyArray<Producer.BatchEntry<A>>,
     options?: { readonly delay?: Delay.Input | undefined }
   ) => Promise<ReadonlyArray<string>>
   /** Starts a consumer whose handler gets one message at a time. */
-  readonly consume: <A = any>(
+  readonly consume: <A = QueueDefinition.AnyBody>(
     queue: QueueDefinition.Input<A>,
     options: ConsumeOptions,
     handler: (message: Received<A>, context: Context) => unknown
   ) => Promise<Worker>
   /** Starts a consumer whose handler gets batches. */
-  readonly consumeBatch: <A = any>(
+  readonly consumeBatch: <A = QueueDefinition.AnyBody>(
     queue: QueueDefinition.Input<A>,
     options: ConsumeOptions,
     handler: (batch: Batch<A>, context: Context) => unknown
   ) => Promise<Worker>
   /** Makes a puller: take a batch when there is room for it, settle it later. */
-  readonly puller: <A = any>(queue: QueueDefinition.Input<A>, options?: PullerOptions) => Promise<PullWorker<A>>
+  readonly puller: <A = QueueDefinition.AnyBody>(
+    queue: QueueDefinition.Input<A>,
+    options?: PullerOptions
+  ) => Promise<PullWorker<A>>
   readonly deadLetters: (queue: string) => DeadLetterQueue
-  /** What waits in a queue, as far as the broker can tell. */
+  /** Counts the messages of a queue, as far as the broker can tell. */
   readonly counts: (queue: string) => Promise<Counts>
   /**
    * How the connection and every consumer and puller are, as a value that can be printed as JSON. Answers within about a
@@ -100,7 +108,13 @@ export interface Requeue extends AsyncDisposable {
   readonly close: (timeout?: Delay.Input) => Promise<void>
 }
 
+/** How a connection logs and is watched, and which adapters there are beside ours. */
 export interface ConnectOptions {
+  /**
+   * Adapters of brokers that are not among ours, or that a bundle holds: one that serves the URL's scheme is used.
+   * Default: none, and the scheme's package is imported.
+   */
+  readonly adapters?: ReadonlyArray<Adapter> | undefined
   /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
   readonly logLevel?: LogLevel.LogLevel | undefined
   /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
@@ -110,11 +124,11 @@ export interface ConnectOptions {
 /**
  * Connects to a broker.
  *
- * @param broker a URL such as `memory:`, or an object of it and the adapter's options, whose adapter package is then
- * loaded; or the Layer of an adapter
+ * @param broker a URL such as `memory:`, or an object of it and the adapter's options; the adapter is one of
+ * `options.adapters`, or a package that is named as `adapter` or by the URL's scheme. Or the Layer of an adapter
  *
- * Rejects with `ConfigurationError` for a URL that cannot be used or an adapter that is not installed, and with
- * `BrokerError` when the broker cannot be reached.
+ * Rejects with `ConfigurationError` for a URL that cannot be used, an unknown option, or an adapter that is not installed,
+ * and with `BrokerError` when the broker cannot be reached.
  *
  * @example
  * ```ts
@@ -133,24 +147,28 @@ export const connect = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
-  const layer: Layer.Layer<Broker, unknown> = Layer.isLayer(broker)
-    ? (broker as Layer.Layer<Broker, E>)
-    : Adapters.layerOf(await resolve(broker))
-  const { logLevel = "Warn", telemetry } = options
+  const { adapters, logLevel = "Warn", telemetry } = options
+  const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
+    ? broker
+    : Adapters.layerOf(await resolve(broker, adapters))
   const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
   const session = await Session.open(watched, logLevel)
   const { run, start } = session
-  const producerOf = remember((queue: QueueDefinition.Input<any>) => run(Producer.make(queue)))
+  const producerOf = remember((queue: QueueDefinition.Input<QueueDefinition.AnyBody>) => run(Producer.make(queue)))
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
 
   return {
     broker: session.broker,
     send: async (queue, body, sendOptions) => run((await producerOf(queue)).send(body, sendOptions)),
     sendBatch: async (queue, entries, batchOptions) => run((await producerOf(queue)).sendBatch(entries, batchOptions)),
-    consume: async (queue, consumeOptions, handler) =>
-      (await start(Consumer.start(queue, withPolicies(consumeOptions), handler as MessageHandler<any>))).worker,
-    consumeBatch: async (queue, consumeOptions, handler) =>
-      (await start(Consumer.startBatch(queue, withPolicies(consumeOptions), handler as BatchHandler<any>))).worker,
+    consume: async (queue, consumeOptions, given) => {
+      const handler = given as MessageHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
+      return (await start(Consumer.start(queue, withPolicies(consumeOptions), handler))).worker
+    },
+    consumeBatch: async (queue, consumeOptions, given) => {
+      const handler = given as BatchHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
+      return (await start(Consumer.startBatch(queue, withPolicies(consumeOptions), handler))).worker
+    },
     puller: async (queue, pullerOptions = {}) => {
       const { running, worker } = await start(Puller.make(queue, withPolicies(pullerOptions)))
       return { ...worker, pull: (pullOptions) => run(running.pull(pullOptions)) }
@@ -169,6 +187,9 @@ export const connect = async <E>(
   }
 }
 
+const isLayer = <E>(broker: Adapters.Address | Layer.Layer<Broker, E>): broker is Layer.Layer<Broker, E> =>
+  Layer.isLayer(broker)
+
 interface Memory<K, A> {
   get(key: K): A | undefined
   set(key: K, value: A): unknown
@@ -176,11 +197,14 @@ interface Memory<K, A> {
 }
 
 /** Answers the same promise for the same queue, unless it was rejected. */
-const remember = <A>(make: (queue: QueueDefinition.Input<any>) => Promise<A>) => {
+const remember = <A>(make: (queue: QueueDefinition.Input<QueueDefinition.AnyBody>) => Promise<A>) => {
   const byName = new Map<string, Promise<A>>()
   // Weak, since a program may define its queue anew for every message.
-  const byDefinition = new WeakMap<QueueDefinition.QueueDefinition<any>, Promise<A>>()
-  const recall = <K extends QueueDefinition.Input<any>>(made: Memory<K, Promise<A>>, queue: K): Promise<A> => {
+  const byDefinition = new WeakMap<QueueDefinition.QueueDefinition<QueueDefinition.AnyBody>, Promise<A>>()
+  const recall = <K extends QueueDefinition.Input<QueueDefinition.AnyBody>>(
+    made: Memory<K, Promise<A>>,
+    queue: K
+  ): Promise<A> => {
     const known = made.get(queue)
     if (known !== undefined) return known
     const promise = make(queue)
@@ -188,7 +212,7 @@ const remember = <A>(make: (queue: QueueDefinition.Input<any>) => Promise<A>) =>
     promise.catch(() => made.delete(queue))
     return promise
   }
-  return (queue: QueueDefinition.Input<any>): Promise<A> =>
+  return (queue: QueueDefinition.Input<QueueDefinition.AnyBody>): Promise<A> =>
     typeof queue === "object" && queue !== null ? recall(byDefinition, queue) : recall(byName, queue)
 }
 
@@ -203,7 +227,7 @@ const backoffOf = (wanted: Policies["consumerBackoff"]): ConsumerBackoff.Consume
   wanted === undefined || wanted === false ? undefined : ConsumerBackoff.make(wanted === true ? {} : wanted)
 
 /**
- * What a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.
+ * Says what a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.
  *
  * @example
  * ```ts

@@ -30,7 +30,7 @@ export interface Options<A> {
  * const lines = QueueDefinition.make("lines", { codec: Codec.text, delay: "1 second" })
  * ```
  */
-export const make = <A = any>(name: string, options: Options<A> = {}): QueueDefinition<A> => {
+export const make = <A = AnyBody>(name: string, options: Options<A> = {}): QueueDefinition<A> => {
   if (name.length === 0 || name.length > 200) {
     throw new RangeError(`QueueDefinition.make: name must have 1 to 200 characters, got ${JSON.stringify(name)}`)
   }
@@ -60,3 +60,6 @@ export const from = <A>(queue: Input<A>): QueueDefinition<A> => {
     `QueueDefinition.from: queue must be a name or a definition, got ${queue === null ? "null" : typeof queue}`
   )
 }
+
+/** The bodies of a queue of which only the name is known, and of code that asks for no check. */
+export type AnyBody = any // A name tells nothing, and `unknown` would make every handler begin with a cast.

@@ -56,6 +56,28 @@ const logging = (level: LogLevel.LogLevel) =>
     Layer.succeed(References.MinimumLogLevel, level)
   )
 
+/** A worker of what runs; `drained` closes it. */
+const toWorker = (running: Running, run: Session["run"], drained: () => Promise<void>): Worker => {
+  const done = run(running.done)
+  // It is for whoever asks; until then, a rejection must not count as unhandled.
+  done.catch(() => {})
+  let ended: DrainReport | undefined
+  const drain = async (timeout?: Delay.Input) => {
+    if (ended !== undefined) return ended
+    const report = await run(running.drain(timeout))
+    await drained()
+    return (ended ??= report)
+  }
+  return {
+    queue: running.queue,
+    stats: running.stats,
+    health: running.health,
+    drain,
+    done: () => done,
+    [Symbol.asyncDispose]: async () => void (await drain())
+  }
+}
+
 export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.LogLevel): Promise<Session> => {
   const runtime = ManagedRuntime.make(Layer.provideMerge(layer, logging(level)))
   const broker = await nameOf(runtime)
@@ -86,25 +108,10 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
     )
-    const done = run(running.done)
-    // It is for whoever asks; until then, a rejection must not count as unhandled.
-    done.catch(() => {})
-    let ended: DrainReport | undefined
-    const drain = async (timeout?: Delay.Input) => {
-      if (ended !== undefined) return ended
-      const report = await run(running.drain(timeout))
+    const worker = toWorker(running, run, async () => {
       await run(Scope.close(scope, Exit.void))
       workers.delete(worker)
-      return (ended ??= report)
-    }
-    const worker: Worker = {
-      queue: running.queue,
-      stats: running.stats,
-      health: running.health,
-      drain,
-      done: () => done,
-      [Symbol.asyncDispose]: async () => void (await drain())
-    }
+    })
     workers.add(worker)
     return { running, worker }
   }
