@@ -108,7 +108,7 @@ const imported = async (name: string, scheme: string): Promise<{ readonly adapte
   const file = find(name)
   if (file !== undefined) return await import(pathToFileURL(file).href)
   if (name !== conventional(scheme)) {
-    throw refusal("url", `the adapter for ${scheme}: is not installed`, `Run: npm install ${name}`)
+    throw refusal("url", `the adapter for ${scheme}: is not installed`, `Run: npm install ${packageOf(name)}`)
   }
   const known = Object.keys(packages).map((each) => `${each}:`)
   throw refusal(
@@ -135,13 +135,11 @@ const find = (name: string): string | undefined => {
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined)
 
+/** The package that a module belongs to. */
+const packageOf = (name: string): string => /^(@[^/]+\/)?[^/]+/.exec(name)![0]
+
 /** The adapter itself is missing, and not something that it imports. */
 const isMissing = (error: unknown, name: string): boolean =>
   codeOf(error) === "ERR_MODULE_NOT_FOUND" &&
   error instanceof Error &&
-  error.message.startsWith(
-    `Cannot find package '${name
-      .split("/")
-      .slice(0, name.startsWith("@") ? 2 : 1)
-      .join("/")}'`
-  )
+  error.message.startsWith(`Cannot find package '${packageOf(name)}'`)
