@@ -27,6 +27,11 @@ export const flags = {
     Flag.withDescription("A broker's URL, instead of a config file"),
     Flag.optional
   ),
+  adapter: Flag.String("adapter").pipe(
+    Flag.withMetavar("PACKAGE"),
+    Flag.withDescription("The package of the adapter for --url. Default: that of the URL's scheme"),
+    Flag.optional
+  ),
   queue: Flag.String("queue").pipe(
     Flag.withAlias("q"),
     Flag.withMetavar("NAME"),
@@ -40,6 +45,7 @@ export interface Flags {
   readonly config: Option.Option<string>
   readonly broker: Option.Option<string>
   readonly url: Option.Option<string>
+  readonly adapter: Option.Option<string>
   readonly queue: ReadonlyArray<string>
 }
 
@@ -71,7 +77,11 @@ const load = (file: Option.Option<string>) =>
   )
 
 /** The config file that the flags mean; `undefined` where they give a URL instead. */
-const configOf = ({ broker, config, url }: Flags) => {
+const configOf = ({ adapter, broker, config, url }: Flags) => {
+  if (Option.isNone(url) && Option.isSome(adapter)) {
+    const remedy = "Give --url, or write the adapter into the config file"
+    return Effect.fail(new UsageError({ detail: "--adapter is for --url", remedy }))
+  }
   if (Option.isNone(url)) {
     return Effect.mapError(load(config), (error) =>
       error.file === Configuration.anyName
@@ -91,7 +101,8 @@ const configOf = ({ broker, config, url }: Flags) => {
 const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, broker: string | undefined) =>
   Effect.gen(function* () {
     if (config === undefined) {
-      const resolved = yield* Adapters.find(Option.getOrThrow(flags.url))
+      const [url, adapter] = [Option.getOrThrow(flags.url), Option.getOrUndefined(flags.adapter)]
+      const resolved = yield* Adapters.find({ url, adapter })
       return { name: resolved.scheme, resolved, locate: (error: ConfigurationError.ConfigurationError) => error }
     }
     const resolved = yield* config.find(broker)

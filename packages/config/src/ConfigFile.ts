@@ -3,16 +3,34 @@
  *
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
+import { Adapter } from "@requeue/core"
 import { PolicyConfig, StrictSchema } from "@requeue/core/schema"
 import * as Schema from "effect/Schema"
 
 const described = <S extends Schema.Top>(description: string, schema: S) =>
   Schema.optionalKey(schema).annotateKey({ description })
 
-/** A broker: its URL, or an object of it and the adapter's own options. */
+/** An adapter, which only a file that is a module can hold. */
+const AdapterValue = Schema.declare(Adapter.isAdapter, {
+  identifier: "AdapterValue",
+  message: "must be the name of a package, or an adapter"
+})
+
+/** A broker: its URL, or an object of it, its adapter and the adapter's own options. */
 const Broker = Schema.Union([
   Schema.String,
-  Schema.StructWithRest(Schema.Struct({ url: Schema.String }), [Schema.Record(Schema.String, Schema.Json)])
+  Schema.StructWithRest(
+    Schema.Struct({
+      url: Schema.String,
+      adapter: described(
+        "The package of the adapter, or the adapter itself. Default: that of the URL's scheme.",
+        Schema.Union([Schema.String, AdapterValue]).annotate({
+          message: "must be the name of a package, or an adapter"
+        })
+      )
+    }),
+    [Schema.Record(Schema.String, Schema.Union([Schema.Json, AdapterValue]))]
+  )
 ]).annotate({ identifier: "Broker", message: "must be a URL, or an object with a url and the adapter's options" })
 
 /** A queue of the file. Its key is what the program calls it. */
@@ -68,6 +86,7 @@ export const jsonSchema = (): object => {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Requeue configuration",
     ...(closed(schema) as object),
-    $defs: closed(definitions)
+    // A file of JSON holds no adapter.
+    $defs: { ...Object(closed(definitions)), AdapterValueEncoded: { not: {} } }
   }
 }

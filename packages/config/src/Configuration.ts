@@ -55,6 +55,8 @@ export interface Options {
   readonly file?: string | undefined
   /** Default: the process's. */
   readonly environment?: Environment.Environment | undefined
+  /** Adapters of brokers that are not among ours, for URLs of their schemes. Default: none. */
+  readonly adapters?: ReadonlyArray<Adapter.Adapter> | undefined
   /** Where files are looked for. Default: the process's working directory. */
   readonly cwd?: string | undefined
 }
@@ -83,11 +85,9 @@ const decodeFile = Schema.decodeUnknownResult(ConfigFile)
  * })
  * ```
  */
-export const load = ({ cwd = process.cwd(), environment = process.env, file: named }: Options = {}): Effect.Effect<
-  Configuration,
-  ConfigFileError
-> =>
+export const load = (options: Options = {}): Effect.Effect<Configuration, ConfigFileError> =>
   Effect.gen(function* () {
+    const { adapters, cwd = process.cwd(), environment = process.env, file: named } = options
     const source = yield* Source.locate(named, cwd)
     const { file } = source
     const written = yield* Source.read(source)
@@ -107,7 +107,7 @@ export const load = ({ cwd = process.cwd(), environment = process.env, file: nam
     if (problems.length > 0 || Result.isFailure(decoded)) return yield* new ConfigFileError({ file, problems })
     const linked = Link.link(decoded.success)
     if (Result.isFailure(linked)) return yield* new ConfigFileError({ file, problems: linked.failure.map(shown) })
-    return make(file, linked.success, decoded.success.brokers, environment)
+    return make(file, linked.success, decoded.success.brokers, { adapters, environment })
   })
 
 /** Brokers stay as they are written until one is used: the secrets of the others need not be there. */
@@ -124,7 +124,7 @@ const make = (
   file: string,
   { defaultBroker, policies, queues }: Link.Linked,
   brokers: ConfigFile["brokers"],
-  environment: Environment.Environment
+  { adapters, environment }: Pick<Options, "adapters"> & { readonly environment: Environment.Environment }
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
@@ -160,7 +160,7 @@ const make = (
     const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
     const { url, ...options } = value as { readonly url: string }
-    const found = Adapters.find({ ...options, url: Redacted.make(url) })
+    const found = Adapters.find({ ...options, url: Redacted.make(url) }, adapters)
     return yield* Effect.mapError(found, (error) => locate(name, error))
   })
 

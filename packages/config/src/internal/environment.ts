@@ -6,8 +6,10 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 type Path = StrictSchema.Problem["path"]
 
+/** Whether a value has keys that a file can have written: an adapter, in a file that is a module, is one value. */
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+  Object.prototype.toString.call(value) === "[object Object]" &&
+  !Object.values(Object(value)).some((item) => typeof item === "function")
 
 /** Each value that is no object and no list, with its path. */
 const leaves = (value: unknown, path: Path = []): ReadonlyArray<Path> => {

@@ -51,3 +51,9 @@ export interface Adapter {
   /** Default: the broker's queues cannot be planned. */
   readonly operations?: Operations | undefined
 }
+
+/** Whether a value is an adapter, as far as its members tell. */
+export const isAdapter = (value: unknown): value is Adapter => {
+  const { layer, schemes }: { readonly layer?: unknown; readonly schemes?: unknown } = Object(value)
+  return typeof layer === "function" && Array.isArray(schemes) && schemes.every((each) => typeof each === "string")
+}

@@ -4,7 +4,7 @@ import { join, resolve as resolvePath } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as Redacted from "effect/Redacted"
 import { ConfigurationError } from "../../options/ConfigurationError.ts"
-import type { Adapter, Options } from "../../port/Adapter.ts"
+import { type Adapter, isAdapter, type Options } from "../../port/Adapter.ts"
 
 /** The packages of schemes that have other names than their packages. */
 const packages: Readonly<Record<string, string>> = {
@@ -65,11 +65,6 @@ const parse = (broker: unknown): URL => {
   // The text itself is not shown: it may hold a password.
   if (url === null) throw refusal("url", "the broker is no URL", `Use a URL such as "memory:"`)
   return url
-}
-
-const isAdapter = (value: unknown): value is Adapter => {
-  const { layer, schemes } = Object(value) as Partial<Record<keyof Adapter, unknown>> // of any value, nothing is known
-  return typeof layer === "function" && Array.isArray(schemes) && schemes.every((each) => typeof each === "string")
 }
 
 const checked = (value: unknown, field: string): Adapter => {

@@ -1,0 +1,77 @@
+/** Brokers whose adapter is none of ours: named in the file, written into it, or handed to whoever loads it. */
+import { MemoryBroker } from "@requeue/adapter-memory"
+import type { Adapter } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { assert, describe, it } from "vitest"
+import { Configuration, defineConfig, loadConfig } from "../src/index.ts"
+import { complaints, folder, sound } from "./folder.ts"
+
+/** An adapter of somebody else, whose state must survive the way to it. */
+class Redis implements Adapter.Adapter {
+  readonly schemes = ["redis"]
+  readonly asked: Array<unknown> = []
+  readonly layer: Adapter.Adapter["layer"] = (url, options) => {
+    this.asked.push([url.href, options])
+    return MemoryBroker.layer()
+  }
+}
+
+/** A module that is a config file, with an adapter that comes from elsewhere. */
+const file = `export default { brokers: { main: { url: "redis://\${HOST}", adapter: globalThis.redis, database: 3 } } }`
+
+const loaded = async (text: string, options: Configuration.Options) =>
+  await loadConfig({ cwd: await folder({ "requeue.config.mjs": text }), ...options })
+
+describe("an adapter", () => {
+  it("stands in a file that is a module, as it is", async () => {
+    const redis = new Redis()
+    Object.assign(globalThis, { redis })
+    const { connect } = await loaded(file, { environment: { HOST: "localhost" } })
+    await (await connect()).close()
+    assert.deepStrictEqual(redis.asked, [["redis://localhost", { database: 3 }]])
+  })
+
+  it("has its type checked", () => {
+    const { brokers } = defineConfig({ brokers: { main: { url: "redis:", adapter: new Redis(), database: 3 } } })
+    assert.hasAllKeys(brokers, ["main"])
+    // @ts-expect-error it has no layer
+    defineConfig({ brokers: { main: { url: "redis:", adapter: { schemes: ["redis"] } } } })
+  })
+
+  it("is handed to whoever loads the file, for the brokers of its schemes", async () => {
+    const redis = new Redis()
+    const text = `export default { brokers: { main: "redis://localhost", other: "memory:" } }`
+    const { connect } = await loaded(text, { environment: {}, adapters: [redis] })
+    for (const broker of ["main", "other"]) await (await connect(broker)).close()
+    assert.deepStrictEqual(redis.asked, [["redis://localhost", {}]])
+  })
+
+  it("is named in the file", async () => {
+    const { find } = await sound(`brokers: { main: { url: "memory:", adapter: "@requeue/adapter-memory" } }`)
+    const { adapter, scheme } = await Effect.runPromise(find())
+    assert.deepStrictEqual([scheme, adapter.schemes], ["memory", ["memory"]])
+  })
+
+  it.each([
+    ["{ url: 'memory:', adapter: 5 }", /brokers\.main\.adapter: must be the name of a package, or an adapter/],
+    ["{ url: 'memory:', adapter: { schemes: [memory] } }", /brokers\.main\.adapter/]
+  ])("of a broker %s is refused in a file of data", async (broker, message) => {
+    const [first = ""] = await complaints(`brokers: { main: ${broker} }`)
+    assert.match(first, message)
+  })
+
+  it("that is not installed is told at its place", async () => {
+    const { find } = await sound(`brokers: { main: { url: "redis:", adapter: "@acme/requeue-redis" } }`)
+    const { message } = await Effect.runPromise(Effect.flip(find()))
+    assert.match(
+      message,
+      /brokers\.main\.url: the adapter for redis: is not installed\. Run: npm install @acme\/requeue-redis/
+    )
+  })
+
+  it("that does not name a package is told at its place", async () => {
+    const { find } = await sound(`brokers: { main: { url: "redis:", adapter: "./redis.js" } }`)
+    const { message } = await Effect.runPromise(Effect.flip(find()))
+    assert.match(message, /brokers\.main\.adapter: it is not the name of a package/)
+  })
+})
