@@ -5,9 +5,9 @@
  */
 import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Lookup from "./internal/lookup.ts"
-import * as Nodes from "./internal/nodes.ts"
-import * as Survey from "./internal/survey.ts"
+import * as Lookup from "./internal/connect/lookup.ts"
+import * as Nodes from "./internal/connect/nodes.ts"
+import * as Survey from "./internal/inspect/survey.ts"
 import { decode, type Options } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
 

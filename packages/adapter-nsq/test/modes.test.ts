@@ -2,7 +2,7 @@
 import { Producer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
-import * as Envelope from "../src/internal/envelope.ts"
+import * as Envelope from "../src/internal/wire.ts"
 import { channels, drain, held } from "./raw.ts"
 import { server } from "./server.ts"
 import { consume, no, on, outgoing, publishAll, queueName, until, type Run, now } from "./world.ts"

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as fc from "fast-check"
-import * as Due from "../src/internal/due.ts"
-import * as Envelope from "../src/internal/envelope.ts"
+import * as Due from "../src/internal/consume/due.ts"
+import * as Envelope from "../src/internal/wire.ts"
 import * as Limits from "../src/internal/limits.ts"
 import { refusedId, toBrokerError } from "../src/internal/toBrokerError.ts"
-import { type Facts, toCommand } from "../src/internal/toCommand.ts"
-import { type Frame, toDelivery, toFrame } from "../src/internal/toDelivery.ts"
-import { type Context, fits, toPublication } from "../src/internal/toPublication.ts"
+import { type Facts, toCommand } from "../src/internal/settle/toCommand.ts"
+import { type Frame, toDelivery, toFrame } from "../src/internal/consume/toDelivery.ts"
+import { type Context, fits, toPublication } from "../src/internal/publish/toPublication.ts"
 import { bytes } from "./world.ts"
 
 const now = Date.UTC(2030, 0, 1)

@@ -1,7 +1,7 @@
 /** What these nsqd, with these options, can honour. */
 import type { Capabilities } from "@requeue/core/adapter-kit"
 import type { Settings } from "../NsqOptions.ts"
-import * as Envelope from "./envelope.ts"
+import * as Envelope from "./wire.ts"
 import type { Limits } from "./limits.ts"
 
 /** nsqd looks for what is due ten times a second. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */

@@ -1,9 +1,9 @@
 /** From an outgoing message to what nsqd gets. Pure. */
 import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
-import * as Envelope from "./envelope.ts"
-import type { Limits } from "./limits.ts"
-import type { Queue } from "./names.ts"
-import type { Publication } from "./outlet.ts"
+import * as Envelope from "../wire.ts"
+import type { Limits } from "../limits.ts"
+import type { Queue } from "../names.ts"
+import type { Publication } from "./publisher.ts"
 
 export interface Context {
   readonly limits: Pick<Limits, "maxReqTimeout" | "maxMsgSize">

@@ -4,7 +4,7 @@
  * Shares are given out anew when the credit changes, when a connection comes or goes, and at every tick: then whoever
  * could not be heard has its turn, and the credit goes where messages are.
  */
-import { allot } from "./allot.ts"
+import { allot } from "./distributeRdy.ts"
 
 /** What a connection tells. */
 export interface Handle {

@@ -1,9 +1,9 @@
 /** Carries out settlements on the session that delivered. */
 import { type Broker, BrokerError, type Deadlines, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Node } from "./nodes.ts"
-import type { Receipt } from "./session.ts"
-import { timedOut } from "./toBrokerError.ts"
+import type { Node } from "../connect/nodes.ts"
+import type { Receipt } from "../consume/session.ts"
+import { timedOut } from "../toBrokerError.ts"
 import type { Command } from "./toCommand.ts"
 
 type Answer = Exclude<Command, { readonly _tag: "Copy" }>

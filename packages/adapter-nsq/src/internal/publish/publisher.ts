@@ -3,11 +3,11 @@ import type { BrokerError, Deadlines } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { Settings } from "../NsqOptions.ts"
-import * as Client from "./client.ts"
-import { type Live, opening } from "./link.ts"
-import type { Node, Nodes } from "./nodes.ts"
-import { timedOut, toBrokerError } from "./toBrokerError.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import * as Client from "../client.ts"
+import { type Live, opening } from "../connect/connection.ts"
+import type { Node, Nodes } from "../connect/nodes.ts"
+import { timedOut, toBrokerError } from "../toBrokerError.ts"
 
 /** A message as nsqd gets it. */
 export interface Publication {

@@ -4,12 +4,12 @@
  */
 import type { Delivery } from "@requeue/core/adapter-kit"
 import type * as Deferred from "effect/Deferred"
-import type { Connection } from "./client.ts"
+import type { Connection } from "../client.ts"
 import type { Credit, Handle } from "./credit.ts"
-import type { Live } from "./link.ts"
-import type { Queue } from "./names.ts"
-import type { Node } from "./nodes.ts"
-import { refusedId } from "./toBrokerError.ts"
+import type { Live } from "../connect/connection.ts"
+import type { Queue } from "../names.ts"
+import type { Node } from "../connect/nodes.ts"
+import { refusedId } from "../toBrokerError.ts"
 import { type Frame, toFrame } from "./toDelivery.ts"
 
 /** What a delivery's receipt holds. */

@@ -2,9 +2,9 @@
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Settings } from "../NsqOptions.ts"
-import { type Address, hostPort } from "./address.ts"
-import * as Http from "./http.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import { type Address, hostPort } from "../address.ts"
+import * as Http from "../http.ts"
 
 export interface Lookup {
   /** The nsqd that have the topic; `undefined` when no nsqlookupd answers. */

@@ -6,8 +6,8 @@
  */
 import { type Delivery, BoundedMap } from "@requeue/core/adapter-kit"
 import * as Due from "./due.ts"
-import type { Queue } from "./names.ts"
-import type { Node } from "./nodes.ts"
+import type { Queue } from "../names.ts"
+import type { Node } from "../connect/nodes.ts"
 import type { Session } from "./session.ts"
 
 /** Of one topic on one nsqd: ids are unique there. A retry copy may well have its original's, from another topic. */

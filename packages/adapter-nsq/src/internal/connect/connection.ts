@@ -11,10 +11,10 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { Settings } from "../NsqOptions.ts"
-import type * as Client from "./client.ts"
-import type { Presence } from "./presence.ts"
-import { type Context, toBrokerError } from "./toBrokerError.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import type * as Client from "../client.ts"
+import type { Presence } from "./connectionCount.ts"
+import { type Context, toBrokerError } from "../toBrokerError.ts"
 
 /** One connection, from its opening to its end. */
 export interface Live {

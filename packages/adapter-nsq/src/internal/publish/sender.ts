@@ -2,11 +2,11 @@
 import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { Settings } from "../NsqOptions.ts"
-import * as Names from "./names.ts"
-import type { Node, Nodes } from "./nodes.ts"
-import type { Answer, Outlet, Publication } from "./outlet.ts"
-import type { Pool } from "./pool.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import * as Names from "../names.ts"
+import type { Node, Nodes } from "../connect/nodes.ts"
+import type { Answer, Outlet, Publication } from "./publisher.ts"
+import type { Pool } from "../connect/publishing.ts"
 import { toPublication } from "./toPublication.ts"
 
 /** A message, where it goes, and whether it is a copy of a delivery. */

@@ -1,6 +1,6 @@
 /** From a message's frame to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
 import { type Delivery, Metadata } from "@requeue/core/adapter-kit"
-import * as Envelope from "./envelope.ts"
+import * as Envelope from "../wire.ts"
 
 /** https://nsq.io/clients/tcp_protocol_spec.html#data-format */
 export interface Frame {

@@ -1,9 +1,9 @@
 /** What is asked of one nsqd over HTTP. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Http from "./http.ts"
-import type { Configured } from "./limits.ts"
-import type { Queue } from "./names.ts"
+import * as Http from "../http.ts"
+import type { Configured } from "../limits.ts"
+import type { Queue } from "../names.ts"
 
 /** Numbers of one channel, and what waits in its topic for any channel. */
 export interface Depths {

@@ -1,8 +1,8 @@
 /** The ways that messages take through a plan, as a picture shows them; pure. */
 import { type Adapter, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
-import type { Settings } from "../NsqOptions.ts"
-import type * as NsqPlan from "../NsqPlan.ts"
-import * as Names from "./names.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import type * as NsqPlan from "../../NsqPlan.ts"
+import * as Names from "../names.ts"
 
 const isCopied =
   ({ retry }: Pick<Settings, "retry">, cap: number) =>

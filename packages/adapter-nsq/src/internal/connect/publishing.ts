@@ -9,12 +9,12 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import type { Settings } from "../NsqOptions.ts"
-import * as Link from "./link.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import * as Link from "./connection.ts"
 import type { Lookup } from "./lookup.ts"
 import type { Node, Nodes } from "./nodes.ts"
-import * as Outlet from "./outlet.ts"
-import * as Presence from "./presence.ts"
+import * as Outlet from "../publish/publisher.ts"
+import * as Presence from "./connectionCount.ts"
 
 export interface Pool {
   /** So many live connections to different nsqd, the preferred one first if it is well; or an error after a time. */

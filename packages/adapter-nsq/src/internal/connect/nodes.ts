@@ -2,13 +2,13 @@
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { Settings } from "../NsqOptions.ts"
-import { type Address, hostPort } from "./address.ts"
-import type { Identity } from "./client.ts"
-import * as Http from "./http.ts"
-import * as Limits from "./limits.ts"
-import type { Queue } from "./names.ts"
-import * as Nsqd from "./nsqd.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import { type Address, hostPort } from "../address.ts"
+import type { Identity } from "../client.ts"
+import * as Http from "../http.ts"
+import * as Limits from "../limits.ts"
+import type { Queue } from "../names.ts"
+import * as Nsqd from "../inspect/stats.ts"
 
 export interface Node {
   /** `host:port`. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { allot, type Member } from "../src/internal/allot.ts"
-import * as Credit from "../src/internal/credit.ts"
+import { allot, type Member } from "../src/internal/consume/distributeRdy.ts"
+import * as Credit from "../src/internal/consume/credit.ts"
 
 const member = (change: Partial<Member> = {}): Member => ({
   inFlight: 0,

@@ -1,17 +1,17 @@
 /** What nsqd say of a queue's topics and channels. Publishes nothing, and makes nothing that is not there. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Settings } from "../NsqOptions.ts"
-import type { Plan } from "../NsqPlan.ts"
-import * as Client from "./client.ts"
-import * as Limits from "./limits.ts"
-import { opening } from "./link.ts"
-import type { Lookup } from "./lookup.ts"
-import * as Names from "./names.ts"
-import type { Queue } from "./names.ts"
-import type { Node, Nodes } from "./nodes.ts"
-import * as Nsqd from "./nsqd.ts"
-import { nobody } from "./pool.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import type { Plan } from "../../NsqPlan.ts"
+import * as Client from "../client.ts"
+import * as Limits from "../limits.ts"
+import { opening } from "../connect/connection.ts"
+import type { Lookup } from "../connect/lookup.ts"
+import * as Names from "../names.ts"
+import type { Queue } from "../names.ts"
+import type { Node, Nodes } from "../connect/nodes.ts"
+import * as Nsqd from "./stats.ts"
+import { nobody } from "../connect/publishing.ts"
 
 /** What was learned of one nsqd. Without its HTTP interface, that is its version and its limits. */
 export interface Facts {

@@ -1,17 +1,17 @@
 /** What operators see and do. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Attend from "./attend.ts"
-import * as Credit from "./credit.ts"
-import * as Http from "./http.ts"
-import type { Queue } from "./names.ts"
-import * as Names from "./names.ts"
-import type { Node } from "./nodes.ts"
-import * as Nsqd from "./nsqd.ts"
-import { target } from "./sender.ts"
-import type { Receipt } from "./session.ts"
-import * as Presence from "./presence.ts"
-import { toDelivery } from "./toDelivery.ts"
+import * as Attend from "../consume/topics.ts"
+import * as Credit from "../consume/credit.ts"
+import * as Http from "../http.ts"
+import type { Queue } from "../names.ts"
+import * as Names from "../names.ts"
+import type { Node } from "../connect/nodes.ts"
+import * as Nsqd from "./stats.ts"
+import { target } from "../publish/sender.ts"
+import type { Receipt } from "../consume/session.ts"
+import * as Presence from "../connect/connectionCount.ts"
+import { toDelivery } from "../consume/toDelivery.ts"
 
 export interface Environment extends Attend.Environment {
   /** Milliseconds since the epoch. */

@@ -4,10 +4,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
-import type { Lookup } from "./lookup.ts"
-import type { Queue } from "./names.ts"
-import type { Node } from "./nodes.ts"
-import * as Post from "./post.ts"
+import type { Lookup } from "../connect/lookup.ts"
+import type { Queue } from "../names.ts"
+import type { Node } from "../connect/nodes.ts"
+import * as Post from "./sessions.ts"
 
 export interface Environment extends Post.Environment {
   readonly lookup: Lookup
