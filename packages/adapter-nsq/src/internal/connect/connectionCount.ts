@@ -1,19 +1,22 @@
-/** Connections of which one is enough: whether there is one, and since when. */
+/** How many connections of one purpose are open. One is enough for that purpose. */
 import { Connection } from "@requeue/core/adapter-kit"
 
-export interface Presence {
-  readonly gained: () => void
-  readonly lost: () => void
+export interface ConnectionCount {
+  /** Counts a connection that has opened, or one less for `undefined`. */
+  readonly changed: (connection: object | undefined) => void
+  /** `up` while at least one connection is open, else `down`; and since when. */
   readonly state: () => Connection.Connection
 }
 
-/** `now` in milliseconds since the epoch. */
-export const make = (now: () => number): Presence => {
+/** Counts from none. `now` answers milliseconds since the epoch. */
+export const make = (now: () => number): ConnectionCount => {
   const tracker = Connection.track("down", now)
   let count = 0
-  const change = (by: number) => () => {
-    count += by
-    tracker.set(count > 0 ? "up" : "down")
+  return {
+    changed: (connection) => {
+      count += connection === undefined ? -1 : 1
+      tracker.set(count > 0 ? "up" : "down")
+    },
+    state: tracker.current
   }
-  return { gained: change(1), lost: change(-1), state: tracker.current }
 }

@@ -1,35 +1,40 @@
 /**
  * One credit over many connections.
  *
- * Shares are given out anew when the credit changes, when a connection comes or goes, and at every tick: then whoever
- * could not be heard has its turn, and the credit goes where messages are.
+ * It is distributed anew when it changes, when a connection joins or leaves, and at every tick. A tick gives a turn to
+ * connections that could not receive messages, and moves the credit to connections that have some.
  */
-import { allot } from "./distributeRdy.ts"
+import { distributeRdy } from "./distributeRdy.ts"
 
-/** What a connection tells. */
-export interface Handle {
+/** A connection's part in the credit. */
+export interface Membership {
+  /** Counts a delivery that has arrived. */
   readonly arrived: () => void
+  /** Counts a delivery that is settled. */
   readonly settled: () => void
-  /** The connection is gone, and somebody still works at what it delivered. */
+  /** Ends its share because the connection has closed. Its deliveries count until they are settled. */
   readonly lost: () => void
-  /** Nobody does any more. */
+  /** Ends its share; its deliveries count no more. */
   readonly leave: () => void
 }
 
 export interface Credit {
+  /** Sets how many messages may be in flight on all connections together. */
   readonly set: (limit: number) => void
-  /** `rdy` writes the share; `max` is the highest that nsqd takes. */
-  readonly join: (rdy: (share: number) => void, max: number) => Handle
+  /** Adds a connection. `rdy` writes its share; `max` is the highest that its nsqd accepts. */
+  readonly join: (rdy: (share: number) => void, max: number) => Membership
+  /** Gives the next connections their turn. To be called at regular intervals. */
   readonly tick: () => void
 }
 
+/** A connection that has joined. */
 interface Member {
   readonly rdy: (share: number) => void
   readonly max: number
   isLost: boolean
   inFlight: number
   share: number
-  /** Since the last tick. */
+  /** Deliveries since the last tick. */
   arrivals: number
   /** Ticks in a row without a message, and without room for one. */
   waited: number
@@ -40,34 +45,50 @@ interface Member {
 /** Ticks for which a connection that delivers keeps its turn, while others hold nothing and wait. */
 const quantum = 4
 
-/** Holds nothing, and has waited for its turn for too long. */
+/** Whether it has nothing in flight, and has waited too long for its turn. */
 const isStarved = ({ inFlight, share, waited }: Member): boolean => inFlight === 0 && share === 0 && waited >= quantum
 
 const hasRoom = ({ inFlight, share }: Member): boolean => share > inFlight
 
+/** Counts for how long a member waits, or keeps its turn while others wait. */
+const countTick = (member: Member, isContended: boolean): void => {
+  if (!hasRoom(member)) {
+    member.waited = member.arrivals > 0 ? 0 : member.waited + 1
+    member.kept = 0
+    return
+  }
+  const keeps = isContended && member.arrivals > 0 && member.kept < quantum
+  member.kept = keeps ? member.kept + 1 : 0
+  member.waited = keeps ? Number.POSITIVE_INFINITY : 0
+}
+
+const sumOf = (members: ReadonlyArray<Member>): number => members.reduce((sum, { inFlight }) => sum + inFlight, 0)
+
+/** A credit of 0, and no connections. */
 export const make = (): Credit => {
   const members = new Set<Member>()
   let limit = 0
-  /** What is taken back of the credit as soon as something is settled, for a connection that holds nothing. */
-  let owed = 0
-  /** Something is to be given out as soon as something is settled. */
+  /** Credit that is withheld until the next settlement, which then goes to a connection that is starved. */
+  let withheld = 0
+  /** Whether some of the credit could not be distributed, so that it is distributed anew at the next settlement. */
   let isShort = false
 
-  const apply = (): void => {
-    const living = [...members].filter(({ isLost }) => !isLost)
-    const lost = [...members].reduce((sum, { inFlight, isLost }) => sum + (isLost ? inFlight : 0), 0)
-    const free = Math.max(0, limit - lost)
-    const shares = allot(
-      Math.max(0, free - owed),
-      living.map((member) => ({ ...member, isBusy: member.arrivals > 0 || member.inFlight > 0 }))
+  const living = (): ReadonlyArray<Member> => [...members].filter(({ isLost }) => !isLost)
+
+  const distribute = (): void => {
+    const all = living()
+    const free = Math.max(0, limit - sumOf([...members].filter(({ isLost }) => isLost)))
+    const shares = distributeRdy(
+      Math.max(0, free - withheld),
+      all.map((member) => ({ ...member, isBusy: member.arrivals > 0 || member.inFlight > 0 }))
     )
     isShort = shares.reduce((sum, share) => sum + share, 0) < free
-    const changes = living.map((member, index) => ({
+    const changes = all.map((member, index) => ({
       member,
       share: shares[index]!,
       by: shares[index]! - member.share
     }))
-    // Taken away before it is given to others.
+    // Shares are lowered before others are raised, so that their sum never exceeds the credit.
     for (const { by, member, share } of changes.toSorted((a, b) => a.by - b.by)) {
       if (by === 0) continue
       member.share = share
@@ -75,27 +96,16 @@ export const make = (): Credit => {
     }
   }
 
-  const turn = (member: Member, isContended: boolean): void => {
-    if (!hasRoom(member)) {
-      member.waited = member.arrivals > 0 ? 0 : member.waited + 1
-      member.kept = 0
-      return
-    }
-    const keeps = isContended && member.arrivals > 0 && member.kept < quantum
-    member.kept = keeps ? member.kept + 1 : 0
-    member.waited = keeps ? Number.POSITIVE_INFINITY : 0
-  }
-
   return {
     set: (wanted) => {
       limit = wanted
-      owed = 0
-      apply()
+      withheld = 0
+      distribute()
     },
     join: (rdy, max) => {
       const member: Member = { rdy, max, isLost: false, inFlight: 0, share: 0, arrivals: 0, waited: 0, kept: 0 }
       members.add(member)
-      apply()
+      distribute()
       return {
         arrived: () => {
           member.inFlight++
@@ -105,29 +115,29 @@ export const make = (): Credit => {
           member.inFlight--
           if (member.isLost && member.inFlight === 0) members.delete(member)
           if (!member.isLost && !isShort) return
-          owed = 0
-          apply()
+          withheld = 0
+          distribute()
         },
         lost: () => {
           member.isLost = true
           if (member.inFlight === 0) members.delete(member)
-          apply()
+          distribute()
         },
         leave: () => {
           members.delete(member)
-          apply()
+          distribute()
         }
       }
     },
     tick: () => {
-      const living = [...members].filter(({ isLost }) => !isLost)
-      if (limit === 0 || living.length < 2) return
-      const isContended = living.some((member) => !hasRoom(member))
-      for (const member of living) turn(member, isContended)
-      const isFull = [...members].reduce((sum, { inFlight }) => sum + inFlight, 0) >= limit
-      owed = isFull && living.some(isStarved) ? 1 : 0
-      apply()
-      for (const member of living) member.arrivals = 0
+      const all = living()
+      if (limit === 0 || all.length < 2) return
+      const isContended = all.some((member) => !hasRoom(member))
+      for (const member of all) countTick(member, isContended)
+      const isFull = sumOf([...members]) >= limit
+      withheld = isFull && all.some(isStarved) ? 1 : 0
+      distribute()
+      for (const member of all) member.arrivals = 0
     }
   }
 }

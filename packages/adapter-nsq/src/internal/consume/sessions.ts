@@ -1,4 +1,4 @@
-/** A topic on an nsqd: one session after another, until it is left. */
+/** Session after session of one topic on one nsqd, until the subscription ends or the topic is left. */
 import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -7,143 +7,141 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Settings } from "../../NsqOptions.ts"
 import * as Client from "../client.ts"
-import type { Credit } from "./credit.ts"
-import * as Link from "../connect/connection.ts"
-import type { Queue } from "../names.ts"
+import * as Connection from "../connect/connection.ts"
+import type { ConnectionCount } from "../connect/connectionCount.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
-import type { Presence } from "../connect/connectionCount.ts"
+import type { Queue } from "../names.ts"
+import type { Credit } from "./credit.ts"
+import { type Receipt, receiptOf } from "./receipt.ts"
 import * as Session from "./session.ts"
 import type { Frame } from "./toDelivery.ts"
 
-export interface Environment {
+export interface SessionsDependencies {
   readonly settings: Settings
   readonly nodes: Nodes
-  /** What every nsqd is asked to give us for one delivery, in milliseconds. */
+  /** The lease that every nsqd is asked for, in milliseconds. */
   readonly messageTimeout: number
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
-export interface Request {
-  /** As the program calls it. */
+/** The receiver of deliveries, and the credit for them. */
+export interface Subscriber {
+  /** The name of the queue, as the program writes it. */
   readonly queue: string
-  readonly presence: Presence
+  /** Counts the open connections of the subscription. */
+  readonly connectionCount: ConnectionCount
   readonly credit: Credit
-  readonly toDelivery: (frame: Frame, receipt: Session.Receipt) => Delivery.Delivery
+  readonly toDelivery: (frame: Frame, receipt: Receipt) => Delivery.Delivery
   readonly onDelivery: (delivery: Delivery.Delivery) => void
   readonly onReconnect: (isGone: (delivery: Delivery.Delivery) => boolean) => void
 }
 
-export interface Post {
-  readonly link: Link.Link<Session.Session>
-  /** Gives back what is unsettled, and ends. */
+export interface Sessions {
+  readonly connection: Connection.KeptConnection<Session.Session>
+  /** Gives back unsettled deliveries, and ends. */
   readonly close: Effect.Effect<void>
-  /** Takes no more, and ends when nothing is unsettled. */
+  /** Receives no more messages, and ends when all deliveries are settled. */
   readonly retire: Effect.Effect<void>
 }
 
-/** How often a post that is left looks whether it is idle, in milliseconds. */
-const look = 100
+/** How long `retire` waits before it looks again for unsettled deliveries, in milliseconds. */
+const lookAgain = 100
 
-/** Longest time for nsqd to say good-bye. */
-const goodbye = Duration.seconds(2)
+/** How long a session that is closed waits for nsqd to close the connection. */
+const closeTimeout = Duration.seconds(2)
 
-const isOf =
-  (session: Session.Session) =>
-  ({ receipt }: Delivery.Delivery): boolean =>
-    (receipt as Session.Receipt).session === session
-
-/** One connection, with a session on it. */
+/** Opens one connection, with a session on it. */
 const connect = (
-  request: Request,
-  env: Environment,
-  at: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
+  subscriber: Subscriber,
+  { fork, messageTimeout, nodes, settings }: SessionsDependencies,
+  { isAgain, node, topic }: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
   Effect.gen(function* () {
-    const { messageTimeout, nodes, settings } = env
-    const { node } = at
-    const { channel, topic } = at.topic
-    const { queue } = request
+    const { queue } = subscriber
     const gone = Deferred.makeUnsafe<void>()
-    /** Nothing is delivered before there is one. */
-    const made: { session?: Session.Session } = {}
+    /** Undefined until the connection is open; before that, nsqd sends no message. */
+    let session: Session.Session | undefined
 
-    const refused = (session: Session.Session, text: string): void => {
-      const note = session.refuse(text) ? "a lease was lost" : "nsqd took a message back before its settlement"
-      env.fork(Effect.annotateLogs(Effect.logWarning(note), { queue, nsqd: node.name, error: text }))
-    }
     const on: Client.Listener = {
-      message: (payload) => made.session?.receive(payload),
-      refused: (text) => made.session && refused(made.session, text),
+      message: (payload) => session?.receive(payload),
+      refused: (text) => {
+        if (session === undefined) return
+        const note = session.refuse(text) ? "a lease was lost" : "nsqd took a message back before its settlement"
+        fork(Effect.annotateLogs(Effect.logWarning(note), { queue, nsqd: node.name, error: text }))
+      },
       closed: () => {
-        made.session?.end()
+        session?.end()
         Deferred.doneUnsafe(gone, Exit.void)
       }
     }
-    const connection = yield* Link.opening({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
-      Client.subscribe(settings, node.address, { topic, channel, messageTimeout }, on, signal)
+    const request = { topic: topic.topic, channel: topic.channel, messageTimeout }
+    const connection = yield* Connection.open({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
+      Client.subscribe(settings, node.address, request, on, signal)
     )
-    const session = Session.make({ ...request, node, topic: at.topic, connection, gone })
-    made.session = session
-    if (Deferred.isDoneUnsafe(gone)) session.end()
-    // An nsqd that was gone may come back with other limits.
-    const learn = at.isAgain || !nodes.isKnown(node) ? nodes.learn(node, connection.identity) : Effect.void
+    const made = Session.make({ ...subscriber, node, topic, connection, gone })
+    session = made
+    if (Deferred.isDoneUnsafe(gone)) made.end()
+    // An nsqd that has restarted may have other limits.
+    const learn = isAgain || !nodes.isKnown(node) ? nodes.learn(node, connection.identity) : Effect.void
     yield* Effect.onError(learn, () => Effect.sync(connection.destroy))
-    return session
+    return made
   })
 
-/** Lives as long as the scope, unless it is closed before. */
+/** Connects, and again whenever the connection is lost. Lives as long as the scope, unless it is closed before. */
 export const open = (
   node: Node,
   topic: Queue,
-  request: Request,
-  env: Environment
-): Effect.Effect<Post, never, Scope.Scope> =>
+  subscriber: Subscriber,
+  dependencies: SessionsDependencies
+): Effect.Effect<Sessions, never, Scope.Scope> =>
   Effect.gen(function* () {
     const own = yield* Scope.fork(yield* Effect.scope)
     let last: Session.Session | undefined
     let isEnding = false
 
-    const next = Effect.suspend(() =>
-      isEnding ? Effect.never : connect(request, env, { node, topic, isAgain: last !== undefined })
-    ).pipe(
-      Effect.tap((session) =>
-        Effect.sync(() => {
-          leave()
-          last = session
-          session.begin(request.credit)
-        })
-      )
-    )
-    /** Nobody has to do any more with what the last session delivered. */
-    const leave = (): void => {
-      if (last === undefined) return
-      last.forget()
-      request.onReconnect(isOf(last))
+    /** Ends the deliveries of the last session, which cannot be settled any more. */
+    const forgetLast = (): void => {
+      const session = last
+      if (session === undefined) return
+      session.forget()
+      subscriber.onReconnect((delivery) => receiptOf(delivery).session === session)
     }
-    const name = { nsqd: node.name, topic: topic.topic, queue: request.queue }
-    const link = yield* Scope.provide(Link.make(name, next, env.settings, request.presence), own)
+    const opened = Connection.make<Session.Session>(dependencies.settings, {
+      connect: Effect.suspend(() =>
+        isEnding ? Effect.never : connect(subscriber, dependencies, { node, topic, isAgain: last !== undefined })
+      ),
+      annotations: { nsqd: node.name, topic: topic.topic, queue: subscriber.queue },
+      onChange: (session) => {
+        subscriber.connectionCount.changed(session)
+        if (session === undefined) return
+        forgetLast()
+        last = session
+        session.begin(subscriber.credit)
+      }
+    })
+    const connection = yield* Scope.provide(opened, own)
 
-    const end = Effect.suspend(() => {
+    const closeSession = Effect.suspend(() => {
       isEnding = true
-      const session = link.current()
+      const session = connection.current()
       if (session?.isOpen() !== true) return Effect.void
       return Effect.tryPromise(session.close).pipe(
         Effect.andThen(Deferred.await(session.gone)),
-        Effect.timeout(goodbye),
+        Effect.timeout(closeTimeout),
         Effect.ignore,
         Effect.ensuring(Effect.sync(() => session.connection.destroy()))
       )
     })
-    yield* Scope.addFinalizer(own, end)
+    yield* Scope.addFinalizer(own, closeSession)
     const close = Scope.close(own, Exit.void)
 
     const retire = Effect.gen(function* () {
       isEnding = true
-      const session = link.current()
+      const session = connection.current()
       session?.retire()
-      while (session?.isOpen() === true && !session.isIdle()) yield* Effect.sleep(look)
+      while (session?.isOpen() === true && !session.isIdle()) yield* Effect.sleep(lookAgain)
       yield* close
-      leave()
+      forgetLast()
     })
-    return { link, close, retire }
+    return { connection, close, retire }
   })

@@ -1,67 +1,81 @@
-/** Attends topics: a post for each topic on each nsqd that has it, all under one credit. */
+/** Sessions of each topic on each nsqd that has it, all under one credit. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import type { Lookup } from "../connect/lookup.ts"
-import type { Queue } from "../names.ts"
 import type { Node } from "../connect/nodes.ts"
-import * as Post from "./sessions.ts"
+import type { Queue } from "../names.ts"
+import * as Sessions from "./sessions.ts"
 
-export interface Environment extends Post.Environment {
+export interface TopicsDependencies extends Sessions.SessionsDependencies {
   readonly lookup: Lookup
 }
 
-export interface Request extends Post.Request {
-  /** Each is attended where it is, and where one before it is. */
-  readonly topics: ReadonlyArray<Queue>
-}
-
-export interface Attendance {
-  /** Attends all topics on this nsqd, from now on. */
+export interface Topics {
+  /** Opens sessions of all topics on an nsqd. */
   readonly join: (node: Node) => Effect.Effect<void>
-  /** Whether any nsqd is known to have the topic. */
-  readonly isAttended: (topic: Queue) => boolean
-  /** Ends with the first attempts to connect: with an error when one was refused, or all of them failed. */
+  /** Whether there are sessions of a topic. */
+  readonly isJoined: (topic: Queue) => boolean
+  /** Ends with the first attempts to connect: with an error when one of them was refused, or all of a topic failed. */
   readonly ready: Effect.Effect<void, BrokerError.BrokerError>
 }
 
-interface Attended extends Post.Post {
-  /** How often in a row nobody knew of it. */
+interface Joined extends Sessions.Sessions {
+  /** How often in a row nsqlookupd did not know that the nsqd has the topic. */
   absences: number
 }
 
-/** How often the credit is given out anew, in milliseconds. */
-const turn = 50
+/** An nsqd that restarts is unknown to nsqlookupd for a moment: it is left after so many absences. */
+const maxAbsences = 2
 
-export const attend = (request: Request, env: Environment): Effect.Effect<Attendance, never, Scope.Scope> =>
+/** Milliseconds between two ticks of the credit. */
+const tickInterval = 50
+
+/** The error for which a topic cannot be consumed, if there is one: an nsqd refused, or none could be reached. */
+const errorOf = (tried: ReadonlyArray<Result.Result<void, BrokerError.BrokerError>>) => {
+  const failed = tried.filter(Result.isFailure).map(({ failure }) => failure)
+  return failed.find(({ isRetryable }) => !isRetryable) ?? (failed.length === tried.length ? failed[0] : undefined)
+}
+
+/**
+ * Opens sessions on the nsqd of the options, and on those that nsqlookupd knows. On an nsqd that has a topic, sessions of
+ * the later topics are opened as well.
+ */
+export const open = (
+  topics: ReadonlyArray<Queue>,
+  subscriber: Sessions.Subscriber,
+  dependencies: TopicsDependencies
+): Effect.Effect<Topics, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { credit, topics } = request
-    const { lookup, nodes, settings } = env
+    const { lookup, nodes, settings } = dependencies
     const scope = yield* Effect.scope
-    const posts = new Map<Queue, Map<Node, Attended>>(topics.map((topic) => [topic, new Map()]))
+    const joined = new Map<Queue, Map<Node, Joined>>(topics.map((topic) => [topic, new Map()]))
 
     const joinTopic = (node: Node, topic: Queue): Effect.Effect<void> =>
       Effect.suspend(() => {
-        const mine = posts.get(topic)!
-        if (mine.has(node)) return Effect.void
-        const opened = Scope.provide(Post.open(node, topic, request, env), scope)
-        return Effect.map(opened, (post) => void mine.set(node, { ...post, absences: 0 }))
+        const byNode = joined.get(topic)!
+        if (byNode.has(node)) return Effect.void
+        const opened = Scope.provide(Sessions.open(node, topic, subscriber, dependencies), scope)
+        return Effect.map(opened, (sessions) => void byNode.set(node, { ...sessions, absences: 0 }))
       })
 
-    /** An nsqd that restarts is unknown for a moment: only who stays away is left alone. */
-    const leaveTopic = (topic: Queue, known: ReadonlySet<Node>): Effect.Effect<void> =>
+    const join = (node: Node): Effect.Effect<void> =>
+      Effect.forEach(topics, (topic) => joinTopic(node, topic), { discard: true })
+
+    const leaveAbsent = (topic: Queue, known: ReadonlySet<Node>): Effect.Effect<void> =>
       Effect.suspend(() => {
-        const mine = posts.get(topic)!
-        const gone: Array<Post.Post> = []
-        for (const [node, post] of mine) {
-          post.absences = known.has(node) || nodes.given.includes(node) ? 0 : post.absences + 1
-          if (post.absences < 2) continue
-          mine.delete(node)
-          gone.push(post)
+        const byNode = joined.get(topic)!
+        const left: Array<Sessions.Sessions> = []
+        for (const [node, sessions] of byNode) {
+          sessions.absences = known.has(node) || nodes.given.includes(node) ? 0 : sessions.absences + 1
+          if (sessions.absences < maxAbsences) continue
+          byNode.delete(node)
+          left.push(sessions)
         }
-        return Effect.forEach(gone, ({ retire }) => Effect.forkIn(retire, scope), { discard: true })
+        return Effect.forEach(left, ({ retire }) => Effect.forkIn(retire, scope), { discard: true })
       })
 
     const discover = Effect.gen(function* () {
@@ -72,40 +86,36 @@ export const attend = (request: Request, env: Environment): Effect.Effect<Attend
         if (addresses === undefined) return
         for (const address of addresses) known.add(nodes.at(address))
         for (const node of known) yield* joinTopic(node, topic)
-        yield* leaveTopic(topic, known)
+        yield* leaveAbsent(topic, known)
       }
     })
 
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
-        const all = [...posts.values()].flatMap((mine) => [...mine.values()])
+        const all = [...joined.values()].flatMap((byNode) => [...byNode.values()])
         return Effect.forEach(all, ({ close }) => close, { discard: true, concurrency: "unbounded" })
       })
     )
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(turn), Effect.sync(credit.tick))))
+    const tick = Effect.andThen(Effect.sleep(tickInterval), Effect.sync(subscriber.credit.tick))
+    yield* Effect.forkScoped(Effect.forever(tick))
     if (settings.lookupd.length > 0) {
       const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
       yield* discover
       yield* Effect.forkScoped(Effect.schedule(discover, every))
     }
-
-    const join = (node: Node): Effect.Effect<void> =>
-      Effect.forEach(topics, (topic) => joinTopic(node, topic), { discard: true })
     for (const node of nodes.given) yield* join(node)
 
-    /** Ends when every attempt has; a topic that nobody attends is an error, and so is a missing permission. */
-    const ready = Effect.forEach(
-      topics,
-      (topic) =>
-        Effect.gen(function* () {
-          const mine = [...posts.get(topic)!.values()]
-          const errors = yield* Effect.forEach(mine, ({ link }) => link.tried, { concurrency: "unbounded" })
-          const failed = errors.filter((error) => error !== undefined)
-          const fatal =
-            failed.find(({ isRetryable }) => !isRetryable) ?? (failed.length === mine.length ? failed[0] : undefined)
-          if (fatal !== undefined) return yield* fatal
-        }),
-      { discard: true, concurrency: "unbounded" }
-    )
-    return { join, ready, isAttended: (topic) => posts.get(topic)!.size > 0 }
+    const readyOf = Effect.fnUntraced(function* (topic: Queue) {
+      const all = [...joined.get(topic)!.values()]
+      const tried = yield* Effect.forEach(all, ({ connection }) => Effect.result(connection.tried), {
+        concurrency: "unbounded"
+      })
+      const error = errorOf(tried)
+      if (error !== undefined) return yield* error
+    })
+    return {
+      join,
+      isJoined: (topic) => joined.get(topic)!.size > 0,
+      ready: Effect.forEach(topics, readyOf, { discard: true, concurrency: "unbounded" })
+    }
   })

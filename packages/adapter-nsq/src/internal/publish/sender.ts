@@ -1,36 +1,40 @@
-/** From outgoing messages to what is published where. */
+/** Sends outgoing messages: chooses the nsqd of each, and publishes again what a lost connection left without an answer. */
 import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
-import * as Names from "../names.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
-import type { Answer, Outlet, Publication } from "./publisher.ts"
-import type { Pool } from "../connect/publishing.ts"
+import type { Publishing } from "../connect/publishing.ts"
+import type { Declare } from "../declare/declare.ts"
+import * as Names from "../names.ts"
+import type { Publication, Publisher, PublishResult } from "./publisher.ts"
 import { toPublication } from "./toPublication.ts"
 
-/** A message, where it goes, and whether it is a copy of a delivery. */
+/** A message, the queue that it is published to, and whether it is a copy of a delivery. */
 interface Item {
   readonly message: Outgoing.Outgoing
   readonly target: Names.Queue
   readonly isCopy: boolean
 }
 
-export interface Sender {
-  /** Succeeds when all are stored, on as many nsqd as that; else fails with the first error. */
-  readonly send: (
-    items: ReadonlyArray<Item>,
-    on?: { readonly count: number; readonly prefer?: Node }
-  ) => Effect.Effect<void, BrokerError.BrokerError>
+/** On how many nsqd a message is stored, and which of them is the first choice. */
+interface Placement {
+  readonly count: number
+  readonly prefer?: Node
 }
 
-/** Publications, and their bytes, that are written before the first answer is awaited. */
+export interface Sender {
+  /** Succeeds when nsqd has stored all messages, by default each on one nsqd; else fails with the first error. */
+  readonly send: (items: ReadonlyArray<Item>, placement?: Placement) => Effect.Effect<void, BrokerError.BrokerError>
+}
+
+/** Messages, and bytes of their bodies, that are written before their answers are awaited. */
 const chunk = { messages: 256, bytes: 1024 * 1024 }
 
-/** How often what got no answer is written. */
+/** How often a message that got no answer is written. */
 const rounds = 3
 
-/** The queue that a name means. */
+/** The queue of a name. Fails with `Unsupported` when nsqd would refuse the name. */
 export const target = (
   queue: string,
   operation: string,
@@ -42,100 +46,115 @@ export const target = (
     : Effect.succeed(parsed)
 }
 
-export const make = (env: {
+interface SenderDependencies {
   readonly settings: Settings
   readonly nodes: Nodes
-  readonly pool: Pool
+  readonly publishing: Publishing
+  readonly declare: Declare
   /** Milliseconds since the epoch. */
   readonly now: () => number
-}): Effect.Effect<Sender> =>
-  Effect.map(Semaphore.make(env.settings.maxUnconfirmed), (room) => {
-    const { nodes, now, pool, settings } = env
+}
 
-    const translate = (items: ReadonlyArray<Item>): ReadonlyArray<Publication> | BrokerError.BrokerError => {
-      const publications: Array<Publication> = []
-      const context = { limits: nodes.limits(), envelope: settings.envelope, now: now() }
-      for (const item of items) {
-        const made = toPublication(item, context)
-        if (made instanceof BrokerError.BrokerError) return made
-        publications.push(made)
-      }
-      return publications
-    }
-
-    /** Sees that there are topics and channels for them. */
-    const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError.BrokerError> =>
-      items.length === 1
-        ? nodes.ensure(node, items[0]!.target)
-        : Effect.forEach(new Set(items.map(({ target }) => target)), (target) => nodes.ensure(node, target), {
-            discard: true
-          })
-
-    /**
-     * What nsqd has not read is written once more, on another connection; and so is what nobody knows the fate of,
-     * because its connection broke. There may be two of it then, of the same id.
-     */
-    const store = (
-      outlet: Outlet,
-      items: ReadonlyArray<Item>,
-      again: Effect.Effect<Outlet, BrokerError.BrokerError>,
-      /** What they become; `undefined`: what they do at the time of writing. */
-      publications: ReadonlyArray<Publication> | undefined,
-      round = 1
-    ): Effect.Effect<void, BrokerError.BrokerError> => {
-      const write = Effect.suspend(() => {
-        const made = publications ?? translate(items)
-        return made instanceof BrokerError.BrokerError ? Effect.fail(made) : outlet.send(made)
-      })
-      return Effect.flatMap(Effect.andThen(ensure(outlet.node, items), write), (answers) => {
-        if (answers.every((answer) => answer === "Stored")) return Effect.void
-        const open = items.filter((_, index) => isOpen(answers[index]!))
-        const failed = answers.find(
-          (answer): answer is BrokerError.BrokerError => answer instanceof BrokerError.BrokerError && !isOpen(answer)
-        )
-        const rest =
-          open.length === 0
-            ? Effect.void
-            : round === rounds
-              ? Effect.fail(unstored(open[0]!, outlet))
-              : Effect.flatMap(again, (other) => store(other, open, again, undefined, round + 1))
-        return failed === undefined ? rest : Effect.andThen(rest, Effect.fail(failed))
-      })
-    }
+/** Sends with at most `maxUnconfirmed` messages that await their answer; further ones wait. */
+export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
+  Effect.map(Semaphore.make(dependencies.settings.maxUnconfirmed), (unconfirmed) => {
+    const { nodes, now, publishing, settings } = dependencies
+    const store = storing(dependencies)
 
     const sendChunk = (
       items: ReadonlyArray<Item>,
-      { count, prefer }: { readonly count: number; readonly prefer?: Node }
+      { count, prefer }: Placement
     ): Effect.Effect<void, BrokerError.BrokerError> =>
       Effect.suspend(() => {
-        // Found now, and not when it has been written in part.
-        const made = translate(items)
+        // A message that is refused fails the chunk before any of it is written.
+        const made = toPublications(items, nodes, settings, now())
         if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
-        const again = Effect.map(pool.pick(1, prefer), ([outlet]) => outlet!)
-        const storeOn = (outlets: ReadonlyArray<Outlet>, publications: ReadonlyArray<Publication> | undefined) =>
-          Effect.forEach(outlets, (outlet) => store(outlet, items, again, publications), {
+        const another = Effect.map(publishing.pick(1, prefer), ([publisher]) => publisher!)
+        const storeOn = (publishers: ReadonlyArray<Publisher>, publications: ReadonlyArray<Publication> | undefined) =>
+          Effect.forEach(publishers, (publisher) => store(publisher, items, another, publications), {
             concurrency: "unbounded",
             discard: true
           })
-        const ready = pool.ready(count, prefer)
+        const ready = publishing.ready(count, prefer)
         if (ready !== undefined && made.every(({ defer }) => defer === 0)) return storeOn(ready, made)
-        // After a wait, delays have become shorter, and another nsqd may take less.
-        return Effect.flatMap(pool.pick(count, prefer), (outlets) => storeOn(outlets, undefined))
+        // After a wait, delays are shorter, and the limits of another nsqd may be lower.
+        return Effect.flatMap(publishing.pick(count, prefer), (publishers) => storeOn(publishers, undefined))
       })
 
     return {
-      send: (items, on = { count: 1 }) => {
-        const sendPart = (part: ReadonlyArray<Item>) => room.withPermits(part.length)(sendChunk(part, on))
+      send: (items, placement = { count: 1 }) => {
+        const sendPart = (part: ReadonlyArray<Item>) => unconfirmed.withPermits(part.length)(sendChunk(part, placement))
         const parts = chunks(items, Math.min(chunk.messages, settings.maxUnconfirmed))
         return parts.length === 1 ? sendPart(parts[0]!) : Effect.forEach(parts, sendPart, { discard: true })
       }
     }
   })
 
-const isOpen = (answer: Answer): boolean =>
-  answer === "Unread" || (answer instanceof BrokerError.BrokerError && answer.reason === "ConnectionLost")
+const toPublications = (
+  items: ReadonlyArray<Item>,
+  nodes: Nodes,
+  { envelope }: Settings,
+  now: number
+): ReadonlyArray<Publication> | BrokerError.BrokerError => {
+  const publications: Array<Publication> = []
+  const context = { limits: nodes.limits(), envelope, now }
+  for (const item of items) {
+    const made = toPublication(item, context)
+    if (made instanceof BrokerError.BrokerError) return made
+    publications.push(made)
+  }
+  return publications
+}
 
-const unstored = ({ message }: Item, { node }: Outlet): BrokerError.BrokerError =>
+/**
+ * Stores messages on one nsqd. A message that nsqd has not read is written again on the connection that `another`
+ * answers. So is one that was written when its connection broke: it may then be stored twice, with the same id.
+ */
+const storing = ({ declare, nodes, now, settings }: SenderDependencies) => {
+  /** Makes the topics and channels of the messages. */
+  const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError.BrokerError> =>
+    items.length === 1
+      ? declare(node, items[0]!.target)
+      : Effect.forEach(new Set(items.map(({ target: queue }) => queue)), (queue) => declare(node, queue), {
+          discard: true
+        })
+
+  const store = (
+    publisher: Publisher,
+    items: ReadonlyArray<Item>,
+    another: Effect.Effect<Publisher, BrokerError.BrokerError>,
+    /** The messages as nsqd gets them; `undefined` to translate them when they are written. */
+    publications: ReadonlyArray<Publication> | undefined,
+    round = 1
+  ): Effect.Effect<void, BrokerError.BrokerError> => {
+    const write = Effect.suspend(() => {
+      const made = publications ?? toPublications(items, nodes, settings, now())
+      return made instanceof BrokerError.BrokerError ? Effect.fail(made) : publisher.send(made)
+    })
+    return Effect.flatMap(Effect.andThen(ensure(publisher.node, items), write), (results) => {
+      if (results.every((result) => result === "Stored")) return Effect.void
+      const unanswered = items.filter((_, index) => isUnanswered(results[index]!))
+      const failed = results.find(
+        (result): result is BrokerError.BrokerError =>
+          result instanceof BrokerError.BrokerError && !isUnanswered(result)
+      )
+      const rest =
+        unanswered.length === 0
+          ? Effect.void
+          : round === rounds
+            ? Effect.fail(unstored(unanswered[0]!, publisher))
+            : Effect.flatMap(another, (other) => store(other, unanswered, another, undefined, round + 1))
+      return failed === undefined ? rest : Effect.andThen(rest, Effect.fail(failed))
+    })
+  }
+  return store
+}
+
+/** Whether nsqd has not read the message, or the connection was lost before its answer. */
+const isUnanswered = (result: PublishResult): boolean =>
+  result === "Unread" || (result instanceof BrokerError.BrokerError && result.reason === "ConnectionLost")
+
+const unstored = ({ message }: Item, { node }: Publisher): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",
     operation: "publish",
@@ -145,6 +164,7 @@ const unstored = ({ message }: Item, { node }: Outlet): BrokerError.BrokerError 
     remedy: "Look at nsqd's log, and at the network"
   })
 
+/** Neighbouring messages in parts of at most so many messages and `chunk.bytes`. */
 const chunks = (items: ReadonlyArray<Item>, most: number): ReadonlyArray<ReadonlyArray<Item>> => {
   const parts: Array<Array<Item>> = []
   let bytes = 0
