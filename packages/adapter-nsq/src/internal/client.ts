@@ -73,15 +73,17 @@ const toOptions = (settings: Settings, messageTimeout: number | undefined): Conn
  * methods on the connection itself; to replace them there spares a subclass of both of its connections.
  */
 const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error: Error) => void): void => {
-  const { identify, receiveData, startCompression } = native
+  const identify = native.identify.bind(native)
+  const receiveData = native.receiveData.bind(native)
+  const startCompression = native.startCompression.bind(native)
   // A message is given to the listener as bytes: the driver's object would start a timer.
   native.createMessage = (payload) => payload
   // The driver would name itself.
-  native.identify = () => ({ ...identify.call(native), user_agent: settings.userAgent })
+  native.identify = () => ({ ...identify(), user_agent: settings.userAgent })
   // The driver throws in the socket's event when a server that is no nsqd answers: the process would end.
   native.receiveData = (data) => {
     try {
-      receiveData.call(native, data)
+      receiveData(data)
     } catch (error) {
       fail(error instanceof Error ? error : new Error(String(error)))
     }
@@ -90,7 +92,7 @@ const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error
   native.startCompression = (inflater, deflater) => {
     inflater.on("error", fail)
     deflater.on("error", fail)
-    startCompression.call(native, inflater, deflater)
+    startCompression(inflater, deflater)
   }
   // The driver takes neither a server's name nor a passphrase.
   native.startTLS = () => startTls(native, settings)
@@ -116,11 +118,11 @@ const startTls = (native: NSQDConnection, { tls }: Settings): void => {
 /** Calls back for each answer, with its text, and for each message. nsqjs has no event for answers and heartbeats. */
 const onHeard = ({ statemachine }: NSQDConnection, heard: (response: string | undefined) => void): void => {
   // Every state of the driver hears of every frame through this method.
-  const { raise } = statemachine
+  const raise = statemachine.raise.bind(statemachine)
   statemachine.raise = (event, data) => {
     if (event === "response") heard(String(data))
     else if (event === "consumeMessage") heard(undefined)
-    return raise.call(statemachine, event, data)
+    return raise(event, data)
   }
 }
 
@@ -134,7 +136,7 @@ const identityOf = ({ maxMsgTimeout, maxRdyCount, msgTimeout, nsqdVersion }: NSQ
   maxMsgTimeout
 })
 
-/** Opens a connection. The promise is resolved when nsqd has accepted everything, and rejected when the signal aborts. */
+/** Opens a connection. Resolves when nsqd has accepted all requests; rejects when that fails or the signal aborts. */
 const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: AbortSignal): Promise<Connection> =>
   new Promise((resolve, reject) => {
     let failure: Error | undefined

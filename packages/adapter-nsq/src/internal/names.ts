@@ -48,7 +48,7 @@ const remedy = `Use letters, digits, ".", "_" and "-", at most ${limit} of them:
 
 const refuse = (detail: string): Refused => ({ detail, remedy })
 
-/** 13 letters and digits. It is part of topics that exist: it must stay the same. */
+/** A digest of 13 letters and digits. It must never change: topics that exist have it in their names. */
 const digest = (text: string): string =>
   BigInt(`0x${Digest.hex(text)}`)
     .toString(36)

@@ -43,9 +43,9 @@ export const make = (settings: Settings): Nodes => {
   const configured = ({ address: { http }, name }: Node): Effect.Effect<Limits.Configured, BrokerError.BrokerError> => {
     if (http === undefined) return Effect.succeed({})
     const before = limits.get(name)
-    return Effect.catch(NsqdHttp.configured(http, settings.requestTimeout), (error) =>
+    const failed = (error: BrokerError.BrokerError) =>
       before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
-    )
+    return NsqdHttp.configured(http, settings.requestTimeout).pipe(Effect.catch(failed))
   }
 
   return {

@@ -33,7 +33,7 @@ export interface Publishing {
 
 type Opened = Connection.KeptConnection<Publisher.Publisher>
 
-/** So many publishers as were asked for, or fewer, and why the other nsqd that were tried are not up. */
+/** The publishers that are up, at most as many as were asked for, and the errors of the nsqd that are not. */
 interface Attempt {
   readonly up: ReadonlyArray<Publisher.Publisher>
   readonly errors: ReadonlyArray<BrokerError.BrokerError>

@@ -17,7 +17,7 @@ export interface Receipt {
 export type Written = (error: Error | null | undefined) => void
 
 /** The receipts that are not settled. */
-export interface Unsettled {
+interface Unsettled {
   /** Takes a delivery for settling; `false` when it has been settled or taken, or nsqd has delivered the message again. */
   readonly take: (receipt: Receipt) => boolean
   /** Gives back a delivery that was taken, unsettled. */

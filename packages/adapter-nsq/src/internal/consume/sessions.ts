@@ -59,18 +59,19 @@ const connect = (
   Effect.gen(function* () {
     const { queue } = subscriber
     const gone = Deferred.makeUnsafe<void>()
-    /** Undefined until the connection is open; before that, nsqd sends no message. */
-    let session: Session.Session | undefined
+    /** Without a session until the connection is open; before that, nsqd sends no message. */
+    const opened: { session?: Session.Session } = {}
 
     const on: Client.Listener = {
-      message: (payload) => session?.receive(payload),
+      message: (payload) => opened.session?.receive(payload),
       refused: (text) => {
+        const { session } = opened
         if (session === undefined) return
         const note = session.refuse(text) ? "a lease was lost" : "nsqd took a message back before its settlement"
         fork(Effect.annotateLogs(Effect.logWarning(note), { queue, nsqd: node.name, error: text }))
       },
       closed: () => {
-        session?.end()
+        opened.session?.end()
         Deferred.doneUnsafe(gone, Exit.void)
       }
     }
@@ -78,13 +79,13 @@ const connect = (
     const connection = yield* Connection.open({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
       Client.subscribe(settings, node.address, request, on, signal)
     )
-    const made = Session.make({ ...subscriber, node, topic, connection, gone })
-    session = made
-    if (Deferred.isDoneUnsafe(gone)) made.end()
+    const session = Session.make({ ...subscriber, node, topic, connection, gone })
+    opened.session = session
+    if (Deferred.isDoneUnsafe(gone)) session.end()
     // An nsqd that has restarted may have other limits.
     const learn = isAgain || !nodes.isKnown(node) ? nodes.learn(node, connection.identity) : Effect.void
     yield* Effect.onError(learn, () => Effect.sync(connection.destroy))
-    return made
+    return session
   })
 
 /** Connects, and again whenever the connection is lost. Lives as long as the scope, unless it is closed before. */

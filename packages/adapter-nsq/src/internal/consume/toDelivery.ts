@@ -48,6 +48,6 @@ export const toDelivery = (
 const withDue = (metadata: Metadata.Metadata, notBefore: number): Metadata.Metadata =>
   metadata.notBefore === notBefore ? metadata : { ...metadata, notBefore }
 
-/** The metadata of a foreign message, with an id that is the same at every delivery, and another for every message. */
+/** The same at every delivery. Two nsqd may give the same id, but hardly ever in the same nanosecond. */
 const foreign = ({ id, timestamp }: Frame, stored: number): Metadata.Metadata =>
   Metadata.make(`nsq-${id}-${timestamp.toString(36)}`, stored)

@@ -95,7 +95,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
-/** The plan of a queue without a connection, and with one its comparison and its creation. */
+/** Shows the plan of a queue without a connection; with one, compares it with every nsqd and carries it out. */
 export const operations: Adapter.Operations = {
   plan: (request, url, options) =>
     Effect.gen(function* () {

@@ -46,7 +46,7 @@ const maySubscribe = (settings: Settings, { address, name }: Node, { channel, to
     })
   )
 
-/** Publishes no messages: nsqd refuses that because of a missing permission first, and because of the messages after it. */
+/** Publishes a list of no messages. nsqd always refuses that, but it looks at permissions first. */
 const mayPublish = (settings: Settings, { address, name }: Node, { topic }: Queue) =>
   Effect.acquireUseRelease(
     Connection.open({ operation: "verify", node: name }, settings, (signal) =>
