@@ -2,8 +2,8 @@
  * Requeue on NSQ 1.x.
  *
  * Delivery semantics: at least once, as long as nsqd itself ends in order. A retry copy or dead letter is stored before
- * its original is finished. An nsqd that is killed loses what it had in memory, in flight or deferred; the README says
- * what can be done about that.
+ * its original is finished. An nsqd that is killed loses the messages that it has in memory, in flight or deferred; the
+ * README says how to lose fewer.
  */
 import {
   type Adapter,
@@ -18,23 +18,24 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as Admin from "./internal/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
-import * as Consumer from "./internal/consumer.ts"
-import * as Lookup from "./internal/lookup.ts"
+import type { ConnectionCount } from "./internal/connect/connectionCount.ts"
+import * as Lookup from "./internal/connect/lookup.ts"
+import * as Nodes from "./internal/connect/nodes.ts"
+import * as Publishing from "./internal/connect/publishing.ts"
+import { subscribe } from "./internal/consume/subscribe.ts"
+import * as Declare from "./internal/declare/declare.ts"
+import * as Admin from "./internal/inspect/admin.ts"
+import { operations } from "./internal/inspect/operations.ts"
 import * as Names from "./internal/names.ts"
-import * as Nodes from "./internal/nodes.ts"
-import { operations } from "./internal/operations.ts"
-import * as Pool from "./internal/pool.ts"
-import type { Presence } from "./internal/presence.ts"
-import * as Sender from "./internal/sender.ts"
+import * as Sender from "./internal/publish/sender.ts"
 import { decode, type Options, type Settings } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
 
-/** What is redriven is for one channel: from the topic, all others would get it again. */
-const placed = (target: Names.Queue, { metadata }: Outgoing.Outgoing) => {
-  const isCopy = metadata.redrives > 0 && !target.isOwn
-  return { target: isCopy ? Names.retry(target) : target, isCopy }
+/** The message and its target. A redriven message goes to the retry topic: from the topic, every channel would get it. */
+const placed = (target: Names.Queue, message: Outgoing.Outgoing) => {
+  const isCopy = message.metadata.redrives > 0 && !target.isOwn
+  return { message, target: isCopy ? Names.retry(target) : target, isCopy }
 }
 
 const build = Effect.fnUntraced(function* (settings: Settings) {
@@ -42,25 +43,23 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const run = Effect.runForkWith(yield* Effect.context())
   const now = () => clock.currentTimeMillisUnsafe()
   const fork = (effect: Effect.Effect<unknown>) => void run(effect)
-  const nodes = yield* Nodes.make(settings)
+  const nodes = Nodes.make(settings)
   const lookup = Lookup.make(settings)
-  const pool = yield* Pool.make(settings, nodes, lookup)
-  const sender = yield* Sender.make({ settings, nodes, pool, now })
+  const publishing = yield* Publishing.make(settings, nodes, lookup)
+  const declare = yield* Declare.make(settings)
+  const sender = yield* Sender.make({ settings, nodes, publishing, declare, now })
   const capabilities = Capabilities.make(settings, nodes.limits())
-  const presences = new Set<Presence>()
+  const connectionCounts = new Set<ConnectionCount>()
   const messageTimeout = nodes.limits().msgTimeout
-  const environment = { settings, nodes, lookup, pool, sender, messageTimeout, now, fork, presences }
+  const consuming = { settings, nodes, lookup, messageTimeout, now, fork }
 
   const service: Broker.Service = {
     capabilities,
-    connection: () => Connection.all(pool.state(), ...[...presences].map(({ state }) => state())),
+    connection: () => Connection.all(publishing.state(), ...[...connectionCounts].map(({ state }) => state())),
     publish: (messages) =>
       Effect.flatMap(
         Effect.forEach(messages, (message) =>
-          Effect.map(Sender.target(message.queue, "publish", settings), (target) => ({
-            message,
-            ...placed(target, message)
-          }))
+          Effect.map(Sender.target(message.queue, "publish", settings), (target) => placed(target, message))
         ),
         (items) => sender.send(items, { count: settings.publishTo })
       ),
@@ -70,9 +69,9 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const plan = Plan.make({ queue, retry, deadLetterQueues }, settings, nodes.limits().maxReqTimeout)
         if (plan instanceof ConfigurationError.ConfigurationError) return yield* BrokerError.ofPlan("nsq", plan)
         for (const note of plan.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue })
-        return yield* Consumer.subscribe(options, plan, environment)
+        return yield* subscribe(options, plan, { ...consuming, publishing, declare, sender, connectionCounts })
       }),
-    admin: Admin.make(environment)
+    admin: Admin.make(consuming)
   }
   return service
 })
@@ -80,8 +79,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 /**
  * A broker that lives as long as the scope.
  *
- * Connects at once: a wrong option, address or secret, and an nsqd that cannot be asked for its limits, are errors now,
- * each with what to do about it.
+ * It connects at once. A wrong option, address or secret, and an nsqd that does not answer its limits, are errors now,
+ * each with its remedy.
  *
  * @example
  * ```ts
@@ -111,8 +110,8 @@ export const layerConfig = (
   Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
 
 /**
- * Serves `nsq:` URLs: `nsq://:secret@host:4150?lookupd=host:4161&channel=billing`. Every option but `tls` material can
- * stand in the query; times are in milliseconds.
+ * Serves `nsq:` URLs: `nsq://:secret@host:4150?lookupd=host:4161&channel=billing`. Every option but certificates can be
+ * in the query; times are in milliseconds.
  */
 export const adapter: Adapter.Adapter = {
   schemes: ["nsq"],

@@ -1,41 +1,47 @@
 /**
- * What an operator does beside running consumers: look at how a queue is set up, on every nsqd that has it.
+ * Looks at how a queue is set up on every nsqd that has it.
  *
  * When to use: before a service goes live, and when messages come late, twice or not at all.
  */
 import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Lookup from "./internal/lookup.ts"
-import * as Nodes from "./internal/nodes.ts"
-import * as Survey from "./internal/survey.ts"
+import * as Lookup from "./internal/connect/lookup.ts"
+import * as Nodes from "./internal/connect/nodes.ts"
+import * as Survey from "./internal/inspect/survey.ts"
 import { decode, type Options } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
 
-/** One thing that a queue should have, on one nsqd (`host:port`), or for all of them. */
+/** The result of one check. */
 export interface Finding {
   readonly about: "nsqd" | "lease" | "delays" | "topics" | "permissions" | "loss"
+  /** `host:port` of the nsqd that was checked; `undefined` for all of them together. */
   readonly nsqd: string | undefined
   readonly isGood: boolean
+  /** The state that was found, for people. */
   readonly detail: string
 }
 
-export type Facts = Survey.Facts
+/** The state of one nsqd, as far as it concerns one queue. */
+export type NodeState = Survey.NodeState
 
-/** What the facts mean; pure. `handlerTimeout` in milliseconds. */
-export const judge = (
-  all: ReadonlyArray<Facts>,
+/**
+ * The findings about the states of all nsqd. Pure. `handlerTimeout` is how long a handler may take, in milliseconds; by
+ * default that is not checked.
+ */
+export const findingsOf = (
+  all: ReadonlyArray<NodeState>,
   request: { readonly handlerTimeout?: number | undefined; readonly publishTo: 1 | 2 }
 ): ReadonlyArray<Finding> => [
-  ...all.flatMap((facts) => judgeOne(facts, request.handlerTimeout)),
-  judgeLoss(all, request)
+  ...all.flatMap((state) => findingsOfNode(state, request.handlerTimeout)),
+  lossOf(all, request)
 ]
 
-const judgeOne = (
-  { limits, memQueueSize, missing, nsqd, refusals, version }: Facts,
+const findingsOfNode = (
+  { limits, memQueueSize, missing, nsqd, refusals, version }: NodeState,
   handlerTimeout: number | undefined
 ): ReadonlyArray<Finding> => {
   const { maxMsgTimeout, maxReqTimeout, msgTimeout } = limits
-  const forgets = memQueueSize === 0
+  const keepsNothing = memQueueSize === 0
   const lease = `${Delay.format(msgTimeout)}, extended while a handler runs up to ${Delay.format(maxMsgTimeout)}`
   return [
     { about: "nsqd", nsqd, isGood: true, detail: version },
@@ -48,8 +54,8 @@ const judgeOne = (
     {
       about: "delays",
       nsqd,
-      isGood: !forgets,
-      detail: forgets
+      isGood: !keepsNothing,
+      detail: keepsNothing
         ? "--mem-queue-size=0: a deferred message that finds no room in memory comes at once, and waits as a copy"
         : `${Delay.format(maxReqTimeout)} at a time`
     },
@@ -58,21 +64,21 @@ const judgeOne = (
   ]
 }
 
-/** What should be empty; nothing is said of what is not known. */
+/** A finding that is good when the list is empty; none when the list is not known. */
 const listed = (
   about: Finding["about"],
   nsqd: string,
-  amiss: ReadonlyArray<string> | undefined,
+  problems: ReadonlyArray<string> | undefined,
   good: string,
   bad: string
 ): ReadonlyArray<Finding> => {
-  if (amiss === undefined) return []
-  const isGood = amiss.length === 0
-  return [{ about, nsqd, isGood, detail: isGood ? good : `${bad}${amiss.join(", ")}` }]
+  if (problems === undefined) return []
+  const isGood = problems.length === 0
+  return [{ about, nsqd, isGood, detail: isGood ? good : `${bad}${problems.join(", ")}` }]
 }
 
-/** An nsqd that is killed loses what it has in memory, whatever its settings. */
-const judgeLoss = (all: ReadonlyArray<Facts>, { publishTo }: { readonly publishTo: 1 | 2 }): Finding => ({
+/** The finding about the messages in memory, which an nsqd that is killed loses whatever its settings. */
+const lossOf = (all: ReadonlyArray<NodeState>, { publishTo }: { readonly publishTo: 1 | 2 }): Finding => ({
   about: "loss",
   nsqd: undefined,
   isGood: publishTo === 2 && all.length > 1,
@@ -83,9 +89,20 @@ const judgeLoss = (all: ReadonlyArray<Facts>, { publishTo }: { readonly publishT
 })
 
 /**
- * How a queue is set up, on every nsqd that is given or has it. Publishes nothing, and makes nothing that is not there.
+ * Checks how a queue is set up, on every nsqd that is given or has it. Publishes nothing, and makes nothing that is
+ * missing. An nsqd that does not answer is a finding; no nsqd at all is an error, and so are wrong options.
  *
- * @param request.handlerTimeout milliseconds that a handler may take, if that is to be checked
+ * @example
+ * ```ts no-run
+ * import { NsqOperator } from "@requeue/adapter-nsq"
+ * import * as Effect from "effect/Effect"
+ *
+ * const options = { url: "nsq://localhost:4150" }
+ * const findings = await Effect.runPromise(NsqOperator.verify("orders/billing", options, { handlerTimeout: 60_000 }))
+ * for (const { about, detail, isGood } of findings) console.log(isGood, about, detail)
+ * ```
+ *
+ * @param request.handlerTimeout how long a handler may take, in milliseconds; by default that is not checked
  */
 export const verify = (
   queue: string,
@@ -96,11 +113,11 @@ export const verify = (
     const settings = yield* Effect.fromResult(decode(options))
     const plan = Plan.make({ queue, deadLetterQueues: [`${queue}.dlq`] }, settings, Number.POSITIVE_INFINITY)
     if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
-    const nodes = yield* Nodes.make(settings)
+    const nodes = Nodes.make(settings)
     const lookup = Lookup.make(settings)
-    const { facts, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
+    const { states, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
     const missing = failures.map(
       ({ message }): Finding => ({ about: "nsqd", nsqd: undefined, isGood: false, detail: message })
     )
-    return [...missing, ...judge(facts, { ...request, publishTo: settings.publishTo })]
+    return [...missing, ...findingsOf(states, { ...request, publishTo: settings.publishTo })]
   })

@@ -1,30 +1,36 @@
 /**
- * What a queue becomes on NSQ, as data: its topics and channels, and how its delays are kept.
+ * The topics and channels of a queue on NSQ, as data, and how its delays are kept.
  *
- * When to use: to see what a consumer would make, before it does.
+ * When to use: to see the topics and channels that a consumer would make, before it does.
  */
 import { Backoff, ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "./internal/names.ts"
 import type { Settings } from "./NsqOptions.ts"
 
+/** A queue on NSQ: one channel of a topic. */
 export type Queue = Names.Queue
 
 /** The options that a plan depends on. */
 type Choices = Pick<Settings, "channel" | "retry" | "envelope" | "create" | "http">
 
+/** The queue that is planned. */
 export interface Request {
+  /** `topic`, or `topic/channel`. */
   readonly queue: string
+  /** The policy whose delays are to be kept. Default: retries without a delay. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
+  /** The names of the dead-letter queues. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
 }
 
+/** The topics and channels of a queue. */
 export interface Plan {
-  /** Where producers publish. Retries never go there: every other channel would get them. */
+  /** The queue that producers publish to. Retries never go there: every other channel would get them. */
   readonly source: Queue
-  /** Where copies wait for their retry. */
+  /** The queue of the copies that wait for their retry. */
   readonly retry: Queue
   readonly deadLetters: ReadonlyArray<Queue>
-  /** What the delays of the policy become, and what the options cost, for people. */
+  /** How nsqd keeps the delays of the policy, and the disadvantages of the options, for people. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -44,9 +50,8 @@ const notesOf = (request: Request, settings: Choices, cap: number): ReadonlyArra
 ]
 
 /**
- * The plan of a queue, or why there cannot be one.
- *
- * `cap` is the longest delay that nsqd keeps by itself, in milliseconds.
+ * The plan of a queue, or the error of a name that nsqd would refuse. Pure. `cap` is the longest delay that nsqd keeps by
+ * itself, in milliseconds.
  *
  * @example
  * ```ts
@@ -85,7 +90,7 @@ export const make = (
 
 const line = (role: string, { channel, topic }: Queue): string => `${role}: topic ${topic}, channel ${channel}`
 
-/** The plan for people, one thing a line. */
+/** The plan for people: a line for each queue and each note. */
 export const format = ({ deadLetters, notes, retry, source }: Plan): string =>
   [
     line("messages", source),

@@ -35,7 +35,7 @@ describe("an operator", async () => {
 
 describe("of an nsqd", () => {
   const limits = { maxReqTimeout: 1, maxMsgSize: 2, maxBodySize: 3, msgTimeout: 60_000, maxMsgTimeout: 900_000 }
-  const facts: NsqOperator.Facts = {
+  const state: NsqOperator.NodeState = {
     nsqd: "h:4150",
     version: "1.3.0",
     limits,
@@ -52,10 +52,10 @@ describe("of an nsqd", () => {
     ["missing permissions", { refusals: ["SUB a b: E_UNAUTHORIZED"] }, {}, ["permissions"]]
   ] as const)("with %s", (_, change, request, wrong) => {
     const two = [
-      { ...facts, ...change },
-      { ...facts, nsqd: "i:4150" }
+      { ...state, ...change },
+      { ...state, nsqd: "i:4150" }
     ]
-    const bad = NsqOperator.judge(two, { publishTo: 2, ...request }).filter(
+    const bad = NsqOperator.findingsOf(two, { publishTo: 2, ...request }).filter(
       ({ isGood, nsqd }) => !isGood && nsqd !== "i:4150"
     )
     assert.deepStrictEqual(
@@ -66,7 +66,7 @@ describe("of an nsqd", () => {
 
   test("one alone loses what it has when it is killed, and says so", () =>
     assert.deepStrictEqual(
-      NsqOperator.judge([facts], { publishTo: 1 })
+      NsqOperator.findingsOf([state], { publishTo: 1 })
         .filter(({ isGood }) => !isGood)
         .map(({ about }) => about),
       ["loss"]

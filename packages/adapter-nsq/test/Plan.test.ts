@@ -36,6 +36,9 @@ describe("a name", () => {
     assert.match(parse(`${long}.dlq`).topic, /^x{46}\.[0-9a-z]{13}\.dlq$/)
     assert.match(Names.retry(parse(long)).topic, /^x{44}\.[0-9a-z]{13}\.retry$/)
     assert.match(Names.retry(parse("orders/tmp#ephemeral")).topic, /^orders\.tmp\.[0-9a-z]{13}\.retry#ephemeral$/)
+    // They exist on servers: never another digest for the same queue, also not for one that begins with 0.
+    assert.strictEqual(parse(`${long}.dlq`).topic, `${"x".repeat(46)}.3t1fbu6xw8no2.dlq`)
+    assert.strictEqual(Names.retry(parse("orders/t3#ephemeral")).topic, "orders.t3.0mcm7fnneaotg.retry#ephemeral")
     // A dead letter outlives its queue.
     assert.match(parse("orders/tmp#ephemeral.dlq").topic, /^orders\.tmp\.[0-9a-z]{13}\.dlq$/)
   })

@@ -8,11 +8,11 @@ import * as Layer from "effect/Layer"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { connect, type AddressInfo } from "node:net"
-import { toDelivery, type Frame } from "../src/internal/toDelivery.ts"
+import { toDelivery, type Frame } from "../src/internal/consume/toDelivery.ts"
 import * as Names from "../src/internal/names.ts"
 import { NsqBroker as Adapter, type NsqOptions } from "../src/index.ts"
 import { queueName } from "./world.ts"
-import { frames } from "./wire.ts"
+import { frames } from "./traffic.ts"
 
 const names = (queue: string): Names.Queue => {
   const parsed = Names.parse(queue, "requeue")

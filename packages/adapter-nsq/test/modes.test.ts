@@ -2,7 +2,7 @@
 import { Producer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
-import * as Envelope from "../src/internal/envelope.ts"
+import * as Wire from "../src/internal/wire.ts"
 import { channels, drain, held } from "./raw.ts"
 import { server } from "./server.ts"
 import { consume, no, on, outgoing, publishAll, queueName, until, type Run, now } from "./world.ts"
@@ -33,7 +33,7 @@ describe('envelope: "never"', () => {
         yield* until("a run", () => runs.length === 1)
         yield* consumer.drain()
         const [letter] = yield* Effect.promise(() => found(`${queue}.requeue.dlq`))
-        const { body, metadata } = Envelope.decode(letter!)!
+        const { body, metadata } = Wire.decode(letter!)!
         assert.strictEqual(Buffer.from(body).toString(), '"n"')
         assert.deepInclude(metadata.deadLetter, { queue, attempts: 1, reason: "retries-exhausted" })
       })
@@ -93,7 +93,7 @@ test('retry: "exact" keeps the history, and shows it in the dead letter', async 
       yield* until("the runs", () => runs.length === 3)
       yield* consumer.drain()
       const [letter] = yield* Effect.promise(() => found(`${queue}.requeue.dlq`))
-      const { history } = Envelope.decode(letter!)!.metadata
+      const { history } = Wire.decode(letter!)!.metadata
       assert.deepStrictEqual(
         history.map(({ attempt }) => attempt),
         [1, 2]

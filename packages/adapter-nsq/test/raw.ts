@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { connect } from "node:net"
 import { Wait } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
-import { frames } from "./wire.ts"
+import { frames } from "./traffic.ts"
 
 export interface Channel {
   /** The nsqd's HTTP interface. */

@@ -2,7 +2,7 @@
 import { start, type NsqBroker, type NsqStartOptions } from "@requeue/brokers"
 import { afterAll } from "vitest"
 import type { NsqOptions } from "../src/index.ts"
-import { trace, type Trace } from "./wire.ts"
+import { trace, type Trace } from "./traffic.ts"
 
 export interface Server {
   readonly broker: NsqBroker

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as fc from "fast-check"
-import * as Due from "../src/internal/due.ts"
-import * as Envelope from "../src/internal/envelope.ts"
+import type { Receipt } from "../src/internal/consume/receipt.ts"
+import * as Remembered from "../src/internal/consume/remembered.ts"
 import * as Limits from "../src/internal/limits.ts"
 import { refusedId, toBrokerError } from "../src/internal/toBrokerError.ts"
-import { type Facts, toCommand } from "../src/internal/toCommand.ts"
-import { type Frame, toDelivery, toFrame } from "../src/internal/toDelivery.ts"
-import { type Context, fits, toPublication } from "../src/internal/toPublication.ts"
+import { type CommandContext, toCommand } from "../src/internal/settle/toCommand.ts"
+import { type Frame, toDelivery, toFrame } from "../src/internal/consume/toDelivery.ts"
+import { type PublicationContext, fits, toPublication } from "../src/internal/publish/toPublication.ts"
+import * as Wire from "../src/internal/wire.ts"
 import { bytes } from "./world.ts"
 
 const now = Date.UTC(2030, 0, 1)
@@ -22,12 +23,12 @@ const frame = (body: Uint8Array, change: Partial<Frame> = {}): Frame => ({
   ...change
 })
 
-const wrapped = (change: Partial<Envelope.Envelope> = {}) =>
-  Envelope.encode({ metadata, headers: { "x-tenant": "ü" }, deferred: undefined, body: bytes("{}"), ...change })
+const wrapped = (change: Partial<Wire.Envelope> = {}) =>
+  Wire.encode({ metadata, headers: { "x-tenant": "ü" }, deferred: undefined, body: bytes("{}"), ...change })
 
 describe("the envelope", () => {
   it("is what the README says, byte by byte", () => {
-    const made = Envelope.encode({
+    const made = Wire.encode({
       metadata: Metadata.make("m", 1),
       headers: { a: "b" },
       deferred: 5,
@@ -44,7 +45,7 @@ describe("the envelope", () => {
         fc.dictionary(fc.string(), fc.string(), { maxKeys: 5 }),
         fc.option(fc.nat(), { nil: undefined }),
         (body, headers, deferred) => {
-          const read = Envelope.decode(Envelope.encode({ metadata, headers, deferred, body }))!
+          const read = Wire.decode(Wire.encode({ metadata, headers, deferred, body }))!
           assert.deepStrictEqual({ ...read, body: [...read.body] }, { metadata, headers, deferred, body: [...body] })
         }
       )
@@ -59,17 +60,17 @@ describe("the envelope", () => {
     ["no JSON", Buffer.from("\x00RK\x01\x00\x01{", "latin1")],
     ["no metadata", Buffer.from("\x00RK\x01\x00\x02{}", "latin1")],
     ["JSON that is no object", Buffer.from("\x00RK\x01\x00\x04null", "latin1")]
-  ])("is not seen in %s", (_, input) => assert.isUndefined(Envelope.decode(input)))
+  ])("is not seen in %s", (_, input) => assert.isUndefined(Wire.decode(input)))
 
   it("never fails on foreign bytes", () =>
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 50 }), (tail) => {
-        Envelope.decode(Buffer.concat([Buffer.from("\x00RK\x01", "latin1"), tail]))
+        Wire.decode(Buffer.concat([Buffer.from("\x00RK\x01", "latin1"), tail]))
       })
     ))
 
   it("has a limit for headers", () => {
-    const headers = { big: "x".repeat(Envelope.jsonLimit) }
+    const headers = { big: "x".repeat(Wire.jsonLimit) }
     assert.throws(() => wrapped({ headers }), RangeError)
   })
 })
@@ -122,7 +123,14 @@ describe("toDelivery", () => {
 
 const delivery = { ...toDelivery(frame(wrapped()), { now, due: undefined }), receipt: undefined }
 
-const facts: Facts = { queue: "orders", retry: "native", cap: 1000, deliveries: 1, fits: () => true, now }
+const commandContext: CommandContext = {
+  queue: "orders",
+  retry: "native",
+  cap: 1000,
+  deliveries: 1,
+  fits: () => true,
+  now
+}
 
 const failed = { name: "Error", message: "no" }
 
@@ -143,7 +151,7 @@ describe("toCommand", () => {
     ["release exactly", Settlement.Release(), { retry: "exact" }, "Req 0"],
     ["release until later", Settlement.Release(5), {}, "Copy retry"]
   ] as const)("%s", (_, settlement, change, expected) => {
-    const command = toCommand(delivery, settlement, { ...facts, ...change })
+    const command = toCommand(delivery, settlement, { ...commandContext, ...change })
     const shown = { Fin: "", Req: "delay" in command && command.delay, Copy: "into" in command && command.into }
     assert.strictEqual(`${command._tag} ${shown[command._tag]}`.trim(), expected)
   })
@@ -151,17 +159,17 @@ describe("toCommand", () => {
   it("writes whole milliseconds within the cap, whatever is asked", () =>
     fc.assert(
       fc.property(fc.double({ min: 0, max: 86_400_000, noNaN: true }), (delay) => {
-        const command = toCommand(delivery, Settlement.Retry(delay), { ...facts, fits: () => false })
+        const command = toCommand(delivery, Settlement.Retry(delay), { ...commandContext, fits: () => false })
         if (command._tag !== "Req") return assert.fail(command._tag)
-        assert.isTrue(Number.isInteger(command.delay) && command.delay <= facts.cap)
-        assert.isTrue(command.delay >= Math.min(delay, facts.cap))
+        assert.isTrue(Number.isInteger(command.delay) && command.delay <= commandContext.cap)
+        assert.isTrue(command.delay >= Math.min(delay, commandContext.cap))
         assert.strictEqual(command.due, now + delay)
       })
     ))
 
   it("counts the attempt of a retry, and none of a hop", () => {
-    const retried = toCommand(delivery, Settlement.Retry(5000), facts)
-    const hopped = toCommand(delivery, Settlement.Release(5000), facts)
+    const retried = toCommand(delivery, Settlement.Retry(5000), commandContext)
+    const hopped = toCommand(delivery, Settlement.Release(5000), commandContext)
     assert.deepStrictEqual(
       [retried, hopped].map((command) => "outgoing" in command && command.outgoing.metadata.attempts),
       [3, 2]
@@ -172,12 +180,12 @@ describe("toCommand", () => {
 describe("toPublication", () => {
   const own = { topic: "orders.requeue.retry", channel: "requeue", isOwn: true }
   const source = { topic: "orders", channel: "requeue", isOwn: false }
-  const context: Context = { limits: { maxReqTimeout: 1000, maxMsgSize: 10_000 }, envelope: "always", now }
+  const context: PublicationContext = { limits: { maxReqTimeout: 1000, maxMsgSize: 10_000 }, envelope: "always", now }
   const message = (change: Partial<Outgoing.Outgoing> = {}): Outgoing.Outgoing => ({
     ...Outgoing.make({ queue: "orders", id: "m", body: bytes("x"), headers: {}, delay: 0 }, now),
     ...change
   })
-  const publication = (item: Parameters<typeof toPublication>[0], change: Partial<Context> = {}) => {
+  const publication = (item: Parameters<typeof toPublication>[0], change: Partial<PublicationContext> = {}) => {
     const made = toPublication(item, { ...context, ...change })
     if (made instanceof BrokerError.BrokerError) throw made
     return made
@@ -196,21 +204,21 @@ describe("toPublication", () => {
   ] as const)("defers for %s", (_, outgoing, defer, told) => {
     const made = publication({ message: outgoing, target: source, isCopy: false })
     assert.strictEqual(made.defer, defer)
-    assert.strictEqual(Envelope.decode(made.payload)!.deferred, told)
+    assert.strictEqual(Wire.decode(made.payload)!.deferred, told)
   })
 
   it("leaves the body raw in a topic of others when asked to, and never in its own", () => {
     const item = { message: message(), target: source, isCopy: false }
     const never = { envelope: "never" } as const
     assert.strictEqual(publication(item, never).payload.toString(), "x")
-    assert.isDefined(Envelope.decode(publication({ ...item, target: own, isCopy: true }, never).payload))
+    assert.isDefined(Wire.decode(publication({ ...item, target: own, isCopy: true }, never).payload))
     const empty = toPublication({ ...item, message: message({ body: new Uint8Array() }) }, { ...context, ...never })
     assert.instanceOf(empty, BrokerError.BrokerError)
   })
 
   it.each([
-    ["a body at the limit", 10_000 - Envelope.reserve, {}, undefined],
-    ["a body over the limit", 10_000 - Envelope.reserve + 1, {}, "BodyTooLarge"],
+    ["a body at the limit", 10_000 - Wire.reserve, {}, undefined],
+    ["a body over the limit", 10_000 - Wire.reserve + 1, {}, "BodyTooLarge"],
     ["headers over the limit", 1, { h: "x".repeat(10_000) }, "BodyTooLarge"],
     ["headers over the envelope's limit", 1, { h: "x".repeat(70_000) }, "BodyTooLarge"]
   ] as const)("of %s", (_, size, headers, reason) => {
@@ -286,15 +294,35 @@ describe("limits", () => {
 })
 
 describe("what is to come again", () => {
+  const topic = { topic: "orders", channel: "requeue", isOwn: false }
+  const node = { name: "h:4150", address: { host: "h", port: 4150, http: undefined } }
+  const receipt = (id: string, change: Partial<Receipt["session"]> = {}): Receipt => ({
+    session: { node, topic, ...change } as Receipt["session"],
+    id,
+    deliveries: 1
+  })
+
   it("is remembered once, and the oldest are forgotten", () => {
-    const due = Due.make(2)
-    due.remember("a", 1)
-    due.remember("b", 2)
-    due.remember("a", 3)
-    due.remember("c", 4)
+    const remembered = Remembered.make(2)
+    remembered.requeued(receipt("a"), 1)
+    remembered.requeued(receipt("b"), 2)
+    remembered.requeued(receipt("a"), 3)
+    remembered.requeued(receipt("c"), 4)
     assert.deepStrictEqual(
-      ["a", "b", "c", "c"].map((name) => due.take(name)),
+      ["a", "b", "c", "c"].map((id) => remembered.takeDue(receipt(id))),
       [3, undefined, 4, undefined]
     )
+  })
+
+  it("is not that of another topic or nsqd with the same id", () => {
+    const remembered = Remembered.make()
+    const others = [receipt("a", { topic: { ...topic } }), receipt("a", { node: { ...node } })]
+    remembered.requeued(receipt("a"), 1)
+    remembered.finished(receipt("a"))
+    for (const other of others) {
+      assert.isUndefined(remembered.takeDue(other))
+      assert.isFalse(remembered.isFinished(other))
+    }
+    assert.isTrue(remembered.isFinished(receipt("a")))
   })
 })

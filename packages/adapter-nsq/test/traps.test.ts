@@ -4,8 +4,8 @@ import { Backoff, Metadata, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { assert, describe, test } from "vitest"
-import * as Envelope from "../src/internal/envelope.ts"
-import { toDelivery, toFrame } from "../src/internal/toDelivery.ts"
+import * as Wire from "../src/internal/wire.ts"
+import { toDelivery, toFrame } from "../src/internal/consume/toDelivery.ts"
 import { server } from "./server.ts"
 import { channels, held, isWorked } from "./raw.ts"
 import { bytes, consume, ids, no, on, outgoing, publishAll, queueName, until, type Run, now } from "./world.ts"
@@ -223,7 +223,7 @@ describe("nsqd's count of deliveries", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 65_535 }), fc.nat(1_000_000), (count, used) => {
         const carried = { ...metadata, attempts: used }
-        const body = Envelope.encode({ body: bytes("x"), headers: {}, metadata: carried, deferred: undefined })
+        const body = Wire.encode({ body: bytes("x"), headers: {}, metadata: carried, deferred: undefined })
         const payload = Buffer.alloc(26)
         payload.writeUInt16BE(count, 8)
         const frame = toFrame(Buffer.concat([payload, body]))

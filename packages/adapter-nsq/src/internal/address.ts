@@ -1,25 +1,26 @@
-/** Where nsqd and nsqlookupd are, from a URL and from lists. The secret is redacted as soon as it has been read. */
+/** Addresses of nsqd and nsqlookupd, from a URL and from lists. Pure. */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
-/** Where one nsqd listens. */
+/** The address of one nsqd. */
 export interface Address {
   readonly host: string
   readonly port: number
-  /** Of its HTTP interface, without a slash at the end; `undefined`: not to be used. */
+  /** The URL of its HTTP interface, without a slash at the end; `undefined` when that is not used. */
   readonly http: string | undefined
 }
 
+/** The parts of an `nsq:` URL. */
 export interface Parsed {
   /** `host:port` of the URL itself; `undefined` when it has no host. */
   readonly nsqd: string | undefined
   readonly secret: string
-  /** The options of the URL's query; numbers, truths and lists are such. */
+  /** The options of the URL's query, as numbers, booleans, lists and text. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
-/** The lists among the options; in a URL's query their parts stand between commas. */
+/** The options that are lists; in a URL's query commas stand between their items. */
 const lists: ReadonlySet<string> = new Set(["nsqd", "nsqdHttp", "lookupd"])
 
 const remedy =
@@ -28,7 +29,7 @@ const remedy =
 const refuse = (detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
   Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "nsq" }))
 
-/** Text in a URL's query that options take as numbers, truths or lists. */
+/** The value of a parameter in a URL's query, in the type that the option of this name has. */
 const value = (name: string, text: string): unknown => {
   if (lists.has(name)) return text.split(",")
   if (/^\d+$/.test(text)) return Number(text)
@@ -43,11 +44,11 @@ const unescape = (text: string): string | undefined => {
   }
 }
 
+/** Parses the URL of a broker. No error shows the URL: it may hold a secret. */
 export const parse = (
   input: string | URL | Redacted.Redacted
 ): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
   const url = input instanceof URL ? input : URL.parse(typeof input === "string" ? input : Redacted.value(input))
-  // The text itself is not shown: it may hold a secret.
   if (url === null) return refuse("it is no URL")
   if (url.protocol !== "nsq:") return refuse(`the scheme ${url.protocol} is not nsq:`)
   if (url.pathname !== "" && url.pathname !== "/") return refuse("it has a path; queues are named in the program")
@@ -79,11 +80,11 @@ const split = (text: string, otherwise: number): { readonly host: string; readon
 export const hostPort = ({ host, port }: { readonly host: string; readonly port: number }): string =>
   host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
 
-/** The address of an HTTP interface as a URL without a slash at the end. */
+/** The URL of an HTTP interface, without a slash at the end; `otherwise` is the port of an address that has none. */
 export const toHttp = (text: string, otherwise: number): string =>
   text.includes("://") ? text.replace(/\/+$/, "") : `http://${hostPort(split(text, otherwise))}`
 
-/** An nsqd's HTTP interface is one port above, unless it is given. */
+/** The address of an nsqd. Its HTTP interface is one port above, unless `http` gives another. */
 export const toAddress = (text: string, http: string | undefined, usesHttp: boolean): Address => {
   const { host, port } = split(text, 4150)
   const base = http === undefined ? `http://${hostPort({ host, port: port + 1 })}` : toHttp(http, 4151)

@@ -1,11 +1,11 @@
-/** What these nsqd, with these options, can honour. */
+/** The capabilities of nsqd with the given limits and options. */
 import type { Capabilities } from "@requeue/core/adapter-kit"
 import type { Settings } from "../NsqOptions.ts"
-import * as Envelope from "./envelope.ts"
 import type { Limits } from "./limits.ts"
+import * as Wire from "./wire.ts"
 
-/** nsqd looks for what is due ten times a second. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */
-const scan = 100
+/** Milliseconds between two searches of nsqd for messages that are due. https://github.com/nsqio/nsq/blob/master/nsqd/options.go */
+const queueScanInterval = 100
 
 export const make = (settings: Settings, limits: Limits): Capabilities.Capabilities => {
   const { envelope, http, outputBufferTimeout, retry } = settings
@@ -15,17 +15,17 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     retryDelay: { native, beyond: "deferred copies, one after the other" },
     sendDelay: {
       native,
-      // A raw body has no room to say that it must wait on.
+      // A body without an envelope cannot carry the rest of its delay.
       beyond:
         envelope === "never" ? undefined : "deferred copies, one after the other, while a consumer of the queue runs"
     },
-    delayResolution: scan + outputBufferTimeout,
+    delayResolution: queueScanInterval + outputBufferTimeout,
     durableDelays: false,
     durableMessages: false,
     uncountedRelease: false,
     headers: false,
     historyOnRetry: retry === "exact",
-    maxBodySize: envelope === "never" ? limits.maxMsgSize : limits.maxMsgSize - Envelope.reserve,
+    maxBodySize: envelope === "never" ? limits.maxMsgSize : limits.maxMsgSize - Wire.reserve,
     connectionBound: true,
     lease: { duration: limits.msgTimeout, max: limits.maxMsgTimeout },
     ordered: false,

@@ -1,20 +1,19 @@
 /**
- * The only file that imports the driver: opening connections, and what the other files need of them.
+ * The connections of the driver. No other file imports it.
  *
- * Of nsqjs the protocol is used: handshake, frames, answers in order. Its messages are not (a timer each, a signed count
- * of attempts), nor its way to close (which throws away what it has not written), and what it leaves without a listener
- * has one here.
+ * Of nsqjs the protocol is used: handshake, frames, and answers in their order. Its messages are not used (each has a
+ * timer, and a signed count of attempts), nor is its way to close, which drops commands that are not written yet.
  */
 // Packages that are checked with the sources of this one find the types of the driver by it.
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./nsqjs.d.ts" />
-import { connect as secure } from "node:tls"
+import { connect as connectTls } from "node:tls"
 import * as Redacted from "effect/Redacted"
 import { NSQDConnection, WriterNSQDConnection, type ConnectionOptions } from "nsqjs"
 import type { Settings } from "../NsqOptions.ts"
 import type { Address } from "./address.ts"
 
-/** What nsqd said when we introduced ourselves. Times are in milliseconds. */
+/** The answer of nsqd to `IDENTIFY`. Times are in milliseconds. */
 export interface Identity {
   readonly version: string
   readonly maxRdyCount: number
@@ -22,33 +21,35 @@ export interface Identity {
   readonly maxMsgTimeout: number
 }
 
-/** What a connection tells. */
+/** The events of a connection. */
 export interface Listener {
-  /** A message's frame; see `toFrame`. */
+  /** A message has arrived, with the data of its frame; see `toFrame`. */
   readonly message: (payload: Buffer) => void
-  /** nsqd refused a command that others can follow, for example `E_FIN_FAILED FIN <id> failed ID not in flight`. */
+  /** nsqd refused a command and goes on, for example `E_FIN_FAILED FIN <id> failed ID not in flight`. */
   readonly refused: (text: string) => void
-  /** Comes once, after everything else. */
+  /** The connection has closed. Comes once, after all other events. */
   readonly closed: (error: unknown) => void
 }
 
+/** A connection that nsqd has accepted. */
 export interface Connection {
   readonly identity: Identity
   readonly isOpen: () => boolean
-  /** How often something was heard; nsqd says something every heartbeat. */
+  /** How many answers, heartbeats and messages have arrived. */
   readonly heard: () => number
-  /** Writes commands, and calls back when they have left us. */
+  /** Writes commands. `done` is called when the socket has taken them, or with an error when it cannot. */
   readonly write: (commands: string, done: (error: Error | null | undefined) => void) => void
-  /** Says that nothing more is wanted; resolves when nsqd has answered, and with it handled all that was written before. */
+  /** Asks nsqd to send no more messages. Resolves when nsqd has handled all commands written before, or has closed. */
   readonly stop: () => Promise<void>
-  /** Writes what is left, and lets nsqd close the connection. */
+  /** Writes the remaining commands, and lets nsqd close the connection. */
   readonly end: () => void
-  /** Drops the socket. */
+  /** Drops the socket at once. */
   readonly destroy: (because?: Error) => void
 }
 
-export interface Publisher extends Connection {
-  /** `defer` in milliseconds, for one message only. Calls back once, in order. */
+/** A connection for publishing. */
+export interface PublishingConnection extends Connection {
+  /** Publishes messages of one topic. `defer` is in milliseconds, for one message only. Calls `done` once, in order. */
   readonly publish: (
     topic: string,
     messages: ReadonlyArray<Buffer>,
@@ -67,36 +68,42 @@ const toOptions = (settings: Settings, messageTimeout: number | undefined): Conn
   tls: settings.tls !== undefined
 })
 
-/** Everything in which a driver's connection behaves otherwise than ours should. */
-const adopt = (native: NSQDConnection, settings: Settings, fail: (error: Error) => void): void => {
-  // The frame itself, and not an object with a timer.
-  native.createMessage = (payload) => payload
+/**
+ * Replaces what the driver would do otherwise than this adapter needs. nsqjs has no options for it, and calls all these
+ * methods on the connection itself; to replace them there spares a subclass of both of its connections.
+ */
+const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error: Error) => void): void => {
   const identify = native.identify.bind(native)
+  const receiveData = native.receiveData.bind(native)
+  const startCompression = native.startCompression.bind(native)
+  // A message is given to the listener as bytes: the driver's object would start a timer.
+  native.createMessage = (payload) => payload
+  // The driver would name itself.
   native.identify = () => ({ ...identify(), user_agent: settings.userAgent })
-  const receive = native.receiveData.bind(native)
-  // What is no nsqd may answer with anything.
+  // The driver throws in the socket's event when a server that is no nsqd answers: the process would end.
   native.receiveData = (data) => {
     try {
-      receive(data)
+      receiveData(data)
     } catch (error) {
       fail(error instanceof Error ? error : new Error(String(error)))
     }
   }
-  const compress = native.startCompression.bind(native)
+  // The driver listens to no errors of these streams: the process would end.
   native.startCompression = (inflater, deflater) => {
     inflater.on("error", fail)
     deflater.on("error", fail)
-    compress(inflater, deflater)
+    startCompression(inflater, deflater)
   }
+  // The driver takes neither a server's name nor a passphrase.
   native.startTLS = () => startTls(native, settings)
 }
 
-/** As the driver does it, with the server's name, and with whatever else TLS takes. */
+/** The driver's own steps, with all options of TLS. */
 const startTls = (native: NSQDConnection, { tls }: Settings): void => {
   const socket = native.conn!
   for (const event of ["data", "error", "close"]) socket.removeAllListeners(event)
   const { passphrase, ...material } = tls ?? {}
-  const secured = secure(
+  const secured = connectTls(
     {
       ...material,
       ...(passphrase === undefined ? {} : { passphrase: Redacted.value(passphrase) }),
@@ -108,19 +115,33 @@ const startTls = (native: NSQDConnection, { tls }: Settings): void => {
   native.registerStreamListeners(secured)
 }
 
-/** Opens a connection; `ready` is asked for what it has become when nsqd has agreed to everything. */
-const open = <A extends Connection>(
-  native: NSQDConnection,
-  settings: Settings,
-  on: Listener,
-  signal: AbortSignal,
-  ready: (connection: Connection, spoil: () => void) => A
-): Promise<A> =>
+/** Calls back for each answer, with its text, and for each message. nsqjs has no event for answers and heartbeats. */
+const onHeard = ({ statemachine }: NSQDConnection, heard: (response: string | undefined) => void): void => {
+  // Every state of the driver hears of every frame through this method.
+  const raise = statemachine.raise.bind(statemachine)
+  statemachine.raise = (event, data) => {
+    if (event === "response") heard(String(data))
+    else if (event === "consumeMessage") heard(undefined)
+    return raise(event, data)
+  }
+}
+
+/** nsqd's errors after which the connection goes on. */
+const isRefusal = ({ message }: Error): boolean => /^E_(FIN|REQ|TOUCH)_FAILED /.test(message)
+
+const identityOf = ({ maxMsgTimeout, maxRdyCount, msgTimeout, nsqdVersion }: NSQDConnection): Identity => ({
+  version: nsqdVersion ?? "0.0",
+  maxRdyCount,
+  msgTimeout,
+  maxMsgTimeout
+})
+
+/** Opens a connection. Resolves when nsqd has accepted all requests; rejects when that fails or the signal aborts. */
+const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: AbortSignal): Promise<Connection> =>
   new Promise((resolve, reject) => {
     let failure: Error | undefined
     let heard = 0
     let isReady = false
-    let isSpoilt = false
     let isClosed = false
     let stopped: (() => void) | undefined
 
@@ -143,17 +164,14 @@ const open = <A extends Connection>(
     signal.addEventListener("abort", () => {
       if (!isReady) destroy(new Error("nobody waits for the connection any more"))
     })
-    adopt(native, settings, destroy)
-    // Every state of the driver hears what nsqd says through this one function.
-    const raise = native.statemachine.raise.bind(native.statemachine)
-    native.statemachine.raise = (event, data) => {
-      if (event === "response" || event === "consumeMessage") heard++
-      if (event === "response" && String(data) === "CLOSE_WAIT") stopped?.()
-      return raise(event, data)
-    }
+    replaceMethods(native, settings, destroy)
+    onHeard(native, (response) => {
+      heard++
+      if (response === "CLOSE_WAIT") stopped?.()
+    })
     native.on("message", on.message)
     native.on("error", (error: Error) => {
-      if (isReady && /^E_(FIN|REQ|TOUCH)_FAILED /.test(error.message)) on.refused(error.message)
+      if (isReady && isRefusal(error)) on.refused(error.message)
       else failure ??= error
     })
     native.on("connection_error", (error: Error) => (failure ??= error))
@@ -161,14 +179,9 @@ const open = <A extends Connection>(
     native.on("ready", () => {
       if (isReady) return
       isReady = true
-      const connection: Connection = {
-        identity: {
-          version: native.nsqdVersion ?? "0.0",
-          maxRdyCount: native.maxRdyCount,
-          msgTimeout: native.msgTimeout,
-          maxMsgTimeout: native.maxMsgTimeout
-        },
-        isOpen: () => !isClosed && !isSpoilt,
+      resolve({
+        identity: identityOf(native),
+        isOpen: () => !isClosed,
         heard: () => heard,
         write: (commands, done) => {
           if (isClosed) done(failure ?? new Error("the connection is closed"))
@@ -182,13 +195,12 @@ const open = <A extends Connection>(
           }),
         end: () => void native.outWriter.end(),
         destroy
-      }
-      resolve(ready(connection, () => (isSpoilt = true)))
+      })
     })
     native.connect()
   })
 
-/** A connection that is handed the messages of a channel. */
+/** Opens a connection that receives the messages of a channel. */
 export const subscribe = (
   settings: Settings,
   { host, port }: Address,
@@ -197,35 +209,32 @@ export const subscribe = (
   signal: AbortSignal
 ): Promise<Connection> => {
   const options = toOptions(settings, request.messageTimeout)
-  return open(
-    new NSQDConnection(host, port, request.topic, request.channel, options),
-    settings,
-    on,
-    signal,
-    (made) => made
-  )
+  return open(new NSQDConnection(host, port, request.topic, request.channel, options), settings, on, signal)
 }
 
-/** A connection that publishes. */
-export const publisher = (
+/** Opens a connection for publishing. */
+export const connectPublisher = async (
   settings: Settings,
   { host, port }: Address,
   closed: Listener["closed"],
   signal: AbortSignal
-): Promise<Publisher> => {
+): Promise<PublishingConnection> => {
   const native = new WriterNSQDConnection(host, port, toOptions(settings, settings.messageTimeout))
-  const on: Listener = { message: () => {}, refused: () => {}, closed }
-  return open(native, settings, on, signal, (made, spoil) => ({
-    ...made,
+  const connection = await open(native, settings, { message: () => {}, refused: () => {}, closed }, signal)
+  /** Whether nsqd has refused a publish, after which it closes the connection. */
+  let isRefused = false
+  return {
+    ...connection,
+    isOpen: () => connection.isOpen() && !isRefused,
     publish: (topic, messages, defer, done) => {
-      // What is published in the same turn leaves us together.
+      // Commands of the same turn of the event loop leave together.
       native.outWriter.cork()
       process.nextTick(() => native.outWriter.uncork())
       native.produceMessages(topic, messages, defer === 0 ? undefined : defer, (error) => {
-        // The driver tells of the error before it closes, and would swallow what is published in between.
-        if (error !== null) spoil()
+        // The driver calls back before the connection closes, and would lose what is published in between.
+        if (error !== null) isRefused = true
         done(error)
       })
     }
-  }))
+  }
 }

@@ -1,4 +1,4 @@
-/** What an nsqd allows, and what several of them allow together. Pure. */
+/** The limits of an nsqd, and those that hold on each of several. Pure. */
 import type { Settings } from "../NsqOptions.ts"
 import type { Identity } from "./client.ts"
 
@@ -13,12 +13,13 @@ export interface Limits {
   readonly maxMsgTimeout: number
 }
 
-/** What nsqd's configuration says, as far as it was asked. */
+/** The limits in nsqd's configuration, as far as its HTTP interface answered them. */
 export type Configured = Partial<Pick<Limits, "maxReqTimeout" | "maxMsgSize" | "maxBodySize">>
 
-/** nsqd's own defaults. */
+/** The defaults of nsqd. */
 export const usual = { maxReqTimeout: 60 * 60 * 1000, maxMsgSize: 1024 * 1024, maxBodySize: 5 * 1024 * 1024 }
 
+/** The limits of one nsqd: the lower of its own and the option's; nsqd's default where neither is known. */
 export const of = (identity: Identity, configured: Configured, settings: Settings): Limits => {
   const pick = (name: keyof Configured): number =>
     Math.min(
@@ -34,7 +35,7 @@ export const of = (identity: Identity, configured: Configured, settings: Setting
   }
 }
 
-/** What all of them allow. */
+/** The lowest of each limit. */
 export const least = (first: Limits, ...others: ReadonlyArray<Limits>): Limits =>
   others.reduce<Limits>(
     (a, b) => ({

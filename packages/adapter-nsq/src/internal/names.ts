@@ -1,38 +1,42 @@
 /**
  * From a queue's name to NSQ's topics and channels. Pure.
  *
- * | name | topic | channel |
+ * | queue | topic | channel |
  * | --- | --- | --- |
  * | `orders` | `orders` | the default channel |
  * | `orders/billing` | `orders` | `billing` |
  * | `orders/billing.dlq` | `orders.billing.dlq` | `requeue` |
  * | `orders.dlq` | `orders.<default channel>.dlq` | `requeue` |
  *
- * A queue's own topics are named after its topic and its channel, and a channel has no dots: so no two queues share one.
+ * The retry and dead-letter topics of a queue are named after its topic and its channel. A channel has no dots, so that no
+ * two queues share such a topic.
  */
+import { Digest } from "@requeue/core/adapter-kit"
 
+/** A queue: one channel of a topic. */
 export interface Queue {
   readonly topic: string
   readonly channel: string
-  /** A topic that Requeue named, and that nobody else reads. */
+  /** Whether Requeue named the topic, so that no other program reads it. */
   readonly isOwn: boolean
 }
 
-/** A channel, as people write it. */
+/** The channel as `topic/channel`. */
 export const toText = ({ channel, topic }: Queue): string => `${topic}/${channel}`
 
-/** Why nsqd would refuse the name. */
+/** The reason for which nsqd would refuse a name. */
 export interface Refused {
   readonly detail: string
   readonly remedy: string
 }
 
+/** Whether `parse` refused the name. */
 export const isRefused = (parsed: Queue | Refused): parsed is Refused => "detail" in parsed
 
-/** The longest name of a topic or a channel. https://github.com/nsqio/nsq/blob/master/internal/protocol/names.go */
+/** Characters of the longest name of a topic or a channel. https://github.com/nsqio/nsq/blob/master/internal/protocol/names.go */
 const limit = 64
 
-/** The channel of topics that are Requeue's own. */
+/** The channel of dead-letter topics. */
 const ownChannel = "requeue"
 
 const ephemeral = "#ephemeral"
@@ -44,14 +48,16 @@ const remedy = `Use letters, digits, ".", "_" and "-", at most ${limit} of them:
 
 const refuse = (detail: string): Refused => ({ detail, remedy })
 
-/** FNV-1a with 64 bits, for names that are too long. http://www.isthe.com/chongo/tech/comp/fnv/ */
-const digest = (text: string): string => {
-  let hash = 0xcbf29ce484222325n
-  for (const byte of new TextEncoder().encode(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n)
-  return hash.toString(36).padStart(13, "0")
-}
+/** A digest of 13 letters and digits. It must never change: topics that exist have it in their names. */
+const digest = (text: string): string =>
+  BigInt(`0x${Digest.hex(text)}`)
+    .toString(36)
+    .padStart(13, "0")
 
-/** A topic of the queue's own. What does not fit, or could be taken for another's, carries a digest. */
+/**
+ * A topic of one queue. A name that would be too long, or equal to that of another queue because `#ephemeral` must go to
+ * its end, has a digest.
+ */
 const own = ({ channel, topic }: Omit<Queue, "isOwn">, suffix: string, marker = ""): string => {
   const stem = `${topic}.${channel}`
   const name = `${stem}.${suffix}`
@@ -61,8 +67,8 @@ const own = ({ channel, topic }: Omit<Queue, "isOwn">, suffix: string, marker = 
 }
 
 /**
- * Where the copies are that wait for their retry. With an ephemeral queue it is ephemeral too: else nobody would ever
- * take them away.
+ * The queue of the copies that wait for their retry. That of an ephemeral queue is ephemeral too: nobody would remove the
+ * copies when the queue has ended.
  */
 export const retry = (queue: Queue): Queue => ({
   topic: own(queue, "retry", isEphemeral(queue) ? ephemeral : ""),
@@ -70,10 +76,10 @@ export const retry = (queue: Queue): Queue => ({
   isOwn: true
 })
 
-/** An ephemeral queue ends with its last consumer, and what it holds with it. */
+/** An ephemeral queue ends with its last consumer, and so do its messages. https://nsq.io/overview/design.html */
 const isEphemeral = ({ channel, topic }: Queue): boolean => topic.endsWith(ephemeral) || channel.endsWith(ephemeral)
 
-/** The channel and the topic that a queue's name means, or why it means none. */
+/** The topic and the channel of a queue's name, or the reason why there are none. */
 export const parse = (name: string, defaultChannel: string): Queue | Refused => {
   if (name.endsWith(".dlq")) {
     const origin = parse(name.slice(0, -".dlq".length), defaultChannel)

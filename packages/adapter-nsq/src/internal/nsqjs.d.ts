@@ -1,4 +1,4 @@
-/** What is used of the driver, which has no types of its own for it. */
+/** The parts of the driver that are used. It has no types for its connections. */
 declare module "nsqjs" {
   import type { EventEmitter } from "node:events"
   import type { Socket } from "node:net"
@@ -10,8 +10,9 @@ declare module "nsqjs" {
     readonly snappy: boolean
     /** Seconds. */
     readonly heartbeatInterval: number
-    /** Milliseconds. */
+    /** Milliseconds; `null` for nsqd's own. */
     readonly messageTimeout: number | null
+    /** Milliseconds. */
     readonly outputBufferTimeout: number
     readonly tls: boolean
   }
@@ -21,6 +22,7 @@ declare module "nsqjs" {
     maxRdyCount: number
     /** Milliseconds. */
     msgTimeout: number
+    /** Milliseconds. */
     maxMsgTimeout: number
     nsqdVersion: string | null
     /** The socket, or TLS over it; `null` until `connect` has run for a turn of the event loop. */

@@ -1,14 +1,16 @@
-/** From what nsqd, the driver or the network said to a `BrokerError` with a remedy. Pure. */
+/** From an error of nsqd, the driver or the network to a `BrokerError` with a remedy. Pure. */
 import { BrokerError, Delay } from "@requeue/core/adapter-kit"
 
-export interface Context {
+/** The circumstances of an error. */
+export interface ErrorContext {
   readonly operation: string
   readonly queue?: string | undefined
   /** `host:port` of the nsqd. */
   readonly node?: string | undefined
 }
 
-interface Answer {
+/** The meaning of an error's text. */
+interface Meaning {
   readonly reason: BrokerError.Reason
   readonly remedy?: string
 }
@@ -24,8 +26,8 @@ const remedies = {
   identify: "Keep heartbeat, messageTimeout and outputBufferTimeout within the limits of nsqd's configuration"
 } as const
 
-/** https://nsq.io/clients/tcp_protocol_spec.html, and what is thrown on the way there. */
-const patterns: ReadonlyArray<readonly [RegExp, Answer]> = [
+/** Errors of https://nsq.io/clients/tcp_protocol_spec.html, then those of TLS and of the network; the first that fits counts. */
+const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
   [/^E_AUTH_(FAILED|FIRST|ERROR|DISABLED)/, { reason: "AccessRefused", remedy: remedies.secret }],
   [/^E_UNAUTHORIZED/, { reason: "AccessRefused", remedy: remedies.permission }],
   [/^E_BAD_(TOPIC|CHANNEL)/, { reason: "Unsupported", remedy: remedies.name }],
@@ -49,35 +51,37 @@ const patterns: ReadonlyArray<readonly [RegExp, Answer]> = [
 const textOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
   const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""
-  // Several addresses may have been tried: the outer error then says nothing.
+  // When several addresses were tried, the outer error has no text.
   const inner = cause instanceof AggregateError ? cause.errors.map(textOf).join("; ") : ""
   const below = cause.cause instanceof Error ? `: ${textOf(cause.cause)}` : ""
   return `${cause.message.startsWith(code.trim()) ? "" : code}${cause.message}${inner}${below}`
 }
 
+/** The error with its remedy; `otherwise` is the reason of a text that is not known. */
 export const toBrokerError = (
   cause: unknown,
-  { node, operation, queue }: Context,
+  { node, operation, queue }: ErrorContext,
   otherwise: BrokerError.Reason = "ConnectionLost"
 ): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
   const text = textOf(cause)
-  const answer = patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise }
+  const meaning = patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise }
   return new BrokerError.BrokerError({
     broker: "nsq",
     operation,
     queue,
-    reason: answer.reason,
+    reason: meaning.reason,
     detail: node === undefined ? text : `nsqd ${node}: ${text}`,
-    remedy: answer.remedy ?? (answer.reason === "ConnectionFailed" ? remedies.reach : undefined)
+    remedy: meaning.remedy ?? (meaning.reason === "ConnectionFailed" ? remedies.reach : undefined)
   })
 }
 
-/** The message that a refused `FIN`, `REQ` or `TOUCH` was about. */
+/** The id of the message whose `FIN`, `REQ` or `TOUCH` nsqd refused; `undefined` for other texts. */
 export const refusedId = (text: string): string | undefined =>
   /^E_(?:FIN|REQ|TOUCH)_FAILED (?:FIN|REQ|TOUCH) (\S{16}) /.exec(text)?.[1]
 
-export const timedOut = ({ node, operation, queue }: Context, millis: number): BrokerError.BrokerError =>
+/** The error of something that had no answer within so many milliseconds. */
+export const timedOut = ({ node, operation, queue }: ErrorContext, millis: number): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",
     operation,

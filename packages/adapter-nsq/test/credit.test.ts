@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { allot, type Member } from "../src/internal/allot.ts"
-import * as Credit from "../src/internal/credit.ts"
+import { distributeRdy, type Demand } from "../src/internal/consume/distributeRdy.ts"
+import * as Credit from "../src/internal/consume/credit.ts"
 
-const member = (change: Partial<Member> = {}): Member => ({
+const demand = (change: Partial<Demand> = {}): Demand => ({
   inFlight: 0,
   isBusy: false,
   waited: 0,
@@ -11,7 +11,7 @@ const member = (change: Partial<Member> = {}): Member => ({
   ...change
 })
 
-describe("allot", () => {
+describe("distributeRdy", () => {
   it.each([
     ["nothing to give", 0, [{}, {}], [0, 0]],
     ["one connection", 7, [{}], [7]],
@@ -27,9 +27,9 @@ describe("allot", () => {
     ["all in flight", 4, [{ inFlight: 1 }, { inFlight: 3 }], [1, 3]]
   ] as const)("%s", (_, credit, members, expected) =>
     assert.deepStrictEqual(
-      allot(
+      distributeRdy(
         credit,
-        members.map((each) => member(each))
+        members.map((each) => demand(each))
       ),
       [...expected]
     )
@@ -48,7 +48,7 @@ describe("allot", () => {
   it("never lets more be in flight than the credit", () =>
     fc.assert(
       fc.property(fc.nat(100), members, (credit, all) => {
-        const shares = allot(credit, all)
+        const shares = distributeRdy(credit, all)
         const held = all.reduce((sum, { inFlight }) => sum + inFlight, 0)
         const reach = shares.reduce((sum, share, index) => sum + Math.max(share, all[index]!.inFlight), 0)
         assert.isAtMost(reach, Math.max(credit, held))
@@ -65,7 +65,7 @@ describe("allot", () => {
       fc.property(fc.nat(100), members, (credit, some) => {
         const all = some.map((each) => ({ ...each, max: 2500 }))
         const held = all.reduce((sum, { inFlight }) => sum + inFlight, 0)
-        const shares = allot(credit, all)
+        const shares = distributeRdy(credit, all)
         if (credit - held >= all.length) {
           assert.isTrue(shares.every((share, index) => share > all[index]!.inFlight))
         }

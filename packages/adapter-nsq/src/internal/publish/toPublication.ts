@@ -1,11 +1,12 @@
-/** From an outgoing message to what nsqd gets. Pure. */
+/** From an outgoing message to the message for nsqd. Pure. */
 import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
-import * as Envelope from "./envelope.ts"
-import type { Limits } from "./limits.ts"
-import type { Queue } from "./names.ts"
-import type { Publication } from "./outlet.ts"
+import type { Limits } from "../limits.ts"
+import type { Queue } from "../names.ts"
+import * as Wire from "../wire.ts"
+import type { Publication } from "./publisher.ts"
 
-export interface Context {
+/** The circumstances of a publication. */
+export interface PublicationContext {
   readonly limits: Pick<Limits, "maxReqTimeout" | "maxMsgSize">
   readonly envelope: "always" | "never"
   /** Milliseconds since the epoch. */
@@ -20,17 +21,18 @@ const refusal = (
 ): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "nsq", operation: "publish", queue, reason, detail, remedy })
 
-/** The largest body of a first publish. */
-const bodyLimit = ({ limits: { maxMsgSize }, envelope }: Context): number =>
-  envelope === "never" ? maxMsgSize : maxMsgSize - Envelope.reserve
+/** Bytes of the largest body that a program may send. A copy may be larger. */
+const bodyLimit = ({ limits: { maxMsgSize }, envelope }: PublicationContext): number =>
+  envelope === "never" ? maxMsgSize : maxMsgSize - Wire.reserve
 
+/** The message for nsqd, or the reason why it cannot be published. */
 export const toPublication = (
   {
     isCopy,
     message,
     target
   }: { readonly message: Outgoing.Outgoing; readonly target: Queue; readonly isCopy: boolean },
-  context: Context
+  context: PublicationContext
 ): Publication | BrokerError.BrokerError => {
   const { envelope, limits } = context
   const { body, queue } = message
@@ -48,26 +50,26 @@ export const toPublication = (
     return publication(raw)
   }
   const parts = { ...message, deferred: defer > 0 && defer === wait ? defer : undefined }
-  const size = Buffer.byteLength(Envelope.json(parts))
-  const enveloped = Envelope.size(size, raw.length)
-  if (size <= Envelope.jsonLimit && enveloped <= limits.maxMsgSize) return publication(Envelope.encode(parts))
-  // A foreign message of the largest size leaves no room: better a dead letter without its story than none.
+  const size = Buffer.byteLength(Wire.json(parts))
+  const enveloped = Wire.size(size, raw.length)
+  if (size <= Wire.jsonLimit && enveloped <= limits.maxMsgSize) return publication(Wire.encode(parts))
+  // A foreign message of the largest size has no room for an envelope. It is kept as a dead letter without its history.
   if (isCopy && raw.length > 0 && raw.length <= limits.maxMsgSize) return publication(raw)
-  const detail = `body and headers have ${enveloped} bytes with their envelope, the limit is ${limits.maxMsgSize}, and ${Envelope.jsonLimit} for headers`
+  const detail = `body and headers have ${enveloped} bytes with their envelope, the limit is ${limits.maxMsgSize}, and ${Wire.jsonLimit} for headers`
   return refusal(message, "BodyTooLarge", detail, "Send less in headers, or raise --max-msg-size of nsqd")
 }
 
-/** Whether the message is within the limits with all that it should carry. */
+/** Whether a message is within the limits with its envelope. */
 export const fits = (
   { body, headers, metadata }: Outgoing.Outgoing,
   { maxMsgSize }: Pick<Limits, "maxMsgSize">
 ): boolean => {
-  const size = Buffer.byteLength(Envelope.json({ headers, metadata, deferred: Number.MAX_SAFE_INTEGER }))
-  return size <= Envelope.jsonLimit && Envelope.size(size, body.length) <= maxMsgSize
+  const size = Buffer.byteLength(Wire.json({ headers, metadata, deferred: Number.MAX_SAFE_INTEGER }))
+  return size <= Wire.jsonLimit && Wire.size(size, body.length) <= maxMsgSize
 }
 
-/** Milliseconds until it is due, as nsqd takes them; what waiting for a connection took is not waited for once more. */
-const remaining = ({ delay, metadata }: Outgoing.Outgoing, { now }: Context): number => {
+/** Whole milliseconds until the message is due. Time in which it waited for a connection counts. */
+const remaining = ({ delay, metadata }: Outgoing.Outgoing, { now }: PublicationContext): number => {
   if (delay === 0) return 0
   const left = metadata.notBefore === 0 ? delay : Math.min(delay, metadata.notBefore - now)
   return Math.max(1, Math.ceil(left))

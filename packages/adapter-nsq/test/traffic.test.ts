@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { assert, test, vi } from "vitest"
 import { server } from "./server.ts"
-import { commands, frames, line } from "./wire.ts"
+import { commands, frames, line } from "./traffic.ts"
 
 const uint32 = (value: number) => {
   const bytes = Buffer.alloc(4)

@@ -1,21 +1,23 @@
 /**
- * What a message carries on a broker without headers. Pure.
+ * The envelope of a message, in which metadata and headers are in front of the body: NSQ has no headers. Pure.
  *
  * | bytes | |
  * | --- | --- |
- * | 4 | `0x00`, `R`, `K`, `0x01`: no text begins so |
+ * | 4 | `0x00`, `R`, `K`, `0x01`, with which no text begins |
  * | 2 | length of the JSON in bytes, unsigned, big-endian |
- * | n | JSON in UTF-8: `m` metadata, `h` headers, `d` milliseconds that nsqd was to hold this copy back |
+ * | n | JSON in UTF-8: `m` metadata, `h` headers, `d` milliseconds for which nsqd was to hold back this copy |
  * | rest | the body |
  *
- * Whatever else comes is a foreign producer's, and is consumed as it is.
+ * All other bytes are a message of a foreign producer, which is consumed as it is.
  */
 import { type Message, Metadata } from "@requeue/core/adapter-kit"
+import * as Predicate from "effect/Predicate"
 
+/** The parts of an enveloped message. */
 export interface Envelope {
   readonly metadata: Metadata.Metadata
   readonly headers: Message.Headers
-  /** Milliseconds that nsqd was to hold this copy back, when after them it is due. */
+  /** Milliseconds for which nsqd was to hold back this copy; `undefined` unless it is due after them. */
   readonly deferred: number | undefined
   readonly body: Uint8Array
 }
@@ -26,7 +28,7 @@ const start = magic.length + 2
 /** The longest JSON, in bytes. */
 export const jsonLimit = 0xffff
 
-/** Room that the largest body leaves for metadata and a few headers, in bytes. */
+/** Bytes that the largest body leaves for metadata and headers. */
 export const reserve = 4096
 
 /** Metadata and headers as JSON. */
@@ -35,14 +37,18 @@ export const json = ({ deferred, headers, metadata }: Omit<Envelope, "body">): s
   return `{"m":${Metadata.encode(metadata)}${named}${deferred === undefined ? "" : `,"d":${deferred}`}}`
 }
 
-/** Bytes of an envelope with so much JSON and so large a body. */
+/** Bytes of an envelope, from the bytes of its JSON and of its body. */
 export const size = (json: number, body: number): number => start + json + body
 
-/** @throws RangeError when metadata and headers have more than `jsonLimit` bytes */
+/**
+ * The bytes of an envelope.
+ *
+ * @throws RangeError when metadata and headers have more than `jsonLimit` bytes
+ */
 export const encode = (envelope: Envelope): Buffer => {
   const text = json(envelope)
   const length = Buffer.byteLength(text)
-  if (length > jsonLimit) throw new RangeError(`Envelope.encode: ${length} bytes of headers, at most ${jsonLimit}`)
+  if (length > jsonLimit) throw new RangeError(`Wire.encode: ${length} bytes of headers, at most ${jsonLimit}`)
   const bytes = Buffer.allocUnsafe(size(length, envelope.body.length))
   magic.copy(bytes)
   bytes.writeUInt16BE(length, magic.length)
@@ -51,7 +57,7 @@ export const encode = (envelope: Envelope): Buffer => {
   return bytes
 }
 
-/** `undefined` for a foreign message. */
+/** The parts of an envelope; `undefined` for a foreign message. */
 export const decode = (bytes: Buffer): Envelope | undefined => {
   if (bytes.length < start || bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
   const end = start + bytes.readUInt16BE(magic.length)
@@ -71,14 +77,14 @@ export const decode = (bytes: Buffer): Envelope | undefined => {
 const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined
+    return Predicate.isReadonlyObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
 
 const textOnly = (value: unknown): Message.Headers =>
-  typeof value === "object" && value !== null
+  Predicate.isReadonlyObject(value)
     ? Object.fromEntries(
         Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string")
       )

@@ -1,46 +1,47 @@
-/** One publishing connection: what is written and not yet answered, in order. */
+/** Publishes on one connection, and collects nsqd's answers, which come in the order of the commands. */
 import type { BrokerError, Deadlines } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { Settings } from "../NsqOptions.ts"
-import * as Client from "./client.ts"
-import { type Live, opening } from "./link.ts"
-import type { Node, Nodes } from "./nodes.ts"
-import { timedOut, toBrokerError } from "./toBrokerError.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import * as Client from "../client.ts"
+import * as Connection from "../connect/connection.ts"
+import type { Node, Nodes } from "../connect/nodes.ts"
+import { timedOut, toBrokerError } from "../toBrokerError.ts"
 
-/** A message as nsqd gets it. */
+/** A message for nsqd. */
 export interface Publication {
   readonly queue: string
   readonly topic: string
   readonly payload: Buffer
-  /** Milliseconds; within nsqd's cap, and whole. */
+  /** Whole milliseconds for which nsqd holds the message back, at most its cap. */
   readonly defer: number
 }
 
-/** What became of a publication. `Unread`: nsqd closed the connection because of another one, in front of it. */
-export type Answer = "Stored" | "Unread" | BrokerError.BrokerError
+/** The outcome of a publication. `Unread`: nsqd has not read it, because it closed the connection after one before it. */
+export type PublishResult = "Stored" | "Unread" | BrokerError.BrokerError
 
-export interface Outlet extends Live {
+export interface Publisher extends Connection.Live {
   readonly node: Node
-  readonly send: (publications: ReadonlyArray<Publication>) => Effect.Effect<ReadonlyArray<Answer>>
+  /** Publishes messages, and answers the outcome of each. */
+  readonly send: (publications: ReadonlyArray<Publication>) => Effect.Effect<ReadonlyArray<PublishResult>>
 }
 
-/** Messages of one `MPUB`. */
-const most = 256
+/** Messages of the largest `MPUB`. */
+const maxGroup = 256
 
-/** @param deadlines within which nsqd must answer */
+/** Opens a connection for publishing. `deadlines` limits the time in which nsqd must answer a publish. */
 export const open = (
   node: Node,
   nodes: Nodes,
   settings: Settings,
   deadlines: Deadlines.Deadlines
-): Effect.Effect<Outlet, BrokerError.BrokerError> =>
+): Effect.Effect<Publisher, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const gone = Deferred.makeUnsafe<void>()
     const context = { operation: "connect", node: node.name }
-    const connection = yield* opening(context, settings, (signal) =>
-      Client.publisher(settings, node.address, () => Deferred.doneUnsafe(gone, Exit.void), signal)
+    const connection = yield* Connection.open(context, settings, (signal) =>
+      Client.connectPublisher(settings, node.address, () => Deferred.doneUnsafe(gone, Exit.void), signal)
     )
     yield* Effect.onError(nodes.learn(node, connection.identity), () => Effect.sync(connection.destroy))
     return make(node, connection, gone, nodes, deadlines)
@@ -48,35 +49,35 @@ export const open = (
 
 const make = (
   node: Node,
-  connection: Client.Publisher,
+  connection: Client.PublishingConnection,
   gone: Deferred.Deferred<void>,
   nodes: Nodes,
   deadlines: Deadlines.Deadlines
-): Outlet => {
-  /** The error because of which nsqd closes the connection: what comes behind it was not read. */
+): Publisher => {
+  /** The error after which nsqd closes the connection. It has read nothing of what was written later. */
   let refusal: string | undefined
 
-  const toAnswer = (error: Error | null, queue: string): Answer => {
+  const toResult = (error: Error | null, queue: string): PublishResult => {
     if (error === null) return "Stored"
     if (error.message.startsWith("E_")) refusal ??= error.message
     else if (refusal !== undefined) return "Unread"
     return toBrokerError(error, { operation: "publish", queue, node: node.name })
   }
 
-  const send: Outlet["send"] = (publications) =>
+  const send: Publisher["send"] = (publications) =>
     Effect.suspend(() => {
-      if (!connection.isOpen()) return Effect.succeed(publications.map((): Answer => "Unread"))
-      const answers: Array<Answer> = []
+      if (!connection.isOpen()) return Effect.succeed(publications.map((): PublishResult => "Unread"))
+      const results: Array<PublishResult> = []
       let open = publications.length
-      const answered = Effect.callback<ReadonlyArray<Answer>>((resume) => {
+      const answered = Effect.callback<ReadonlyArray<PublishResult>>((resume) => {
         for (const group of groups(publications, nodes.limits().maxBodySize)) {
           const [first] = group
           const { defer, queue, topic } = publications[first!]!
           const payloads = group.map((index) => publications[index]!.payload)
           connection.publish(topic, payloads, defer, (error) => {
-            for (const index of group) answers[index] = toAnswer(error, queue)
+            for (const index of group) results[index] = toResult(error, queue)
             open -= group.length
-            if (open === 0) resume(Effect.succeed(answers))
+            if (open === 0) resume(Effect.succeed(results))
           })
         }
       })
@@ -84,9 +85,9 @@ const make = (
         Effect.sync(() => {
           const context = { operation: "publish", queue: publications[0]?.queue, node: node.name }
           const late = timedOut(context, deadlines.timeout)
-          // An nsqd that does not answer for so long is not asked again on this connection.
+          // Later answers on this connection would come as late.
           connection.destroy(late)
-          return publications.map((_, index) => answers[index] ?? late)
+          return publications.map((_, index) => results[index] ?? late)
         })
       )
     })
@@ -94,7 +95,7 @@ const make = (
   return { node, connection, gone, send }
 }
 
-/** The places of those that go together: undelayed, of one topic, and within the largest `MPUB`. */
+/** The indices of messages that one `MPUB` takes: neighbours of one topic, without delay, within the largest body. */
 const groups = (publications: ReadonlyArray<Publication>, limit: number): ReadonlyArray<ReadonlyArray<number>> => {
   const all: Array<Array<number>> = []
   let size = 0
@@ -103,10 +104,10 @@ const groups = (publications: ReadonlyArray<Publication>, limit: number): Readon
     const before = last === undefined ? undefined : publications[last[0]!]!
     size += 4 + payload.length
     const joins = before !== undefined && before.topic === topic && before.defer === 0 && defer === 0
-    if (last !== undefined && joins && last.length < most && size <= limit) last.push(index)
+    if (last !== undefined && joins && last.length < maxGroup && size <= limit) last.push(index)
     else {
       all.push([index])
-      // The count in front, and this message.
+      // The count of messages, then this message with its own size in front: 4 bytes each.
       size = 8 + payload.length
     }
   }

@@ -1,18 +1,18 @@
-/** A queue's plan for operators: shown, compared with what every nsqd has, and made. */
+/** Operations of the command line: a queue's plan is shown, compared with every nsqd, and carried out. */
 import { type Adapter, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Operators from "../NsqOperator.ts"
-import { decode, type Settings } from "../NsqOptions.ts"
-import * as NsqPlan from "../NsqPlan.ts"
-import * as Capabilities from "./capabilities.ts"
+import * as NsqOperator from "../../NsqOperator.ts"
+import { decode, type Settings } from "../../NsqOptions.ts"
+import * as NsqPlan from "../../NsqPlan.ts"
+import * as Capabilities from "../capabilities.ts"
+import * as Lookup from "../connect/lookup.ts"
+import * as Nodes from "../connect/nodes.ts"
+import * as Publishing from "../connect/publishing.ts"
+import { objectsOf, queuesOf } from "../declare/objects.ts"
+import * as Http from "../http.ts"
+import * as Limits from "../limits.ts"
+import * as NsqdHttp from "../nsqdHttp.ts"
 import * as Flows from "./flows.ts"
-import * as Http from "./http.ts"
-import * as Limits from "./limits.ts"
-import * as Lookup from "./lookup.ts"
-import * as Names from "./names.ts"
-import * as Nodes from "./nodes.ts"
-import * as Nsqd from "./nsqd.ts"
-import * as Pool from "./pool.ts"
 import * as Survey from "./survey.ts"
 
 const planFor = (
@@ -25,20 +25,7 @@ const planFor = (
   return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
 }
 
-const objectsOf = ({ deadLetters, retry, source }: NsqPlan.Plan): ReadonlyArray<Plan.PlannedObject> => {
-  const all = (role: string, queue: NsqPlan.Queue) => [
-    { kind: "topic", name: queue.topic, details: role },
-    { kind: "channel", name: Names.toText(queue), details: "" }
-  ]
-  const objects = [
-    ...all("messages", source),
-    ...all("retries that are copies", retry),
-    ...deadLetters.flatMap((queue) => all("dead letters", queue))
-  ]
-  return [...new Map(objects.map((object) => [object.name, object])).values()]
-}
-
-/** Which no setting of nsqd prevents. */
+/** The messages that no setting of nsqd keeps from being lost. */
 const losses = ({ publishTo }: Settings): ReadonlyArray<string> =>
   publishTo === 2 ? [] : ["an nsqd that is killed loses its messages in memory, in flight and deferred: see publishTo"]
 
@@ -53,10 +40,10 @@ const toPlan = (plan: NsqPlan.Plan, request: Adapter.PlanRequest, settings: Sett
 
 const withoutHttp = "only nsqd's HTTP interface tells: set http: true"
 
-/** How an object stands on all the nsqd that could be asked. */
-const standing = (
+/** Whether an object exists on the nsqd that could be asked. */
+const stateOf = (
   { name }: Plan.PlannedObject,
-  all: ReadonlyArray<Survey.Facts>
+  all: ReadonlyArray<Survey.NodeState>
 ): Pick<Plan.Inspected, "state" | "why"> => {
   const asked = all.filter(({ missing }) => missing !== undefined)
   if (asked.length === 0) return { state: "unknown", why: withoutHttp }
@@ -65,16 +52,17 @@ const standing = (
   return { state: "present", why: having.length === asked.length ? undefined : `only on ${having.join(", ")}` }
 }
 
-const toFinding = ({ about, detail, isGood, nsqd }: Operators.Finding): Plan.Finding => ({
+const toFinding = ({ about, detail, isGood, nsqd }: NsqOperator.Finding): Plan.Finding => ({
   about,
   verdict: isGood ? "good" : "bad",
   detail: nsqd === undefined ? detail : `${nsqd}: ${detail}`
 })
 
 const operate = Effect.fnUntraced(function* (settings: Settings) {
-  const nodes = yield* Nodes.make(settings)
+  const nodes = Nodes.make(settings)
   const lookup = Lookup.make(settings)
-  yield* Pool.make(settings, nodes, lookup)
+  // The limits of nsqd are known when connections for publishing are open.
+  yield* Publishing.make(settings, nodes, lookup)
   const cap = () => nodes.limits().maxReqTimeout
 
   const operator: Adapter.Operator = {
@@ -83,12 +71,14 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     inspect: (request) =>
       Effect.gen(function* () {
         const plan = yield* planFor(request, settings, cap())
-        const { facts, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
-        // What is missing is told of the objects, and what nsqd loses is no matter of how it is set up.
-        const findings = Operators.judge(facts, settings).filter(({ about }) => about !== "topics" && about !== "loss")
+        const { states, failures } = yield* Survey.askAll(plan, settings, nodes, lookup)
+        // Missing topics are seen at the objects, and losses do not depend on how the queue is set up.
+        const findings = NsqOperator.findingsOf(states, settings).filter(
+          ({ about }) => about !== "topics" && about !== "loss"
+        )
         const away = failures.map(({ message }): Plan.Finding => ({ about: "nsqd", verdict: "bad", detail: message }))
         return {
-          objects: objectsOf(plan).map((object) => ({ ...object, ...standing(object, facts) })),
+          objects: objectsOf(plan).map((object) => ({ ...object, ...stateOf(object, states) })),
           findings: [...away, ...findings.map(toFinding)]
         }
       }),
@@ -98,13 +88,14 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
         if (!settings.http) return yield* Http.needed("create", request.queue)
         for (const { address } of yield* Survey.nodesOf(plan, settings, nodes, lookup)) {
           if (address.http === undefined) continue
-          for (const queue of Survey.queuesOf(plan)) yield* Nsqd.create(address.http, queue, settings.requestTimeout)
+          for (const queue of queuesOf(plan)) yield* NsqdHttp.create(address.http, queue, settings.requestTimeout)
         }
       })
   }
   return operator
 })
 
+/** Shows the plan of a queue without a connection; with one, compares it with every nsqd and carries it out. */
 export const operations: Adapter.Operations = {
   plan: (request, url, options) =>
     Effect.gen(function* () {

@@ -1,22 +1,24 @@
-/** The ways that messages take through a plan, as a picture shows them; pure. */
+/** The ways of messages between the topics and channels of a plan. Pure. */
 import { type Adapter, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
-import type { Settings } from "../NsqOptions.ts"
-import type * as NsqPlan from "../NsqPlan.ts"
-import * as Names from "./names.ts"
+import type { Settings } from "../../NsqOptions.ts"
+import type * as NsqPlan from "../../NsqPlan.ts"
+import * as Names from "../names.ts"
 
+/** Whether a retry becomes a copy. */
 const isCopied =
   ({ retry }: Pick<Settings, "retry">, cap: number) =>
   ({ delay: [, longest] }: RetryPolicy.Step): boolean =>
     retry === "exact" || longest > cap
 
-/** `cap` is the longest delay that nsqd keeps by itself, in milliseconds. */
+/** The flows of a plan. `cap` is the longest delay that nsqd keeps by itself, in milliseconds. */
 export const flows = (
   { deadLetters, retry, source }: NsqPlan.Plan,
   request: Adapter.PlanRequest,
   settings: Pick<Settings, "retry">,
   cap: number
 ): ReadonlyArray<Plan.Flow> => {
-  const [from, back] = [source, retry].map(Names.toText) as [string, string]
+  const from = Names.toText(source)
+  const back = Names.toText(retry)
   const { false: requeued = [], true: copied = [] } = Object.groupBy(RetryPolicy.schedule(request.retry), (step) =>
     isCopied(settings, cap)(step) ? "true" : "false"
   )

@@ -1,0 +1,73 @@
+/** Opening a connection to an nsqd within a time limit, and keeping one: it is made again whenever it is lost. */
+import { type BrokerError, Delay, Reconnecting } from "@requeue/core/adapter-kit"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../../NsqOptions.ts"
+import type * as Client from "../client.ts"
+import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
+
+/** One connection, from its opening to its end. */
+export interface Live {
+  readonly connection: Client.Connection
+  /** Done when the connection is gone. */
+  readonly gone: Deferred.Deferred<void>
+}
+
+/** A connection that is made again for ever. `tried` fails with the error of the first attempt. */
+export type KeptConnection<A extends Live> = Reconnecting.Reconnecting<A, BrokerError.BrokerError>
+
+/** Heartbeats that nsqd may miss in a row before its connection counts as dead. */
+const missedHeartbeats = 2.5
+
+/**
+ * Runs a function that opens a connection. After `connectTimeout` it fails with `ConnectionFailed`, and the signal is
+ * aborted; a connection that opens all the same is destroyed.
+ */
+export const open = <C extends Client.Connection>(
+  context: ErrorContext,
+  { connectTimeout }: Settings,
+  connect: (signal: AbortSignal) => Promise<C>
+): Effect.Effect<C, BrokerError.BrokerError> =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const connection = await connect(signal)
+      if (signal.aborted) connection.destroy()
+      return connection
+    },
+    catch: (cause) => toBrokerError(cause, context, "ConnectionFailed")
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.millis(connectTimeout),
+      orElse: () => {
+        const late = new Error(`no answer within ${Delay.format(connectTimeout)}`)
+        return Effect.fail(toBrokerError(late, context, "ConnectionFailed"))
+      }
+    })
+  )
+
+/** Destroys a connection on which no heartbeat arrives: a network can lose connections without telling anybody. */
+const watchHeartbeats = ({ connection }: Live, { heartbeat }: Settings): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    const timeout = missedHeartbeats * heartbeat
+    while (true) {
+      const before = connection.heard()
+      yield* Effect.sleep(Duration.millis(timeout))
+      if (connection.heard() !== before) continue
+      connection.destroy(new Error(`nothing was heard for ${Delay.format(timeout)}`))
+    }
+  })
+
+/** Keeps a connection for as long as the scope lives. It never fails; ask `tried` for the first attempt. */
+export const make = <A extends Live>(
+  settings: Settings,
+  options: Pick<Reconnecting.Options<A, BrokerError.BrokerError>, "connect" | "annotations" | "onChange">
+): Effect.Effect<KeptConnection<A>, never, Scope.Scope> =>
+  Reconnecting.make({
+    ...options,
+    isOpen: ({ connection }) => connection.isOpen(),
+    ended: (live) => Effect.raceFirst(Deferred.await(live.gone), watchHeartbeats(live, settings)),
+    close: ({ connection }) => Effect.sync(() => connection.destroy()),
+    pauses: { first: settings.reconnectFirst, max: settings.reconnectMax }
+  })

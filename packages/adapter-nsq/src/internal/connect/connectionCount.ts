@@ -1,0 +1,22 @@
+/** How many connections of one purpose are open. One is enough for that purpose. */
+import { Connection } from "@requeue/core/adapter-kit"
+
+export interface ConnectionCount {
+  /** Counts a connection that has opened, or one less for `undefined`. */
+  readonly changed: (connection: object | undefined) => void
+  /** `up` while at least one connection is open, else `down`; and since when. */
+  readonly state: () => Connection.Connection
+}
+
+/** Counts from none. `now` answers milliseconds since the epoch. */
+export const make = (now: () => number): ConnectionCount => {
+  const tracker = Connection.track("down", now)
+  let count = 0
+  return {
+    changed: (connection) => {
+      count += connection === undefined ? -1 : 1
+      tracker.set(count > 0 ? "up" : "down")
+    },
+    state: tracker.current
+  }
+}

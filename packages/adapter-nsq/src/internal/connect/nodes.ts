@@ -1,0 +1,63 @@
+/** The nsqd that are known, and their limits. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Settings } from "../../NsqOptions.ts"
+import { type Address, hostPort } from "../address.ts"
+import type { Identity } from "../client.ts"
+import * as Http from "../http.ts"
+import * as Limits from "../limits.ts"
+import * as NsqdHttp from "../nsqdHttp.ts"
+
+/** One nsqd. There is one object for each, so that they can be compared. */
+export interface Node {
+  /** `host:port`. */
+  readonly name: string
+  readonly address: Address
+}
+
+export interface Nodes {
+  /** The nsqd at an address. */
+  readonly at: (address: Address) => Node
+  /** The nsqd of the options; further ones are found by nsqlookupd. */
+  readonly given: ReadonlyArray<Node>
+  /** Learns the limits of an nsqd to which a connection has just opened. */
+  readonly learn: (node: Node, identity: Identity) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Whether the limits of an nsqd have been learned. */
+  readonly isKnown: (node: Node) => boolean
+  /** The limits that hold on every nsqd whose own have been learned. */
+  readonly limits: () => Limits.Limits
+}
+
+/** The nsqd of the options, of which no limits are known yet. */
+export const make = (settings: Settings): Nodes => {
+  const known = new Map<string, Node>()
+  const limits = new Map<string, Limits.Limits>()
+
+  const at = (address: Address): Node => {
+    const name = hostPort(address)
+    const found = known.get(name) ?? { name, address }
+    known.set(name, found)
+    return found
+  }
+
+  const configured = ({ address: { http }, name }: Node): Effect.Effect<Limits.Configured, BrokerError.BrokerError> => {
+    if (http === undefined) return Effect.succeed({})
+    const before = limits.get(name)
+    const failed = (error: BrokerError.BrokerError) =>
+      before === undefined ? Effect.fail(Http.unreachable(http, error)) : Effect.succeed(before)
+    return NsqdHttp.configured(http, settings.requestTimeout).pipe(Effect.catch(failed))
+  }
+
+  return {
+    at,
+    given: settings.nsqd.map(at),
+    learn: (node, identity) =>
+      Effect.map(configured(node), (found) => void limits.set(node.name, Limits.of(identity, found, settings))),
+    isKnown: ({ name }) => limits.has(name),
+    limits: () => {
+      const [first, ...others] = limits.values()
+      if (first === undefined) throw new Error("Nodes.limits: asked before the first connection")
+      return Limits.least(first, ...others)
+    }
+  }
+}

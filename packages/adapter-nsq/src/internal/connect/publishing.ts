@@ -1,0 +1,171 @@
+/** Connections for publishing, one for each nsqd, and the choice among them: the first nsqd that is up. */
+import { BrokerError, type Connection as BrokerConnection, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import type { Settings } from "../../NsqOptions.ts"
+import * as Publisher from "../publish/publisher.ts"
+import * as Candidates from "./candidates.ts"
+import * as Connection from "./connection.ts"
+import * as ConnectionCount from "./connectionCount.ts"
+import type { Lookup } from "./lookup.ts"
+import type { Node, Nodes } from "./nodes.ts"
+
+export interface Publishing {
+  /**
+   * So many open connections to different nsqd, the preferred one first if it is up. Fails with `ConnectionFailed` after
+   * `publishTimeout`.
+   */
+  readonly pick: (
+    count: number,
+    prefer?: Node
+  ) => Effect.Effect<ReadonlyArray<Publisher.Publisher>, BrokerError.BrokerError>
+  /** The answer of `pick` without waiting, if the first so many nsqd are up, as they nearly always are. */
+  readonly ready: (count: number, prefer?: Node) => ReadonlyArray<Publisher.Publisher> | undefined
+  /** `up` while a connection for publishing is open. */
+  readonly state: () => BrokerConnection.Connection
+}
+
+type Opened = Connection.KeptConnection<Publisher.Publisher>
+
+/** The publishers that are up, at most as many as were asked for, and the errors of the nsqd that are not. */
+interface Attempt {
+  readonly up: ReadonlyArray<Publisher.Publisher>
+  readonly errors: ReadonlyArray<BrokerError.BrokerError>
+}
+
+/** How long the start waits for further nsqd when one is up. */
+const startTimeout = Duration.seconds(1)
+
+/** How long `pick` waits for a connection before it looks again, in milliseconds: nsqlookupd may have found another nsqd. */
+const lookAgain = 1000
+
+/** A connection for each nsqd that was asked for. */
+const makeConnections = (settings: Settings, nodes: Nodes) =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const scope = yield* Effect.scope
+    const count = ConnectionCount.make(() => clock.currentTimeMillisUnsafe())
+    const deadlines = Deadlines.make(yield* Timers.make, settings.publishTimeout)
+    const mutex = yield* Semaphore.make(1)
+    const opened = new Map<Node, { readonly connection: Opened; readonly scope: Scope.Closeable }>()
+
+    const open = Effect.fnUntraced(function* (node: Node) {
+      const own = yield* Scope.fork(scope)
+      const made = Connection.make(settings, {
+        connect: Publisher.open(node, nodes, settings, deadlines),
+        annotations: { nsqd: node.name, role: "publish" },
+        onChange: count.changed
+      })
+      const connection = yield* Scope.provide(made, own)
+      opened.set(node, { connection, scope: own })
+      return connection
+    })
+
+    return {
+      state: count.state,
+      to: (node: Node): Effect.Effect<Opened> =>
+        mutex.withPermits(1)(
+          Effect.suspend(() => {
+            const found = opened.get(node)
+            return found === undefined ? open(node) : Effect.succeed(found.connection)
+          })
+        ),
+      current: (node: Node): Publisher.Publisher | undefined => opened.get(node)?.connection.current(),
+      /** Ends when a connection opens that is lost now. */
+      next: Effect.suspend(() => {
+        const lost = [...opened.values()].filter(({ connection }) => connection.current() === undefined)
+        return Effect.raceAllFirst([...lost.map(({ connection }) => Effect.asVoid(connection.live)), Effect.never])
+      }),
+      /** Gives up each nsqd that is down and is no candidate any more. */
+      forget: (candidates: ReadonlyArray<Node>): Effect.Effect<void> =>
+        Effect.suspend(() => {
+          const gone = [...opened].filter(
+            ([node, { connection }]) => !candidates.includes(node) && connection.current() === undefined
+          )
+          for (const [node] of gone) opened.delete(node)
+          return Effect.forEach(gone, ([, { scope: own }]) => Scope.close(own, Exit.void), { discard: true })
+        })
+    }
+  })
+
+/** Connects to the first nsqd that is up. Fails when none is. */
+export const make = (
+  settings: Settings,
+  nodes: Nodes,
+  lookup: Lookup
+): Effect.Effect<Publishing, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const connections = yield* makeConnections(settings, nodes)
+    const candidates = yield* Candidates.make(settings, nodes, lookup, connections.forget)
+
+    const inOrder = (prefer: Node | undefined): ReadonlyArray<Node> =>
+      prefer === undefined ? candidates() : [prefer, ...candidates().filter((node) => node !== prefer)]
+
+    const attempt = Effect.fnUntraced(function* (count: number, from: ReadonlyArray<Node>) {
+      const up: Array<Publisher.Publisher> = []
+      const errors: Array<BrokerError.BrokerError> = []
+      for (const node of from) {
+        if (up.length === count) break
+        const connection = yield* connections.to(node)
+        const tried = yield* Effect.result(connection.tried)
+        const publisher = connection.current()
+        if (publisher !== undefined) up.push(publisher)
+        else if (Result.isFailure(tried)) errors.push(tried.failure)
+      }
+      return { up, errors } satisfies Attempt
+    })
+
+    const ready: Publishing["ready"] = (count, prefer) => {
+      const first = inOrder(prefer).slice(0, count)
+      const up = first.map(connections.current).filter((publisher) => publisher !== undefined)
+      return up.length === count ? up : undefined
+    }
+
+    const pick: Publishing["pick"] = (count, prefer) => {
+      let last: Attempt | undefined
+      const keepTrying: Effect.Effect<ReadonlyArray<Publisher.Publisher>> = Effect.suspend(() =>
+        Effect.flatMap(attempt(count, inOrder(prefer)), (result) => {
+          last = result
+          if (result.up.length >= count) return Effect.succeed(result.up)
+          return Effect.andThen(Effect.raceFirst(connections.next, Effect.sleep(lookAgain)), keepTrying)
+        })
+      )
+      return Effect.timeoutOrElse(keepTrying, {
+        duration: Duration.millis(settings.publishTimeout),
+        orElse: () => Effect.fail(notReady(count, last, settings))
+      })
+    }
+
+    const first = yield* attempt(1, candidates())
+    if (first.up.length === 0) return yield* first.errors[0] ?? Candidates.noneFound(settings)
+    // The limits of all nsqd should be known from the start; an nsqd that does not answer delays it by a second only.
+    const others = Effect.forEach(
+      nodes.given,
+      (node) => Effect.flatMap(connections.to(node), ({ tried }) => Effect.ignore(tried)),
+      { concurrency: "unbounded", discard: true }
+    )
+    yield* Effect.timeoutOption(others, startTimeout)
+    // While nobody publishes, a lost connection is made again, or one to another nsqd: `state` tells of what can be used.
+    const keepOne = Effect.flatMap(pick(1), ([publisher]) => Deferred.await(publisher!.gone))
+    yield* Effect.forkScoped(Effect.forever(Effect.ignore(keepOne)))
+    return { pick, ready, state: connections.state }
+  })
+
+const notReady = (count: number, last: Attempt | undefined, { publishTimeout }: Settings): BrokerError.BrokerError => {
+  const reached = count === 1 ? "no nsqd" : `${last?.up.length ?? 0} of ${count} nsqd`
+  const detail = `${reached} could be reached within ${Delay.format(publishTimeout)}`
+  const because = last?.errors[0]
+  return new BrokerError.BrokerError({
+    broker: "nsq",
+    operation: "publish",
+    reason: "ConnectionFailed",
+    detail: because === undefined ? detail : `${detail}: ${because.detail}`,
+    remedy: because?.remedy
+  })
+}

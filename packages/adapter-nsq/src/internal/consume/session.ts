@@ -1,0 +1,141 @@
+/** One connection that receives the messages of a channel, from its opening to its end. */
+import type { Delivery } from "@requeue/core/adapter-kit"
+import type * as Deferred from "effect/Deferred"
+import type { Connection } from "../client.ts"
+import type { Node } from "../connect/nodes.ts"
+import type { Queue } from "../names.ts"
+import { refusedId } from "../toBrokerError.ts"
+import type { Credit, Membership } from "./credit.ts"
+import { makeUnsettled, type Receipt, type SettlingSession, type Written } from "./receipt.ts"
+import { type Frame, toFrame } from "./toDelivery.ts"
+
+export interface Session extends SettlingSession {
+  /** Joins the credit, from which on messages may arrive. */
+  readonly begin: (credit: Credit) => void
+  /** Receives no more messages. Deliveries can still be settled. */
+  readonly retire: () => void
+  /** Whether all deliveries are settled. */
+  readonly isIdle: () => boolean
+  /** Ends the session because the connection has closed. Its deliveries still count against the credit. */
+  readonly end: () => void
+  /** Leaves the credit: its deliveries count no more. */
+  readonly forget: () => void
+  /** Receives a message. */
+  readonly receive: (payload: Buffer) => void
+  /** Takes note of a command that nsqd refused; true when its delivery was unsettled, which is lost by it. */
+  readonly refuse: (text: string) => boolean
+  /** Gives back all unsettled deliveries. Resolves when nsqd has handled that. */
+  readonly close: () => Promise<void>
+}
+
+/** Writes the commands of one turn of the event loop together, at its end or at `flush`. */
+const makeWriter = (connection: Connection) => {
+  let buffered = ""
+  let waiting: Array<Written> = []
+
+  const flush = (): void => {
+    if (buffered === "") return
+    const [commands, written] = [buffered, waiting]
+    buffered = ""
+    waiting = []
+    connection.write(commands, (error) => {
+      for (const each of written) each(error)
+    })
+  }
+
+  const write = (command: string, written: Written): void => {
+    if (buffered === "") queueMicrotask(flush)
+    buffered += command
+    waiting.push(written)
+  }
+  return { flush, write }
+}
+
+const ignore: Written = () => {}
+
+interface SessionOptions {
+  readonly node: Node
+  readonly topic: Queue
+  readonly connection: Connection
+  /** Done when the connection has closed. */
+  readonly gone: Deferred.Deferred<void>
+  readonly toDelivery: (frame: Frame, receipt: Receipt) => Delivery.Delivery
+  readonly onDelivery: (delivery: Delivery.Delivery) => void
+}
+
+/** A session on an open connection. */
+export const make = ({ connection, gone, node, onDelivery, toDelivery, topic }: SessionOptions): Session => {
+  const { byId, ...unsettled } = makeUnsettled()
+  const { flush, write } = makeWriter(connection)
+  let isOpen = true
+  let isClosing = false
+  let membership: Membership | undefined
+
+  const giveBack = (): void => {
+    for (const id of byId.keys()) write(`REQ ${id} 0\n`, ignore)
+    byId.clear()
+    flush()
+  }
+
+  const session: Session = {
+    ...unsettled,
+    node,
+    topic,
+    connection,
+    gone,
+    isOpen: () => isOpen,
+    write,
+    answer: (command, written) => {
+      write(command, written)
+      // After the command, because it may write a RDY.
+      membership?.settled()
+    },
+    drop: (receipt) => {
+      if (session.take(receipt)) membership?.settled()
+    },
+    begin: (credit) => {
+      membership = credit.join((share) => {
+        write(`RDY ${share}\n`, ignore)
+        flush()
+      }, connection.identity.maxRdyCount)
+    },
+    retire: () => {
+      write("RDY 0\n", ignore)
+      membership?.lost()
+    },
+    isIdle: () => byId.size === 0,
+    end: () => {
+      if (!isOpen) return
+      isOpen = false
+      flush()
+      membership?.lost()
+    },
+    forget: () => membership?.leave(),
+    receive: (payload) => {
+      if (!isOpen) return
+      const frame = toFrame(payload)
+      const receipt: Receipt = { session, id: frame.id, deliveries: frame.attempts }
+      // A message whose lease has ended is delivered again, in the place of its earlier delivery.
+      if (!byId.has(frame.id)) membership?.arrived()
+      byId.set(frame.id, receipt)
+      if (isClosing) giveBack()
+      else onDelivery(toDelivery(frame, receipt))
+    },
+    refuse: (text) => {
+      const receipt = byId.get(refusedId(text) ?? "")
+      if (receipt !== undefined) session.drop(receipt)
+      return receipt !== undefined
+    },
+    close: async () => {
+      isClosing = true
+      membership?.leave()
+      membership = undefined
+      write("RDY 0\n", ignore)
+      giveBack()
+      await connection.stop()
+      // By now, messages that nsqd had sent before it read the end have arrived and been given back, too.
+      connection.end()
+    }
+  }
+  return session
+}

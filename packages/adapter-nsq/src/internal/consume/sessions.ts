@@ -1,0 +1,148 @@
+/** Session after session of one topic on one nsqd, until the subscription ends or the topic is left. */
+import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import type { Settings } from "../../NsqOptions.ts"
+import * as Client from "../client.ts"
+import * as Connection from "../connect/connection.ts"
+import type { ConnectionCount } from "../connect/connectionCount.ts"
+import type { Node, Nodes } from "../connect/nodes.ts"
+import type { Queue } from "../names.ts"
+import type { Credit } from "./credit.ts"
+import { type Receipt, receiptOf } from "./receipt.ts"
+import * as Session from "./session.ts"
+import type { Frame } from "./toDelivery.ts"
+
+export interface SessionsDependencies {
+  readonly settings: Settings
+  readonly nodes: Nodes
+  /** The lease that every nsqd is asked for, in milliseconds. */
+  readonly messageTimeout: number
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+}
+
+/** The receiver of deliveries, and the credit for them. */
+export interface Subscriber {
+  /** The name of the queue, as the program writes it. */
+  readonly queue: string
+  /** Counts the open connections of the subscription. */
+  readonly connectionCount: ConnectionCount
+  readonly credit: Credit
+  readonly toDelivery: (frame: Frame, receipt: Receipt) => Delivery.Delivery
+  readonly onDelivery: (delivery: Delivery.Delivery) => void
+  readonly onReconnect: (isGone: (delivery: Delivery.Delivery) => boolean) => void
+}
+
+export interface Sessions {
+  readonly connection: Connection.KeptConnection<Session.Session>
+  /** Gives back unsettled deliveries, and ends. */
+  readonly close: Effect.Effect<void>
+  /** Receives no more messages, and ends when all deliveries are settled. */
+  readonly retire: Effect.Effect<void>
+}
+
+/** How long `retire` waits before it looks again for unsettled deliveries, in milliseconds. */
+const lookAgain = 100
+
+/** How long a session that is closed waits for nsqd to close the connection. */
+const closeTimeout = Duration.seconds(2)
+
+/** Opens one connection, with a session on it. */
+const connect = (
+  subscriber: Subscriber,
+  { fork, messageTimeout, nodes, settings }: SessionsDependencies,
+  { isAgain, node, topic }: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
+): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const { queue } = subscriber
+    const gone = Deferred.makeUnsafe<void>()
+    /** Without a session until the connection is open; before that, nsqd sends no message. */
+    const opened: { session?: Session.Session } = {}
+
+    const on: Client.Listener = {
+      message: (payload) => opened.session?.receive(payload),
+      refused: (text) => {
+        const { session } = opened
+        if (session === undefined) return
+        const note = session.refuse(text) ? "a lease was lost" : "nsqd took a message back before its settlement"
+        fork(Effect.annotateLogs(Effect.logWarning(note), { queue, nsqd: node.name, error: text }))
+      },
+      closed: () => {
+        opened.session?.end()
+        Deferred.doneUnsafe(gone, Exit.void)
+      }
+    }
+    const request = { topic: topic.topic, channel: topic.channel, messageTimeout }
+    const connection = yield* Connection.open({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
+      Client.subscribe(settings, node.address, request, on, signal)
+    )
+    const session = Session.make({ ...subscriber, node, topic, connection, gone })
+    opened.session = session
+    if (Deferred.isDoneUnsafe(gone)) session.end()
+    // An nsqd that has restarted may have other limits.
+    const learn = isAgain || !nodes.isKnown(node) ? nodes.learn(node, connection.identity) : Effect.void
+    yield* Effect.onError(learn, () => Effect.sync(connection.destroy))
+    return session
+  })
+
+/** Connects, and again whenever the connection is lost. Lives as long as the scope, unless it is closed before. */
+export const open = (
+  node: Node,
+  topic: Queue,
+  subscriber: Subscriber,
+  dependencies: SessionsDependencies
+): Effect.Effect<Sessions, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const own = yield* Scope.fork(yield* Effect.scope)
+    let last: Session.Session | undefined
+    let isEnding = false
+
+    /** Ends the deliveries of the last session, which cannot be settled any more. */
+    const forgetLast = (): void => {
+      const session = last
+      if (session === undefined) return
+      session.forget()
+      subscriber.onReconnect((delivery) => receiptOf(delivery).session === session)
+    }
+    const opened = Connection.make<Session.Session>(dependencies.settings, {
+      connect: Effect.suspend(() =>
+        isEnding ? Effect.never : connect(subscriber, dependencies, { node, topic, isAgain: last !== undefined })
+      ),
+      annotations: { nsqd: node.name, topic: topic.topic, queue: subscriber.queue },
+      onChange: (session) => {
+        subscriber.connectionCount.changed(session)
+        if (session === undefined) return
+        forgetLast()
+        last = session
+        session.begin(subscriber.credit)
+      }
+    })
+    const connection = yield* Scope.provide(opened, own)
+
+    const closeSession = Effect.suspend(() => {
+      isEnding = true
+      const session = connection.current()
+      if (session?.isOpen() !== true) return Effect.void
+      return Effect.tryPromise(session.close).pipe(
+        Effect.andThen(Deferred.await(session.gone)),
+        Effect.timeout(closeTimeout),
+        Effect.ignore,
+        Effect.ensuring(Effect.sync(() => session.connection.destroy()))
+      )
+    })
+    yield* Scope.addFinalizer(own, closeSession)
+    const close = Scope.close(own, Exit.void)
+
+    const retire = Effect.gen(function* () {
+      isEnding = true
+      const session = connection.current()
+      session?.retire()
+      while (session?.isOpen() === true && !session.isIdle()) yield* Effect.sleep(lookAgain)
+      yield* close
+      forgetLast()
+    })
+    return { connection, close, retire }
+  })

@@ -1,0 +1,117 @@
+/** Opens a subscription to a queue. */
+import { type Broker, type BrokerError, Deadlines, type Delivery, Timers } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Plan } from "../../NsqPlan.ts"
+import * as ConnectionCount from "../connect/connectionCount.ts"
+import type { Publishing } from "../connect/publishing.ts"
+import type { Declare } from "../declare/declare.ts"
+import { queuesOf } from "../declare/objects.ts"
+import { type Sender, target } from "../publish/sender.ts"
+import { fits } from "../publish/toPublication.ts"
+import * as Settle from "../settle/settle.ts"
+import { toCommand } from "../settle/toCommand.ts"
+import * as Credit from "./credit.ts"
+import { receiptOf } from "./receipt.ts"
+import * as Remembered from "./remembered.ts"
+import { toDelivery } from "./toDelivery.ts"
+import * as Topics from "./topics.ts"
+
+interface SubscribeDependencies extends Topics.TopicsDependencies {
+  readonly publishing: Publishing
+  readonly declare: Declare
+  readonly sender: Sender
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** The connection counts of all subscriptions. */
+  readonly connectionCounts: Set<ConnectionCount.ConnectionCount>
+}
+
+/**
+ * Subscribes to the topics of a plan, which it makes where they are missing. Ends with the first attempts to connect;
+ * fails when one of them was refused, or all of them failed.
+ */
+export const subscribe = (
+  options: Broker.SubscribeOptions,
+  plan: Plan,
+  dependencies: SubscribeDependencies
+): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { connectionCounts, declare, fork, now, publishing, settings } = dependencies
+    const { queue } = options
+    const credit = Credit.make()
+    const remembered = Remembered.make()
+    const copies = settings.publishTo === 2 ? Remembered.makeCopies() : undefined
+    const deadlines = Deadlines.make(yield* Timers.make, settings.requestTimeout)
+    const { extend, settle } = makeSettle(queue, plan, deadlines, remembered, copies, dependencies)
+
+    const onDelivery = (delivery: Delivery.Delivery): void => {
+      const isFinished = remembered.isFinished(receiptOf(delivery)) || copies?.isFinished(delivery) === true
+      if (!isFinished) return options.onDelivery(delivery)
+      fork(settle([{ delivery, settlement: { _tag: "Ack" } }]))
+    }
+
+    // Made before the first delivery, on the nsqd that this process publishes to: a dead letter needs its channel.
+    const [first] = yield* publishing.pick(1)
+    const { node } = first!
+    yield* Effect.forEach(queuesOf(plan), (each) => declare(node, each), { discard: true, concurrency: "unbounded" })
+
+    const connectionCount = ConnectionCount.make(now)
+    const topics = yield* Topics.open(
+      [plan.source, plan.retry],
+      {
+        queue,
+        connectionCount,
+        credit,
+        toDelivery: (frame, receipt) => ({
+          ...toDelivery(frame, { now: now(), due: remembered.takeDue(receipt) }),
+          receipt
+        }),
+        onDelivery,
+        onReconnect: options.onReconnect
+      },
+      dependencies
+    )
+    // A topic that no nsqd has yet is consumed where this process would publish to it.
+    if (!topics.isJoined(plan.source) || !topics.isJoined(plan.retry)) yield* topics.join(node)
+    yield* topics.ready
+    yield* Effect.addFinalizer(() => Effect.sync(() => connectionCounts.delete(connectionCount)))
+    connectionCounts.add(connectionCount)
+    return { credit: credit.set, settle, extend }
+  })
+
+/** Settles the deliveries of one subscription, and remembers what it has settled. */
+const makeSettle = (
+  queue: string,
+  plan: Plan,
+  deadlines: Deadlines.Deadlines,
+  remembered: Remembered.Remembered,
+  copies: Remembered.RememberedCopies | undefined,
+  { nodes, now, sender, settings }: SubscribeDependencies
+) =>
+  Settle.make({
+    queue,
+    deadlines,
+    command: (delivery, settlement) => {
+      const limits = nodes.limits()
+      return toCommand(delivery, settlement, {
+        queue,
+        retry: settings.retry,
+        cap: limits.maxReqTimeout,
+        deliveries: receiptOf(delivery).deliveries,
+        fits: (outgoing) => fits(outgoing, limits),
+        now: now()
+      })
+    },
+    publish: ({ into, outgoing }, prefer) =>
+      Effect.gen(function* () {
+        const to = into === "retry" ? plan.retry : yield* target(outgoing.queue, "settle", settings)
+        yield* sender.send([{ message: outgoing, target: to, isCopy: true }], { count: 1, prefer })
+      }),
+    finished: ({ delivery, settlement }) => {
+      remembered.finished(receiptOf(delivery))
+      // The copy that is made for a retry or a release belongs to the same publish, and must run.
+      if (settlement._tag !== "Retry" && settlement._tag !== "Release") copies?.finished(delivery)
+    },
+    requeued: remembered.requeued
+  })

@@ -1,0 +1,53 @@
+/** From a message's frame to a delivery. Pure. It never fails: all bytes of foreign producers can be consumed. */
+import { type Delivery, Metadata } from "@requeue/core/adapter-kit"
+import * as Wire from "../wire.ts"
+
+/** The data of a message's frame. https://nsq.io/clients/tcp_protocol_spec.html#data-format */
+export interface Frame {
+  /** When nsqd stored the message, in nanoseconds since the epoch by its clock. A requeue does not change it. */
+  readonly timestamp: bigint
+  /** Deliveries of this copy, this one included. nsqd counts to 65,535 and then from 0. */
+  readonly attempts: number
+  /** 16 characters. */
+  readonly id: string
+  readonly body: Buffer
+}
+
+/** Where parts of the data begin. */
+const offsets = { attempts: 8, id: 10, body: 26 }
+
+/** Reads the data of a message's frame. */
+export const toFrame = (payload: Buffer): Frame => ({
+  timestamp: payload.readBigInt64BE(0),
+  attempts: payload.readUInt16BE(offsets.attempts),
+  id: payload.toString("latin1", offsets.id, offsets.body),
+  body: payload.subarray(offsets.body)
+})
+
+/**
+ * The delivery of a message, without its receipt. Times are in milliseconds since the epoch; `due` is when a message that
+ * this process has requeued may come again, else `undefined`.
+ */
+export const toDelivery = (
+  frame: Frame,
+  { due, now }: { readonly now: number; readonly due: number | undefined }
+): Omit<Delivery.Delivery, "receipt"> => {
+  const stored = Number(frame.timestamp / 1_000_000n)
+  const envelope = Wire.decode(frame.body)
+  if (envelope === undefined) {
+    const metadata = foreign(frame, stored)
+    return { body: frame.body, headers: {}, attempts: frame.attempts, metadata: withDue(metadata, due ?? 0) }
+  }
+  const { body, deferred, headers, metadata } = envelope
+  // When the delay is over by nsqd's clock, the publisher's is not asked: it may be ahead.
+  const isOver = deferred !== undefined && stored + deferred <= now
+  const attempts = metadata.attempts + frame.attempts
+  return { body, headers, attempts, metadata: withDue(metadata, due ?? (isOver ? 0 : metadata.notBefore)) }
+}
+
+const withDue = (metadata: Metadata.Metadata, notBefore: number): Metadata.Metadata =>
+  metadata.notBefore === notBefore ? metadata : { ...metadata, notBefore }
+
+/** The same at every delivery. Two nsqd may give the same id, but hardly ever in the same nanosecond. */
+const foreign = ({ id, timestamp }: Frame, stored: number): Metadata.Metadata =>
+  Metadata.make(`nsq-${id}-${timestamp.toString(36)}`, stored)

@@ -1,0 +1,127 @@
+/** Asks every nsqd about a queue's topics and channels. Publishes nothing, and makes nothing that is missing. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Settings } from "../../NsqOptions.ts"
+import type { Plan } from "../../NsqPlan.ts"
+import * as Client from "../client.ts"
+import * as Candidates from "../connect/candidates.ts"
+import * as Connection from "../connect/connection.ts"
+import type { Lookup } from "../connect/lookup.ts"
+import type { Node, Nodes } from "../connect/nodes.ts"
+import { queuesOf } from "../declare/objects.ts"
+import * as Limits from "../limits.ts"
+import * as Names from "../names.ts"
+import type { Queue } from "../names.ts"
+import * as NsqdHttp from "../nsqdHttp.ts"
+
+/** The state of one nsqd. Without its HTTP interface, only its version and its limits are known. */
+export interface NodeState {
+  /** `host:port`. */
+  readonly nsqd: string
+  readonly version: string
+  readonly limits: Limits.Limits
+  /** How many messages it keeps in memory, for each topic and each channel; `undefined` when it was not asked. */
+  readonly memQueueSize: number | undefined
+  /** The missing topics, and the missing channels as `topic/channel`; `undefined` when it was not asked. */
+  readonly missing: ReadonlyArray<string> | undefined
+  /** The commands that it refused, with its reasons; `undefined` when it was not asked, because that would make topics. */
+  readonly refusals: ReadonlyArray<string> | undefined
+}
+
+/** The reason for which nsqd refuses a command; `undefined` when it accepts it. */
+type Refusal = string | undefined
+
+const ignoring: Client.Listener = { message: () => {}, refused: () => {}, closed: () => {} }
+
+const maySubscribe = (settings: Settings, { address, name }: Node, { channel, topic }: Queue) =>
+  Connection.open({ operation: "verify", node: name }, settings, (signal) =>
+    Client.subscribe(settings, address, { topic, channel, messageTimeout: undefined }, ignoring, signal)
+  ).pipe(
+    Effect.match({
+      onSuccess: (connection): Refusal => {
+        connection.destroy()
+        return undefined
+      },
+      onFailure: ({ detail }): Refusal => `SUB ${topic} ${channel}: ${detail}`
+    })
+  )
+
+/** Publishes a list of no messages. nsqd always refuses that, but it looks at permissions first. */
+const mayPublish = (settings: Settings, { address, name }: Node, { topic }: Queue) =>
+  Effect.acquireUseRelease(
+    Connection.open({ operation: "verify", node: name }, settings, (signal) =>
+      Client.connectPublisher(settings, address, ignoring.closed, signal)
+    ),
+    (connection) =>
+      Effect.callback<Refusal>((resume) =>
+        connection.publish(topic, [], 0, (error) => {
+          const text = error?.message ?? ""
+          resume(Effect.succeed(/^E_(UNAUTHORIZED|AUTH)/.test(text) ? `MPUB ${topic}: ${text}` : undefined))
+        })
+      ).pipe(Effect.timeout(settings.requestTimeout)),
+    (connection) => Effect.sync(connection.destroy)
+  ).pipe(Effect.catch((error) => Effect.succeed(`MPUB ${topic}: ${error.message}`)))
+
+/** Asks an nsqd over HTTP, and for its permissions. */
+const askHttp = Effect.fnUntraced(function* (
+  http: string,
+  node: Node,
+  settings: Settings,
+  queues: ReadonlyArray<Queue>
+) {
+  const { requestTimeout } = settings
+  const missing: Array<string> = []
+  const refusals: Array<Refusal> = []
+  for (const queue of queues) {
+    const channels = yield* NsqdHttp.channels(http, queue.topic, requestTimeout)
+    if (channels === undefined) missing.push(queue.topic)
+    if (channels?.includes(queue.channel) !== true) missing.push(Names.toText(queue))
+    else refusals.push(yield* maySubscribe(settings, node, queue), yield* mayPublish(settings, node, queue))
+  }
+  return {
+    configured: yield* NsqdHttp.configured(http, requestTimeout),
+    memQueueSize: yield* NsqdHttp.memQueueSize(http, requestTimeout),
+    missing: [...new Set(missing)],
+    refusals: refusals.filter((refusal) => refusal !== undefined)
+  }
+})
+
+const unasked = { configured: {}, memQueueSize: undefined, missing: undefined, refusals: undefined }
+
+/** Asks one nsqd. */
+const ask = (node: Node, plan: Plan, settings: Settings): Effect.Effect<NodeState, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const { address, name } = node
+    const { destroy, identity } = yield* Connection.open({ operation: "verify", node: name }, settings, (signal) =>
+      Client.connectPublisher(settings, address, ignoring.closed, signal)
+    )
+    destroy()
+    const { http } = address
+    const { configured, ...answers } =
+      http === undefined ? unasked : yield* askHttp(http, node, settings, queuesOf(plan))
+    return { nsqd: name, version: identity.version, limits: Limits.of(identity, configured, settings), ...answers }
+  })
+
+/** The nsqd of the options and those that have the queue; when there are none, the first that nsqlookupd knows. */
+export const nodesOf = (
+  { retry, source }: Plan,
+  settings: Settings,
+  nodes: Nodes,
+  lookup: Lookup
+): Effect.Effect<ReadonlyArray<Node>, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const found = yield* Effect.forEach([source, retry], ({ topic }) => lookup.topic(topic))
+    const all = [...new Set([...nodes.given, ...found.flatMap((addresses) => addresses?.map(nodes.at) ?? [])])]
+    if (all.length > 0) return all
+    const others = (yield* lookup.all) ?? []
+    const [first] = others.map(nodes.at).toSorted((a, b) => a.name.localeCompare(b.name))
+    return first === undefined ? yield* Candidates.noneFound(settings) : [first]
+  })
+
+/** Asks every nsqd of a plan. Answers the states of those that answered, and the errors of the others. */
+export const askAll = (plan: Plan, settings: Settings, nodes: Nodes, lookup: Lookup) =>
+  Effect.gen(function* () {
+    const all = yield* nodesOf(plan, settings, nodes, lookup)
+    const [states, failures] = yield* Effect.partition(all, (node) => ask(node, plan, settings), { concurrency: 4 })
+    return { states, failures }
+  })

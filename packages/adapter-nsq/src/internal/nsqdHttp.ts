@@ -1,0 +1,125 @@
+/** The HTTP interface of one nsqd: `base` is its address, every `timeout` is in milliseconds for one request. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Http from "./http.ts"
+import type { Configured } from "./limits.ts"
+import type { Queue } from "./names.ts"
+
+/** Messages of one channel, and those of its topic that are in no channel yet. */
+export interface Depths {
+  readonly ready: number
+  readonly inFlight: number
+  readonly delayed: number
+}
+
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0 }
+
+/** The sum of each number. */
+export const sum = (all: ReadonlyArray<Depths>): Depths =>
+  all.reduce(
+    (a, b) => ({ ready: a.ready + b.ready, inFlight: a.inFlight + b.inFlight, delayed: a.delayed + b.delayed }),
+    none
+  )
+
+const query = (params: Readonly<Record<string, string>>): string => new URLSearchParams(params).toString()
+
+const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+
+/** The limits that `IDENTIFY` does not answer. https://nsq.io/components/nsqd.html#get-configoption */
+export const configured = (base: string, timeout: number): Effect.Effect<Configured, BrokerError.BrokerError> => {
+  const ask = (option: string) =>
+    Effect.map(Http.request({ operation: "connect" }, timeout, { base, path: `config/${option}` }), numberOf)
+  return Effect.map(
+    Effect.all([ask("max_req_timeout"), ask("max_msg_size"), ask("max_body_size")], { concurrency: "unbounded" }),
+    ([nanos, maxMsgSize, maxBodySize]) => ({
+      ...(nanos === undefined ? {} : { maxReqTimeout: Math.floor(nanos / 1e6) }),
+      ...(maxMsgSize === undefined ? {} : { maxMsgSize }),
+      ...(maxBodySize === undefined ? {} : { maxBodySize })
+    })
+  )
+}
+
+/** How many messages nsqd keeps in memory, for each topic and each channel. */
+export const memQueueSize = (
+  base: string,
+  timeout: number
+): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
+  Effect.map(Http.request({ operation: "verify" }, timeout, { base, path: "config/mem_queue_size" }), numberOf)
+
+/** Makes a topic and its channel, unless they exist. https://nsq.io/components/nsqd.html#post-channelcreate */
+export const create = (
+  base: string,
+  { channel, topic }: Queue,
+  timeout: number
+): Effect.Effect<void, BrokerError.BrokerError> => {
+  const post = (path: string) =>
+    Http.request({ operation: "create", queue: topic }, timeout, { base, method: "POST", path })
+  return Effect.asVoid(
+    Effect.andThen(post(`topic/create?${query({ topic })}`), post(`channel/create?${query({ topic, channel })}`))
+  )
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const records = (value: unknown): ReadonlyArray<Json> =>
+  Array.isArray(value) ? value.filter(Predicate.isReadonlyObject) : []
+
+/** The statistics of a topic; `undefined` when it does not exist. https://nsq.io/components/nsqd.html#get-stats */
+const stats = (
+  base: string,
+  topic: string,
+  timeout: number
+): Effect.Effect<Json | undefined, BrokerError.BrokerError> =>
+  Effect.map(
+    Http.request({ operation: "counts", queue: topic }, timeout, {
+      base,
+      path: `stats?${query({ format: "json", topic, include_clients: "false", include_mem: "false" })}`
+    }),
+    (json) => (Predicate.isReadonlyObject(json) ? records(json["topics"])[0] : undefined)
+  )
+
+/** The names of a topic's channels; `undefined` when the topic does not exist. */
+export const channels = (
+  base: string,
+  topic: string,
+  timeout: number
+): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
+  Effect.map(
+    stats(base, topic, timeout),
+    (found) => found && records(found["channels"]).map((each) => String(each["channel_name"]))
+  )
+
+/** The messages of a channel, and those of its topic. */
+export const depths = (
+  base: string,
+  { channel, topic }: Queue,
+  timeout: number
+): Effect.Effect<Depths, BrokerError.BrokerError> =>
+  Effect.map(stats(base, topic, timeout), (found) => {
+    const its = records(found?.["channels"]).find((each) => each["channel_name"] === channel)
+    return {
+      ready: (numberOf(found?.["depth"]) ?? 0) + (numberOf(its?.["depth"]) ?? 0),
+      inFlight: numberOf(its?.["in_flight_count"]) ?? 0,
+      delayed: numberOf(its?.["deferred_count"]) ?? 0
+    }
+  })
+
+/** How long `empty` waits before it looks at a topic again, in milliseconds. */
+const pause = 20
+
+/**
+ * Removes all messages of a channel, those in flight too. https://nsq.io/components/nsqd.html#post-channelempty
+ *
+ * Before that it waits until nsqd has moved the messages of the topic into its channels: in the topic they belong to
+ * every channel.
+ */
+export const empty = (base: string, queue: Queue, timeout: number): Effect.Effect<void, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const { channel, topic } = queue
+    const path = `channel/empty?${query({ topic, channel })}`
+    const waiting = Effect.map(stats(base, topic, timeout), (found) => numberOf(found?.["depth"]) ?? 0)
+    yield* create(base, queue, timeout)
+    for (let waited = 0; waited < timeout && (yield* waiting) > 0; waited += pause) yield* Effect.sleep(pause)
+    yield* Http.request({ operation: "purge", queue: topic }, timeout, { base, method: "POST", path })
+  })
