@@ -76,6 +76,8 @@ export const make = <A, E extends { readonly message: string }>(
     let current: A | undefined
     let next = Deferred.makeUnsafe<A>()
     let isNews = false
+    /** In a row: attempts that failed, and connections that did not last. */
+    let failures = 0
 
     const gained = (connection: A): void => {
       current = connection
@@ -91,23 +93,22 @@ export const make = <A, E extends { readonly message: string }>(
     }
     const failed = (error: E): void => {
       isNews = true
+      failures++
       Deferred.doneUnsafe(tried, Exit.fail(error))
     }
 
     const connect = Effect.tapError(options.connect, (error) => Effect.sync(() => failed(error)))
     // What was opened is known before this can be interrupted, so that it is closed.
-    const reconnect = (failures: number) =>
-      Effect.uninterruptibleMask((restore) =>
-        Effect.map(
-          restore(Reconnect.persist(connect, { pauses, message: "not connected", annotations, failures })),
-          gained
-        )
+    const reconnect = Effect.uninterruptibleMask((restore) =>
+      Effect.map(
+        restore(Reconnect.persist(connect, { pauses, message: "not connected", annotations, failures })),
+        gained
       )
+    )
 
     const keep = Effect.gen(function* () {
-      let failures = 0
       while (true) {
-        if (current === undefined) yield* reconnect(failures)
+        if (current === undefined) yield* reconnect
         if (isNews) yield* Effect.annotateLogs(Effect.logInfo("connected again"), annotations)
         const born = yield* Clock.currentTimeMillis
         yield* ended(current!)

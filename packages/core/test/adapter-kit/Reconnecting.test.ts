@@ -90,6 +90,20 @@ describe("Reconnecting", () => {
     })
   )
 
+  it.effect("a connection that ends at once after failures is one more of them", () =>
+    Effect.gen(function* () {
+      const { control, options } = server(6)
+      const connection = yield* Reconnecting.make({ ...options, pauses: { first: 100, max: 100_000 } })
+      yield* Effect.forkChild(Effect.flatMap(connection.live, cut))
+      while (control.attempts < 7) yield* TestClock.adjust(10)
+      // Half of 100 ms times 1.5 to the 6th, at least.
+      yield* TestClock.adjust(550)
+      assert.strictEqual(control.attempts, 7)
+      yield* TestClock.adjust(600)
+      assert.strictEqual(control.attempts, 8)
+    })
+  )
+
   it.effect("one that is open already is the first", () =>
     Effect.gen(function* () {
       const { control, options } = server()
