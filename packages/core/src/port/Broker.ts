@@ -16,7 +16,8 @@
  *    after it. Deliveries that were on their way already may still arrive; the core buffers them.
  * 6. A lost connection is made again without the core's help: the adapter declares again what it needs, and resumes with
  *    the last credit. Where deliveries end with their connection, it calls `onReconnect`.
- * 7. `publish`, `settle` and `extend` end in bounded time. When the broker does not answer, they end with an error.
+ * 7. `publish`, `settle` and `extend` end in bounded time. When the broker does not answer, `publish` fails, and the others
+ *    return the deliveries with an error.
  * 8. No message is delivered before it is due. Where the broker cannot keep it for so long, the delivery has
  *    `metadata.notBefore`, so that the core can give it back.
  * 9. `connection` is `down` from the moment at which a loss is noticed until the broker can be reached again. Every loss
