@@ -1,9 +1,8 @@
 /**
- * All that an adapter is made of: the port that it implements, the values that cross it, and what every adapter needs
- * beside its driver.
+ * The adapter kit: the port that an adapter implements, the values that cross it, and modules that most adapters need.
  *
- * When to use: to write an adapter for a broker of your own. What decodes an adapter's options loads `effect/Schema` and
- * is in `@requeue/core/schema`, as `AdapterOptions`.
+ * When to use: to write an adapter for a broker of your own. `AdapterOptions`, which decodes its options, is in
+ * `@requeue/core/schema`, because it loads `effect/Schema`.
  */
 export * as Adapter from "./port/Adapter.ts"
 export * as Backoff from "./policy/Backoff.ts"

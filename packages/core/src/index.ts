@@ -1,9 +1,8 @@
 /**
  * Retry, batch and dead-letter policies for message consumers, and the consumer that runs them on any broker.
  *
- * One concept, one module. Programs without Effect start at `@requeue/core/promise`. What only an adapter needs is in
- * `@requeue/core/adapter-kit`; what loads `effect/Schema`, which takes longer than all of this, is in
- * `@requeue/core/schema`.
+ * Each concept has one module. Programs without Effect use `@requeue/core/promise`, adapters `@requeue/core/adapter-kit`.
+ * Modules that need `effect/Schema` are in `@requeue/core/schema`, because it takes longer to load than all the rest.
  */
 export * as Acknowledgement from "./policy/Acknowledgement.ts"
 export * as Adapter from "./port/Adapter.ts"

@@ -1,6 +1,6 @@
 /**
- * The options of an adapter, which come from code, a config file and a URL's query: decoded by one set of schemas, with
- * errors that name the option and never show its value.
+ * Options of adapters, which come from code, a config file and a URL's query. One set of schemas decodes them all; errors
+ * name the option, and never show a value that may be secret.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -8,10 +8,10 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
-/** Schemas that need no services, by the option's name. */
-export type Fields = Readonly<Record<string, Schema.Codec<any, any>>>
+/** The schemas of options by name; they need no services. */
+export type Fields = Readonly<Record<string, Schema.ConstraintDecoder<unknown>>>
 
-/** Those that were given. */
+/** The decoded options. One that no source has is missing. */
 export type Given<F extends Fields> = { readonly [K in keyof F]?: F[K]["Type"] }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -20,8 +20,17 @@ const withoutUndefined = (options: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 /**
- * A decoder of these options. A later source beats an earlier one; an `undefined` is not given; a name that is none of
- * the fields is refused.
+ * Makes a decoder of options from several sources. A later source beats an earlier one, and `undefined` counts as missing.
+ * It fails for an unknown name, and for a value that its schema refuses. `broker` is the adapter's name, for errors.
+ *
+ * @example
+ * ```ts
+ * import { AdapterOptions } from "@requeue/core/schema"
+ * import { Result, Schema } from "effect"
+ *
+ * const decode = AdapterOptions.decoder("memory", { prefetch: Schema.Number })
+ * Result.getOrThrow(decode({ prefetch: 10 }, { prefetch: 20 })) // => { prefetch: 20 }
+ * ```
  */
 export const decoder = <F extends Fields>(broker: string, fields: F) => {
   const optional = Object.fromEntries(

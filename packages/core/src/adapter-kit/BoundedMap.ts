@@ -1,8 +1,8 @@
 /**
- * A map that keeps what was set last, and forgets the oldest.
+ * Bounded maps: a bounded map keeps the keys that were set last, and forgets older ones.
  *
- * When to use: for what a process knows of messages that may come again, such as those that it has settled and the broker
- * has not heard of. Nobody says when they will never come, so that the memory must have an end.
+ * When to use: to remember messages that may be delivered again, such as those whose settlement never reached the broker.
+ * Nothing tells when they will not come any more, so that the memory needs a bound.
  *
  * @example
  * ```ts
@@ -14,11 +14,11 @@
  * ```
  */
 
-/** A map by text. Every operation takes constant time. */
+/** A map with text as keys. Every operation takes constant time. */
 export interface BoundedMap<A> {
-  /** Sets the value of a key, which is the youngest from now on. */
+  /** Sets the value of a key, which becomes the youngest. */
   readonly set: (key: string, value: A) => void
-  /** The value of a key; `undefined` when it was never set, deleted, or forgotten. */
+  /** The value of a key; `undefined` when it was never set, or is deleted or forgotten. */
   readonly get: (key: string) => A | undefined
   readonly has: (key: string) => boolean
   readonly delete: (key: string) => void
@@ -26,8 +26,8 @@ export interface BoundedMap<A> {
 }
 
 /**
- * An empty map. It keeps the last `limit` keys and up to as many before them, which are forgotten together: that costs
- * nothing, however fast keys come and go. A limit of 0 keeps none.
+ * Makes an empty map. It keeps the last `limit` keys, and up to as many before them, which it forgets all at once. A limit
+ * of 0 keeps none.
  */
 export const make = <A>(limit: number): BoundedMap<A> => {
   let recent = new Map<string, A>()

@@ -1,8 +1,20 @@
 /**
- * The ends of things that may all take equally long: one timer for all of them, whatever their number.
+ * Deadlines: many operations with the same timeout, watched by one timer.
  *
- * When to use: wherever something with a time limit happens for every message. `Effect.timeout` costs two fibers and a
- * timer each time; this costs a place in a {@link Bag}.
+ * When to use: for a timeout of an operation that every message needs. `Effect.timeout` costs two fibers and a timer each
+ * time; a deadline costs a place in a {@link Bag}.
+ *
+ * @example
+ * ```ts
+ * import { Deadlines, Timers } from "@requeue/core/adapter-kit"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const deadlines = Deadlines.make(yield* Timers.make, 10)
+ *   return yield* deadlines.within(Effect.never, () => Effect.succeed("late"))
+ * })
+ * await Effect.runPromise(Effect.scoped(program)) // => "late"
+ * ```
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,25 +22,32 @@ import * as Fiber from "effect/Fiber"
 import * as Bag from "./Bag.ts"
 import type { Timer, Timers } from "./Timers.ts"
 
-/** What has a time limit. Make one with {@link deadline}, or let an object that there is anyway be one. */
+/**
+ * The floating-point error of a sum of two times, in milliseconds: a time that is nearer than this has come. Without it, a
+ * timer that wakes on time could find its own deadline in the future.
+ */
+export const tolerance = 0.001
+
+/** The deadline of one operation. {@link deadline} makes one; an object that exists per operation anyway can be one. */
 export interface Deadline extends Bag.Member {
-  /** Monotonic milliseconds; {@link Deadlines}' own. */
+  /** The monotonic time of the deadline, in milliseconds. Only {@link Deadlines} changes it. */
   at: number
-  /** Called when the time is over. It must not throw. */
+  /** Called when the timeout has passed. It must not throw. */
   readonly pass: () => void
 }
 
-/** A deadline that has not been started. */
+/** Makes a deadline that is not started. */
 export const deadline = (pass: () => void): Deadline => ({ at: Number.POSITIVE_INFINITY, pass, place: -1 })
 
+/** Running deadlines with the same timeout. */
 export interface Deadlines {
-  /** Milliseconds that each may take; `Infinity` for no limit. */
+  /** The timeout, in milliseconds; `Infinity` for none. */
   readonly timeout: number
-  /** Its time begins when the current turn of the event loop ends; unless it is ended before its time, it passes. */
+  /** Starts a deadline. Its timeout begins when the current turn of the event loop ends. */
   readonly start: (deadline: Deadline) => void
-  /** Does nothing when it is not running. */
+  /** Ends a deadline before it passes. Does nothing when it is not running. */
   readonly end: (deadline: Deadline) => void
-  /** Runs an effect in a fiber of its own; when the time is over, interrupts it and goes on with `late`. */
+  /** Runs an effect in a fiber of its own. When the timeout has passed, it interrupts that and continues with `late`. */
   readonly within: <A, E, R, E2>(
     effect: Effect.Effect<A, E, R>,
     late: () => Effect.Effect<A, E2>
@@ -36,16 +55,16 @@ export interface Deadlines {
 }
 
 /**
- * Lasts as long as the timers.
+ * Makes deadlines that last as long as the timers. `timeout` is in milliseconds.
  *
- * @param rests whether the timer is given up each time that nothing is left to watch. Else it runs on, which is cheaper
- * where things come one by one, and keeps the process alive
+ * @param stopsWhenIdle whether the timer stops whenever no deadline is running. Default: false. A timer that goes on is
+ * cheaper where operations follow one another, but keeps the process alive
  */
-export const make = (timers: Timers, timeout: number, rests = false): Deadlines => {
+export const make = (timers: Timers, timeout: number, stopsWhenIdle = false): Deadlines => {
   const running = Bag.make<Deadline>()
-  /** Started in this turn: the clock is read once for all of them. */
+  /** Deadlines that started in this turn of the event loop. The clock is read once for all of them. */
   let fresh: Array<Deadline> = []
-  /** Until its callback has ended. */
+  /** The timer, from its start until its callback has ended. */
   let timer: Timer | undefined
 
   const watch = (millis: number): void => {
@@ -53,8 +72,7 @@ export const make = (timers: Timers, timeout: number, rests = false): Deadlines 
   }
 
   const look = (): void => {
-    // What the sum of two fractions may be off does not count.
-    const now = timers.now() + 0.001
+    const now = timers.now() + tolerance
     for (const each of running) {
       if (each.at > now || each.place === -1) continue
       running.delete(each)
@@ -83,7 +101,7 @@ export const make = (timers: Timers, timeout: number, rests = false): Deadlines 
 
   const end: Deadlines["end"] = (ended) => {
     running.delete(ended)
-    if (!rests || running.size() > 0) return
+    if (!stopsWhenIdle || running.size() > 0) return
     timers.cancel(timer)
     timer = undefined
   }

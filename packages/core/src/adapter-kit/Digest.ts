@@ -1,8 +1,8 @@
 /**
- * A short name for bytes: the same for the same bytes, and for others most likely another one.
+ * Digests: short names for bytes. Equal bytes have equal digests; other bytes have most likely another one.
  *
  * When to use: for a native name that would be too long or not legal, and for the id of a foreign message that has none.
- * Not for secrets, and not where somebody may want two of them to be the same.
+ * Not for secrets, and not where somebody may try to make two digests equal.
  *
  * @example
  * ```ts
@@ -12,7 +12,7 @@
  * ```
  */
 
-/** 16 hexadecimal digits: FNV-1a with 64 bits over all parts. http://www.isthe.com/chongo/tech/comp/fnv/ */
+/** The digest of all parts, FNV-1a with 64 bits, as 16 hexadecimal digits. http://www.isthe.com/chongo/tech/comp/fnv/ */
 export const hex = (...parts: ReadonlyArray<Uint8Array | string>): string => {
   let [high, low] = [0xcbf29ce4, 0x84222325]
   for (const part of parts) {

@@ -1,45 +1,46 @@
 /**
- * Attempts that fail in a row, such as those to connect again: how they are spaced, and which of them the log tells of.
+ * Repeated attempts, such as those to connect again: the pauses between them, and the failures that are logged.
  *
- * When to use: for what an adapter tries until it succeeds. For a connection that is kept for good, see `Reconnecting`.
+ * When to use: for an operation that an adapter tries until it succeeds. `Reconnecting` keeps a connection for good.
  */
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 
-/** How attempts are spaced. */
+/** The pauses between attempts. */
 export interface Pauses {
-  /** Milliseconds before the second attempt; the first is at once. */
+  /** The pause before the second attempt, in milliseconds; the first attempt is at once. */
   readonly first: number
-  /** No pause is longer, in milliseconds. */
+  /** The longest pause, in milliseconds. */
   readonly max: number
 }
 
-/** By how much each pause is longer than the one before. */
+/** How many times as long as the one before each pause is. */
 const factor = 1.5
 
 /**
- * Milliseconds before the next attempt, after so many failures in a row: none, then growing, each spread by half so that
- * many clients do not come back at the same moment. `random` is from 0 to 1.
+ * The pause before the next attempt, after so many failures in a row, in milliseconds: 0 after none, then growing. Jitter
+ * takes up to half of it, so that many clients do not connect at the same moment. `random` is from 0 to 1.
  */
 export const pause = (failures: number, random: number, { first, max }: Pauses): number =>
   failures === 0 ? 0 : Math.min(first * factor ** (failures - 1), max) * (0.5 + random / 2)
 
-/** Whether the log tells of a failure: of the first two of an outage, then of every twentieth. `failures` were before it. */
+/** Whether a failure is logged: the first two of an outage, then every twentieth. `failures` counts those before it. */
 export const isTold = (failures: number): boolean => failures < 2 || failures % 20 === 0
 
-/** What is tried again, and what the log says of it. */
+/** Options of {@link persist}. */
 export interface PersistOptions {
+  /** The pauses between attempts, in milliseconds. */
   readonly pauses: Pauses
-  /** The log's message for a failure, a warning; the error and the number of failures are its annotations. */
+  /** The message of the warning that is logged for a failure, with the error and the failures before it. */
   readonly message: string
-  /** Further annotations. Default: none. */
+  /** Further annotations of the warning. Default: none. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined
-  /** Failures before the first attempt, which is then not at once. Default: 0. */
+  /** Failures before the first attempt; with any, a pause comes first. Default: 0. */
   readonly failures?: number | undefined
 }
 
 /**
- * Runs an effect until it succeeds, ever more slowly, and without filling the log.
+ * Runs an effect until it succeeds, with growing pauses. Failures are logged, but not all of them, see {@link isTold}.
  *
  * @example
  * ```ts

@@ -1,9 +1,8 @@
 /**
- * A connection that is made again for ever. Each connection is a generation of its own: what was opened on one is never
- * used on another.
+ * Reconnecting: a connection that is made again whenever it is lost.
  *
- * When to use: for an adapter whose driver gives up when its connection is lost. What is lost with a connection, and what
- * must be declared again, is the adapter's business: it sees each connection come and go.
+ * When to use: for an adapter whose driver does not reconnect. The adapter is told of each connection that opens or ends,
+ * and itself opens channels, declares queues and drops deliveries: nothing is carried over from one to the next.
  *
  * @example
  * ```ts
@@ -35,38 +34,38 @@ import * as Reconnect from "./Reconnect.ts"
 
 /** How connections of a driver are made, watched and closed. */
 export interface Options<A, E> {
-  /** Opens a connection. It is tried until it succeeds. */
+  /** Opens a connection. It runs until it succeeds. */
   readonly connect: Effect.Effect<A, E>
-  /** Whether a connection is open at this moment, though nobody may have acted on its end yet. */
+  /** Whether a connection is open at this moment, even before `ended` tells of its end. */
   readonly isOpen: (connection: A) => boolean
-  /** Ends when a connection is gone. */
+  /** Succeeds when a connection has ended. */
   readonly ended: (connection: A) => Effect.Effect<unknown>
-  /** Closes the connection that is open when the scope closes. */
+  /** Closes the open connection; called when the scope closes. */
   readonly close: (connection: A) => Effect.Effect<unknown>
-  /** The pauses between attempts; the first attempt after a connection that lived for a second is at once. */
+  /** The pauses between attempts. The first attempt is at once if the connection before it lived for a second. */
   readonly pauses: Reconnect.Pauses
-  /** Annotations of log lines: which of an adapter's connections it is. */
+  /** Annotations of log lines, such as the role of the connection. */
   readonly annotations: Readonly<Record<string, unknown>>
-  /** Called when a connection is there, and with `undefined` when it is gone. Default: nothing is called. */
+  /** Called with each new connection, and with `undefined` when one has ended. Default: nothing is called. */
   readonly onChange?: ((connection: A | undefined) => void) | undefined
-  /** A connection that is open already. Default: none, and the first is made as all others. */
+  /** A connection that is open already. Default: none, so that the first one is opened too. */
   readonly initial?: A | undefined
 }
 
-/** The connection of the moment. */
+/** A connection that is kept. */
 export interface Reconnecting<A, E> {
-  /** The connection, if it is open. */
+  /** The open connection; `undefined` while there is none. */
   readonly current: () => A | undefined
-  /** The connection, as soon as there is one. */
+  /** Waits for the open connection. */
   readonly live: Effect.Effect<A>
-  /** Ends with the first attempt to connect, and with the error of that. */
+  /** Waits for the first attempt to connect, and fails with its error. */
   readonly tried: Effect.Effect<void, E>
 }
 
-/** A connection that lived for so many milliseconds was a good one: its end is answered at once. */
+/** A connection that lived for so many milliseconds is replaced without a pause. */
 const healthy = 1000
 
-/** Keeps a connection for as long as the scope lives. It never fails; ask `tried` for the first attempt. */
+/** Keeps a connection until the scope closes. It never fails; `tried` tells of the first attempt. */
 export const make = <A, E extends { readonly message: string }>(
   options: Options<A, E>
 ): Effect.Effect<Reconnecting<A, E>, never, Scope.Scope> =>
@@ -98,7 +97,7 @@ export const make = <A, E extends { readonly message: string }>(
     }
 
     const connect = Effect.tapError(options.connect, (error) => Effect.sync(() => failed(error)))
-    // What was opened is known before this can be interrupted, so that it is closed.
+    // Only waiting can be interrupted: a connection that was opened is noted, so that it will be closed.
     const reconnect = Effect.uninterruptibleMask((restore) =>
       Effect.map(
         restore(Reconnect.persist(connect, { pauses, message: "not connected", annotations, failures })),
@@ -117,7 +116,7 @@ export const make = <A, E extends { readonly message: string }>(
       }
     })
     if (initial !== undefined) gained(initial)
-    // Runs when nobody connects any more.
+    // Added before the fiber below, so that it runs when that no longer connects.
     yield* Effect.addFinalizer(() => {
       const open = current
       if (open === undefined) return Effect.void

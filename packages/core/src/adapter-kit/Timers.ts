@@ -1,9 +1,23 @@
 /**
- * Many timers on one sleeping fiber of Effect's Clock.
+ * Timers: many timers on one sleeping fiber of Effect's Clock.
  *
- * When to use: in a consumer or an adapter, wherever there may be a timer per message. Set and cancelled timers cost a
- * heap entry, not a fiber, and a `TestClock` governs them. Once all are cancelled, nothing sleeps, and the process may end. A callback never runs early, and a wall clock that jumps
- * does not matter: due times are monotonic.
+ * When to use: in a consumer or an adapter that may need a timer for each message. A timer costs a heap entry instead of a
+ * fiber, and a `TestClock` governs it. It never runs early, and jumps of the wall clock do not affect it. When no timer is
+ * set, nothing keeps the process alive.
+ *
+ * @example
+ * ```ts
+ * import { Timers } from "@requeue/core/adapter-kit"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const timers = yield* Timers.make
+ *   return yield* Effect.callback<string>((resume) => {
+ *     timers.after(10, () => resume(Effect.succeed("due")))
+ *   })
+ * })
+ * await Effect.runPromise(Effect.scoped(program)) // => "due"
+ * ```
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -12,30 +26,33 @@ import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as Heap from "./internal/heap.ts"
 
-/** A timer that was set; {@link Timers.cancel} takes it. */
+/** A timer that was set. Only {@link Timers} changes it. */
 export interface Timer {
+  /** The callback; `undefined` once it has run or was cancelled. */
   run: (() => void) | undefined
-  /** Whether it is among those that wait. */
+  /** Whether the timer is in the heap. */
   waits: boolean
 }
 
+/** Timers of one scope. */
 export interface Timers {
-  /** Monotonic milliseconds; only differences mean anything. */
+  /** Monotonic time in milliseconds, with fractions. Only differences mean anything. */
   readonly now: () => number
-  /** Runs the callback once, `delay` milliseconds from now. The callback must not throw. */
+  /** Runs the callback once, `delay` milliseconds from now or a little later. The callback must not throw. */
   readonly after: (delay: number, run: () => void) => Timer
+  /** Cancels a timer. Does nothing for one that has run, and for `undefined`. */
   readonly cancel: (timer: Timer | undefined) => void
 }
 
-/** Stale entries are swept when they are this many, and more than half of the heap. */
+/** Cancelled timers are removed from the heap when they are this many, and at least half of it. */
 const sweepFrom = 64
 
-/** Makes timers that live as long as the scope; when it closes, none of them runs any more. */
+/** Makes timers. Once the scope is closed, none of them runs. */
 export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const heap = Heap.make<Timer>()
-  /** Of those that wait. */
+  /** The number of cancelled timers in the heap. */
   let cancelled = 0
   let closed = false
   let sleeper: { readonly fiber: Fiber.Fiber<void>; readonly until: number } | undefined
@@ -54,7 +71,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     const until = now()
     const due: Array<Timer> = []
     while ((heap.peekKey() ?? Number.POSITIVE_INFINITY) <= until) due.push(take())
-    // What a callback sets is for the next turn, be it due at once: else callbacks that set each other would never end.
+    // A timer that a callback sets waits for the next turn even if it is due, lest callbacks that set each other never end.
     for (const timer of due) if (!closed) timer.run?.()
     arm()
   }
@@ -71,7 +88,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     })
   }
 
-  /** Forgotten before it is interrupted: the observer runs inside the interruption, and would arm a second sleeper. */
+  /** Clears `sleeper` before the interruption, whose observer would else wake, and arm a second sleeper. */
   const rest = (): void => {
     const outdated = sleeper
     sleeper = undefined

@@ -1,22 +1,23 @@
 /**
- * A `TestClock` that starts at a time of its own and knows when the next sleeper wakes, so that a test can go from one
- * wake-up to the next.
+ * Virtual clocks: a `TestClock` that starts at any date and tells when the next sleeper wakes, so that a test can go from
+ * one wake-up to the next.
  *
- * When to use: to drive a broker or a consumer in virtual time. Everything of Requeue takes its time from Effect's Clock,
- * so that this one governs all delays, timeouts and time stamps.
+ * When to use: to run a broker or a consumer in virtual time. All of Requeue takes its time from Effect's Clock, so that
+ * a virtual clock governs all delays, timeouts and time stamps.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as TestClock from "effect/testing/TestClock"
 
-/** All times are in milliseconds since 1970. */
+/** A virtual clock. Its times are in milliseconds since the epoch. */
 export interface VirtualClock extends TestClock.TestClock {
-  /** When the next sleeper wakes; `undefined` when nobody sleeps. */
+  /** The time at which the next sleeper wakes; `undefined` when nobody sleeps. */
   readonly next: () => number | undefined
 }
 
 /**
- * The test clock, with `epoch` (milliseconds since 1970) added to its wall clock. Its monotonic time stays as it is.
+ * Makes a virtual clock from a test clock: its wall clock starts at `epoch` (milliseconds since the epoch), and its
+ * monotonic time is that of the test clock.
  *
  * @example
  * ```ts

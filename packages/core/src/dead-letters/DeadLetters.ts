@@ -1,8 +1,8 @@
 /**
- * Dead letters as a product: count them, see why, and put them back.
+ * Dead letters: count them, list them with their causes, send them back to work, or remove them.
  *
- * Works on any broker through the port alone: a dead-letter queue is a queue like any other, and what became of a
- * message travels in its metadata.
+ * All of it works on any broker, because a dead-letter queue is a queue like any other, and the cause of a dead letter
+ * travels in its metadata.
  */
 import * as Effect from "effect/Effect"
 import { type Admin, Broker, type Service } from "../port/Broker.ts"
@@ -15,62 +15,74 @@ import * as Sweep from "./internal/sweep.ts"
 
 export type { Options as RedriveOptions, Report as RedriveReport } from "./internal/redrive.ts"
 
+/** A dead letter. */
 export interface DeadLetter {
+  /** The message's id. */
   readonly id: string
   /** The bytes as they were published. */
   readonly body: Uint8Array
   readonly headers: Headers
-  /** Milliseconds since the epoch. */
+  /** When the message was first published, in milliseconds since the epoch. */
   readonly firstPublished: number
-  /** Times it has been redriven before. */
+  /** How often it has been redriven before. */
   readonly redrives: number
+  /** The last failed attempts, newest last. */
   readonly history: ReadonlyArray<Attempt>
-  /** What Requeue wrote when it gave the message up; `undefined` for a message that came here in another way. */
+  /** How Requeue gave the message up; `undefined` for a message that came here in another way. */
   readonly origin:
     | {
+        /** The queue that it was consumed from. */
         readonly queue: string
+        /** The deliveries that it had there. */
         readonly attempts: number
         readonly reason: Reason
-        /** Milliseconds since the epoch. */
+        /** When it was given up, in milliseconds since the epoch. */
         readonly at: number
+        /** The error of the last attempt. */
         readonly error: ErrorSummary
       }
     | undefined
 }
 
-/** Dead letters of one cause. */
+/** Dead letters with the same cause. Fields are `undefined` where Requeue did not give the messages up. */
 export interface Group {
+  /** The queue that they were consumed from. */
   readonly queue: string | undefined
   readonly reason: Reason | undefined
   /** The error's name. */
   readonly error: string | undefined
-  /** The newest one's error message. */
+  /** The error's message, of the newest dead letter. */
   readonly message: string | undefined
+  /** The number of dead letters. */
   readonly count: number
-  /** Milliseconds since the epoch. */
+  /** When the oldest was given up, in milliseconds since the epoch. */
   readonly oldest: number
+  /** When the newest was given up, in milliseconds since the epoch. */
   readonly newest: number
 }
 
+/** The dead letters in one queue. */
 export interface DeadLetters {
+  /** The dead-letter queue's name. */
   readonly queue: string
-  /** Dead letters that wait; `undefined` when the broker cannot count. */
+  /** The number of waiting dead letters; `undefined` when the broker cannot count. */
   readonly count: Effect.Effect<number | undefined, BrokerError>
-  /** Up to `limit` (default 100) of them, oldest first. */
+  /** Lists up to `limit` dead letters (default: 100), oldest first. */
   readonly list: (options?: { readonly limit?: number }) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError>
-  /** The causes of the first `limit` (default 1,000), most frequent first. */
+  /** Groups the first `limit` dead letters (default: 1,000) by cause, most frequent first. */
   readonly group: (options?: { readonly limit?: number }) => Effect.Effect<ReadonlyArray<Group>, BrokerError>
   /**
-   * Sends dead letters back to work: each is published, confirmed, and only then removed here. Its attempts start again
-   * at 1. What the options pass over stays where it is.
+   * Sends dead letters back to work: each is published and confirmed, and only then removed from this queue. Its attempts
+   * start again at 1. Dead letters that the options pass over stay in this queue.
    */
   readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError>
-  /** Removes them for good and answers how many: all, or those that a filter means and that wait when it begins. */
+  /** Removes dead letters for good, all or those that `filter` selects, and returns their number. */
   readonly purge: (options?: PurgeOptions) => Effect.Effect<number, BrokerError>
 }
 
+/** Options of `purge`. */
 export interface PurgeOptions extends Pick<RedriveOptions, "filter" | "signal"> {
-  /** Count what would be removed, and leave everything where it is. */
+  /** Whether to count only, and remove nothing. Default: false. */
   readonly dryRun?: boolean | undefined
 }
 
@@ -84,7 +96,23 @@ const fromDelivery = ({ body, headers, metadata }: Delivery): DeadLetter => ({
   origin: metadata.deadLetter
 })
 
-/** The dead letters in a queue, for example `webhooks.dlq`. */
+/**
+ * The dead letters in a queue, for example `orders.dlq`.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { DeadLetters } from "@requeue/core"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const letters = yield* DeadLetters.make("orders.dlq")
+ *   return yield* letters.redrive({ limit: 10, filter: ({ body }) => body.length < 1000 })
+ * })
+ * const report = await Effect.runPromise(Effect.provide(program, MemoryBroker.layer()))
+ * report // => { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
+ * ```
+ */
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =>
   Effect.map(Broker, (broker) => {
     const list = (limit: number) =>
@@ -105,22 +133,22 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
 const discard = (broker: Service, queue: string, options: PurgeOptions): Effect.Effect<number, BrokerError> =>
   Effect.suspend(() => {
     let removed = 0
-    const work: Sweep.Work = {
-      choose: (letter) => {
-        const isChosen = Sweep.isMeant(letter, options.filter)
-        if (isChosen) removed++
-        return isChosen
+    const steps: Sweep.Steps = {
+      select: (letter) => {
+        const isSelected = Sweep.matches(letter, options.filter)
+        if (isSelected) removed++
+        return isSelected
       },
-      before: () => Effect.void,
+      beforeRemoval: () => Effect.void,
       onStep: () => {}
     }
-    return Effect.map(Sweep.run(broker, queue, options, work), () => removed)
+    return Effect.map(Sweep.run(broker, queue, options, steps), () => removed)
   })
 
 const count = (admin: Admin, queue: string): Effect.Effect<number | undefined, BrokerError> =>
   Effect.map(admin.counts(queue), ({ delayed = 0, ready }) => (ready === undefined ? undefined : ready + delayed))
 
-/** Groups dead letters by origin, reason and error name, most frequent first. */
+/** Groups dead letters by queue of origin, reason and error name, most frequent first. */
 export const group = (letters: ReadonlyArray<DeadLetter>): ReadonlyArray<Group> => {
   const groups = Map.groupBy(letters, ({ origin }) =>
     JSON.stringify([origin?.queue, origin?.reason, origin?.error.name])

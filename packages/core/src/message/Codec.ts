@@ -1,17 +1,32 @@
 /**
- * How a body becomes bytes and back. Bytes, text, JSON, or JSON checked by a schema.
+ * Codecs: a codec turns a body into bytes and back. There are codecs for bytes, text, JSON, and JSON that a schema checks.
  *
- * A body that cannot be decoded is dead-lettered at once with its original bytes; the handler never sees it.
+ * A message whose body cannot be decoded is dead-lettered at once with its original bytes; no handler sees it.
  */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import type { Headers } from "./Message.ts"
 
+/**
+ * A way to write bodies of type `A` as bytes.
+ *
+ * @example
+ * ```ts
+ * import { Codec, QueueDefinition } from "@requeue/core"
+ *
+ * const date: Codec.Codec<Date> = {
+ *   contentType: Codec.text.contentType,
+ *   encode: (value) => Codec.text.encode(value.toISOString()),
+ *   decode: async (bytes, headers) => new Date(await Codec.text.decode(bytes, headers))
+ * }
+ * const birthdays = QueueDefinition.make("birthdays", { codec: date })
+ * ```
+ */
 export interface Codec<in out A> {
   /** The media type, sent as the `content-type` header; `undefined` sends none. */
   readonly contentType: string | undefined
-  /** Throws when the value cannot be encoded. */
+  /** Encodes a body. It throws when the value cannot be encoded; `send` then fails with an `EncodeError`. */
   readonly encode: (value: A) => Uint8Array
-  /** Throws, or rejects, when the bytes are not an `A`. */
+  /** Decodes a body. It throws, or rejects, when the bytes are not an `A`. */
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
 }
 
@@ -21,15 +36,15 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * Small copies share an ArrayBuffer: making one for each takes longer than all the rest that a consumer does for a
- * message. Large enough that making it counts for nothing, small enough that a body which is kept keeps little else.
+ * Small copies share an ArrayBuffer of so many bytes, because an ArrayBuffer for each copy would cost more than all else
+ * that a consumer does for a message. A larger one would stay in memory for the sake of one body that is kept.
  */
 const slabSize = 8192
 const largestShared = slabSize / 8
 let slab = new Uint8Array(slabSize)
 let used = 0
 
-/** A plain Uint8Array, also of a Node Buffer, whose `slice` would be a view. */
+/** A copy as a plain Uint8Array. `slice` would not do: on a Node Buffer it makes a view. */
 const copy = (source: Uint8Array): Uint8Array => {
   if (source.length > largestShared) return new Uint8Array(source)
   if (used + source.length > slabSize) {
@@ -43,8 +58,8 @@ const copy = (source: Uint8Array): Uint8Array => {
 }
 
 /**
- * The bytes themselves; copied, so that neither side sees what the other does to its buffer later. Like Node's small
- * Buffers, small bodies are views of a larger `buffer`.
+ * Bodies that are bytes already. They are copied, so that neither side sees later changes to the other's buffer. Like
+ * Node's small Buffers, bodies of up to 1,024 bytes are views of a larger `buffer`.
  */
 export const bytes: Codec<Uint8Array> = {
   contentType: "application/octet-stream",
@@ -52,14 +67,18 @@ export const bytes: Codec<Uint8Array> = {
   decode: copy
 }
 
-/** UTF-8 text; bytes that are no UTF-8 are undecodable. */
+/** UTF-8 text. Bytes that are not valid UTF-8 are undecodable. */
 export const text: Codec<string> = {
   contentType: "text/plain; charset=utf-8",
   encode: (value) => encoder.encode(value),
   decode: (value) => textDecoder.decode(value)
 }
 
-/** Any JSON value, unchecked. The default. */
+/**
+ * Any JSON value, unchecked: the default of every queue. It cannot encode `undefined`, functions, symbols, a `bigint` or
+ * a cycle.
+ */
+// Any, because the type of an unchecked body is whatever the program says it is.
 export const json: Codec<any> = {
   contentType: "application/json",
   encode: (value) => {
@@ -71,9 +90,9 @@ export const json: Codec<any> = {
 }
 
 /**
- * JSON, checked after reading by any Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …).
- * What the schema's output looks like is what the handler gets; sending is not checked, since such a schema cannot be
- * run backwards. For an Effect schema, `SchemaCodec` does both ways.
+ * JSON that a Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …) checks when it is read.
+ * The handler gets the schema's output. Bodies that are sent are not checked, because such a schema cannot be run
+ * backwards. For an Effect schema, `SchemaCodec` checks both ways. https://standardschema.dev
  *
  * @example
  * ```ts
@@ -84,7 +103,7 @@ export const json: Codec<any> = {
  * codec.decode(codec.encode({ url: "https://example.com" }), {}) // => { url: "https://example.com" }
  * ```
  */
-export const standard = <A>(schema: StandardSchemaV1<any, A>): Codec<A> => {
+export const standard = <A>(schema: StandardSchemaV1<unknown, A>): Codec<A> => {
   const read = (result: StandardSchemaV1.Result<A>): A => {
     if (result.issues === undefined) return result.value
     throw new TypeError(result.issues.map(renderIssue).join("; "))

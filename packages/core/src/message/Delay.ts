@@ -11,21 +11,19 @@ import * as Duration from "effect/Duration"
 /** A delay in whole milliseconds, 0 to {@link max}. */
 export type Delay = number
 
-/** What users write for a delay: a number of milliseconds, `"10 seconds"`, or any other `Duration.Input`. */
+/** A delay as users write it: a number of milliseconds, `"10 seconds"`, or any other `Duration.Input`. */
 export type Input = Duration.Input
 
-/** The longest delay that every broker honours: 24 hours, in milliseconds. */
+/** The longest delay of a message: 24 hours, in milliseconds. */
 export const max: Delay = 24 * 60 * 60 * 1000
 
-/**
- * A delay that no broker could honour. Raised where the delay is given, before anything is sent.
- *
- * `field` names the argument, for example `send.delay` or `message.retry.delay`.
- */
+/** A delay that is no duration, negative, or longer than the broker keeps. It is raised before anything is sent. */
 export class InvalidDelay extends Data.TaggedError("InvalidDelay")<{
+  /** The argument, for example `send.delay` or `message.retry.delay`. */
   readonly field: string
+  /** The value that was given. */
   readonly got: unknown
-  /** The longest delay possible, in milliseconds, when the broker cannot honour 24 hours. */
+  /** The longest delay that the broker keeps, in milliseconds. Default: 24 hours. */
   readonly limit?: Delay
 }> {
   override get message() {
@@ -42,7 +40,7 @@ const show = (value: unknown): string => {
   }
 }
 
-/** The length of a duration in milliseconds, NaN where it is none. */
+/** The length of a duration in milliseconds, with fractions; NaN when the input is no duration. */
 export const toMillis = (input: Input): number => {
   if (typeof input === "number") return input
   try {
@@ -54,7 +52,7 @@ export const toMillis = (input: Input): number => {
 
 const units = ["weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"]
 
-/** An object in which `Duration` would overlook a misspelt unit or a NaN, and read 0. */
+/** Whether an object has a misspelt unit or a NaN, which `Duration` would ignore and read as 0. */
 const isVague = (input: Input): boolean => {
   if (typeof input !== "object" || Duration.isDuration(input)) return false
   const given = Object.entries(input).filter(([, count]) => count !== undefined)
@@ -64,17 +62,17 @@ const isVague = (input: Input): boolean => {
   )
 }
 
-/** Whole milliseconds, rounded up; NaN where the input is negative or no duration. */
+/** Whole milliseconds, rounded up; NaN when the input is negative or no duration. */
 const wholeMillis = (input: Input): number => {
   const millis = toMillis(input)
-  // The sum turns -0 into 0.
+  // Adding 0 turns -0 into 0.
   return millis >= 0 ? Math.ceil(millis) + 0 : Number.NaN
 }
 
 /**
- * Turns what the user wrote into a `Delay`.
+ * Parses a delay that a user gave. `field` names the argument in the error.
  *
- * @throws InvalidDelay when the input is negative, NaN, longer than 24 hours or no duration at all
+ * @throws InvalidDelay when the input is negative, NaN, longer than 24 hours, or no duration at all
  *
  * @example
  * ```ts
@@ -90,9 +88,16 @@ export const parse = (field: string, input: Input): Delay => {
 }
 
 /**
- * Validates a duration inside a policy's constructor.
+ * Parses a duration that is an option of a constructor; `min` and `limit` are in milliseconds. Returns milliseconds.
  *
- * @throws RangeError naming the constructor's field when the duration is outside `min`..`limit`
+ * @throws RangeError naming the field when the duration is outside `min` to `limit`
+ *
+ * @example
+ * ```ts
+ * import { Delay } from "@requeue/core"
+ *
+ * Delay.constrain("Poller.make: interval", "1 minute", 0, Delay.max) // => 60000
+ * ```
  */
 export const constrain = (field: string, input: Input, min: number, limit: number): number => {
   const millis = wholeMillis(input)
@@ -100,16 +105,13 @@ export const constrain = (field: string, input: Input, min: number, limit: numbe
   throw new RangeError(`${field}: must be a duration from ${format(min)} to ${format(limit)}, got ${show(input)}`)
 }
 
-/**
- * The first delay that was given, in the order of precedence in which the candidates are listed; 0 when none was.
- * An explicit 0 is a given value.
- */
+/** The first candidate that is not `undefined`; 0 when all are. An explicit 0 is a delay like any other. */
 export const first = (...candidates: ReadonlyArray<Delay | undefined>): Delay => {
   for (const candidate of candidates) if (candidate !== undefined) return candidate
   return 0
 }
 
-/** A delay for people: `1.5s`, `2m`, `1h 30m`. */
+/** A delay as text for people: `1.5s`, `2m`, `1h 30m`. `Infinity` is `unlimited`. */
 export const format = (millis: number): string => {
   if (millis === Number.POSITIVE_INFINITY) return "unlimited"
   if (Math.round(millis) < 1000) return `${Math.round(millis)}ms`

@@ -1,21 +1,23 @@
-/** One handing-out of a message to one consumer: what an adapter gives to the core. */
+/** Deliveries: an adapter gives the core one for each time that the broker hands a message to this consumer. */
 import type { Headers } from "./Message.ts"
 import type { Metadata } from "./Metadata.ts"
 
+/** One handing-out of a message to one consumer. */
 export interface Delivery {
   /** The bytes as they were published. */
   readonly body: Uint8Array
+  /** The message's headers, without the broker's own and without the metadata. */
   readonly headers: Headers
   /**
-   * Deliveries of this message so far, this one included: the metadata's attempts plus the broker's own count of this
-   * copy's deliveries.
+   * Deliveries of this message so far, this one included: the attempts of the metadata plus the broker's own count of
+   * deliveries of this copy.
    */
   readonly attempts: number
   /**
-   * Of a foreign message: made by the adapter from what the broker knows (native id, timestamp), so that it is the same
-   * on every delivery: by `id` and `firstPublished` the core knows a message again whose ack was lost.
+   * The metadata that the message carries. For a foreign message, the adapter makes it from the broker's own id and
+   * timestamp, the same on every delivery: by `id` and `firstPublished` the core recognises a message whose ack was lost.
    */
   readonly metadata: Metadata
-  /** The adapter's own handle for settling. Opaque to the core. */
+  /** The adapter's own handle for settling; opaque to the core. */
   readonly receipt: unknown
 }

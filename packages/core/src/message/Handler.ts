@@ -1,38 +1,51 @@
-/** What a handler gets, and how it says what is to happen to its messages. */
+/** Handlers: the messages that they receive, and the calls by which they ack and retry them. */
 import type * as Effect from "effect/Effect"
 import type { Input } from "./Delay.ts"
 import type { Message } from "./Message.ts"
 
+/** Options of `retry` and `retryAll`. */
 export interface RetryOptions {
   /**
-   * Time until the next delivery, 0 to 24 hours; a number counts milliseconds. Default: the policy's. An explicit 0 is
-   * a delay like any other.
+   * Time until the next delivery, 0 to 24 hours; a number counts milliseconds. An explicit 0 is a delay like any other.
+   * Default: the policy's delay.
    */
   readonly delay?: Input | undefined
-  /** False: this retry does not count towards consumer backoff. Default true. */
+  /** Whether this retry counts towards consumer backoff. Default: true. */
   readonly backoff?: boolean | undefined
 }
 
 /**
- * A message in a handler's hands.
+ * A message that a handler has received.
  *
- * The first call decides (see `Acknowledgement`); a call that comes too late is ignored and logged once. A handler that
- * calls nothing acks by ending well and retries by failing.
+ * The first call decides (see `Acknowledgement`); a later one is ignored and logged once. A handler that calls nothing
+ * acks when it succeeds and retries when it fails.
+ *
+ * @example
+ * ```ts
+ * import type { Handler } from "@requeue/core"
+ *
+ * const handler = async (message: Handler.Received<{ url: string }>) => {
+ *   const { status } = await fetch(message.body.url, { method: "POST" })
+ *   if (status === 429) message.retry({ delay: "1 minute", backoff: false })
+ * }
+ * ```
  */
 export interface Received<A> extends Message<A> {
-  /** Done, whatever happens to the rest of the batch. Handed to the broker at once. */
+  /** Acks the message, whatever happens to the rest of its batch. The broker is told at once. */
   ack(): void
   /**
-   * Deliver again. On the last allowed attempt the message is dead-lettered.
+   * Asks for another delivery. On the last allowed attempt the message is dead-lettered instead.
    *
    * @throws InvalidDelay when the delay is not 0 to 24 hours, or beyond what the broker can honour
    */
   retry(options?: RetryOptions): void
 }
 
+/** The messages of one run of a batch handler. */
 export interface Batch<A> {
+  /** The queue's name. */
   readonly queue: string
-  /** At least one. */
+  /** The messages, at least one, in the order in which they arrived. */
   readonly messages: ReadonlyArray<Received<A>>
   /** Acks every message that has no verdict yet. */
   ackAll(): void
@@ -44,14 +57,17 @@ export interface Batch<A> {
   retryAll(options?: RetryOptions): void
 }
 
+/** The second argument of every handler. */
 export interface Context {
-  /** Aborted when the handler's time is up, or when a shutdown can wait no longer. */
+  /** Aborted when `handlerTimeout` has passed, or when the deadline of a shutdown has. */
   readonly signal: AbortSignal
 }
 
-/** What a handler may return: an Effect, a promise, or nothing. Its value does not matter, only how it ends. */
+/** A handler's return value: an Effect, a promise, or nothing. Only its success or failure counts, not its value. */
 export type Result<R = never> = Effect.Effect<unknown, unknown, R> | PromiseLike<unknown> | void
 
+/** A handler of single messages. */
 export type MessageHandler<A, R = never> = (message: Received<A>, context: Context) => Result<R>
 
+/** A handler of batches. */
 export type BatchHandler<A, R = never> = (batch: Batch<A>, context: Context) => Result<R>

@@ -1,19 +1,19 @@
-/** What a producer wrote, as a handler sees it. */
+/** Messages and their headers, as a handler sees them. */
 
 /** Text headers. Names are case-sensitive; `requeue` is reserved for `Metadata`. */
 export type Headers = Readonly<Record<string, string>>
 
 /** A message with a decoded body. */
 export interface Message<A> {
-  /** Stable over every retry, hop, dead letter and redrive. */
+  /** The message's id, which stays the same over every retry, hop, dead letter and redrive. */
   readonly id: string
   readonly body: A
   readonly headers: Headers
   /** When the message was first published, in milliseconds since the epoch. */
   readonly timestamp: number
   /**
-   * Deliveries of this message so far, this one included: 1 on the first. It may be over-counted after a crash (a
-   * delivery that never reached a handler counts), never under-counted.
+   * Deliveries of this message so far, this one included: 1 on the first. After a crash the count may be too high,
+   * because a delivery that never reached a handler counts too; it is never too low.
    */
   readonly attempts: number
 }

@@ -1,9 +1,9 @@
 /**
- * What Requeue itself knows about a message and must not lose when the message is copied: for a retry, a hop of a long
- * delay, a dead letter, a redrive.
+ * Metadata: the data of Requeue's own that travels with a message, and that every copy of it keeps (a retry, a hop of a
+ * long delay, a dead letter, a redrive).
  *
- * On the wire it is one compact JSON object of at most {@link budget} bytes, carried where the broker has room for it
- * (a header, a message attribute, an envelope). A message without it is a foreign producer's, and is consumed as it is.
+ * On the wire it is one compact JSON object of at most {@link budget} bytes, in a header, a message attribute or an
+ * envelope, as the broker allows. A message without it comes from a foreign producer and is consumed as it is.
  *
  * | key | field | meaning |
  * | --- | --- | --- |
@@ -18,64 +18,87 @@
  */
 import type { Delay } from "./Delay.ts"
 
-/** Why a message was given up. */
+/**
+ * Why a message was given up:
+ *
+ * - `retries-exhausted`: the last allowed attempt failed, or asked for a retry.
+ * - `permanent`: the error says that no retry can help.
+ * - `undecodable`: the codec cannot read the body.
+ * - `too-old`: the next retry would be due after the policy's `maxAge`.
+ */
 export type Reason = "retries-exhausted" | "permanent" | "undecodable" | "too-old"
 
-/** The error of a failed attempt, as much of it as travels with the message. */
+/** Every {@link Reason}. */
+export const reasons: ReadonlyArray<Reason> = ["retries-exhausted", "permanent", "undecodable", "too-old"]
+
+/** The part of an error that travels with the message. */
 export interface ErrorSummary {
+  /** The error's name or `_tag`. */
   readonly name: string
   readonly message: string
 }
 
 /** One failed attempt in a message's history. */
 export interface Attempt {
+  /** The number of the attempt, 1 for the first delivery. */
   readonly attempt: number
-  /** Milliseconds since the epoch. */
+  /** When it failed, in milliseconds since the epoch. */
   readonly at: number
+  /** The error's name and message, cut to {@link errorLimit} characters. */
   readonly error: string
-  /** The delay that was given to the next delivery, in milliseconds. */
+  /** The delay until the next delivery, in milliseconds. */
   readonly delay: Delay
 }
 
 /** How a message became a dead letter. */
 export interface DeadLetter {
-  /** The queue it was consumed from. */
+  /** The queue that it was consumed from. */
   readonly queue: string
+  /** The deliveries that it had there. */
   readonly attempts: number
   readonly reason: Reason
-  /** Milliseconds since the epoch. */
+  /** When it was given up, in milliseconds since the epoch. */
   readonly at: number
+  /** The error of the last attempt. */
   readonly error: ErrorSummary
 }
 
+/** The metadata of one message. Times are in milliseconds since the epoch. */
 export interface Metadata {
+  /** The message's id. */
   readonly id: string
+  /** Attempts that were used up before this copy was published. */
   readonly attempts: number
+  /** The time before which no handler may run; 0 for none. */
   readonly notBefore: number
+  /** The time of the first publish. */
   readonly firstPublished: number
+  /** How often the message was redriven from a dead-letter queue. */
   readonly redrives: number
+  /** The last failed attempts, newest last, {@link historyLimit} at most. */
   readonly history: ReadonlyArray<Attempt>
+  /** Set on dead letters only. */
   readonly deadLetter: DeadLetter | undefined
 }
 
-/** The header (or attribute) that carries the metadata on brokers that have headers. */
+/** The name of the header, or message attribute, that carries the metadata. */
 export const header = "requeue"
 
-/** The longest encoded form, in UTF-8 bytes. */
+/** The most bytes that the encoded metadata may have, in UTF-8. */
 export const budget = 2048
 
 /** The longest message id, in characters. */
 export const idLimit = 200
 
-/** The longest error text that is kept, in characters. */
+/** The length to which an error's text is cut, in characters. */
 export const errorLimit = 256
 
-/** How many failed attempts the history keeps at most. */
+/** The most failed attempts that a history keeps. */
 export const historyLimit = 10
 
 const noHistory: ReadonlyArray<Attempt> = []
 
-/** The metadata of a message that is published for the first time. */
+/** The metadata of a message that is published for the first time. `now` and `notBefore` are epoch milliseconds. */
 export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   id,
   attempts: 0,
@@ -86,15 +109,23 @@ export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   deadLetter: undefined
 })
 
-/** The history with one more failed attempt; the oldest go first. */
+/** The history with one more failed attempt. Beyond {@link historyLimit}, the oldest is left out. */
 export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): ReadonlyArray<Attempt> => [
   ...history.slice(1 - historyLimit),
   { ...attempt, error: attempt.error.slice(0, errorLimit) }
 ]
 
 /**
- * Encodes the metadata as JSON within {@link budget}: the oldest history is dropped first, then the end of the dead
- * letter's error message. The id and the queue's name are kept whole; {@link idLimit} printable characters of each fit.
+ * Encodes metadata as JSON of at most {@link budget} bytes. Where it would be longer, it leaves out the oldest attempts
+ * first, then the end of the dead letter's error message. The id and the queue's name are never cut: with up to
+ * {@link idLimit} printable characters each, they fit.
+ *
+ * @example
+ * ```ts
+ * import { Metadata } from "@requeue/core"
+ *
+ * Metadata.encode(Metadata.make("m1", 1_700_000_000_000)) // => '{"v":1,"id":"m1","a":0,"t0":1700000000000}'
+ * ```
  */
 export const encode = (self: Metadata): string => {
   const dead = self.deadLetter
@@ -127,12 +158,12 @@ export const encode = (self: Metadata): string => {
   return render([], 0)
 }
 
-/** A character has three bytes at most; hardly ever must they be counted. */
+/** A character has three bytes at most, so that the bytes of a short text need not be counted. */
 const fits = (text: string): boolean => text.length * 3 <= budget || new TextEncoder().encode(text).length <= budget
 
 /**
- * Decodes what {@link encode} wrote; `undefined` for anything else, so that a foreign header of the same name is
- * treated as a foreign message and not as an error.
+ * Decodes the text that {@link encode} returned; `undefined` for any other text. A foreign header of the same name thus
+ * makes a foreign message, not an error.
  */
 export const decode = (text: string): Metadata | undefined => {
   try {
@@ -142,7 +173,7 @@ export const decode = (text: string): Metadata | undefined => {
   }
 }
 
-/** The same for what is parsed already, as part of an envelope. */
+/** Decodes metadata that is parsed JSON already, as in an envelope; `undefined` for anything else. */
 export const fromJson = (json: unknown): Metadata | undefined => {
   if (!isRecord(json) || json["v"] !== 1 || typeof json["id"] !== "string" || json["id"] === "") return undefined
   const [attempts, firstPublished] = [count(json["a"]), count(json["t0"])]
@@ -160,24 +191,20 @@ export const fromJson = (json: unknown): Metadata | undefined => {
 
 const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {
   if (!Array.isArray(entry)) return []
-  const [attempt, at, error, delay] = [count(entry[0]), count(entry[1]), entry[2] as unknown, count(entry[3])]
+  const [first, second, error, last]: ReadonlyArray<unknown> = entry
+  const [attempt, at, delay] = [count(first), count(second), count(last)]
   if (attempt === undefined || at === undefined || typeof error !== "string" || delay === undefined) return []
   return [{ attempt, at, error, delay }]
 }
 
-const reasons: ReadonlyArray<unknown> = [
-  "retries-exhausted",
-  "permanent",
-  "undecodable",
-  "too-old"
-] satisfies Array<Reason>
-
 const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
-  if (!isRecord(dl) || typeof dl["q"] !== "string" || !reasons.includes(dl["r"])) return undefined
+  if (!isRecord(dl) || typeof dl["q"] !== "string") return undefined
+  const reason = reasons.find((known) => known === dl["r"])
+  if (reason === undefined) return undefined
   return {
     queue: dl["q"],
     attempts: count(dl["a"]) ?? 0,
-    reason: dl["r"] as Reason,
+    reason,
     at: count(dl["t"]) ?? 0,
     error: { name: text(dl["n"]), message: text(dl["m"]) }
   }

@@ -1,8 +1,8 @@
 /**
- * A message on its way to a broker, and the rules by which a copy of a delivery is made.
+ * Messages on their way to a broker, and the rules by which a copy of a delivery is made.
  *
- * A copy is published, confirmed, and only then is its original settled. Which attempts and times a copy carries is the
- * same on every broker and stands here; an adapter only turns an `Outgoing` into its wire format.
+ * The attempts and times that a copy carries are the same on every broker, so that they are decided here; an adapter only
+ * turns an `Outgoing` into its wire format. It settles the original only after the broker has confirmed the copy.
  */
 import type { Delay } from "./Delay.ts"
 import type { Delivery } from "./Delivery.ts"
@@ -10,18 +10,31 @@ import type { Headers } from "./Message.ts"
 import * as Metadata from "./Metadata.ts"
 import type { Settlement } from "./Settlement.ts"
 
+/** A message to publish. */
 export interface Outgoing {
+  /** The queue to publish to. */
   readonly queue: string
   readonly body: Uint8Array
+  /** The headers, without the metadata: the adapter adds it. */
   readonly headers: Headers
-  /** Milliseconds from now until it may be delivered. */
+  /** Milliseconds from now before which the message must not be delivered. */
   readonly delay: Delay
   readonly metadata: Metadata.Metadata
 }
 
 const dueAt = (delay: Delay, now: number): number => (delay === 0 ? 0 : now + delay)
 
-/** A message that is published for the first time. `now` is in milliseconds since the epoch. */
+/**
+ * A message that is published for the first time. `delay` is in milliseconds, `now` in milliseconds since the epoch.
+ *
+ * @example
+ * ```ts
+ * import { Outgoing } from "@requeue/core"
+ *
+ * const message = { queue: "orders", id: "m1", body: new Uint8Array(), headers: {}, delay: 5000 }
+ * Outgoing.make(message, 1_700_000_000_000).metadata.notBefore // => 1700000005000
+ * ```
+ */
 export const make = (
   message: {
     readonly queue: string
@@ -48,9 +61,8 @@ const copy = (delivery: Delivery, queue: string, delay: Delay, metadata: Metadat
 })
 
 /**
- * What a copy of a delivery from this queue starts from. A dead letter that is in the queue it came from was moved there
- * by somebody else's tool (a shovel, a move task): it is redriven, and counted as such, else nothing would guard against
- * a loop.
+ * The metadata from which a copy of a delivery starts. A dead letter that is back in the queue that it came from was
+ * moved by another tool (a shovel, a move task): it is counted as redriven, since nothing else would end such a loop.
  */
 const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata =>
   metadata.deadLetter?.queue === queue
@@ -58,8 +70,8 @@ const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata =>
     : metadata
 
 /**
- * The copy that a retry becomes where the broker cannot delay the original: the attempt just made is used up. `queue` is
- * the one that the delivery came from.
+ * The copy that is published for a retry where the broker cannot delay the original. The attempt that failed counts.
+ * `queue` is the queue of the delivery; `now` is in milliseconds since the epoch.
  */
 export const retry = (
   delivery: Delivery,
@@ -74,7 +86,7 @@ export const retry = (
     history: historyAfter(delivery, settlement, now)
   })
 
-/** The history of a delivery whose attempt failed and is retried. */
+/** The history of a delivery with the attempt that has just failed. `now` is in milliseconds since the epoch. */
 export const historyAfter = (
   delivery: Delivery,
   settlement: Extract<Settlement, { _tag: "Retry" }>,
@@ -88,8 +100,8 @@ export const historyAfter = (
   })
 
 /**
- * The copy that a hop of a long delay becomes: this delivery did not reach a handler, so no attempt is used up. `queue`
- * is the one that the delivery came from.
+ * The copy that is published for the next hop of a long delay. No attempt counts, because the delivery reached no
+ * handler. `queue` is the queue of the delivery, `delay` is in milliseconds, `now` in milliseconds since the epoch.
  */
 export const hop = (delivery: Delivery, queue: string, delay: Delay, now: number): Outgoing =>
   copy(delivery, queue, delay, {
@@ -98,7 +110,7 @@ export const hop = (delivery: Delivery, queue: string, delay: Delay, now: number
     notBefore: dueAt(delay, now)
   })
 
-/** The dead letter of a delivery. `origin` is the queue it was consumed from. */
+/** The dead letter of a delivery from the queue `origin`. `now` is in milliseconds since the epoch. */
 export const deadLetter = (
   delivery: Delivery,
   settlement: Extract<Settlement, { _tag: "DeadLetter" }>,
@@ -107,7 +119,7 @@ export const deadLetter = (
 ): Outgoing =>
   copy(delivery, settlement.queue, 0, {
     ...metadataAt(origin, delivery),
-    // In its new queue the letter is delivered for the first time; what it went through stands in `deadLetter`.
+    // In its new queue, the dead letter is yet to be delivered; `deadLetter` has its former attempts.
     attempts: 0,
     notBefore: 0,
     deadLetter: {
@@ -119,7 +131,7 @@ export const deadLetter = (
     }
   })
 
-/** A dead letter sent back to work: attempts start again at 1, the redrive is counted, and the history stays. */
+/** A dead letter that goes back to work: its attempts start again at 1, the redrive is counted, and the history stays. */
 export const redrive = (delivery: Delivery, queue: string): Outgoing =>
   copy(delivery, queue, 0, {
     ...delivery.metadata,

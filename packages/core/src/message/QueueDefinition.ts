@@ -1,27 +1,29 @@
-/** A queue as the program sees it: its name, what its bodies are, and the delay of its messages. */
+/** Queue definitions: a queue as the program sees it, with its name, its codec, and the delay of its messages. */
 import * as Codec from "./Codec.ts"
 import * as Delay from "./Delay.ts"
 
+/** A queue whose bodies are of type `A`. */
 export interface QueueDefinition<in out A> {
   readonly name: string
   readonly codec: Codec.Codec<A>
-  /** Delay of every message that is sent without one, in milliseconds; `undefined`: none. */
+  /** Delay of every message that is sent without one, in milliseconds; `undefined` for none. */
   readonly delay: Delay.Delay | undefined
 }
 
+/** Options of {@link make}. */
 export interface Options<A> {
-  /** Default: `Codec.json`. */
+  /** Encodes and decodes the bodies. Default: `Codec.json`, which checks nothing. */
   readonly codec?: Codec.Codec<A> | undefined
-  /** Default delay of messages sent to this queue, 0 to 24 hours. */
+  /** Delay of every message that is sent without one, 0 to 24 hours; a number counts milliseconds. Default: none. */
   readonly delay?: Delay.Input | undefined
 }
 
 /**
  * Defines a queue.
  *
- * When to use: wherever a plain queue name would do but bodies have a type, or messages a default delay.
+ * When to use: in place of a queue's name, where bodies have a type or messages a default delay.
  *
- * @throws RangeError when the name is empty or longer than 200 characters, or the delay is not 0 to 24 hours
+ * @throws RangeError when the name has not 1 to 200 characters, or the delay is not 0 to 24 hours
  *
  * @example
  * ```ts
@@ -48,13 +50,13 @@ export const make = <A = AnyBody>(name: string, options: Options<A> = {}): Queue
 export type Input<A> = string | QueueDefinition<A>
 
 /**
- * A definition as it is, or one of the name.
+ * The definition itself, or a definition of the queue with this name.
  *
- * @throws RangeError when it is neither, or the name is empty or longer than 200 characters
+ * @throws RangeError when the input is neither, or the name has not 1 to 200 characters
  */
 export const from = <A>(queue: Input<A>): QueueDefinition<A> => {
   if (typeof queue === "string") return make<A>(queue)
-  // From JavaScript, or an environment variable that is not set.
+  // JavaScript may pass anything, for example an environment variable that is not set.
   if (typeof queue === "object" && queue !== null && "codec" in queue) return queue
   throw new RangeError(
     `QueueDefinition.from: queue must be a name or a definition, got ${queue === null ? "null" : typeof queue}`

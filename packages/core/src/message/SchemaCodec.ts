@@ -1,9 +1,9 @@
-/** A codec from an Effect `Schema`: JSON on the wire, checked and transformed both ways. */
+/** Codecs from an Effect `Schema`: JSON on the wire, which the schema checks and transforms both ways. */
 import * as Schema from "effect/Schema"
 import * as Codec from "./Codec.ts"
 
 /**
- * JSON on the wire for any schema, also for one whose values JSON lacks (`Date`, `Map`, `bigint`, …).
+ * A codec for the values of a schema, also for values that JSON lacks (`Date`, `Map`, `bigint`, …).
  *
  * @example
  * ```ts

@@ -1,16 +1,18 @@
 /**
- * What is to happen to a delivery. The core decides it, the adapter translates it into its broker's own operations.
+ * Settlements: the core decides how a delivery ends, and the adapter translates that into its broker's own operations.
  */
 import type { Delay } from "./Delay.ts"
 import type { ErrorSummary, Reason } from "./Metadata.ts"
 
 /**
- * - `Ack`: done; remove the message.
- * - `Retry`: deliver again after `delay` milliseconds, never earlier, counted as one more attempt.
- * - `DeadLetter`: move the message to `queue`, then remove it. Never the other way round.
- * - `Drop`: remove the message without a trace in the broker. Only where the policy asks for it.
- * - `Release`: give it back untouched after `delay`, not counted where the broker can: at shutdown, or because it came
- *   before its time.
+ * How a delivery ends. Delays are in milliseconds.
+ *
+ * - `Ack`: removes the message; it is done.
+ * - `Retry`: delivers the message again after `delay`, never earlier; the attempt counts.
+ * - `DeadLetter`: copies the message to `queue`, and removes the original only then.
+ * - `Drop`: removes the message without a trace in the broker; only where the policy or the error asks for it.
+ * - `Release`: gives the message back untouched, to be delivered after `delay`: at shutdown, or because it came before its
+ *   time. The attempt does not count, where the broker can do that.
  */
 export type Settlement =
   | { readonly _tag: "Ack" }
@@ -19,10 +21,13 @@ export type Settlement =
   | { readonly _tag: "Drop"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary }
   | { readonly _tag: "Release"; readonly delay: Delay }
 
+/** Removes a message that is done. */
 export const Ack: Settlement = { _tag: "Ack" }
 
+/** Delivers the message again after `delay` milliseconds. `error` is that of the failed attempt, if it failed. */
 export const Retry = (delay: Delay, error?: ErrorSummary): Settlement => ({ _tag: "Retry", delay, error })
 
+/** Moves the message to a dead-letter queue. */
 export const DeadLetter = (reason: Reason, queue: string, error: ErrorSummary): Settlement => ({
   _tag: "DeadLetter",
   reason,
@@ -30,6 +35,8 @@ export const DeadLetter = (reason: Reason, queue: string, error: ErrorSummary): 
   error
 })
 
+/** Removes a message that is given up, and keeps no dead letter. */
 export const Drop = (reason: Reason | "dropped", error: ErrorSummary): Settlement => ({ _tag: "Drop", reason, error })
 
+/** Gives the message back, to be delivered after `delay` milliseconds. Default: at once. */
 export const Release = (delay: Delay = 0): Settlement => ({ _tag: "Release", delay })

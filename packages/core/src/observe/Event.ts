@@ -1,24 +1,27 @@
 /**
- * A message's life, as typed events: one hook for audit, metrics and tests.
+ * Events: the life of a message as typed events, for audit, metrics and tests.
  *
- * What happened to a delivery is told after the broker has taken the settlement, so that counting events balances the
- * books: received = succeeded + retried + dead-lettered + dropped + released + still in progress. A delivery that was lost
- * with its connection or its lease has no end here: its message is received again.
+ * The end of a delivery is reported once the broker has taken its settlement, so that the counts add up: received =
+ * succeeded + retried + dead-lettered + dropped + released + in progress. A delivery that is lost with its connection or
+ * its lease has no end of its own; its message is received again.
  */
 import type { Delay } from "../message/Delay.ts"
 import type { ErrorSummary, Reason } from "../message/Metadata.ts"
 import type { Settlement } from "../message/Settlement.ts"
 
-/** Which delivery an event is about. */
+/** The delivery that an event is about. */
 export interface Subject {
   readonly queue: string
+  /** The message's id. */
   readonly id: string
+  /** Deliveries of the message so far, this one included. */
   readonly attempts: number
 }
 
+/** An event of a delivery, or of a consumer's backoff. Delays are in milliseconds. */
 export type Event =
   | (Subject & { readonly _tag: "Received" })
-  /** A handler run failed; `willRerun` when an in-process retry of the same delivery follows. */
+  /** A handler run failed. `willRerun`: the handler runs again in the same delivery. */
   | (Subject & { readonly _tag: "AttemptFailed"; readonly error: ErrorSummary; readonly willRerun: boolean })
   | (Subject & { readonly _tag: "Succeeded" })
   | (Subject & { readonly _tag: "RetryScheduled"; readonly delay: Delay; readonly error: ErrorSummary | undefined })
@@ -31,11 +34,11 @@ export type Event =
   | (Subject & { readonly _tag: "Dropped"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary })
   | (Subject & { readonly _tag: "Released"; readonly delay: Delay })
   /**
-   * The broker did not take a settlement; the message comes back. Unless it was lost, a `Released` tells when. Where only
-   * the broker's answer was lost, a dead letter, or the copy of a retry, may be there all the same.
+   * The broker did not take a settlement, and the message comes back. Unless its delivery was lost, a `Released` event
+   * follows. If only the broker's answer was lost, the dead letter, or the copy of a retry, may exist as well.
    */
   | (Subject & { readonly _tag: "SettleFailed"; readonly settlement: Settlement["_tag"]; readonly error: Error })
-  /** A lease could not be extended: the broker may hand the message to somebody else. */
+  /** A lease could not be extended: the broker may deliver the message to another consumer. */
   | (Subject & { readonly _tag: "LeaseLost"; readonly error: Error })
   /** A call that came too late to change anything. */
   | (Subject & { readonly _tag: "CallIgnored"; readonly call: string })
@@ -44,11 +47,12 @@ export type Event =
       readonly queue: string
       /** `handler`: handlers fail. `broker`: the broker does not take retries or dead letters. */
       readonly because: "handler" | "broker"
+      /** How far the pauses have grown. */
       readonly level: number
-      /** Milliseconds. */
+      /** The length of the pause, in milliseconds. */
       readonly wait: number
     }
   | { readonly _tag: "BackoffLeft"; readonly queue: string; readonly because: "handler" | "broker" }
 
-/** Called synchronously and not waited for; what it throws, or rejects with, is logged and ignored. */
+/** A function that is called with each event, synchronously. If it throws or rejects, the error is logged and ignored. */
 export type Hook = (event: Event) => void

@@ -1,52 +1,55 @@
 /**
- * How a consumer and its broker are, as one value that can be printed as JSON: for readiness and liveness probes, and for
- * whoever wants to see what holds a consumer up.
+ * Health: the state of consumers and their broker as one value, for readiness and liveness probes. It can be printed as
+ * JSON, and shows why a consumer takes no messages.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { Connection } from "../port/Connection.ts"
 
-/** What a consumer backoff does at the moment. */
+/** The state of a consumer backoff. */
 export interface Backoff {
   /** `handler`: handlers fail. `broker`: the broker does not take retries or dead letters. */
   readonly because: "handler" | "broker"
-  /** `paused`: nothing is taken. `probing`: one message is let through, or awaited. `running`: all is taken again. */
+  /** `paused`: no message is taken. `probing`: one is taken, or awaited. `running`: all are taken. */
   readonly state: "paused" | "probing" | "running"
   /** How far the pauses have grown. */
   readonly level: number
-  /** When the pause ends, in milliseconds since the epoch. */
+  /** When the pause ends, in milliseconds since the epoch; `undefined` when there is none. */
   readonly until: number | undefined
 }
 
+/** The health of one consumer. */
 export interface ConsumerHealth {
   readonly queue: string
   /**
    * - `running`: takes messages.
    * - `paused`, `probing`: held back by a consumer backoff, see `backoff`.
-   * - `draining`: takes no more; its handlers may finish.
-   * - `stopped`: has ended, because it was asked to, or by itself, see `error`.
+   * - `draining`: takes no more messages; its handlers may finish.
+   * - `stopped`: was stopped, or stopped itself, see `error`.
    */
   readonly state: "running" | "paused" | "probing" | "draining" | "stopped"
-  /** Every backoff that is not at rest. */
+  /** The backoffs whose level is not 0, or that are not running. */
   readonly backoff: ReadonlyArray<Backoff>
-  /** Messages that wait for their batch. */
+  /** The number of messages that wait for their batch. */
   readonly buffered: number
-  /** Messages that a handler has, or that are being settled. */
+  /** The number of messages whose handler runs, or whose settlement is under way. */
   readonly inProgress: number
-  /** When the last message came, and when the broker took the last settlement, in milliseconds since the epoch. */
+  /** When the last message arrived, in milliseconds since the epoch; `undefined` before the first. */
   readonly lastDelivery: number | undefined
+  /** When the broker took the last settlement, in milliseconds since the epoch; `undefined` before the first. */
   readonly lastSettled: number | undefined
-  /** Why it has stopped itself. */
+  /** Why it stopped itself; `undefined` when it did not. */
   readonly error: string | undefined
 }
 
-/** A consumer's health, with what waits in its queue. */
+/** A consumer's health, with the counts of its queue. */
 export interface QueueHealth extends ConsumerHealth {
-  /** `undefined` when the broker cannot tell, is not reached, or does not answer within a second. */
+  /** `undefined` when the broker cannot tell, cannot be reached, or does not answer within a second. */
   readonly counts: Counts | undefined
 }
 
+/** The health of a broker and its consumers. */
 export interface Health {
   /** The broker's name, for example `memory`. */
   readonly broker: string
@@ -54,15 +57,15 @@ export interface Health {
   readonly consumers: ReadonlyArray<QueueHealth>
 }
 
-/** What all backoffs together let the consumer do. */
+/** The strictest state of several backoffs. It is that of their consumer. */
 export const strictest = (backoff: ReadonlyArray<Backoff>): Backoff["state"] =>
   (["paused", "probing"] as const).find((state) => backoff.some((each) => each.state === state)) ?? "running"
 
-/** Longest wait for a queue's numbers: a probe must answer while the broker does not. */
-const patience = "1 second"
+/** Longest wait for the counts of a queue: a probe must answer even when the broker does not. */
+const countsTimeout = "1 second"
 
 /**
- * Asks the broker and these consumers how they are. Never fails, and answers within about a second.
+ * The health of the broker and these consumers. It never fails, and takes about a second at most.
  *
  * @example
  * ```ts
@@ -85,7 +88,7 @@ export const check = (
     const { admin, capabilities, connection } = yield* Broker
     const isUp = connection().state === "up"
     const counts = (queue: string) =>
-      admin.counts(queue).pipe(Effect.timeoutOption(patience), Effect.orElseSucceed(Option.none<Counts>))
+      admin.counts(queue).pipe(Effect.timeoutOption(countsTimeout), Effect.orElseSucceed(Option.none<Counts>))
     return {
       broker: capabilities.broker,
       connection: connection(),
@@ -103,18 +106,18 @@ export const check = (
   })
 
 /**
- * Whether messages can be worked on now: the broker is reached, and every consumer takes messages.
+ * Whether messages can be handled now: the broker can be reached, and every consumer takes messages.
  *
- * When to use: for a readiness probe. A consumer that is paused by a backoff is not ready: a release whose handler always
+ * When to use: for a readiness probe. A consumer that a backoff pauses is not ready, so that a release whose handler always
  * fails is not rolled out.
  */
 export const isReady = ({ connection, consumers }: Health): boolean =>
   connection.state === "up" && consumers.every(({ state }) => state === "running" || state === "probing")
 
 /**
- * Whether waiting can help: no consumer has stopped itself.
+ * Whether no consumer has stopped itself.
  *
- * When to use: for a liveness probe. A lost connection is no reason to restart a process: it is made again by itself. A
- * consumer whose `deadLetterBudget` is used up is one, but its restart spends the budget anew.
+ * When to use: for a liveness probe. A lost connection does not count, because it is made again without a restart. A
+ * consumer whose `deadLetterBudget` is used up does; mind that a restart gives it a new budget.
  */
 export const isLive = ({ consumers }: Health): boolean => consumers.every(({ error }) => error === undefined)

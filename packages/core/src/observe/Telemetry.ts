@@ -1,9 +1,9 @@
 /**
- * The one seam for tracing and metrics: what is called around a send, around a run of a handler, around a settlement.
+ * Telemetry: functions for tracing and metrics that are called around each send, handler run and settlement.
  *
- * Without telemetry, which is the default, nothing of this exists for a message but one comparison with `undefined`.
+ * Without telemetry, which is the default, a message costs no more than a comparison with `undefined`.
  *
- * When to use: to connect another system of traces and metrics. For OpenTelemetry there is `@requeue/opentelemetry`.
+ * When to use: to connect a system of traces and metrics. For OpenTelemetry, use `@requeue/opentelemetry`.
  *
  * @example
  * ```ts
@@ -36,71 +36,73 @@ import type { ConsumerHealth } from "./Health.ts"
 import type { ErrorSummary } from "../message/Metadata.ts"
 import type { Outgoing } from "../message/Outgoing.ts"
 
-/** How a run of a handler ended; the error is redacted as the policy says. */
+/** How a handler run ended. The error is redacted by the policy's `redact`. */
 export type Ending =
   | { readonly _tag: "Succeeded" }
   | { readonly _tag: "Failed"; readonly error: ErrorSummary }
   | { readonly _tag: "Interrupted" }
 
-/** One run of a handler. */
+/** The telemetry of one handler run. */
 export interface Run {
   /**
-   * Calls the handler so that what it does belongs to this run; of an Effect that the handler answers, it answers one
-   * that belongs to it.
+   * Calls the handler, so that its spans belong to this run, and returns its result. When the handler returns an Effect,
+   * this returns that Effect, made part of the run.
    */
   readonly within: <A>(handler: () => A) => A
-  /** Called once, before anything is settled that the outcome decides. */
+  /** Called once, before the settlements that follow from the outcome. */
   readonly end: (ending: Ending) => void
 }
 
-/** A consumer that is watched. None of its functions may throw. */
+/** The telemetry of one consumer. None of its functions may throw. */
 export interface Watch {
-  /** Told of everything that happens to every message, before the consumer's own `onEvent`. */
+  /** Called with every event, before the consumer's own `onEvent`. */
   readonly onEvent: Hook
-  /** A handler is about to run for these; `rerun` is 0 unless the same delivery was run before. */
+  /** Called before a handler run. `rerun` counts earlier runs of the same delivery. */
   readonly run: (deliveries: ReadonlyArray<Delivery>, rerun: number) => Run
-  /** Around a call of the broker: answers an effect that answers the same. */
+  /** Wraps the effect that settles these requests. The effect that it returns must have the same result. */
   readonly settle: (
     requests: ReadonlyArray<SettleRequest>,
     settle: Effect.Effect<ReadonlyArray<SettleFailure>>
   ) => Effect.Effect<ReadonlyArray<SettleFailure>>
-  /** The consumer has stopped. */
+  /** Called when the consumer has stopped. */
   readonly close: () => void
 }
 
-/** What is known of a consumer when it starts. */
+/** A consumer that starts. */
 export interface About {
   /** The broker's name, for example `memory`. */
   readonly broker: string
   readonly queue: string
-  /** Milliseconds since the epoch, with their fractions, by the consumer's clock. */
+  /** The time of the consumer's clock, in milliseconds since the epoch, with fractions. */
   readonly now: () => number
   readonly health: () => ConsumerHealth
   readonly connection: Broker["connection"]
-  /** What waits in the queue. */
+  /** The number of messages in the queue. */
   readonly counts: Effect.Effect<Counts, BrokerError>
 }
 
+/** A system of traces and metrics, as the core uses it. */
 export interface Service {
-  /** Around a publish by a producer or a redrive; `messages` may be handed on with more headers. */
+  /** Wraps each publish of a producer or a redrive. It may pass `messages` on with more headers. */
   readonly send: (
     broker: string,
     messages: ReadonlyArray<Outgoing>,
     publish: Broker["publish"]
   ) => Effect.Effect<void, BrokerError>
+  /** Called when a consumer starts. */
   readonly consumer: (about: About) => Watch
 }
 
-/** What producers, consumers and redrives are watched by, as they are made; `undefined`, the default, for nothing. */
+/** The telemetry of producers, consumers and redrives, read when they are made. Default: `undefined`, for none. */
 export const Telemetry: Context.Reference<Service | undefined> = Context.Reference<Service | undefined>(
   "@requeue/core/Telemetry",
   { defaultValue: () => undefined }
 )
 
-/** A run that nobody watches. */
+/** A handler run without telemetry. */
 export const unwatched: Run = { within: (handler) => handler(), end: () => {} }
 
-/** The same publish, watched. */
+/** The broker's publish with telemetry around it. `broker` is the broker's name. */
 export const publisher = (
   telemetry: Service | undefined,
   broker: string,

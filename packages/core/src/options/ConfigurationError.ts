@@ -1,12 +1,13 @@
-/** A configuration that cannot work. Raised when a consumer or producer is built, never at message time. */
+/** The error of a configuration that cannot work. */
 import * as Data from "effect/Data"
 
+/** A configuration that cannot work. It is found when a consumer or producer is built, never when a message comes. */
 export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
   /** The field of the policy or option, for example `retry.backoff`. */
   readonly field: string
-  /** What is wrong, with the limit. */
+  /** The problem, with the limit. */
   readonly detail: string
-  /** What to do about it. */
+  /** How to solve it. */
   readonly remedy: string
   readonly broker?: string | undefined
   readonly queue?: string | undefined

@@ -1,12 +1,23 @@
-/** Misspelt options are refused and not ignored: a limit that nobody hears would hammer, or lose, messages. */
+/**
+ * Names of options. A misspelt option is refused, because an ignored limit could lose messages or flood a service.
+ *
+ * When to use: in a constructor of your own that takes options.
+ *
+ * @example
+ * ```ts
+ * import { OptionNames } from "@requeue/core/adapter-kit"
+ *
+ * OptionNames.remedy("maxRetires", ["maxRetries", "maxAge"]) // => "Did you mean maxRetries?"
+ * ```
+ */
 
-/** The names of all options of a type, as a value that the compiler keeps complete. */
+/** The names of all options of a type. The compiler refuses a value of this type that lacks one. */
 export type Of<Options> = { readonly [K in keyof Required<Options>]: true }
 
 /**
- * Checks an options object from code that no compiler checked.
+ * Checks the names in an options object, for code that no compiler checks. `where` names the function in the error.
  *
- * @throws RangeError naming the first option that is not known
+ * @throws RangeError naming the first unknown option
  */
 export const check = <Options extends object>(where: string, options: Options, known: Of<Options>): void => {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name))
@@ -14,7 +25,7 @@ export const check = <Options extends object>(where: string, options: Options, k
   throw new RangeError(`${where}: options must be among ${Object.keys(known).join(", ")}, got ${unknown}`)
 }
 
-/** How many letters two words differ by: changed, missing, added or swapped with their neighbour. */
+/** The edit distance of two words: letters that are changed, missing, added, or swapped with their neighbour. */
 const distance = (a: string, b: string): number => {
   const rows: Array<Array<number>> = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {
@@ -30,7 +41,7 @@ const distance = (a: string, b: string): number => {
   return rows[a.length]![b.length]!
 }
 
-/** The known name that was probably meant; `undefined` when none is near. */
+/** The known name that is most like this one; `undefined` when none is near. */
 export const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
   const [best] = known
     .map((candidate) => ({ candidate, far: distance(name.toLowerCase(), candidate.toLowerCase()) }))
@@ -39,7 +50,7 @@ export const nearest = (name: string, known: ReadonlyArray<string>): string | un
   return best?.candidate
 }
 
-/** What to do about a name that nobody knows. */
+/** The advice for an unknown name: the nearest known name, or all of them. */
 export const remedy = (name: string, known: ReadonlyArray<string>): string => {
   const meant = nearest(name, known)
   return meant === undefined ? `Use one of ${known.join(", ")}` : `Did you mean ${meant}?`

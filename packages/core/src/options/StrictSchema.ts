@@ -1,5 +1,5 @@
 /**
- * Schemas of what people write by hand: a key that nobody knows is an error, and every error says what to do.
+ * Schemas for configuration that people write by hand: an unknown key is an error, and errors say how to solve them.
  *
  * When to use: for a configuration of your own around the schemas of `PolicyConfig`.
  *
@@ -15,6 +15,7 @@
  * ```
  */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
@@ -24,18 +25,16 @@ const unknownKey = "unknown key; known are "
 
 const escape = (name: string): string => name.replaceAll(/[^\w-]/g, "\\$&")
 
-/** A struct without any other key. */
+/** A struct that refuses any other key. */
 export const struct = <Fields extends Schema.Struct.Fields>(fields: Fields): Schema.Struct<Fields> => {
   const known = Object.keys(fields)
   const other = Schema.String.check(Schema.isPattern(new RegExp(`^(?!(?:${known.map(escape).join("|")})$)`)))
   const nothing = Schema.Never.annotate({ message: `${unknownKey}${known.join(", ")}` })
-  // What the rest adds to the type is that there is no rest.
-  return Schema.StructWithRest(Schema.Struct(fields), [
-    Schema.Record(other, nothing)
-  ]) as unknown as Schema.Struct<Fields>
+  const strict: unknown = Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(other, nothing)])
+  return strict as Schema.Struct<Fields> // The rest adds only keys whose value is `never`.
 }
 
-/** Decodes through a constructor; its RangeError becomes the issue, at the field that it names. */
+/** Decodes with a constructor. Its RangeError becomes the issue, at the path of the field that its message names. */
 export const through =
   <Input extends object, Output extends object>(identifier: string, make: (input: Input) => Output) =>
   <Encoded>(schema: Schema.Codec<Input, Encoded>): Schema.Codec<Output, Encoded> =>
@@ -61,15 +60,16 @@ export const through =
 const pathOf = (message: string, input: object): Problem["path"] => {
   const [, field = "", index] = /^[\w.]+: (\w+)(?:\[(\d+)\])?/.exec(message) ?? []
   if (Object.hasOwn(input, field)) return index === undefined ? [field] : [field, Number(index)]
-  const parent = Object.entries(input).find(([, value]) => Object.hasOwn(Object(value) as object, field))
+  const parent = Object.entries(input).find(([, value]) => Predicate.isObject(value) && Object.hasOwn(value, field))
   return parent === undefined ? [] : [parent[0], field]
 }
 
-/** One thing that is wrong with an input. */
+/** One error of an input. */
 export interface Problem {
+  /** The keys that lead to it. */
   readonly path: ReadonlyArray<string | number>
   readonly detail: string
-  /** What to do about it, where the detail does not say it already. */
+  /** How to solve it, where the detail does not say so already. */
   readonly remedy?: string | undefined
 }
 
@@ -80,7 +80,7 @@ const explain = (path: Problem["path"], message: string): Problem => {
     const known = message.slice(unknownKey.length).split(", ")
     return { path, detail: "unknown key", remedy: OptionNames.remedy(String(path.at(-1)), known) }
   }
-  // The constructor is not what people wrote, and the path names the field.
+  // The constructor's name is not in the input, and the path names the field already.
   const field = path.findLast((segment) => typeof segment === "string")
   const detail = message
     .replaceAll(/\s+/g, " ")
@@ -91,10 +91,10 @@ const explain = (path: Problem["path"], message: string): Problem => {
     : { path, detail }
 }
 
-/** What a constructor refused of its input. */
+/** The problem that a constructor reports by a RangeError. */
 export const refusal = ({ message }: RangeError, input: object): Problem => explain(pathOf(message, input), message)
 
-/** Everything that is wrong, each at its path; decode with `{ errors: "all" }` to get all. */
+/** The problems of an input, each with its path. Decode with `{ errors: "all" }` to get more than the first. */
 export const problems = ({ issue }: Schema.SchemaError): ReadonlyArray<Problem> =>
   format(issue).issues.map(({ message, path = [] }) =>
     explain(

@@ -1,16 +1,16 @@
 /**
- * Who decides what happens to a message of a batch, when the handler says several things.
+ * Acknowledgement: which of a handler's calls decides what happens to a message.
  *
- * Every message has one verdict, set by the first call that reaches it; `ackAll` and `retryAll` are that call for every
- * message that has none yet. What is still without a verdict when the handler ends takes its outcome. The delay of a
- * retried message is chosen apart from the verdict: the first one given on the message itself, else the first one given
- * to `retryAll`, else the policy's.
+ * Every message has one verdict, set by the first call that reaches it. `ackAll` and `retryAll` reach every message that
+ * has none yet. A message without a verdict when the handler ends is acked on success and retried on failure. The delay
+ * of a retry is chosen apart from the verdict: the first one given on the message itself, else the first one given to
+ * `retryAll`, else the policy's.
  *
  * The rule is one pure reducer over calls, {@link record}, and one pure function, {@link finalise}.
  */
 import type { Delay } from "../message/Delay.ts"
 
-/** One call of the handler. `index` is the message's place in its batch; delays are in milliseconds. */
+/** One call of the handler. `index` is the message's place in its batch, from 0; delays are in milliseconds. */
 export type Call =
   | { readonly _tag: "Ack"; readonly index: number }
   | { readonly _tag: "Retry"; readonly index: number; readonly delay?: Delay | undefined; readonly backoff?: boolean }
@@ -20,34 +20,45 @@ export type Call =
 /** How the handler ended. */
 export type Outcome = "success" | "failure"
 
-/** What was decided for a message, and by whom. */
+/** The decision for one message, and by what it was made: a call on the message or the batch, or the handler's outcome. */
 export type Verdict =
   | { readonly _tag: "Ack"; readonly by: "message" | "batch" | "outcome" }
   | {
       readonly _tag: "Retry"
       readonly by: "message" | "batch" | "outcome"
+      /** The explicit delay, in milliseconds; `undefined` for the policy's. */
       readonly delay: Delay | undefined
-      /** False when the retry is not to count towards consumer backoff. */
+      /** Whether the retry counts towards consumer backoff. */
       readonly backoff: boolean
     }
 
-/** The calls so far, reduced. */
-export interface Record {
+/** The calls so far, reduced to what they decided. */
+export interface State {
+  /** By the message's place in its batch; `undefined` while nothing is decided. */
   readonly verdicts: ReadonlyArray<Verdict | undefined>
-  /** The first delay given to `retryAll`. */
+  /** The first delay given to `retryAll`, in milliseconds. */
   readonly batchDelay: Delay | undefined
 }
 
-/** No calls yet, for a batch of this size. */
-export const make = (size: number): Record => ({
+/** The state before any call, for a batch of this size. */
+export const make = (size: number): State => ({
   verdicts: Array.from<undefined>({ length: size }),
   batchDelay: undefined
 })
 
 /**
- * The record after one more call. The same object comes back when the call changed nothing: it was ignored.
+ * The state after one more call. A call that changes nothing is ignored: the same object is returned.
+ *
+ * @example
+ * ```ts
+ * import { Acknowledgement } from "@requeue/core"
+ *
+ * const acked = Acknowledgement.record(Acknowledgement.make(2), { _tag: "Ack", index: 0 })
+ * const state = Acknowledgement.record(acked, { _tag: "RetryAll" })
+ * Acknowledgement.finalise(state, "success").map(({ _tag }) => _tag) // => ["Ack", "Retry"]
+ * ```
  */
-export const record = (self: Record, call: Call): Record => {
+export const record = (self: State, call: Call): State => {
   switch (call._tag) {
     case "Ack":
       return self.verdicts[call.index] === undefined ? decided(self, call.index, { _tag: "Ack", by: "message" }) : self
@@ -63,22 +74,22 @@ export const record = (self: Record, call: Call): Record => {
   }
 }
 
-const recordRetry = (self: Record, index: number, delay: Delay | undefined, backoff: boolean): Record => {
+const recordRetry = (self: State, index: number, delay: Delay | undefined, backoff: boolean): State => {
   const verdict = self.verdicts[index]
   if (verdict === undefined) return decided(self, index, { _tag: "Retry", by: "message", delay, backoff })
   return delay !== undefined && isOpen(verdict) ? decided(self, index, { ...verdict, delay }) : self
 }
 
-const decided = (self: Record, index: number, verdict: Verdict): Record => ({
+const decided = (self: State, index: number, verdict: Verdict): State => ({
   ...self,
   verdicts: self.verdicts.with(index, verdict)
 })
 
-const fill = (self: Record, verdict: Verdict): Record =>
+const fill = (self: State, verdict: Verdict): State =>
   self.verdicts.includes(undefined) ? { ...self, verdicts: self.verdicts.map((existing) => existing ?? verdict) } : self
 
-/** True when a call that changed nothing asked for something else than what was decided: an ack twice asks for nothing new. */
-export const contradicts = (self: Record, call: Call): boolean => {
+/** Whether an ignored call asked for something else than was decided. A second ack, for example, did not. */
+export const contradicts = (self: State, call: Call): boolean => {
   const wanted = call._tag === "Ack" || call._tag === "AckAll" ? "Ack" : "Retry"
   const hasDelay = "delay" in call && call.delay !== undefined
   const reached = "index" in call ? [self.verdicts[call.index]] : self.verdicts
@@ -87,24 +98,24 @@ export const contradicts = (self: Record, call: Call): boolean => {
 
 type Retry = Extract<Verdict, { _tag: "Retry" }>
 
-/** A retry whose delay may still be given. */
+/** Whether a verdict is a retry to which a delay may still be given. */
 const isOpen = (verdict: Verdict | undefined): verdict is Retry =>
   verdict?._tag === "Retry" && verdict.delay === undefined
 
 /**
- * True when nothing that the handler may still do changes this message's settlement, so that it need not wait for the
- * rest of its batch: an ack, or a retry with a delay of its own.
+ * Whether no later call can change the verdict: an ack, or a retry with a delay of its own. The message then need not wait
+ * for the rest of its batch.
  */
 export const isFinal = (verdict: Verdict | undefined): verdict is Verdict => verdict !== undefined && !isOpen(verdict)
 
 /** The verdict of every message, once the handler has ended. */
-export const finalise = (self: Record, outcome: Outcome): ReadonlyArray<Verdict> =>
+export const finalise = (self: State, outcome: Outcome): ReadonlyArray<Verdict> =>
   self.verdicts.map((verdict) => {
     if (verdict === undefined) return byOutcome(outcome)
     return isOpen(verdict) ? { ...verdict, delay: self.batchDelay } : verdict
   })
 
-/** The verdict of a message of which the handler said nothing. */
+/** The verdict of a message that no call reached. */
 export const byOutcome = (outcome: Outcome): Verdict => outcomes[outcome]
 
 const outcomes: { readonly [K in Outcome]: Verdict } = {

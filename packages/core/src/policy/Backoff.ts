@@ -1,10 +1,9 @@
 /**
- * Backoffs: from the number of attempts to the delay of the next delivery.
+ * Backoffs: a backoff turns the number of attempts into the delay of the next delivery.
  *
- * A backoff is plain immutable data and {@link delayAfter} a pure, total function of it: every attempt from 1 on has a
- * delay that is a whole number of milliseconds, never NaN, never negative, never beyond the cap. The order of
- * arithmetic is base, jitter, cap. Retries of one message may run in different processes, so there is no cursor to
- * lose: the attempts are the state.
+ * A backoff is plain immutable data, and {@link delayAfter} a pure, total function of it: after every attempt from 1 on,
+ * the delay is a whole number of milliseconds from 0 to the cap. The curve is computed first, then jitter, then the cap.
+ * The number of attempts is the only state, because the retries of one message may run in different processes.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -15,7 +14,7 @@ import * as Schedule from "effect/Schedule"
 import * as Delay from "../message/Delay.ts"
 import * as Jitter from "./Jitter.ts"
 
-/** How the undisturbed delay grows. Delays are in milliseconds. */
+/** How the delay grows before jitter and cap. Delays are in milliseconds. */
 export type Curve =
   | { readonly _tag: "Constant"; readonly delay: number }
   | { readonly _tag: "Linear"; readonly step: number }
@@ -23,18 +22,19 @@ export type Curve =
   | { readonly _tag: "Sequence"; readonly delays: ReadonlyArray<number> }
   | { readonly _tag: "Switch"; readonly after: number; readonly first: Backoff; readonly next: Backoff }
 
-/** A curve, the jitter that spreads it, and the cap that no delay exceeds (milliseconds). */
+/** A curve with its jitter and its cap. */
 export interface Backoff {
   readonly curve: Curve
   readonly jitter: Jitter.Jitter
+  /** The cap: no delay is longer, in milliseconds. */
   readonly max: Delay.Delay
 }
 
 /** Options that every backoff takes. */
 export interface Options {
-  /** The cap; no delay is longer. Default and limit: 24 hours. */
+  /** The cap: no delay is longer. 0 to 24 hours; a number counts milliseconds. Default: 24 hours. */
   readonly max?: Delay.Input
-  /** How delays are spread. Default `"none"`. */
+  /** How delays are spread. Default: `"none"`. */
   readonly jitter?: Jitter.Jitter
 }
 
@@ -50,7 +50,7 @@ const duration = (field: string, input: Delay.Input, min = 0): number =>
 /**
  * The same delay after every attempt.
  *
- * @throws RangeError when the delay is not a duration from 0 to 24 hours
+ * @throws RangeError when the delay is not a duration from 0 to 24 hours, or an option is out of its range
  */
 export const constant = (delay: Delay.Input, options?: Options): Backoff =>
   make("constant", { _tag: "Constant", delay: duration("constant: delay", delay) }, options)
@@ -58,15 +58,16 @@ export const constant = (delay: Delay.Input, options?: Options): Backoff =>
 /**
  * `attempts x step`, up to the cap.
  *
- * @throws RangeError when the step is not a duration from 0 to 24 hours
+ * @throws RangeError when the step is not a duration from 0 to 24 hours, or an option is out of its range
  */
 export const linear = (step: Delay.Input, options?: Options): Backoff =>
   make("linear", { _tag: "Linear", step: duration("linear: step", step) }, options)
 
 /**
- * `base x factor^(attempts - 1)`, up to the cap.
+ * `base x factor^(attempts - 1)`, up to the cap. The default factor is 2.
  *
- * @throws RangeError when the base is not a duration from 1 ms to 24 hours, or the factor (default 2) is below 1
+ * @throws RangeError when the base is not a duration from 1 ms to 24 hours, the factor is below 1, or an option is out of
+ * its range
  *
  * @example
  * ```ts
@@ -89,7 +90,7 @@ export const exponential = (
 /**
  * An explicit list of delays; the last one repeats.
  *
- * @throws RangeError when the list is empty or a delay is not a duration from 0 to 24 hours
+ * @throws RangeError when the list is empty, a delay is not a duration from 0 to 24 hours, or an option is out of its range
  */
 export const sequence = (delays: ReadonlyArray<Delay.Input>, options?: Options): Backoff => {
   if (delays.length === 0) throw new RangeError("Backoff.sequence: delays must not be empty, got []")
@@ -101,10 +102,17 @@ export const sequence = (delays: ReadonlyArray<Delay.Input>, options?: Options):
 }
 
 /**
- * One backoff for the first `after` attempts, another one from there on; the second starts again at its first delay.
- * "10 s six times, then every 15 minutes" is `switchAfter(6, constant("10 seconds"), constant("15 minutes"))`.
+ * One backoff for the first `after` attempts and another one from there on, which starts at its first delay.
  *
  * @throws RangeError when `after` is not a whole number >= 1
+ *
+ * @example
+ * ```ts
+ * import { Backoff } from "@requeue/core"
+ *
+ * const backoff = Backoff.switchAfter(2, Backoff.constant("10 seconds"), Backoff.linear("15 minutes"))
+ * ;[1, 2, 3, 4].map((attempts) => Backoff.delayAfter(backoff, attempts)) // => [10000, 10000, 900000, 1800000]
+ * ```
  */
 export const switchAfter = (after: number, first: Backoff, next: Backoff): Backoff => {
   if (!(Number.isSafeInteger(after) && after >= 1)) {
@@ -123,17 +131,16 @@ export const capped = (self: Backoff, max: Delay.Input): Backoff => ({
   max: Math.min(self.max, duration("capped: max", max))
 })
 
-/** How many delays {@link fromSchedule} takes from a schedule. */
+/** The number of delays that {@link fromSchedule} takes from a schedule. */
 const scheduleSteps = 100
 
 /**
- * The delays of an Effect `Schedule`, taken once: the first 100, after which the last repeats. Delays beyond 24 hours
- * are cut.
+ * The first 100 delays of an Effect `Schedule`, the last of which repeats. Delays beyond 24 hours are cut to that.
  *
- * When to use: to reuse a schedule that exists already. The schedule decides the delays, never the number of attempts.
- * A jittered schedule is drawn once, here; use {@link Options.jitter} to spread every message on its own.
+ * When to use: to reuse a schedule that exists already. The schedule decides the delays, not the number of attempts. It
+ * runs once, here: its own jitter would be the same for all messages, so use {@link Options.jitter}.
  *
- * @throws RangeError when the schedule ends before its first delay
+ * @throws RangeError when the schedule ends before its first delay, or an option is out of its range
  */
 export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, options?: Options): Backoff => {
   const delays = Effect.runSync(
@@ -180,15 +187,15 @@ const baseAt = (curve: Exclude<Curve, { _tag: "Switch" }>, attempts: number): Ji
   previous: curveAt(curve, Math.max(1, attempts - 1))
 })
 
-/** What a product of floating-point numbers may be off by, in milliseconds: not to be rounded up to a whole one. */
-const dust = 1e-6
+/** Milliseconds by which a product of floating-point numbers may be too large. They are not rounded up to a whole one. */
+const tolerance = 1e-6
 
-const cap = (self: Backoff, millis: number): Delay.Delay => Math.min(Math.max(0, Math.ceil(millis - dust)), self.max)
+const cap = (self: Backoff, millis: number): Delay.Delay =>
+  Math.min(Math.max(0, Math.ceil(millis - tolerance)), self.max)
 
 /**
- * The delay between a failed delivery and the next one.
- *
- * `attempts` counts deliveries so far, from 1; `random` is a number from 0 (inclusive) to 1 (exclusive).
+ * The delay between a failed delivery and the next one, in milliseconds. `attempts` counts deliveries so far, from 1;
+ * `random` is from 0 (inclusive) to 1 (exclusive), and matters for jitter only.
  */
 export const delayAfter = (self: Backoff, attempts: number, random = 0): Delay.Delay => {
   const { curve } = self
@@ -200,7 +207,7 @@ export const delayAfter = (self: Backoff, attempts: number, random = 0): Delay.D
   return cap(self, inner)
 }
 
-/** The shortest and the longest delay that {@link delayAfter} can return after this number of attempts. */
+/** The shortest and the longest delay that {@link delayAfter} can return after so many attempts, in milliseconds. */
 export const range = (self: Backoff, attempts: number): readonly [Delay.Delay, Delay.Delay] => {
   const { curve } = self
   if (curve._tag === "Switch") {
@@ -212,7 +219,7 @@ export const range = (self: Backoff, attempts: number): readonly [Delay.Delay, D
   return [cap(self, low), cap(self, high)]
 }
 
-/** The longest delay of the whole backoff: what a broker must be able to honour. */
+/** The longest delay of the whole backoff, in milliseconds: a broker must be able to keep it. */
 export const longest = (self: Backoff): Delay.Delay => {
   const { curve } = self
   switch (curve._tag) {

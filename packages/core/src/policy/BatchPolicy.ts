@@ -2,24 +2,35 @@
 import * as Delay from "../message/Delay.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
+/** When a batch is handed to the handler. */
 export interface BatchPolicy {
+  /** Messages of a full batch. */
   readonly maxBatchSize: number
-  /** Milliseconds from the arrival of a batch's first message; 0 hands over at once what is there. */
+  /** Milliseconds that the first message of a batch waits for others; 0 hands over at once what has arrived. */
   readonly maxBatchTimeout: number
 }
 
+/** Options of {@link make}. */
 export interface Options {
-  /** 1 to 100. Default 10. */
+  /** Messages of a full batch, 1 to 100. Default: 10. */
   readonly maxBatchSize?: number | undefined
-  /** 0 to 60 seconds. Default 5 seconds. */
+  /** Longest wait of a batch's first message, 0 to 60 seconds; a number counts milliseconds. Default: 5 seconds. */
   readonly maxBatchTimeout?: Delay.Input | undefined
 }
 
 /**
  * Builds a policy: a batch is handed over when it is full or when its first message has waited long enough, whichever
- * is first.
+ * comes first.
  *
- * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout` not 0 to 60 seconds
+ * @throws RangeError when an option is unknown, `maxBatchSize` is not a whole number from 1 to 100, or `maxBatchTimeout`
+ * is not 0 to 60 seconds
+ *
+ * @example
+ * ```ts
+ * import { BatchPolicy } from "@requeue/core"
+ *
+ * BatchPolicy.make({ maxBatchSize: 50 }) // => { maxBatchSize: 50, maxBatchTimeout: 5000 }
+ * ```
  */
 export const make = (options: Options = {}): BatchPolicy => {
   OptionNames.check("BatchPolicy.make", options, { maxBatchSize: true, maxBatchTimeout: true })
@@ -33,5 +44,5 @@ export const make = (options: Options = {}): BatchPolicy => {
   }
 }
 
-/** One message at a time, handed over as it arrives: what a consumer of single messages does unless told otherwise. */
+/** One message at a time, handed over as it arrives: the default of consumers of single messages. */
 export const single: BatchPolicy = make({ maxBatchSize: 1, maxBatchTimeout: 0 })

@@ -1,28 +1,44 @@
-/** What failures mean for their messages: may it be tried again, and does it say anything about the other messages. */
+/** Classifiers: a classifier decides whether a failed message may be tried again, and whether the failure counts. */
 import type { Failure } from "./Failure.ts"
 
 /**
- * What a failure means for its message:
+ * The consequence of a failure for its message:
  *
- * - `retry`: as the policy says, and it counts towards consumer backoff.
- * - `retry-uncounted`: the same, but consumer backoff does not count it.
- * - `dead-letter`: give up at once, reason `permanent`.
- * - `drop`: remove the message; no dead letter is kept.
+ * - `retry`: the policy decides, and the failure counts towards consumer backoff.
+ * - `retry-uncounted`: the policy decides, and the failure does not count towards consumer backoff.
+ * - `dead-letter`: the message is given up at once, with reason `permanent`.
+ * - `drop`: the message is removed, and no dead letter is kept.
  */
 export type Classification = "retry" | "retry-uncounted" | "dead-letter" | "drop"
 
 /**
- * Which failures are not simply retried, by the error's name or `_tag` anywhere in its cause chain; `with` is asked
- * first and may answer `undefined`, or throw, to leave it to the tags.
+ * The failures that are not simply retried. Lists have names or `_tag`s of errors, which are looked for in the error and
+ * its cause chain; `drop` beats `permanent`, and both beat `uncounted`.
  */
 export interface Classifier {
+  /** Errors that no retry can mend: `dead-letter`. */
   readonly permanent: ReadonlyArray<string>
+  /** Errors of messages that are worthless: `drop`. */
   readonly drop: ReadonlyArray<string>
+  /** Errors that say nothing about other messages: `retry-uncounted`. */
   readonly uncounted: ReadonlyArray<string>
+  /** A function that decides before the lists do; it returns `undefined`, or throws, to leave the failure to them. */
   readonly with: ((failure: Failure) => Classification | undefined) | undefined
 }
 
-/** Simply retries everything that does not say otherwise itself. */
+/**
+ * Builds a classifier. Default: empty lists and no function, so that only an error's own properties (see `Failure`) keep
+ * its message from being retried.
+ *
+ * @example
+ * ```ts
+ * import { Classifier, Failure } from "@requeue/core"
+ *
+ * const classifier = Classifier.make({ permanent: ["SyntaxError"] })
+ * const cause = new SyntaxError("no JSON")
+ * Classifier.classify(classifier, Failure.make(new Error("no order", { cause }), 0)) // => "dead-letter"
+ * ```
+ */
 export const make = (options: Partial<Classifier> = {}): Classifier => ({
   permanent: [],
   drop: [],
@@ -31,10 +47,10 @@ export const make = (options: Partial<Classifier> = {}): Classifier => ({
   ...options
 })
 
-/** What a failure means. Total: whatever the classifier's own function does, there is an answer. */
+/** Classifies a failure. It never throws, even when the classifier's own function does. */
 export const classify = (self: Classifier, failure: Failure): Classification => {
-  const answer = answerOf(() => self.with?.(failure))
-  if (answer !== undefined) return answer
+  const own = validOf(() => self.with?.(failure))
+  if (own !== undefined) return own
   const has = (tags: ReadonlyArray<string>) => failure.tags.some((tag) => tags.includes(tag))
   if (has(self.drop) || failure.tags.includes("DropError")) return "drop"
   if (has(self.permanent) || failure.permanent) return "dead-letter"
@@ -43,11 +59,11 @@ export const classify = (self: Classifier, failure: Failure): Classification => 
 
 const classifications: ReadonlyArray<unknown> = ["retry", "retry-uncounted", "dead-letter", "drop"]
 
-/** A policy's own function must not take the consumer down: one that throws, or says anything else, gives no answer. */
-const answerOf = (ask: () => Classification | undefined): Classification | undefined => {
+/** The classification that a user's function returns; `undefined` when it throws or returns anything else. */
+const validOf = (classifyIt: () => Classification | undefined): Classification | undefined => {
   try {
-    const answer = ask()
-    return classifications.includes(answer) ? answer : undefined
+    const classification = classifyIt()
+    return classifications.includes(classification) ? classification : undefined
   } catch {
     return undefined
   }

@@ -1,51 +1,65 @@
 /**
- * Consumer backoff: slowing a whole consumer down because something that all its messages need is not there. A different
- * thing from the backoff of one message.
+ * Consumer backoff: pauses of a whole consumer while something that all its messages need is down. The backoff of one
+ * message is another thing, see `Backoff`.
  *
- * A pure machine: {@link step} takes a state and an event and answers the next state and what to do. A consumer offers
- * only a credit and a timer. The shape is that of NSQ's client protocol (`RDY 0`, wait, `RDY 1`, full `RDY`), see
- * https://nsq.io/clients/building_client_libraries.html#backoff.
+ * It is a pure state machine: {@link step} takes a state and an event, and returns the next state and commands. The
+ * consumer only needs a credit and a timer. Its states are those of NSQ's client protocol (`RDY 0`, wait, `RDY 1`, full
+ * `RDY`), see https://nsq.io/clients/building_client_libraries.html#backoff.
  *
  * | state | event | next |
  * | --- | --- | --- |
  * | running | failure | level up, paused for `wait(level)`, credit 0 |
  * | running | success, level > 0 | level down |
- * | paused | outcomes of deliveries in flight | ignored |
- * | paused | time is over | probing, credit 1 |
+ * | paused | outcome of a delivery in flight | ignored |
+ * | paused | the pause has elapsed | probing, credit 1 |
  * | probing | success of the probe | level down; running at full credit, or (`stepwise`, level > 0) paused again |
- * | probing | failure of the probe | as in running |
- * | probing | the probe opts out | paused for the same window again |
- * | any | reconnected | level 0: full credit; paused: still paused; else probing, credit 1 |
+ * | probing | failure of the probe | level up, paused, as in running |
+ * | probing | the probe is uncounted | paused again for as long |
+ * | running | reconnected | level 0: full credit; level > 0: probing, credit 1 |
+ * | paused | reconnected | still paused, credit 0 |
+ * | probing | reconnected | probing with another probe, credit 1 |
  */
 import * as Delay from "../message/Delay.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
+/** How a consumer slows down, and how it recovers. */
 export interface ConsumerBackoff {
-  /** `multiplier x 2^level`, in milliseconds. */
+  /** The unit of pauses, in milliseconds: at level n, a pause is `multiplier x 2^n`. */
   readonly multiplier: number
-  /** No pause is longer, in milliseconds; 0 turns consumer backoff off. */
+  /** The longest pause, in milliseconds; 0 turns consumer backoff off. */
   readonly maxBackoffDuration: number
+  /** How the length of a pause is chosen. */
   readonly strategy: "exponential" | "full-jitter"
+  /** How the consumer goes on after a successful probe. */
   readonly recovery: "resume" | "stepwise"
 }
 
+/** Options of {@link make}. */
 export interface Options {
-  /** Default 1 second: pauses of 2, 4, 8, … seconds. 1 ms to 24 hours. */
+  /** The unit of pauses, 1 ms to 24 hours. Default: 1 second, for pauses of 2, 4, 8, … seconds. */
   readonly multiplier?: Delay.Input | undefined
-  /** Default 2 minutes. 0 to 24 hours. */
+  /** The longest pause, 0 to 24 hours; 0 turns consumer backoff off. Default: 2 minutes. */
   readonly maxBackoffDuration?: Delay.Input | undefined
-  /** `full-jitter` draws each pause from 0 to the exponential one. Default `exponential`. */
+  /** `full-jitter` draws each pause between 0 and the exponential one. Default: `exponential`. */
   readonly strategy?: "exponential" | "full-jitter" | undefined
-  /** After a successful probe: full credit at once, or one level at a time. Default `resume`. */
+  /** After a successful probe: full credit at once, or one level at a time. Default: `resume`. */
   readonly recovery?: "resume" | "stepwise" | undefined
 }
 
 const names: OptionNames.Of<Options> = { multiplier: true, maxBackoffDuration: true, strategy: true, recovery: true }
 
 /**
- * Builds the policy.
+ * Builds a consumer backoff.
  *
  * @throws RangeError when an option is unknown or a duration is out of its range
+ *
+ * @example
+ * ```ts
+ * import { ConsumerBackoff } from "@requeue/core"
+ *
+ * const policy = ConsumerBackoff.make({ multiplier: "5 seconds" })
+ * ;[1, 2, 3, 4, 5].map((level) => ConsumerBackoff.wait(policy, level, 0)) // => [10000, 20000, 40000, 80000, 120000]
+ * ```
  */
 export const make = (options: Options = {}): ConsumerBackoff => {
   OptionNames.check("ConsumerBackoff.make", options, names)
@@ -62,25 +76,32 @@ export const make = (options: Options = {}): ConsumerBackoff => {
   }
 }
 
-/** No consumer backoff: what a plain consumer does. */
+/** No consumer backoff: the default. */
 export const off: ConsumerBackoff = make({ maxBackoffDuration: 0 })
 
+/** Whether the consumer takes all messages, none, or one as a probe. */
 export type Mode =
   | { readonly _tag: "Running" }
   | { readonly _tag: "Paused" }
   /** `probe` is the delivery whose outcome decides; `undefined` until one has started. */
   | { readonly _tag: "Probing"; readonly probe: DeliveryId | undefined }
 
+/** The state of the machine. */
 export interface State {
   readonly mode: Mode
+  /** How far the pauses have grown; 0 at rest. */
   readonly level: number
   /** Length of the last pause, in milliseconds. */
   readonly window: number
 }
 
-/** Names a delivery, not a message: a redelivery has another one. */
+/** Identifies a delivery, not a message: each redelivery has an id of its own. */
 export type DeliveryId = string | number
 
+/**
+ * An event: a handler run of a delivery started or ended (`Uncounted`: in a way that does not count), a pause elapsed,
+ * or the broker's connection was made again.
+ */
 export type Event =
   | { readonly _tag: "Started"; readonly id: DeliveryId }
   | { readonly _tag: "Succeeded"; readonly id: DeliveryId }
@@ -89,13 +110,15 @@ export type Event =
   | { readonly _tag: "Elapsed" }
   | { readonly _tag: "Reconnected" }
 
-/** What the consumer has to do, in this order. */
+/** A command to the consumer: change the credit, or report `Elapsed` after so many milliseconds. */
 export type Command =
   | { readonly _tag: "Credit"; readonly amount: "none" | "one" | "full" }
   | { readonly _tag: "Wait"; readonly millis: number }
 
+/** The next state, and the commands to carry out in this order. */
 export type Step = readonly [State, ReadonlyArray<Command>]
 
+/** The state of a consumer that starts. */
 export const initial: State = { mode: { _tag: "Running" }, level: 0, window: 0 }
 
 const none: ReadonlyArray<Command> = []
@@ -103,7 +126,7 @@ const credit = (amount: "none" | "one" | "full"): Command => ({ _tag: "Credit", 
 
 const exponential = (policy: ConsumerBackoff, level: number): number => policy.multiplier * 2 ** level
 
-/** The pause at a level, in milliseconds; `random` is from 0 (inclusive) to 1 (exclusive). */
+/** The length of a pause at this level, in milliseconds; `random` is from 0 (inclusive) to 1 (exclusive). */
 export const wait = (policy: ConsumerBackoff, level: number, random: number): number => {
   const full = exponential(policy, level)
   return Math.min(Math.ceil(policy.strategy === "full-jitter" ? random * full : full), policy.maxBackoffDuration)
@@ -123,13 +146,13 @@ const probe = (state: State): Step => [{ ...state, mode: { _tag: "Probing", prob
 
 const resume = (state: State, level: number): Step => [{ ...state, mode: { _tag: "Running" }, level }, [credit("full")]]
 
-/** Whether {@link step} would change nothing and ask for nothing, whatever the random number. */
+/** Whether {@link step} would neither change the state nor return a command, whatever the random number. */
 export const ignores = (policy: ConsumerBackoff, { level, mode }: State, { _tag }: Event): boolean =>
   policy.maxBackoffDuration === 0
     ? _tag !== "Reconnected"
     : mode._tag === "Running" && level === 0 && _tag !== "Failed" && _tag !== "Reconnected"
 
-/** The machine. `random` is from 0 (inclusive) to 1 (exclusive). */
+/** The state and the commands after an event. `random` is from 0 (inclusive) to 1 (exclusive). */
 export const step = (policy: ConsumerBackoff, state: State, event: Event, random: number): Step => {
   if (policy.maxBackoffDuration === 0) return event._tag === "Reconnected" ? [state, [credit("full")]] : [state, none]
   switch (state.mode._tag) {
@@ -159,17 +182,17 @@ const running = (policy: ConsumerBackoff, state: State, event: Event, random: nu
 const probing = (
   policy: ConsumerBackoff,
   state: State,
-  tagged: DeliveryId | undefined,
+  probed: DeliveryId | undefined,
   event: Event,
   random: number
 ): Step => {
-  // The connection that delivered the probe is gone: its outcome says nothing any more.
+  // The probe is gone with the connection that delivered it.
   if (event._tag === "Reconnected") return probe(state)
   if (event._tag === "Elapsed") return [state, none]
   if (event._tag === "Started") {
-    return tagged === undefined ? [{ ...state, mode: { _tag: "Probing", probe: event.id } }, none] : [state, none]
+    return probed === undefined ? [{ ...state, mode: { _tag: "Probing", probe: event.id } }, none] : [state, none]
   }
-  if (event.id !== tagged) return [state, none]
+  if (event.id !== probed) return [state, none]
   switch (event._tag) {
     case "Succeeded": {
       const level = Math.max(0, state.level - 1)

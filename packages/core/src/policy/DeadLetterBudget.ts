@@ -1,21 +1,31 @@
 /**
- * A budget of dead letters: an outage must stop the consumer rather than empty its queue into the dead letters.
+ * Dead-letter budgets: an outage must stop the consumer instead of moving its whole queue to the dead letters.
  *
- * Every dead letter costs 1, also one that the policy discards; every success earns a fraction of it back, and a consumer
- * whose budget is used up gives the message back and stops with {@link DeadLetterBudgetExhausted}.
+ * Every dead letter costs 1, even when the policy discards it, and every success earns a fraction back. When less than 1
+ * is left, the consumer gives the message back and stops with {@link DeadLetterBudgetExhausted}.
  */
 import * as Data from "effect/Data"
 
+/** How many dead letters a consumer may make. */
 export interface DeadLetterBudget {
+  /** The budget at the start, and the most that it can be. */
   readonly max: number
+  /** The part of a dead letter that each success earns. */
   readonly perSuccess: number
 }
 
 /**
- * Builds a budget: at most `max` dead letters more than successes have earned; each success earns `perSuccess`
- * (default 0.1, that is one dead letter for ten successes).
+ * Builds a budget of `max` dead letters, of which each success earns `perSuccess` back (default: 0.1, that is one dead
+ * letter for ten successes).
  *
  * @throws RangeError when `max` is not a whole number >= 1, or `perSuccess` is negative or not finite
+ *
+ * @example
+ * ```ts
+ * import { DeadLetterBudget } from "@requeue/core"
+ *
+ * DeadLetterBudget.make(100) // => { max: 100, perSuccess: 0.1 }
+ * ```
  */
 export const make = (max: number, { perSuccess = 0.1 }: { readonly perSuccess?: number } = {}): DeadLetterBudget => {
   if (!(Number.isSafeInteger(max) && max >= 1)) {
@@ -27,18 +37,19 @@ export const make = (max: number, { perSuccess = 0.1 }: { readonly perSuccess?: 
   return { max, perSuccess }
 }
 
-/** What is left after a success. */
+/** The budget that is left after a success. */
 export const credited = (self: DeadLetterBudget, left: number): number => Math.min(self.max, left + self.perSuccess)
 
-/** What sums of fractions may be off by: ten times 0.1 is enough for a dead letter. */
-const dust = 1e-9
+/** The error that a sum of fractions may have: ten times 0.1 must do for a dead letter. */
+const tolerance = 1e-9
 
-/** What is left after a dead letter; `undefined` when there was not enough for it. */
-export const debited = (left: number): number | undefined => (left >= 1 - dust ? Math.max(0, left - 1) : undefined)
+/** The budget that is left after a dead letter; `undefined` when there was not enough for it. */
+export const debited = (left: number): number | undefined => (left >= 1 - tolerance ? Math.max(0, left - 1) : undefined)
 
-/** The consumer stopped itself; its messages stay in the queue. */
+/** A consumer stopped itself because its budget was used up. Its messages stay in the queue. */
 export class DeadLetterBudgetExhausted extends Data.TaggedError("DeadLetterBudgetExhausted")<{
   readonly queue: string
+  /** The budget that it had at the start. */
   readonly max: number
 }> {
   override get message() {

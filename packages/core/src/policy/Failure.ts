@@ -1,19 +1,19 @@
 /**
- * How a handler fails, and what a failure tells about the message: may it be tried again, when, or never.
+ * Failures: how a handler fails, and whether and when its message may be tried again.
  *
- * Any thrown value is a failure. An error says more about itself by these properties, its own or those of an error in
- * its `cause` chain:
+ * Any thrown value is a failure. An error, or one in its `cause` chain, may have these properties:
  *
- * - `permanent: true`: do not try again; dead-letter at once.
- * - `retryAfter`: seconds, or an HTTP date as text or `Date`, as in the Retry-After header.
+ * - `permanent: true`: no retry can help; the message is dead-lettered at once.
+ * - `retryAfter`: the time until the next attempt, in seconds, or as an HTTP date, as in the Retry-After header.
+ *   https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
  *
- * {@link PermanentError}, {@link RetryLaterError} and {@link DropError} are errors of ours that carry them.
+ * {@link PermanentError} and {@link RetryLaterError} have them; {@link DropError} removes its message.
  */
 import * as Data from "effect/Data"
 import * as Delay from "../message/Delay.ts"
 import type { ErrorSummary } from "../message/Metadata.ts"
 
-/** What an error of ours says: a text, or a text with its cause. */
+/** The content of an error of this module. */
 export interface Report {
   readonly message: string
   readonly cause?: unknown
@@ -22,7 +22,7 @@ export interface Report {
 const toReport = (report: string | Report): Report => (typeof report === "string" ? { message: report } : report)
 
 /**
- * Throw it (or fail with it) when no retry can help: the message is dead-lettered at once with reason `permanent`.
+ * The error to throw, or fail with, when no retry can help: the message is dead-lettered at once with reason `permanent`.
  *
  * @example
  * ```ts
@@ -38,40 +38,58 @@ export class PermanentError extends Data.TaggedError("PermanentError")<Report> {
   }
 }
 
-/** Throw it when the time of the next attempt is known. `retryAfter` is in seconds, or an HTTP date. */
+/**
+ * The error to throw, or fail with, when the time of the next attempt is known. `retryAfter` is in seconds, or an HTTP
+ * date.
+ *
+ * @example
+ * ```ts
+ * import { RetryLaterError } from "@requeue/core/promise"
+ *
+ * new RetryLaterError({ message: "the API is busy", retryAfter: 30 }).retryAfter // => 30
+ * ```
+ */
 export class RetryLaterError extends Data.TaggedError("RetryLaterError")<
   Report & { readonly retryAfter: number | string | Date }
 > {}
 
-/** Throw it when the message is worthless: it is removed and leaves no dead letter, only an audit event. */
+/**
+ * The error to throw, or fail with, when a message is worthless: it is removed without a dead letter. Only a `Dropped`
+ * event tells of it.
+ */
 export class DropError extends Data.TaggedError("DropError")<Report> {
   constructor(report: string | Report) {
     super(toReport(report))
   }
 }
 
-/** The handler did not end within `handlerTimeout`; it was interrupted and the attempt counts as failed. */
-export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{ readonly timeout: number }> {
+/** The handler did not end within `handlerTimeout`. It was interrupted, and the attempt counts as failed. */
+export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{
+  /** Milliseconds. */
+  readonly timeout: number
+}> {
   override get message() {
     return `handlerTimeout: the handler did not end within ${Delay.format(this.timeout)}`
   }
 }
 
-/** What the core keeps of a thrown value. */
+/** A thrown value, and the parts of it that decide about its message. */
 export interface Failure {
   /** The thrown value itself. */
   readonly error: unknown
+  /** The part that travels with the message. */
   readonly summary: ErrorSummary
   /** Names and tags of the error and of every error in its cause chain. */
   readonly tags: ReadonlyArray<string>
+  /** Whether the error says that no retry can help. */
   readonly permanent: boolean
-  /** Milliseconds, from the error's `retryAfter`. */
+  /** The error's `retryAfter` in milliseconds, at most 24 hours. */
   readonly retryAfter: Delay.Delay | undefined
 }
 
 /**
- * Reads a failure out of any thrown value, over its whole cause chain; the outermost error that says something about a
- * property decides it. Never throws, whatever was thrown. `now` is in milliseconds since the epoch.
+ * The failure that any thrown value is. Of the errors in its cause chain, the outermost one that has a property decides
+ * it. This never throws, whatever was thrown. `now` is in milliseconds since the epoch.
  */
 export const make = (error: unknown, now: number): Failure => {
   const chain = causes(error)
@@ -85,7 +103,7 @@ export const make = (error: unknown, now: number): Failure => {
   }
 }
 
-/** The name and message that travel with a message, for an Error or for anything else that was thrown. */
+/** The name and message of an Error, or of anything else that was thrown. */
 export const summarize = (error: unknown): ErrorSummary => {
   if (!isRecord(error)) return { name: `NonError(${error === null ? "null" : typeof error})`, message: show(error) }
   const [tag, name, message] = [read(error, "_tag"), read(error, "name"), read(error, "message")]
@@ -97,8 +115,9 @@ export const summarize = (error: unknown): ErrorSummary => {
 }
 
 /**
- * A Retry-After value in milliseconds from `now`: seconds as a number or digits, an HTTP (or ISO 8601) date, or a
- * `Date`. A time in the past is 0, one beyond 24 hours is 24 hours, anything else is `undefined`.
+ * The delay that a Retry-After value asks for, in milliseconds: the value is seconds (a number or digits), an HTTP or ISO
+ * 8601 date, or a `Date`. A time in the past is 0, one beyond 24 hours is 24 hours, anything else is `undefined`. `now`
+ * is in milliseconds since the epoch.
  */
 export const parseRetryAfter = (value: unknown, now: number): Delay.Delay | undefined => {
   const millis = millisOf(value, now)
@@ -111,11 +130,11 @@ const millisOf = (value: unknown, now: number): number => {
   return Math.max(0, (typeof value === "string" ? parseDate(value) : timeOf(value)) - now)
 }
 
-/** `Date.parse` takes almost any text that ends in a number for a date; a past one would mean "at once". */
+/** `Date.parse` alone would take almost any text that ends in a number for a date in the past, which means "at once". */
 const parseDate = (text: string): number => {
   if (/^\s*\d{4}-\d{2}-\d{2}/.test(text)) return Date.parse(text)
   if (!/^\s*(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? .*\d{2}:\d{2}:\d{2}/i.test(text)) return Number.NaN
-  // The oldest of the three forms of an HTTP date does not say that it is in GMT.
+  // The oldest of the three forms of an HTTP date is in GMT without saying so.
   return Date.parse(/\d\s*$/.test(text) ? `${text} GMT` : text)
 }
 
@@ -134,7 +153,7 @@ type Properties = {
   readonly retryAfter: unknown
 }
 
-/** How far a cause chain is followed; a chain may be a cycle. */
+/** The number of errors of a cause chain that are read; a chain may be a cycle. */
 const chainLimit = 10
 
 const causes = (error: unknown): ReadonlyArray<Properties> => {
@@ -150,7 +169,7 @@ const causes = (error: unknown): ReadonlyArray<Properties> => {
   return chain
 }
 
-/** A property that may be a getter, or of a proxy, that throws. */
+/** The value of a property; `undefined` when it is a getter, or belongs to a proxy, that throws. */
 const read = (from: object, key: string): unknown => {
   try {
     return Reflect.get(from, key)
@@ -174,7 +193,7 @@ const show = (value: unknown): string => {
       const text = render(value)
       if (text !== undefined) return text
     } catch {
-      // The next one may do.
+      // The next way may work.
     }
   }
   return `an unprintable ${typeof value}`

@@ -1,9 +1,10 @@
 /**
- * Retry policies: how often a failed message is delivered again, when, and where it goes when all is in vain.
+ * Retry policies: how often and when a failed message is delivered again, and where it goes when it is given up.
  *
- * A policy is plain immutable data, built by {@link make} or decoded from JSON by `PolicyConfig`, and {@link decide} is
- * the one pure function that turns what happened to a delivery into its settlement.
+ * A policy is plain immutable data, built by {@link make} or decoded from JSON by `PolicyConfig`. The pure function
+ * {@link decide} turns a delivery and its failure into a settlement.
  */
+import * as Predicate from "effect/Predicate"
 import * as Backoff from "./Backoff.ts"
 import * as Classifier from "./Classifier.ts"
 import * as DeadLetterRouting from "./DeadLetterRouting.ts"
@@ -13,33 +14,46 @@ import type { ErrorSummary, Reason } from "../message/Metadata.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Settlement from "../message/Settlement.ts"
 
+/** When a message is retried, and when it is given up. */
 export interface RetryPolicy {
   /** Deliveries allowed, the first included; `Infinity` when unlimited. */
   readonly maxAttempts: number
   /** Milliseconds since the first publish after which no retry may become due; `Infinity` when unlimited. */
   readonly maxAge: number
-  /** Fresh handler runs in the same delivery, before a failure counts as the delivery's. */
+  /** Further handler runs in the same delivery, before its attempt counts as failed. */
   readonly immediate: number
-  /** `undefined`: the consumer's `retryDelay`, else at once. */
+  /** The delays of retries; `undefined` for the consumer's `retryDelay`, else none. */
   readonly backoff: Backoff.Backoff | undefined
+  /** The failures that are not simply retried. */
   readonly classify: Classifier.Classifier
+  /** Where messages go that are given up. */
   readonly deadLetter: DeadLetterRouting.DeadLetterRouting
 }
 
-/** Retries after the first delivery, or deliveries with the first: the same limit, given once. */
+/** The limit of attempts, given in one of two ways. */
 export type Limit =
-  | { readonly maxRetries?: number | "unlimited" | undefined; readonly maxAttempts?: undefined }
-  | { readonly maxAttempts?: number | "unlimited" | undefined; readonly maxRetries?: undefined }
+  | {
+      /** Retries after the first delivery, a whole number >= 0 or `"unlimited"`. Default: 3. */
+      readonly maxRetries?: number | "unlimited" | undefined
+      readonly maxAttempts?: undefined
+    }
+  | {
+      /** Deliveries, the first included, a whole number >= 1 or `"unlimited"`. Default: 4. */
+      readonly maxAttempts?: number | "unlimited" | undefined
+      readonly maxRetries?: undefined
+    }
 
+/** Options of {@link make}. */
 export type Options = Limit & {
-  /** No retry becomes due later than this after the first publish. Default: no limit. */
+  /** Longest time from the first publish until a retry is due; a number counts milliseconds. Default: no limit. */
   readonly maxAge?: Delay.Input | undefined
-  /** In-process retries per delivery, 0 to 10; none after a handler timeout. Default 0. */
+  /** Further handler runs in the same delivery, 0 to 10; none after a handler timeout. Default: 0. */
   readonly immediate?: number | undefined
-  /** Default: none, so the consumer's `retryDelay`, else the next delivery is at once. */
+  /** The delays of retries. Default: none, so that the consumer's `retryDelay` counts, else retries are at once. */
   readonly backoff?: Backoff.Backoff | undefined
+  /** The failures that are not simply retried. Default: only those whose error says so itself, see `Failure`. */
   readonly classify?: Partial<Classifier.Classifier> | undefined
-  /** A queue name, `"discard"`, or details. Default: `<queue>.dlq`. */
+  /** The dead-letter queue, `"discard"` to keep no dead letters, or details. Default: `<queue>.dlq`. */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
 
@@ -53,16 +67,14 @@ const names: OptionNames.Of<Options> = {
   deadLetter: true
 }
 
-/** Retries of a policy that names no limit. */
+/** The retries of a policy without a limit of its own. */
 export const defaultMaxRetries = 3
 
 /**
  * Builds a policy.
  *
- * Defaults: `maxRetries` 3, no maximal age, no immediate retries, no backoff, dead letters to `<queue>.dlq`.
- *
- * @throws RangeError when an option is unknown; when both limits are given, or one is not a whole number (retries >= 0, attempts >= 1) or
- * `"unlimited"`; when `maxAge` is negative, `immediate` is not 0 to 10, `backoff` is none, or a queue name is empty
+ * @throws RangeError when an option is unknown or out of its range, both limits are given, `backoff` is not a built
+ * backoff, or a queue's name is empty
  *
  * @example
  * ```ts
@@ -78,7 +90,7 @@ export const make = (options: Options = {}): RetryPolicy => {
   if (!(Number.isSafeInteger(immediate) && immediate >= 0 && immediate <= 10)) {
     throw new RangeError(`RetryPolicy.make: immediate must be a whole number from 0 to 10, got ${immediate}`)
   }
-  if (backoff !== undefined && !Object.hasOwn(Object(backoff) as object, "curve")) {
+  if (backoff !== undefined && !Predicate.hasProperty(backoff, "curve")) {
     const got = typeof backoff === "string" ? backoff : JSON.stringify(backoff)
     throw new RangeError(`RetryPolicy.make: backoff must be built, for example by exponential("1 second"), got ${got}`)
   }
@@ -95,7 +107,7 @@ export const make = (options: Options = {}): RetryPolicy => {
   }
 }
 
-/** A policy as it is, or built from its options. */
+/** The policy itself, or the policy that {@link make} builds from the options. */
 export const from = (input: Options | RetryPolicy): RetryPolicy => (isBuilt(input) ? input : make(input))
 
 const isBuilt = (input: Options | RetryPolicy): input is RetryPolicy =>
@@ -117,33 +129,34 @@ const limit = (field: string, value: number | "unlimited", min: number): number 
   throw new RangeError(`RetryPolicy.make: ${field} must be a whole number >= ${min} or "unlimited", got ${value}`)
 }
 
-/** The queue that takes a dead letter of this reason; `undefined` when the policy discards it. */
+/** The queue that takes a dead letter from `queue` with this reason; `undefined` when the policy discards it. */
 export const deadLetterQueue = (policy: RetryPolicy, queue: string, reason: Reason): string | undefined =>
   DeadLetterRouting.queueFor(policy.deadLetter, queue, reason)
 
-/** Every queue that a dead letter of this consumer can go to. */
+/** Every queue that a dead letter from `queue` can go to. */
 export const deadLetterQueues = (policy: RetryPolicy, queue: string): ReadonlyArray<string> =>
   DeadLetterRouting.queues(policy.deadLetter, queue)
 
-/** What is known of a delivery when its settlement is decided. */
-export interface Facts {
+/** The delivery that {@link decide} decides about. */
+export interface RetryContext {
   readonly queue: string
+  /** Deliveries of the message so far, this one included. */
   readonly attempts: number
   /** Milliseconds since the first publish. */
   readonly age: number
-  /** The delay of an explicit `retry` or `retryAll`. */
+  /** The delay of an explicit `retry` or `retryAll`, in milliseconds. */
   readonly delay: Delay.Delay | undefined
-  /** True when the handler asked for the retry itself; then the failure's classification does not matter. */
+  /** Whether the handler called `retry` or `retryAll`; the failure's classification then does not matter. */
   readonly asked: boolean
-  /** How the handler failed, if it did. */
+  /** The handler's failure; `undefined` when it succeeded. */
   readonly failure: Failure | undefined
-  /** The consumer's `retryDelay`. */
+  /** The consumer's `retryDelay`, in milliseconds. */
   readonly defaultDelay: Delay.Delay | undefined
   /** From 0 (inclusive) to 1 (exclusive). */
   readonly random: number
 }
 
-/** Where a message goes that is given up for this reason. */
+/** The settlement of a message that is given up for this reason: a dead letter, or a drop where none is kept. */
 export const giveUp = (
   policy: RetryPolicy,
   queue: string,
@@ -158,42 +171,46 @@ export const giveUp = (
 const explicit: ErrorSummary = { name: "Retry", message: "the handler asked for a retry" }
 
 /**
- * The settlement of a delivery that is to be tried again: by an explicit `retry` or by a failure.
+ * The settlement of a delivery that failed, or whose handler asked for a retry.
  *
- * In this order: a failure that is classified away from retrying; the limit of attempts; the delay, being the first of
- * the explicit one, the failure's `retryAfter`, the backoff's, the consumer's, 0; the limit of age.
+ * It is decided in this order: a failure that is classified `drop` or `dead-letter`; the limit of attempts; the limit of
+ * age. Else it is a retry, whose delay is the first of the explicit one, the failure's `retryAfter`, the backoff's, the
+ * consumer's, and 0.
  */
-export const decide = (policy: RetryPolicy, facts: Facts): Settlement.Settlement => {
-  const { asked, attempts, failure, queue } = facts
+export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.Settlement => {
+  const { asked, attempts, failure, queue } = context
   const error = failure?.summary ?? explicit
   const classification = asked || failure === undefined ? "retry" : Classifier.classify(policy.classify, failure)
   if (classification === "drop") return Settlement.Drop("dropped", DeadLetterRouting.redacted(policy.deadLetter, error))
   if (classification === "dead-letter") return giveUp(policy, queue, "permanent", error)
   if (attempts >= policy.maxAttempts) return giveUp(policy, queue, "retries-exhausted", error)
   const delay = Delay.first(
-    facts.delay,
+    context.delay,
     failure?.retryAfter,
-    policy.backoff && Backoff.delayAfter(policy.backoff, attempts, facts.random),
-    facts.defaultDelay
+    policy.backoff && Backoff.delayAfter(policy.backoff, attempts, context.random),
+    context.defaultDelay
   )
-  if (facts.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", error)
+  if (context.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", error)
   return Settlement.Retry(delay, failure && DeadLetterRouting.redacted(policy.deadLetter, error))
 }
 
 /** One retry of a policy's schedule. */
 export interface Step {
-  /** The attempt that fails, 1 for the first delivery. */
+  /** The number of the attempt that fails, 1 for the first delivery. */
   readonly attempt: number
   /** Shortest and longest delay until the next delivery, in milliseconds. */
   readonly delay: readonly [number, number]
-  /** Shortest and longest time since the first delivery at which the next one happens, without the handler's own. */
+  /** Shortest and longest time from the first delivery to the next one, in milliseconds, without the handler's own. */
   readonly elapsed: readonly [number, number]
 }
 
-/** How many steps {@link schedule} lists of an unlimited policy. */
+/** The most steps that {@link schedule} lists. */
 export const scheduleLimit = 100
 
-/** Every retry of the policy with its delays; of an unlimited policy the first 100. */
+/**
+ * The retries of a policy with their delays: all of them, or the first 100. `defaultDelay` is the consumer's `retryDelay`,
+ * in milliseconds.
+ */
 export const schedule = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
   let [low, high] = [0, 0]
@@ -208,17 +225,18 @@ export const schedule = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): Re
   return steps
 }
 
-/** What a policy amounts to. */
+/** A policy in figures and in words. */
 export interface Description {
+  /** The retries, at most 100. */
   readonly schedule: ReadonlyArray<Step>
-  /** Most handler runs of one message: deliveries times in-process runs; `Infinity` when unlimited. */
+  /** The most handler runs of one message: deliveries times runs in each; `Infinity` when unlimited. */
   readonly handlerRuns: number
   /**
-   * Longest time from first to last delivery, without the handler's own time and waiting in the queue. Beyond the
-   * schedule's 100 steps, every delay is taken for the longest.
+   * Longest time from the first delivery to the last, in milliseconds, without handler runs and waiting in the queue.
+   * Every delay after the 100 retries of the schedule counts as the longest.
    */
   readonly worstCase: number
-  /** All of it in one line, as the consumer logs it at start. */
+  /** The schedule and its totals in one line, which the consumer logs when it starts. */
   readonly text: string
 }
 
@@ -231,7 +249,18 @@ const longestElapsed = (policy: RetryPolicy, steps: ReadonlyArray<Step>, default
   return Math.min(listed + unlisted * longest, policy.maxAge)
 }
 
-/** The schedule, the total of handler runs and the worst-case elapsed time of a policy. */
+/**
+ * Describes a policy: its retries, the total of handler runs and the worst-case time. `defaultDelay` is the consumer's
+ * `retryDelay`, in milliseconds.
+ *
+ * @example
+ * ```ts
+ * import { RetryPolicy } from "@requeue/core"
+ *
+ * const { text } = RetryPolicy.describe(RetryPolicy.make({ maxRetries: 2, immediate: 1 }), 10_000)
+ * text // => "2 retries: 10s, 10s; at most 6 handler runs over 20s"
+ * ```
+ */
 export const describe = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): Description => {
   const steps = schedule(policy, defaultDelay)
   const handlerRuns = policy.maxAttempts * (policy.immediate + 1)
@@ -253,13 +282,13 @@ export const describe = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): De
 }
 
 /**
- * What Cloudflare Queues does by default: 3 retries, at once, in batches.
+ * The default of Cloudflare Queues: 3 retries, at once.
  * https://developers.cloudflare.com/queues/configuration/batching-retries/
  */
 export const cloudflareQueues: RetryPolicy = make({ maxRetries: 3 })
 
 /**
- * What NSQ's own clients do: requeue after 90 s x attempts, at most 15 minutes, give up after 5 attempts.
+ * The default of NSQ's own clients: 5 attempts, requeued after 90 s x attempts, at most 15 minutes.
  * https://github.com/nsqio/go-nsq (Config: DefaultRequeueDelay, MaxRequeueDelay, MaxAttempts)
  */
 export const nsqRequeue: RetryPolicy = make({
@@ -268,7 +297,7 @@ export const nsqRequeue: RetryPolicy = make({
 })
 
 /**
- * The growing schedule of webhook senders: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, spread by 10 %.
+ * A schedule of webhook senders: retries after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, spread by 10 %.
  * https://docs.svix.com/retries
  */
 export const webhookSender: RetryPolicy = make({
@@ -279,7 +308,8 @@ export const webhookSender: RetryPolicy = make({
 })
 
 /**
- * The growing retry that Spring AMQP users configure on RabbitMQ: 1 s x 1.5 each time, at most 1 minute, 10 retries.
+ * A growing retry as configured with Spring AMQP on RabbitMQ: 10 retries, after 1 s, then 1.5 times as long each, at most
+ * 1 minute.
  * https://docs.spring.io/spring-amqp/reference/amqp/resilience-recovering-from-errors-and-broker-failures.html
  */
 export const rabbitMqGrowing: RetryPolicy = make({

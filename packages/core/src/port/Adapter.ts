@@ -1,4 +1,4 @@
-/** How an adapter package makes itself known: by the URL schemes that it serves. */
+/** Adapters: an adapter package exports one, which makes a broker from a URL. */
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -9,46 +9,48 @@ import type { ConfigurationError } from "../options/ConfigurationError.ts"
 import type { Inspection, Plan } from "./Plan.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/** The adapter's own options, as plain JSON; from a config file they are unchecked. They beat those of the URL. */
+/** The adapter's own options as plain JSON, which the adapter checks. They beat those of the URL. */
 export type Options = Readonly<Record<string, unknown>>
 
-/** The queue that is planned, and the policy of its consumer; its dead-letter queues follow from both. */
+/** A queue to plan. Its dead-letter queues follow from its name and its policy. */
 export interface PlanRequest {
   readonly queue: string
+  /** The policy of the queue's consumer. */
   readonly retry: RetryPolicy
 }
 
-/** A connection for who sets queues up and looks after them. Opening it creates nothing. */
+/** A connection for people who set up queues and operate them. Opening it creates nothing. */
 export interface Operator {
   readonly capabilities: Capabilities
-  /** What the queue becomes on this very server. */
+  /** Plans the queue for this server. */
   readonly plan: (request: PlanRequest) => Effect.Effect<Plan, ConfigurationError>
-  /** The plan beside what is there. Changes nothing. */
+  /** Compares the plan with the server's objects. It changes nothing. */
   readonly inspect: (request: PlanRequest) => Effect.Effect<Inspection, BrokerError | ConfigurationError>
-  /** Makes what is missing, as the first consumer would. Fails with `QueueMismatch` where something is different. */
+  /** Creates missing objects, as the first consumer would. It fails with `QueueMismatch` when one has other settings. */
   readonly create: (request: PlanRequest) => Effect.Effect<void, BrokerError | ConfigurationError>
 }
 
-/** What `requeue check`, `plan`, `verify` and `create` need of an adapter. */
+/** The functions of an adapter behind `requeue check`, `plan`, `verify` and `create`. */
 export interface Operations {
-  /** A plan without a connection: where it depends on the server, that for the newest one. */
+  /** Plans a queue without a connection. A plan that depends on the server's version is that of the newest. */
   readonly plan: (request: PlanRequest, url: URL, options?: Options) => Effect.Effect<Plan, ConfigurationError>
+  /** Opens a connection that lasts as long as the scope. */
   readonly operate: (
     url: URL,
     options?: Options
   ) => Effect.Effect<Operator, BrokerError | ConfigurationError, Scope.Scope>
 }
 
-/** Every adapter package exports one as `adapter`. */
+/** An adapter; its package exports it as `adapter`. */
 export interface Adapter {
-  /** Without the colon, for example `["amqp", "amqps"]`. */
+  /** The URL schemes that it serves, without the colon, for example `["amqp", "amqps"]`. */
   readonly schemes: ReadonlyArray<string>
   /**
-   * A broker for a URL of one of the schemes. Fails with the offending part of the URL, or the name of the offending
-   * option, never with a password.
+   * Makes a broker from a URL of one of the schemes. An error names the wrong part of the URL, or the wrong option; it never
+   * contains a password.
    */
   readonly layer: (url: URL, options?: Options) => Layer.Layer<Broker, BrokerError | ConfigurationError>
-  /** Default: the broker's queues cannot be planned. */
+  /** Plans and creates queues. Default: none, so that the broker's queues cannot be planned. */
   readonly operations?: Operations | undefined
 }
 

@@ -1,25 +1,27 @@
 /**
- * The port: what an adapter must offer. Small on purpose. It fits push with credit (RabbitMQ, NSQ), polling with leases
- * (SQS), brokers without headers, and batch settlement.
+ * The port: an adapter implements {@link Service}. It fits push with credit (RabbitMQ, NSQ), polling with leases (SQS),
+ * brokers without headers, and batch settlement.
  *
- * MUST, for every adapter:
+ * Every adapter MUST keep these rules:
  *
- * 1. `publish` resolves only when the broker has confirmed every message and each was routable.
- * 2. A settlement that makes a copy (a delayed retry, a dead letter) settles the original only after the copy's
- *    confirmation.
- * 3. A delivery is settled on the connection that delivered it, or not at all. Settling it again is an error of the
- *    caller and MUST NOT reach the broker.
- * 4. `settle` never fails as a whole: it answers with the deliveries that could not be settled. A delivery whose
- *    settlement failed stays with the broker and stays unsettled; the core releases or retries it, and a lost
- *    connection or lease brings it back.
- * 5. At most `credit` deliveries are unsettled at any time. `credit(0)` takes effect before any settlement that is
- *    given later. Deliveries that were already on their way may still arrive; the core buffers them.
- * 6. Connections recover by themselves, declare what they need again, and resume with the last credit; `onReconnect`
- *    tells the core where deliveries end with their connection.
- * 7. `publish`, `settle` and `extend` end in bounded time, with an error where the broker does not answer.
- * 8. Nothing is delivered before its time, or it carries `metadata.notBefore` so that the core can give it back.
- * 9. `connection` says `down` from the moment a loss is noticed until the broker can be reached again, and every loss
- *    moves `since`. It sends nothing and answers at once.
+ * 1. `publish` succeeds only when the broker has confirmed every message and routed each of them.
+ * 2. A settlement that publishes a copy (a delayed retry, a dead letter) settles the original only after the broker has
+ *    confirmed the copy.
+ * 3. A delivery is settled on the connection that delivered it, or not at all. A second settlement of the same delivery is
+ *    a mistake of the caller, and MUST NOT reach the broker.
+ * 4. `settle` never fails as a whole: it returns the deliveries that it could not settle. Such a delivery stays with the
+ *    broker, unsettled. The core settles it again (it releases or retries it), or the broker delivers the message again
+ *    once the connection or the lease is lost.
+ * 5. At most `credit` deliveries are unsettled at any time. `credit(0)` takes effect before any settlement that is given
+ *    after it. Deliveries that were on their way already may still arrive; the core buffers them.
+ * 6. A lost connection is made again without the core's help: the adapter declares again what it needs, and resumes with
+ *    the last credit. Where deliveries end with their connection, it calls `onReconnect`.
+ * 7. `publish`, `settle` and `extend` end in bounded time. When the broker does not answer, `publish` fails, and the others
+ *    return the deliveries with an error.
+ * 8. No message is delivered before it is due. Where the broker cannot keep it for so long, the delivery has
+ *    `metadata.notBefore`, so that the core can give it back.
+ * 9. `connection` is `down` from the moment at which a loss is noticed until the broker can be reached again. Every loss
+ *    changes `since`. The call sends nothing and returns at once.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -32,20 +34,21 @@ import type { Outgoing } from "../message/Outgoing.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 import type { Settlement } from "../message/Settlement.ts"
 
-/** What a consumer wants from its broker. */
+/** The options of a subscription. */
 export interface SubscribeOptions {
+  /** The queue to consume. */
   readonly queue: string
-  /** The policy that will decide; adapters plan their native objects from it. */
+  /** The policy that will decide about failures; adapters plan their native objects from it. */
   readonly retry: RetryPolicy
-  /** The queues that dead letters may go to. They must exist, and be bound, before the first delivery. */
+  /** The queues to which dead letters may go. They must exist, and be bound, before the first delivery. */
   readonly deadLetterQueues: ReadonlyArray<string>
   /** The highest credit that this consumer will ever give. */
   readonly maxCredit: number
-  /** Called once for each delivery. It does not throw and returns at once. */
+  /** Called once for each delivery. It does not throw, and returns at once. */
   readonly onDelivery: (delivery: Delivery) => void
   /**
-   * Called after the connection was lost and made again, before the first delivery of the new one; unsettled deliveries
-   * of the old one are gone. An adapter with several connections says which deliveries were of the one that was lost.
+   * Called after a lost connection was made again, before its first delivery. Unsettled deliveries of the lost connection
+   * are gone: `isGone` tells which these are, and is for adapters with several connections. Default: all are gone.
    */
   readonly onReconnect: (isGone?: (delivery: Delivery) => boolean) => void
 }
@@ -62,42 +65,61 @@ export interface SettleFailure {
   readonly error: BrokerError
 }
 
+/** A running subscription. */
 export interface Subscription {
-  /** Sets how many deliveries may be unsettled at any time. Starts at 0. */
+  /** Sets the number of deliveries that may be unsettled at any time. It is 0 until the first call. */
   readonly credit: (limit: number) => void
+  /** Settles deliveries, and returns those that it could not settle. */
   readonly settle: (requests: ReadonlyArray<SettleRequest>) => Effect.Effect<ReadonlyArray<SettleFailure>>
   /**
-   * Renews the leases of these deliveries, for brokers that have leases. The core never calls it for a delivery that is
-   * being settled.
+   * Renews the leases of these deliveries, and returns those whose lease it could not renew. Without leases it does
+   * nothing. The core never calls it for a delivery that is being settled.
    */
   readonly extend: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
 }
 
-/** A queue's numbers; `undefined` where the broker cannot tell. */
+/** The number of messages in a queue, by their state; `undefined` where the broker cannot tell. */
 export interface Counts {
+  /** Messages that wait for a consumer. */
   readonly ready: number | undefined
+  /** Messages that are delivered and not settled. */
   readonly inFlight: number | undefined
+  /** Messages that wait for their delay to pass. */
   readonly delayed: number | undefined
 }
 
-/** What operators need; dead-letter queues are queues like any other. */
+/** Functions for operators. Dead-letter queues are queues like any other. */
 export interface Admin {
   readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
   /** Up to `limit` waiting messages, oldest first, as the next consumer would see them. */
   readonly peek: (queue: string, limit: number) => Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
-  /** Removes all waiting messages and answers how many. */
+  /** Removes all waiting messages, and returns their number. */
   readonly purge: (queue: string) => Effect.Effect<number, BrokerError>
 }
 
+/** A broker, as the core uses it. */
 export interface Service {
   readonly capabilities: Capabilities
+  /** The connection as the adapter saw it last. */
   readonly connection: () => Connection
-  /** Publishes all, or fails; after a failure any part of them may have been published. */
+  /** Publishes all messages, or fails; after a failure, any of them may have been published. */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
-  /** Delivers until the scope closes. Closing it gives back what is unsettled. */
+  /** Delivers messages until the scope closes, which gives unsettled ones back. */
   readonly subscribe: (options: SubscribeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>
   readonly admin: Admin
 }
 
-/** The broker that a program runs on. Adapters are Layers of it. */
+/**
+ * The broker on which a program runs, as a service of Effect; adapters make Layers of it.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { Broker } from "@requeue/core"
+ * import { Effect } from "effect"
+ *
+ * const name = Effect.map(Broker.Broker, ({ capabilities }) => capabilities.broker)
+ * await Effect.runPromise(Effect.provide(name, MemoryBroker.layer())) // => "memory"
+ * ```
+ */
 export class Broker extends Context.Service<Broker, Service>()("@requeue/core/Broker") {}

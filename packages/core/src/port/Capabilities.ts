@@ -1,71 +1,75 @@
 /**
- * What a broker can honour, as a value on its adapter: read by the core when a consumer is built, by the conformance
- * suite to choose its cases, and by users.
+ * Capabilities: an adapter declares what its broker can do. The core reads them when a consumer is built, the conformance
+ * suite chooses its cases by them, and users can read them.
  */
 import * as Delay from "../message/Delay.ts"
 
-/** How far a delay reaches. */
+/** The delays that a broker can keep. */
 export interface DelayReach {
   /** The longest delay that the broker keeps by itself, in milliseconds. */
   readonly native: number
-  /** How longer ones, up to 24 hours, are kept; `undefined` when they cannot be. */
+  /** How longer delays, up to 24 hours, are kept, in words; `undefined` when they cannot be. */
   readonly beyond: string | undefined
 }
 
-/** A delivery's lease: when it ends, the broker hands the message to somebody else. */
+/** The lease of a delivery. When it ends, the broker delivers the message again. */
 export interface Lease {
-  /** Milliseconds that one delivery may go unsettled without being extended. */
+  /** Length of a lease that is not extended, in milliseconds. */
   readonly duration: number
-  /** Milliseconds from delivery beyond which it cannot be extended; `Infinity` when there is no such limit. */
+  /** Longest time from the delivery to the end of its lease, in milliseconds; `Infinity` for no limit. */
   readonly max: number
 }
 
+/** The capabilities of a broker. */
 export interface Capabilities {
-  /** The adapter's name: `memory`, `rabbitmq`, `nsq`, `sqs`. */
+  /** The broker's name, for example `memory`, `rabbitmq`, `nsq` or `sqs`. */
   readonly broker: string
+  /** The delays of retries. */
   readonly retryDelay: DelayReach
+  /** The delays of messages that are sent. */
   readonly sendDelay: DelayReach
-  /** How late a due message may be by the broker's own clockwork, in milliseconds. */
+  /** How late a due message may be because the broker's own timers are coarse, in milliseconds. */
   readonly delayResolution: number
   /** Whether a pending delay survives a crash of the broker. */
   readonly durableDelays: boolean
   /** Whether an accepted message survives a crash of the broker. */
   readonly durableMessages: boolean
-  /** Whether a `Release` leaves the attempts as they were. */
+  /** Whether a delivery that is given back by `Release` does not count as an attempt. */
   readonly uncountedRelease: boolean
-  /** Whether the broker carries text headers of any producer. */
+  /** Whether messages of any producer can have text headers. */
   readonly headers: boolean
-  /** Whether the history of failed attempts survives every retry; else only those that are made by copy. */
+  /** Whether the history has every failed attempt. Else it lacks those whose retry gave the original back. */
   readonly historyOnRetry: boolean
-  /** The largest body in bytes. */
+  /** The largest body, in bytes. */
   readonly maxBodySize: number
   /**
-   * Whether deliveries end with the connection that brought them: they come back, and `onReconnect` is called. Else they
-   * are ours until their lease ends, whatever becomes of connections.
+   * Whether a delivery ends with the connection that brought it: its message is delivered again, and `onReconnect` is
+   * called. Else it lasts until its lease ends, whatever becomes of connections.
    */
   readonly connectionBound: boolean
-  /** `undefined` when a delivery is ours for as long as the connection lives. */
+  /** The lease of deliveries; `undefined` when they last as long as their connection. */
   readonly lease: Lease | undefined
-  /** Whether undelayed messages come in the order in which they were published. */
+  /** Whether messages without a delay are delivered in the order in which they were published. */
   readonly ordered: boolean
   /**
-   * Settlements that one call of the broker can carry; the core gathers up to so many for `settleWait` milliseconds. The
-   * adapter still splits what is more: a large batch that ends is settled in one go.
+   * The number of settlements in one call of the broker, which the core gathers. The adapter must split longer lists: when
+   * a large batch ends, the core settles all of it in one call of `settle`.
    */
   readonly settleBatch: number
+  /** Milliseconds that a settlement waits for others at most. */
   readonly settleWait: number
-  /** Which of a queue's numbers the broker can tell. */
+  /** Which counts of a queue the broker can tell. */
   readonly counts: { readonly ready: boolean; readonly inFlight: boolean; readonly delayed: boolean }
   /** Whether the counts are exact at any moment. */
   readonly exactCounts: boolean
-  /** Whether looking at messages leaves them and their attempts untouched. */
+  /** Whether `peek` changes neither messages nor their attempts. */
   readonly peek: boolean
 }
 
-/** The longest delay of a retry that the broker honours, natively or otherwise. */
+/** The longest delay of a retry that the broker keeps, natively or otherwise, in milliseconds. */
 export const longestRetry = ({ retryDelay }: Capabilities): Delay.Delay =>
   retryDelay.beyond === undefined ? Math.min(retryDelay.native, Delay.max) : Delay.max
 
-/** The longest delay of a send that the broker honours, natively or otherwise. */
+/** The longest delay of a send that the broker keeps, natively or otherwise, in milliseconds. */
 export const longestSend = ({ sendDelay }: Capabilities): Delay.Delay =>
   sendDelay.beyond === undefined ? Math.min(sendDelay.native, Delay.max) : Delay.max

@@ -1,12 +1,23 @@
-/** Whether a broker can be reached, as its adapter has seen it last. */
+/** Connections: whether a broker can be reached, as its adapter saw it last. */
+
+/** The state of the connection to a broker. */
 export interface Connection {
-  /** `up` when publishing and consuming can both go on. */
+  /** `up` when messages can be both published and consumed. */
   readonly state: "up" | "down"
-  /** Since when, in milliseconds since the epoch. */
+  /** When this state began, in milliseconds since the epoch. */
   readonly since: number
 }
 
-/** The state of connections that are all needed: up since the last came up, down since the first went down. */
+/**
+ * The state of several connections that are all needed: up since the last came up, or down since the first went down.
+ *
+ * @example
+ * ```ts
+ * import { Connection } from "@requeue/core"
+ *
+ * Connection.all({ state: "up", since: 10 }, { state: "up", since: 20 }) // => { state: "up", since: 20 }
+ * ```
+ */
 export const all = (first: Connection, ...others: ReadonlyArray<Connection>): Connection =>
   others.reduce((one, other) => {
     if (one.state !== other.state) return one.state === "down" ? one : other
@@ -14,14 +25,14 @@ export const all = (first: Connection, ...others: ReadonlyArray<Connection>): Co
     return isFirst === (one.state === "down") ? one : other
   }, first)
 
-/** A state that changes. */
+/** Keeps the state of a connection, and the time at which it changed. */
 export interface Tracker {
   readonly current: () => Connection
-  /** Saying the same again changes nothing. */
+  /** Sets the state. Setting the current state again changes nothing. */
   readonly set: (state: Connection["state"]) => void
 }
 
-/** `now` in milliseconds since the epoch. */
+/** Tracks a connection. `now` returns milliseconds since the epoch. */
 export const track = (state: Connection["state"], now: () => number): Tracker => {
   let current: Connection = { state, since: now() }
   return {

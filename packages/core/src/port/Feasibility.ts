@@ -1,31 +1,35 @@
-/**
- * Whether a broker can do what a policy asks: found when the consumer is built, not when the first message is late.
- */
+/** Feasibility: whether a broker can do what a policy requires. It is checked when a consumer is built. */
 import * as Backoff from "../policy/Backoff.ts"
 import type { Capabilities, DelayReach } from "./Capabilities.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as Delay from "../message/Delay.ts"
 import { deadLetterQueues, type RetryPolicy } from "../policy/RetryPolicy.ts"
 
-/** How one requirements is met. */
+/**
+ * How a broker meets one requirement: exactly, by an emulation, by a shorter delay (milliseconds), or not at all.
+ */
 export type Support =
   | { readonly _tag: "Exact" }
   | { readonly _tag: "Emulated"; readonly how: string }
   | { readonly _tag: "Clamped"; readonly from: number; readonly to: number }
   | { readonly _tag: "Impossible"; readonly why: string; readonly remedy: string }
 
+/** The result for one requirement. */
 export interface Finding {
-  /** The field of the policy, for example `retry.backoff`. */
+  /** The field that requires it, for example `retry.backoff`. */
   readonly field: string
+  /** How the broker meets it. */
   readonly answer: Support
 }
 
-/** What a consumer asks of its broker. Times are in milliseconds. */
+/** The options of a consumer that its broker must be able to honour. */
 export interface Requirements {
   readonly retry: RetryPolicy
+  /** The consumer's `retryDelay`, in milliseconds. Default: none. */
   readonly retryDelay?: Delay.Delay | undefined
+  /** The consumer's `handlerTimeout`, in milliseconds. Default: none. */
   readonly handlerTimeout?: number | undefined
-  /** Cut what the broker cannot do down to what it can, instead of failing to start. */
+  /** Whether a delay that the broker cannot keep is refused, or shortened to the longest that it can. */
   readonly onLimit: "fail" | "clamp"
 }
 
@@ -63,8 +67,21 @@ const ownDeadLetters = (queue: string): Finding => ({
 })
 
 /**
- * Every requirements that the broker meets otherwise than exactly stands out by its answer. With the queue's name, so does a queue
- * whose dead letters would come back to itself.
+ * Checks each requirement against the capabilities. With the queue's name, a queue that is its own dead-letter queue is
+ * reported as impossible too.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { Backoff, Broker, Feasibility, RetryPolicy } from "@requeue/core"
+ * import { Effect } from "effect"
+ *
+ * const retry = RetryPolicy.make({ backoff: Backoff.constant("1 hour") })
+ * const program = Effect.map(Broker.Broker, ({ capabilities }) =>
+ *   Feasibility.check({ retry, onLimit: "fail" }, capabilities).map(({ answer, field }) => `${field}: ${answer._tag}`)
+ * )
+ * await Effect.runPromise(Effect.provide(program, MemoryBroker.layer())) // => ["retry.backoff: Exact"]
+ * ```
  */
 export const check = (
   requirements: Requirements,
@@ -97,7 +114,7 @@ export const check = (
   return findings
 }
 
-/** A backoff capped at the delay that the policy's last retry can have. */
+/** The backoff under the cap of the longest delay that the policy's retries can have. */
 const reachable = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): Backoff.Backoff => {
   if (maxAttempts > 100) return backoff
   let longest = 0
@@ -106,7 +123,7 @@ const reachable = ({ maxAttempts }: RetryPolicy, backoff: Backoff.Backoff): Back
   return { ...backoff, max: Math.min(backoff.max, longest) }
 }
 
-/** The error of the first requirements that the broker cannot meet. */
+/** The error of the first requirement that the broker cannot meet; `undefined` when it meets all. */
 export const refusal = (
   findings: ReadonlyArray<Finding>,
   capabilities: Capabilities,

@@ -1,69 +1,73 @@
 /**
- * What a queue and its retry policy become on a broker, in a form that is the same for all brokers: to print, to draw,
- * to compare with what is there. An adapter makes it from its own plan.
+ * Plans: the objects that a queue and its retry policy need on a broker, in a form that is the same for all brokers. It can
+ * be printed, drawn, and compared with the server. An adapter makes it from its own plan.
  */
-
 import * as Delay from "../message/Delay.ts"
-import type { Reason } from "../message/Metadata.ts"
+import { reasons } from "../message/Metadata.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 import * as Policy from "../policy/RetryPolicy.ts"
 
-/** Something that the broker must have. */
+/** An object that the broker must have. */
 export interface PlannedObject {
-  /** In the broker's own words: `queue`, `exchange`, `binding`, `topic`, `channel`. */
+  /** The kind, in the broker's own words: `queue`, `exchange`, `binding`, `topic`, `channel`. */
   readonly kind: string
   readonly name: string
-  /** Arguments or attributes, for people. */
+  /** Its arguments or attributes, as text for people. */
   readonly details: string
-  /** Objects of a group belong together and are told as one, for example those that all queues share. */
+  /** The group to which it belongs, such as that of objects that all queues share. A group is printed as one. */
   readonly group?: string
 }
 
 /** A way that messages take between two objects. */
 export interface Flow {
-  /** Names of objects, or of groups. */
+  /** The name of an object, or of a group. */
   readonly from: string
+  /** The name of an object, or of a group. */
   readonly to: string
   /** When or why a message goes this way, for example `after 5s`. */
   readonly label: string
 }
 
+/** A queue and its retry policy on a broker. */
 export interface Plan {
+  /** The broker's name, for example `memory`. */
   readonly broker: string
   readonly queue: string
   /** How delays are kept, in one line. */
   readonly delays: string
-  /** In the order in which they are created. */
+  /** The objects, in the order in which they are created. */
   readonly objects: ReadonlyArray<PlannedObject>
   readonly flows: ReadonlyArray<Flow>
-  /** What a user should know of it. */
+  /** Remarks for users. */
   readonly notes: ReadonlyArray<string>
 }
 
-/** How an object of a plan stands on the broker; `unknown` where the broker cannot be asked. */
+/** The state of a planned object on the server; `unknown` when the server cannot be asked. */
 export type State = "present" | "missing" | "different" | "unknown"
 
+/** A planned object, and its state. */
 export interface Inspected extends PlannedObject {
   readonly state: State
-  /** What is different, or why it is unknown. */
+  /** The difference, or the reason why the state is unknown. */
   readonly why?: string | undefined
 }
 
-/** Something about a queue, beyond its existence, that a consumer relies on. */
+/** A property of a queue on which a consumer relies. */
 export interface Finding {
+  /** The property, in words. */
   readonly about: string
   readonly verdict: "good" | "bad" | "unknown"
   readonly detail: string
 }
 
-/** A plan beside what is there. */
+/** A plan compared with the server. */
 export interface Inspection {
-  /** One for each object of the plan, in its order. */
+  /** The objects of the plan, in its order. */
   readonly objects: ReadonlyArray<Inspected>
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** What the way of these retries is called; there is at least one. */
+/** The label of a flow of these retries, of which there is at least one. */
 export const after = (steps: ReadonlyArray<Policy.Step>): string => {
   if (steps.every(({ delay }) => delay[1] === 0)) return "retry at once"
   const listed = steps.slice(0, 5).map(({ delay: [low, high] }) => {
@@ -72,15 +76,13 @@ export const after = (steps: ReadonlyArray<Policy.Step>): string => {
   return `retry after ${listed.join(", ")}${steps.length > 5 ? ", …" : ""}`
 }
 
-/** The way of retries back to their queue, for brokers on which it has no stations. */
+/** The flow of retries straight back to their queue, for brokers that need no other object for it. */
 export const retries = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
   const steps = Policy.schedule(retry)
   return steps.length === 0 ? [] : [{ from: queue, to: queue, label: after(steps) }]
 }
 
-const reasons: ReadonlyArray<Reason> = ["retries-exhausted", "permanent", "undecodable", "too-old"]
-
-/** The ways of dead letters to their queues, each with the reasons that lead there. */
+/** The flows of dead letters to their queues, each labelled with its reasons. */
 export const deadLetters = (queue: string, retry: RetryPolicy): ReadonlyArray<Flow> => {
   const byTarget = Map.groupBy(reasons, (reason) => Policy.deadLetterQueue(retry, queue, reason))
   return [...byTarget].flatMap(([to, found]) => {

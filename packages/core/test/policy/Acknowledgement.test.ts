@@ -54,7 +54,7 @@ describe("every sequence of calls", () => {
 
   it(`agrees with the oracle and keeps the laws, up to ${longest} calls on a batch of two`, () => {
     let checked = 0
-    const visit = (calls: Array<Call>, before: Acknowledgement.Record): void => {
+    const visit = (calls: Array<Call>, before: Acknowledgement.State): void => {
       for (const outcome of outcomes) {
         same(Acknowledgement.finalise(before, outcome), calls, outcome)
         checked++

@@ -8,7 +8,7 @@ const boom = Failure.make(new Error("boom"), 0)
 const error = { name: "Error", message: "boom" }
 const asked = { name: "Retry", message: "the handler asked for a retry" }
 
-const facts: RetryPolicy.Facts = {
+const facts: RetryPolicy.RetryContext = {
   queue: "work",
   attempts: 1,
   age: 0,
@@ -19,9 +19,9 @@ const facts: RetryPolicy.Facts = {
   random: 0
 }
 
-type Case = readonly [string, RetryPolicy.Options, Partial<RetryPolicy.Facts>, Settlement.Settlement]
+type Case = readonly [string, RetryPolicy.Options, Partial<RetryPolicy.RetryContext>, Settlement.Settlement]
 
-const decide = (options: RetryPolicy.Options, given: Partial<RetryPolicy.Facts>) =>
+const decide = (options: RetryPolicy.Options, given: Partial<RetryPolicy.RetryContext>) =>
   RetryPolicy.decide(RetryPolicy.make(options), { ...facts, ...given })
 
 const table = (name: string, cases: ReadonlyArray<Case>) =>

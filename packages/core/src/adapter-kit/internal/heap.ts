@@ -1,4 +1,4 @@
-/** A binary min-heap; among equals, the one that was pushed first comes first. */
+/** A binary min-heap. Of values with equal keys, the one that was pushed first comes first. */
 
 interface Entry<A> {
   readonly key: number
@@ -11,7 +11,7 @@ export interface Heap<A> {
   readonly push: (key: number, value: A) => void
   readonly peekKey: () => number | undefined
   readonly pop: () => A | undefined
-  /** Drops every value that the predicate rejects. */
+  /** Removes every value that the predicate rejects. */
   readonly keep: (predicate: (value: A) => boolean) => void
 }
 

@@ -32,7 +32,7 @@ export class Unit implements Bag.Member {
   readonly #setting: Setting
   readonly #messages: ReadonlyArray<Received<unknown>>
   /** `undefined` until the first call: most handlers never say a word. */
-  #record: Acknowledgement.Record | undefined = undefined
+  #record: Acknowledgement.State | undefined = undefined
   /** Those that were let go of, by index. */
   #gone: Set<number> | undefined = undefined
   #closed = false

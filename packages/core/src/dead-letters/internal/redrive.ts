@@ -1,4 +1,4 @@
-/** Sends dead letters back to work: publish, confirm, then remove; what is passed over is given back at the end. */
+/** Sends dead letters back to work: each is published, confirmed, and then removed. The others are given back at the end. */
 import * as Effect from "effect/Effect"
 import type { Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
@@ -8,39 +8,40 @@ import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Sweep from "./sweep.ts"
 
+/** Options of `redrive`. */
 export interface Options {
-  /** Where to. Default: the queue each letter came from; letters without one are passed over. */
+  /** The queue to redrive to. Default: the queue that each dead letter came from. */
   readonly to?: string | undefined
-  /** How many at most. Default: all that wait when it begins. */
+  /** The most dead letters to redrive. Default: all that wait when it begins. */
   readonly limit?: number | undefined
-  /** Only letters for which it answers true. */
+  /** Selects the dead letters to redrive: those for which it returns `true`. Default: all. */
   readonly filter?: ((letter: Delivery) => boolean) | undefined
-  /** Count what would be redriven, and leave everything where it is. */
+  /** Whether to count only, and move nothing. Default: false. */
   readonly dryRun?: boolean | undefined
-  /** Letters per second at most. Default: no limit. */
+  /** The most dead letters per second, at least 0.001. Default: no limit. */
   readonly rate?: number | undefined
-  /** Letters that have been redriven so often already are passed over: they would only come back. Default 3. */
+  /** Dead letters that were redriven so often already are passed over, since they would only come back. Default: 3. */
   readonly maxRedrives?: number | undefined
-  /** Stops between two steps; what was redriven until then stays redriven. */
+  /** Stops between two steps. Dead letters that were redriven stay redriven. Default: it is never stopped. */
   readonly signal?: AbortSignal | undefined
-  /** Called after each step with the report so far. */
+  /** Called after each step with the report so far. Default: nothing is called. */
   readonly onProgress?: ((report: Report) => void) | undefined
 }
 
+/** The number of dead letters that were redriven, and of those that were passed over. */
 export interface Report {
   readonly redriven: number
   /** Passed over because the filter rejected them. */
   readonly filtered: number
   /** Passed over because they have been redriven too often. */
   readonly guarded: number
-  /** Passed over because nobody knows where they came from. */
+  /** Passed over because the queue that they came from is unknown. */
   readonly homeless: number
 }
 
-type Answer = keyof Report
-
-const judge = (letter: Delivery, options: Options): Answer => {
-  if (!Sweep.isMeant(letter, options.filter)) return "filtered"
+/** The field of the report that counts this dead letter. */
+const outcomeOf = (letter: Delivery, options: Options): keyof Report => {
+  if (!Sweep.matches(letter, options.filter)) return "filtered"
   if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
   return target(letter, options) === undefined ? "homeless" : "redriven"
 }
@@ -64,6 +65,8 @@ const validate = (queue: string, { limit, maxRedrives, rate, to }: Options): voi
 }
 
 /**
+ * Redrives the dead letters in a queue.
+ *
  * @throws RangeError when a number is out of its range, or `to` is the queue of dead letters itself
  */
 export const redrive = (broker: Service, queue: string, options: Options = {}): Effect.Effect<Report, BrokerError> =>
@@ -72,12 +75,12 @@ export const redrive = (broker: Service, queue: string, options: Options = {}): 
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
     const report = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
     yield* Sweep.run(broker, queue, options, {
-      choose: (letter) => {
-        const answer = judge(letter, options)
-        report[answer]++
-        return answer === "redriven"
+      select: (letter) => {
+        const outcome = outcomeOf(letter, options)
+        report[outcome]++
+        return outcome === "redriven"
       },
-      before: (letters) => publish(letters.map((letter) => Outgoing.redrive(letter, target(letter, options)!))),
+      beforeRemoval: (letters) => publish(letters.map((letter) => Outgoing.redrive(letter, target(letter, options)!))),
       onStep: () => options.onProgress?.({ ...report })
     })
     return { ...report }

@@ -1,4 +1,4 @@
-/** Goes once through the dead letters that wait in a queue, and removes some; the others are given back at the end. */
+/** Goes once through the waiting dead letters of a queue, and removes some. The others are given back at the end. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -10,61 +10,60 @@ import * as Settlement from "../../message/Settlement.ts"
 import * as Timers from "../../adapter-kit/Timers.ts"
 
 export interface Options {
-  /** Letters that are chosen at most. Default: no limit. */
+  /** The most dead letters that are selected. Default: no limit. */
   readonly limit?: number | undefined
-  /** Leave everything where it is. */
+  /** Whether to remove nothing. Default: false. */
   readonly dryRun?: boolean | undefined
-  /** Letters per second at most. Default: no limit. */
+  /** The most dead letters per second. Default: no limit. */
   readonly rate?: number | undefined
-  /** Stops between two steps. */
+  /** Stops between two steps. Default: it is never stopped. */
   readonly signal?: AbortSignal | undefined
 }
 
-export interface Work {
-  /** Whether the letter is chosen. Asked once about each. */
-  readonly choose: (letter: Delivery) => boolean
-  /** What is done with chosen letters before they are removed. Not called for a dry run. */
-  readonly before: (letters: ReadonlyArray<Delivery>) => Effect.Effect<void, BrokerError>
+export interface Steps {
+  /** Whether to remove the dead letter. Called once for each. */
+  readonly select: (letter: Delivery) => boolean
+  /** Called with selected dead letters before they are removed, but not in a dry run. */
+  readonly beforeRemoval: (letters: ReadonlyArray<Delivery>) => Effect.Effect<void, BrokerError>
   /** Called after each step. */
   readonly onStep: () => void
 }
 
-/** Of a filter that forgets to answer, or is async, nothing may follow. */
-export const isMeant = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean =>
+/** Whether the filter returns `true` itself: one that is async, or forgets to return, must not select everything. */
+export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean =>
   filter === undefined || filter(letter) === true
 
-/** Letters in our hands that are not decided on yet, at most. */
+/** The most dead letters of one step. */
 const window = 100
 
 /**
- * Milliseconds without a letter after which there are no more. Where the broker has counted some, what is slow is the way to
- * them, and to take that for an end would tell of a success that was none.
+ * Milliseconds without a delivery after which the queue counts as empty. It is longer where the broker has counted dead
+ * letters: these exist, and a slow broker must not look like an empty queue.
  */
-const idle = { counted: 10_000, uncounted: 1000 }
+const idleTimeouts = { counted: 10_000, uncounted: 1000 }
 
 export const run = (
   broker: Service,
   queue: string,
   { dryRun = false, limit = Number.POSITIVE_INFINITY, rate, signal }: Options,
-  { before, choose, onStep }: Work
+  { beforeRemoval, onStep, select }: Steps
 ): Effect.Effect<void, BrokerError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { ready } = yield* broker.admin.counts(queue)
-      // New dead letters may come while we work; those are for the next time, else a hopeless one would go round.
+      // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
       let unseen = ready ?? Number.POSITIVE_INFINITY
-      const patience = ready === undefined ? idle.uncounted : idle.counted
       let left = limit
-      const inbox = yield* open(broker, queue, patience)
+      const inbox = yield* open(broker, queue, ready === undefined ? idleTimeouts.uncounted : idleTimeouts.counted)
       while (unseen > 0 && left > 0 && signal?.aborted !== true) {
         const letters = yield* inbox.take(Math.min(unseen, left, rate === undefined ? window : 1))
         if (letters.length === 0) break
         unseen -= letters.length
-        const chosen = letters.filter(choose)
-        left -= chosen.length
-        if (chosen.length > 0 && !dryRun) {
-          yield* before(chosen)
-          yield* inbox.remove(chosen)
+        const selected = letters.filter(select)
+        left -= selected.length
+        if (selected.length > 0 && !dryRun) {
+          yield* beforeRemoval(selected)
+          yield* inbox.remove(selected)
         }
         onStep()
         if (unseen > 0 && left > 0 && rate !== undefined) yield* Effect.sleep(Duration.millis(1000 / rate))
@@ -72,8 +71,8 @@ export const run = (
     })
   )
 
-/** A subscription to read letters from; all that was not removed goes back when the scope closes. */
-const open = (broker: Service, queue: string, patience: number) =>
+/** Subscribes to the queue. Dead letters that were not removed go back when the scope closes. */
+const open = (broker: Service, queue: string, idleTimeout: number) =>
   Effect.gen(function* () {
     const timers = yield* Timers.make
     const arrived: Array<Delivery> = []
@@ -114,11 +113,11 @@ const open = (broker: Service, queue: string, patience: number) =>
         for (const letter of letters) taken.delete(letter)
         return settle(letters, Settlement.Ack)
       },
-      /** Up to `count` letters; none when no more come. */
+      /** Waits for dead letters, and returns up to `count`; none when the idle timeout has passed. */
       take: (count: number) =>
         Effect.gen(function* () {
           subscription.credit(taken.size + Math.min(count, window))
-          const came = yield* Effect.timeoutOption(some, Duration.millis(patience))
+          const came = yield* Effect.timeoutOption(some, Duration.millis(idleTimeout))
           if (Option.isNone(came)) return []
           const letters = arrived.splice(0, count)
           for (const letter of letters) taken.add(letter)

@@ -1,6 +1,6 @@
 /**
- * The log of a program without Effect: a line of `key=value` on stderr for every message, as `Logger.formatLogFmt` writes
- * it. `effect/Logger` can write files as well, and loads streams and a file system for that.
+ * The logger of programs without Effect. It writes a line of `key=value` pairs to stderr for every message, as
+ * `Logger.formatLogFmt` does. `effect/Logger` is not used, because it loads streams and a file system.
  */
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
@@ -9,7 +9,7 @@ import type * as Logger from "effect/Logger"
 import * as Pipeable from "effect/Pipeable"
 import * as References from "effect/References"
 
-/** Text with a space, a quote or a `=` is quoted, as JSON. */
+/** A `key=value` pair. A value with a space, a quote or a `=` is quoted as JSON. */
 const field = (label: string, given: unknown): string => {
   const value = typeof given === "string" ? given : Formatter.format(given)
   return `${key(label)}=${/[\s"=]/.test(value) ? JSON.stringify(value) : value}`

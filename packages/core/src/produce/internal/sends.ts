@@ -1,4 +1,7 @@
-/** Sends under way: in the order in which they were given, so many messages unconfirmed at a time, each within a time. */
+/**
+ * Sends under way: they reach the broker in the order in which they were given, with a bound on unconfirmed messages and
+ * a timeout for each.
+ */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -7,101 +10,110 @@ import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
 
-type Answer = Exit.Exit<void, BrokerError>
+type Confirmation = Exit.Exit<void, BrokerError>
 
 export interface Sends {
-  /** Ends when the broker has confirmed all of them. */
+  /** Succeeds when the broker has confirmed all of the messages. */
   readonly send: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
 }
 
-export const make = (env: {
+export interface Dependencies {
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
   readonly fork: (effect: Effect.Effect<void, BrokerError>) => Fiber.Fiber<void, BrokerError>
   readonly timers: Timers
   /** Milliseconds. */
   readonly timeout: number
+  /** Messages that may be unconfirmed at a time. */
   readonly maxPending: number
-  /** No answer in time, and whether the messages had been handed to the broker. */
+  /** The error of a send without a confirmation in time, and whether it had been handed to the broker. */
   readonly late: (isHandedOver: boolean) => BrokerError
-}): Sends => {
-  const { fork, late, maxPending, publish } = env
-  const deadlines = Deadlines.make(env.timers, env.timeout, true)
-  /** For these there is no room yet. */
+}
+
+/** The messages of one call. A class, because there is an object for every message. */
+class Send implements Deadlines.Deadline {
+  at = 0
+  place = -1
+  fiber: Fiber.Fiber<void, BrokerError> | undefined = undefined
+  isLate = false
+  readonly messages: ReadonlyArray<Outgoing>
+  /** The part of `maxPending` that it takes. More messages than that are sent alone. */
+  readonly size: number
+  readonly resume: (confirmation: Confirmation) => void
+  readonly #onLate: (send: Send) => void
+
+  constructor(
+    messages: ReadonlyArray<Outgoing>,
+    maxPending: number,
+    resume: (confirmation: Confirmation) => void,
+    onLate: (send: Send) => void
+  ) {
+    this.messages = messages
+    this.size = Math.min(messages.length, maxPending)
+    this.resume = resume
+    this.#onLate = onLate
+  }
+
+  pass(): void {
+    this.#onLate(this)
+  }
+}
+
+export const make = ({ fork, late, maxPending, publish, timeout, timers }: Dependencies): Sends => {
+  const deadlines = Deadlines.make(timers, timeout, true)
+  /** Sends for which there is no room yet. */
   const waiting = new Set<Send>()
   let pending = 0
   let isProceeding = false
 
-  /** Messages given in one call. An object of a class, since there is one for every message. */
-  class Send implements Deadlines.Deadline {
-    at = 0
-    place = -1
-    readonly messages: ReadonlyArray<Outgoing>
-    readonly answer: (answer: Answer) => void
-    #fiber: Fiber.Fiber<void, BrokerError> | undefined
-    #isLate = false
+  const fits = ({ size }: Send): boolean => pending + size <= maxPending
 
-    constructor(messages: ReadonlyArray<Outgoing>, answer: (answer: Answer) => void) {
-      this.messages = messages
-      this.answer = answer
-    }
-
-    /** More than the limit at once go alone. */
-    get #size(): number {
-      return Math.min(this.messages.length, maxPending)
-    }
-
-    fits(): boolean {
-      return pending + this.#size <= maxPending
-    }
-
-    handOver(): void {
-      pending += this.#size
-      this.#fiber = fork(publish(this.messages))
-      this.#fiber.addObserver((exit) => {
-        pending -= this.#size
-        this.#end(this.#isLate ? Exit.fail(late(true)) : exit)
-        proceed()
-      })
-    }
-
-    pass(): void {
-      if (waiting.delete(this)) return this.#end(Exit.fail(late(false)))
-      this.#isLate = true
-      this.#fiber?.interruptUnsafe()
-    }
-
-    /** Whoever waited for the answer does no more. */
-    withdraw(): void {
-      deadlines.end(this)
-      if (!waiting.delete(this)) this.#fiber?.interruptUnsafe()
-    }
-
-    #end(answer: Answer): void {
-      deadlines.end(this)
-      this.answer(answer)
-    }
+  const end = (send: Send, confirmation: Confirmation): void => {
+    deadlines.end(send)
+    send.resume(confirmation)
   }
 
-  /** A broker that answers at once gets here again: the loop below goes on for it. */
+  const handOver = (send: Send): void => {
+    pending += send.size
+    send.fiber = fork(publish(send.messages))
+    send.fiber.addObserver((exit) => {
+      pending -= send.size
+      end(send, send.isLate ? Exit.fail(late(true)) : exit)
+      proceed()
+    })
+  }
+
+  /** Hands over what fits. A broker that confirms at once gets here again, while the loop goes on. */
   const proceed = (): void => {
     if (isProceeding) return
     isProceeding = true
     for (const send of waiting) {
-      if (!send.fits()) break
+      if (!fits(send)) break
       waiting.delete(send)
-      send.handOver()
+      handOver(send)
     }
     isProceeding = false
+  }
+
+  const expire = (send: Send): void => {
+    if (waiting.delete(send)) return end(send, Exit.fail(late(false)))
+    send.isLate = true
+    send.fiber?.interruptUnsafe()
+  }
+
+  /** The caller was interrupted. */
+  const withdraw = (send: Send): void => {
+    deadlines.end(send)
+    if (!waiting.delete(send)) send.fiber?.interruptUnsafe()
   }
 
   return {
     send: (messages) =>
       Effect.callback((resume) => {
-        const send = new Send(messages, resume)
+        const send = new Send(messages, maxPending, resume, expire)
         deadlines.start(send)
-        if (waiting.size === 0 && send.fits()) send.handOver()
+        if (waiting.size === 0 && fits(send)) handOver(send)
         else waiting.add(send)
-        return Effect.sync(() => send.withdraw())
+        return Effect.sync(() => withdraw(send))
       })
   }
 }

@@ -1,0 +1,67 @@
+/** Checks of a message before it is sent. Each returns the checked value, or throws the error with which `send` fails. */
+import type { Capabilities } from "../../port/Capabilities.ts"
+import * as Delay from "../../message/Delay.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
+import { EncodeError } from "../../message/EncodeError.ts"
+import type { Headers } from "../../message/Message.ts"
+import * as Metadata from "../../message/Metadata.ts"
+import type { QueueDefinition } from "../../message/QueueDefinition.ts"
+
+/** A delay in milliseconds, at most `limit`; `undefined` when none is given. */
+export const delay = (field: string, input: Delay.Input | undefined, limit: Delay.Delay): Delay.Delay | undefined => {
+  const millis = input === undefined ? undefined : Delay.parse(field, input)
+  if (millis !== undefined && millis > limit) throw new Delay.InvalidDelay({ field, got: input, limit })
+  return millis
+}
+
+export const encode = <A>({ codec, name }: QueueDefinition<A>, body: A): Uint8Array => {
+  try {
+    return codec.encode(body)
+  } catch (cause) {
+    const remedy = "Send what the queue's codec can encode"
+    throw new EncodeError({ queue: name, field: "body", detail: String(cause), remedy, cause })
+  }
+}
+
+export const size = (queue: string, body: Uint8Array, { broker, maxBodySize }: Capabilities): Uint8Array => {
+  if (body.length <= maxBodySize) return body
+  throw new BrokerError({
+    broker,
+    operation: "publish",
+    reason: "BodyTooLarge",
+    queue,
+    detail: `the body has ${body.length} bytes, the limit is ${maxBodySize}`,
+    remedy: "Store the content elsewhere and send a reference to it"
+  })
+}
+
+/** Control characters would take six bytes each in the metadata, and some brokers refuse them. */
+const control = /\p{Cc}/u
+
+export const id = (queue: string, id: string): string => {
+  const problem = problemOf(id)
+  if (problem === undefined) return id
+  throw new EncodeError({ queue, field: "id", detail: problem, remedy: "Leave it out for a random UUID" })
+}
+
+const problemOf = (id: unknown): string | undefined => {
+  if (typeof id !== "string") return `must be text, got ${typeof id}`
+  if (id.length < 1 || id.length > Metadata.idLimit) {
+    return `must have 1 to ${Metadata.idLimit} characters, got ${id.length}`
+  }
+  if (control.test(id) || !id.isWellFormed()) return "must have no control characters and no broken surrogates"
+  return undefined
+}
+
+export const headers = (queue: string, headers: Headers): Headers => {
+  for (const [key, value] of Object.entries<unknown>(headers)) {
+    const problem =
+      key === Metadata.header
+        ? { detail: `${key} is reserved for Requeue's own metadata`, remedy: "Give it another name" }
+        : typeof value === "string"
+          ? undefined
+          : { detail: `${key} must be text, got ${typeof value}`, remedy: "Turn it into text first" }
+    if (problem !== undefined) throw new EncodeError({ queue, field: "headers", ...problem })
+  }
+  return headers
+}
