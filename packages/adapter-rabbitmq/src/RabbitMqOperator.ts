@@ -6,9 +6,9 @@
  */
 import { type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Declarer from "./internal/declarer.ts"
-import * as Link from "./internal/link.ts"
-import * as Management from "./internal/management.ts"
+import * as Declarer from "./internal/declare/declare.ts"
+import * as Link from "./internal/connect/connection.ts"
+import * as Management from "./internal/inspect/management.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"

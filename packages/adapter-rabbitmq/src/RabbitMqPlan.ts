@@ -9,10 +9,10 @@
  */
 import { ConfigurationError, type RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "./internal/names.ts"
-import type { Object } from "./internal/objects.ts"
-import * as Objects from "./internal/objects.ts"
-import * as Topologies from "./internal/topologies/index.ts"
-import type { Route } from "./internal/topologies/topology.ts"
+import type { Object } from "./internal/declare/objects.ts"
+import * as Objects from "./internal/declare/objects.ts"
+import * as Topologies from "./internal/declare/topologies/index.ts"
+import type { Route } from "./internal/declare/topologies/topology.ts"
 import * as Version from "./internal/version.ts"
 import type { Settings } from "./RabbitMqOptions.ts"
 

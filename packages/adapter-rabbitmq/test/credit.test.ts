@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Credit from "../src/internal/credit.ts"
+import * as Credit from "../src/internal/consume/credit.ts"
 
 /** A channel that writes down what is asked, and answers one request at a time when told to. */
 const fake = () => {

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
-import { toDelivery } from "../src/internal/toDelivery.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 import type { Server } from "./server.ts"
 

@@ -7,8 +7,8 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
 import { type ConfirmChannel, type Publication, publish } from "../src/internal/client.ts"
-import type { Link, Live } from "../src/internal/link.ts"
-import * as Publisher from "../src/internal/publisher.ts"
+import type { Link, Live } from "../src/internal/connect/connection.ts"
+import * as Publisher from "../src/internal/publish/publisher.ts"
 import * as RabbitMqOptions from "../src/RabbitMqOptions.ts"
 
 const publication = (name: string, size = 1): Publication => ({

@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Metadata, Outgoing, Settlement } from "@requeue/core"
 import type { Incoming, Properties } from "../src/internal/client.ts"
 import { toBrokerError } from "../src/internal/toBrokerError.ts"
-import { type Facts, toCommand } from "../src/internal/toCommand.ts"
-import { countsReleases, toDelivery } from "../src/internal/toDelivery.ts"
-import { direct, toPublication } from "../src/internal/toPublication.ts"
+import { type Facts, toCommand } from "../src/internal/settle/toCommand.ts"
+import { countsReleases, toDelivery } from "../src/internal/consume/toDelivery.ts"
+import { direct, toPublication } from "../src/internal/publish/toPublication.ts"
 import { bytes } from "./world.ts"
 
 const now = Date.UTC(2030, 0, 1)

@@ -1,7 +1,7 @@
 /** What this server, with these options, can honour. */
 import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../RabbitMqOptions.ts"
-import { countsReleases } from "./toDelivery.ts"
+import { countsReleases } from "./consume/toDelivery.ts"
 import * as Version from "./version.ts"
 
 /** How late a hop through a queue is, in milliseconds. */

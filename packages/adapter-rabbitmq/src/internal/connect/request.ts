@@ -2,7 +2,7 @@
 import { BrokerError, Delay } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Context, toBrokerError } from "./toBrokerError.ts"
+import { type Context, toBrokerError } from "../toBrokerError.ts"
 
 export const timedOut = ({ operation, queue }: Context, millis: number): BrokerError.BrokerError =>
   new BrokerError.BrokerError({

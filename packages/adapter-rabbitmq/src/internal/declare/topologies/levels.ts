@@ -6,8 +6,8 @@
  * characters work, and no name can be taken for a part of another one.
  */
 import { Delay } from "@requeue/core/adapter-kit"
-import type { Settings } from "../../RabbitMqOptions.ts"
-import * as Names from "../names.ts"
+import type { Settings } from "../../../RabbitMqOptions.ts"
+import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Request, Route, Topology } from "./topology.ts"
 

@@ -3,8 +3,8 @@
  * share. Delays that a handler asks for on its own go through the levels.
  */
 import { RetryPolicy } from "@requeue/core/adapter-kit"
-import type { Settings } from "../../RabbitMqOptions.ts"
-import * as Names from "../names.ts"
+import type { Settings } from "../../../RabbitMqOptions.ts"
+import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import * as Levels from "./levels.ts"
 import type { Request, Route, Topology } from "./topology.ts"

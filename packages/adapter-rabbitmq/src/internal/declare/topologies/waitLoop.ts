@@ -3,7 +3,7 @@
  * sends every message round again until it is due. Few queues; every round of every message is a write.
  */
 import { RetryPolicy } from "@requeue/core/adapter-kit"
-import * as Names from "../names.ts"
+import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Request, Topology } from "./topology.ts"
 

@@ -1,9 +1,9 @@
 /** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
 import { Metadata } from "@requeue/core/adapter-kit"
-import type { Incoming, Properties } from "./client.ts"
-import { digest } from "./digest.ts"
-import * as Version from "./version.ts"
-import * as Wire from "./wire.ts"
+import type { Incoming, Properties } from "../client.ts"
+import { digest } from "../digest.ts"
+import * as Version from "../version.ts"
+import * as Wire from "../wire.ts"
 
 export interface Context {
   readonly queueType: "quorum" | "classic"

@@ -1,9 +1,9 @@
 /** The ways that messages take through a plan, as a picture shows them; pure. */
 import { type Adapter, Delay, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
-import type * as RabbitMqPlan from "../RabbitMqPlan.ts"
-import type { Settings } from "../RabbitMqOptions.ts"
-import * as Names from "./names.ts"
-import type { Object } from "./objects.ts"
+import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import * as Names from "../names.ts"
+import type { Object } from "../declare/objects.ts"
 
 /** The staircase is one station: its steps say nothing of this queue. */
 const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))

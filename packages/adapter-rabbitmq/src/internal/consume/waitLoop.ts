@@ -2,9 +2,9 @@
 import type { BrokerError, Delivery, Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Plan } from "../RabbitMqPlan.ts"
-import { attend, type Environment } from "./attend.ts"
-import type { Properties } from "./client.ts"
+import type { Plan } from "../../RabbitMqPlan.ts"
+import { attend, type Environment } from "./sessions.ts"
+import type { Properties } from "../client.ts"
 import type { Receipt } from "./session.ts"
 
 /** Messages that are moved on at a time. */

@@ -2,7 +2,7 @@
 import { type BrokerError, Reconnect } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import type { Settings } from "../RabbitMqOptions.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
 
 export const persist = <A>(
   effect: Effect.Effect<A, BrokerError.BrokerError>,

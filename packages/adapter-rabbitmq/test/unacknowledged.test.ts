@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Unanswered from "../src/internal/unanswered.ts"
+import * as Unanswered from "../src/internal/consume/unacknowledged.ts"
 
 type Member = Unanswered.Member
 

@@ -2,14 +2,14 @@
 import { type Broker, type BrokerError, type Delivery, Outgoing, BoundedMap } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Plan } from "../RabbitMqPlan.ts"
-import * as Attend from "./attend.ts"
-import type { Properties } from "./client.ts"
-import * as Rounds from "./rounds.ts"
+import type { Plan } from "../../RabbitMqPlan.ts"
+import * as Attend from "./sessions.ts"
+import type { Properties } from "../client.ts"
+import * as Rounds from "./waitLoop.ts"
 import type { Receipt } from "./session.ts"
-import type { Sender } from "./sender.ts"
-import * as Settle from "./settle.ts"
-import { toCommand } from "./toCommand.ts"
+import type { Sender } from "../publish/sender.ts"
+import * as Settle from "../settle/settle.ts"
+import { toCommand } from "../settle/toCommand.ts"
 
 /** Copies that are done with and may be delivered once more, because the server lost their acks in a crash. */
 const rememberLimit = 20_000

@@ -1,6 +1,6 @@
 /** Exchanges, queues and bindings as data. */
-import type { Settings } from "../RabbitMqOptions.ts"
-import * as Names from "./names.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import * as Names from "../names.ts"
 
 export type Arguments = Readonly<Record<string, unknown>>
 

@@ -1,8 +1,8 @@
 /** From an outgoing message to what is published, and on which way. Pure. */
 import { Metadata, type Outgoing } from "@requeue/core/adapter-kit"
-import type { Properties, Publication } from "./client.ts"
-import type { Route } from "./topologies/topology.ts"
-import * as Wire from "./wire.ts"
+import type { Properties, Publication } from "../client.ts"
+import type { Route } from "../declare/topologies/topology.ts"
+import * as Wire from "../wire.ts"
 
 /** Straight into a queue: past every exchange, so that nobody else who is bound gets a copy. */
 export const direct = (queue: string): Pick<Route, "exchange" | "routingKey" | "headers" | "expiration"> => ({

@@ -4,7 +4,7 @@
  */
 import { type Backoff, ConfigurationError } from "@requeue/core/adapter-kit"
 import type * as Objects from "../objects.ts"
-import * as Version from "../version.ts"
+import * as Version from "../../version.ts"
 import * as Levels from "./levels.ts"
 import type { Request, Topology } from "./topology.ts"
 

@@ -5,9 +5,9 @@
 import type { Delivery } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
-import type { Channel, Incoming, Properties } from "./client.ts"
+import type { Channel, Incoming, Properties } from "../client.ts"
 import * as Credit from "./credit.ts"
-import * as Unanswered from "./unanswered.ts"
+import * as Unanswered from "./unacknowledged.ts"
 
 /** What a delivery's receipt holds. */
 export interface Receipt extends Unanswered.Member {

@@ -1,10 +1,10 @@
 /** A channel on which the server confirms what is published, and returns what it has nowhere to put. */
 import { Bag, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Client from "./client.ts"
-import type { Live } from "./link.ts"
-import { request } from "./request.ts"
-import { toBrokerError } from "./toBrokerError.ts"
+import * as Client from "../client.ts"
+import type { Live } from "../connect/connection.ts"
+import { request } from "../connect/request.ts"
+import { toBrokerError } from "../toBrokerError.ts"
 
 /** Hears once what became of a publication; `undefined` is well. */
 export type Answer = (error: BrokerError.BrokerError | undefined) => void

@@ -2,11 +2,11 @@
 import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { Settings } from "../RabbitMqOptions.ts"
-import type { Channel } from "./client.ts"
-import type { Declarer } from "./declarer.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Channel } from "../client.ts"
+import type { Declarer } from "../declare/declare.ts"
 import type { Management } from "./management.ts"
-import { toDelivery } from "./toDelivery.ts"
+import { toDelivery } from "../consume/toDelivery.ts"
 
 /** Longest wait for what was looked at to be counted again, and between two looks, in milliseconds. */
 const patience = 1000

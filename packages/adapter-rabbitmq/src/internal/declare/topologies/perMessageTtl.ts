@@ -3,7 +3,7 @@
  *
  * RabbitMQ looks at the head of a queue only: a message waits at least as long as those in front of it.
  */
-import * as Names from "../names.ts"
+import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Request, Topology } from "./topology.ts"
 

@@ -5,11 +5,11 @@
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { Settings } from "../RabbitMqOptions.ts"
-import type { Channel } from "./client.ts"
-import type { Link, Live } from "./link.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Channel } from "../client.ts"
+import type { Link, Live } from "../connect/connection.ts"
 import * as Objects from "./objects.ts"
-import { request } from "./request.ts"
+import { request } from "../connect/request.ts"
 
 export interface Declarer {
   /** Makes sure that these exist. */

@@ -3,7 +3,7 @@
  * whole seconds, so that names stay few.
  */
 import { RetryPolicy } from "@requeue/core/adapter-kit"
-import * as Names from "../names.ts"
+import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Request, Route, Topology } from "./topology.ts"
 

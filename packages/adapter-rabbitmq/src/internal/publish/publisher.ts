@@ -6,11 +6,11 @@ import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { Settings } from "../RabbitMqOptions.ts"
-import type { Publication } from "./client.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Publication } from "../client.ts"
 import * as Confirms from "./confirms.ts"
-import type { Link } from "./link.ts"
-import { timedOut } from "./request.ts"
+import type { Link } from "../connect/connection.ts"
+import { timedOut } from "../connect/request.ts"
 
 /** Bytes that may be unconfirmed before the next waits: a slow connection must carry them within `publishTimeout`. */
 const mostBytes = 16 * 1024 * 1024

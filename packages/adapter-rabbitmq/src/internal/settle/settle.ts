@@ -1,8 +1,8 @@
 /** Carries out settlements on the session that delivered. */
 import { type Broker, BrokerError, type Delivery, type Outgoing, type BoundedMap } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Properties } from "./client.ts"
-import type { Receipt, Session } from "./session.ts"
+import type { Properties } from "../client.ts"
+import type { Receipt, Session } from "../consume/session.ts"
 import type { Command } from "./toCommand.ts"
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>

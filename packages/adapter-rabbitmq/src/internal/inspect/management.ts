@@ -3,7 +3,7 @@ import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import type { Settings } from "../RabbitMqOptions.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
 
 export interface QueueInfo {
   readonly name: string

@@ -10,12 +10,12 @@ import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import * as Clock from "effect/Clock"
 import type * as Scope from "effect/Scope"
-import type { Settings } from "../RabbitMqOptions.ts"
-import * as Address from "./address.ts"
-import * as Client from "./client.ts"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import * as Address from "../address.ts"
+import * as Client from "../client.ts"
 import { persist } from "./persist.ts"
 import { timedOut } from "./request.ts"
-import { type Context, toBrokerError } from "./toBrokerError.ts"
+import { type Context, toBrokerError } from "../toBrokerError.ts"
 
 /** One connection, from its opening to its end. */
 export interface Live {

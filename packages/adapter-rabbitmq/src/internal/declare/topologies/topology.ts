@@ -1,6 +1,6 @@
 /** What every delay topology answers. */
 import type { RetryPolicy } from "@requeue/core/adapter-kit"
-import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Settings } from "../../../RabbitMqOptions.ts"
 import type { Object } from "../objects.ts"
 
 /** The way of a message into a delay. */
