@@ -13,7 +13,7 @@ const fake = () => {
   }
   const consumers: Array<Credit.Consumer> = []
   const credit = Credit.make({
-    name: () => `c${++names}`,
+    uniqueName: () => `c${++names}`,
     consume: (consumer) => {
       consumers.push(consumer)
       return ask(`consume ${consumer.name} ${consumer.prefetch}`)
@@ -120,7 +120,7 @@ describe("credit", () => {
             })
           )
         const credit = Credit.make({
-          name: () => `c${++names}`,
+          uniqueName: () => `c${++names}`,
           consume: (consumer) => ask(() => rooms.add(consumer)),
           cancel: (consumer) => ask(() => rooms.delete(consumer))
         })

@@ -60,9 +60,8 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         connectionName: "conformance"
       })
       const declare = async (queue: string) => {
-        const planned = RabbitMqPlan.queue(queue, settings)
-        if (planned._tag !== "Queue") return
-        await raw.use((channel) => channel.assertQueue(queue, { durable: true, arguments: planned.arguments }))
+        const options = { durable: true, arguments: RabbitMqPlan.queue(queue, settings).arguments }
+        await raw.use((channel) => channel.assertQueue(queue, options))
       }
       /**
        * Every message once, and each back to the tail as it was: giving it back would count as a delivery on servers

@@ -1,29 +1,29 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Unanswered from "../src/internal/consume/unacknowledged.ts"
+import * as Unacknowledged from "../src/internal/consume/unacknowledged.ts"
 
-type Member = Unanswered.Member
+type Member = Unacknowledged.Member
 
 const member = (tag: number): Member => ({ tag, state: "open" })
 
-describe("what the server waits for", () => {
-  it("is acknowledged in one frame as far as nothing older is in the way", () => {
-    const unanswered = Unanswered.make<Member>()
+describe("deliveries that the server waits for", () => {
+  it("are acknowledged in one frame as far as nothing older is in the way", () => {
+    const unacknowledged = Unacknowledged.make<Member>()
     const [a, b, c, d] = [1, 2, 3, 4].map(member) as [Member, Member, Member, Member]
-    for (const each of [a, b, c, d]) unanswered.add(each)
+    for (const each of [a, b, c, d]) unacknowledged.add(each)
     b.state = "acking"
-    assert.isUndefined(unanswered.endOfRun())
-    unanswered.answered(b)
+    assert.isUndefined(unacknowledged.endOfRun())
+    unacknowledged.answered(b)
     a.state = "acking"
     d.state = "acking"
     // Up to the last that is being acknowledged: the server has forgotten what was answered alone.
-    assert.strictEqual(unanswered.endOfRun(), 1)
+    assert.strictEqual(unacknowledged.endOfRun(), 1)
     c.state = "acking"
-    assert.strictEqual(unanswered.endOfRun(), 4)
-    assert.isUndefined(unanswered.endOfRun())
+    assert.strictEqual(unacknowledged.endOfRun(), 4)
+    assert.isUndefined(unacknowledged.endOfRun())
   })
 
-  it("is never acknowledged unless somebody asked for it, whatever is answered in which order", () => {
+  it("are never acknowledged unless somebody asked for it, whatever is answered in which order", () => {
     const step = fc.oneof(
       fc.record({ arrive: fc.integer({ min: 1, max: 50 }) }),
       fc.record({ ack: fc.array(fc.nat({ max: 200 }), { maxLength: 60 }) }),
@@ -31,8 +31,8 @@ describe("what the server waits for", () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const unanswered = Unanswered.make<Member>()
-        /** What a server would still wait for. */
+        const unacknowledged = Unacknowledged.make<Member>()
+        /** The deliveries that a server would still wait for. */
         const open: Array<Member> = []
         let tags = 0
         const take = (index: number): Member | undefined => open.splice(index % Math.max(1, open.length), 1)[0]
@@ -41,20 +41,20 @@ describe("what the server waits for", () => {
             for (let n = 0; n < each.arrive; n++) {
               const arrived = member(++tags)
               open.push(arrived)
-              unanswered.add(arrived)
+              unacknowledged.add(arrived)
             }
           } else if ("reject" in each) {
             const rejected = take(each.reject)
-            if (rejected !== undefined) unanswered.answered(rejected)
+            if (rejected !== undefined) unacknowledged.answered(rejected)
           } else {
             const acked = each.ack.flatMap((index) => take(index) ?? [])
             for (const one of acked) one.state = "acking"
-            const last = unanswered.endOfRun() ?? 0
+            const last = unacknowledged.endOfRun() ?? 0
             assert.isTrue(last === 0 || acked.some(({ tag }) => tag === last))
             assert.isFalse(open.some(({ tag }) => tag < last))
             for (const one of acked) {
               assert.strictEqual(one.state === "answered", one.tag <= last)
-              if (one.state !== "answered") unanswered.answered(one)
+              if (one.state !== "answered") unacknowledged.answered(one)
             }
             const oldest = open[0]?.tag ?? Number.POSITIVE_INFINITY
             const expected = acked.filter(({ tag }) => tag < oldest).map(({ tag }) => tag)

@@ -1,47 +1,52 @@
 /**
- * A connection that is made again for ever. Each connection is a generation of its own: what was opened on one is never
- * used on another.
+ * A connection to the server that is made again for ever, on each node of the cluster in turn. A delivery tag, a channel
+ * and a declaration belong to one live connection, and are never used on the next.
  */
-import { BrokerError, type Connection } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Delay, Reconnect, Reconnecting } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
-import * as Clock from "effect/Clock"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Address from "../address.ts"
 import * as Client from "../client.ts"
-import { persist } from "./persist.ts"
-import { timedOut } from "./request.ts"
-import { type Context, toBrokerError } from "../toBrokerError.ts"
+import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
+
+/** Since when a connection is up or down. */
+type State = ReturnType<Broker.Service["connection"]>
 
 /** One connection, from its opening to its end. */
 export interface Live {
-  readonly connection: Client.Connection
+  readonly driver: Client.DriverConnection
   /** Done when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
   readonly isGone: () => boolean
-  readonly state: () => Connection.Connection
+  readonly state: () => State
   /** Closed while the server blocks publishers because of an alarm. */
   readonly unblocked: Latch.Latch
+  /** The server's reason for blocking publishers; `undefined` while it does not. */
   readonly blockedBy: () => string | undefined
 }
 
-export interface Link {
-  /** The connection, as soon as there is one. */
-  readonly live: Effect.Effect<Live>
-  /** The connection, or an error after a time. */
-  readonly within: (context: Context, millis: number) => Effect.Effect<Live, BrokerError.BrokerError>
-  readonly current: () => Live | undefined
-  readonly state: () => Connection.Connection
+/** The live connection of the moment. */
+export interface Connection extends Pick<Reconnecting.Reconnecting<Live, BrokerError.BrokerError>, "current" | "live"> {
+  /** The live connection, as soon as there is one. Fails with `ConnectionFailed` after `requestTimeout`. */
+  readonly within: (context: ErrorContext) => Effect.Effect<Live, BrokerError.BrokerError>
+  /** The state of the last live connection, which may be gone. */
+  readonly state: () => State
 }
 
-/** A connection that lived so long was a good one, in milliseconds: its end is answered at once. */
-const healthy = 1000
+/** A close that the server has not answered by then ends with the socket. */
+const closeTimeout = Duration.seconds(2)
 
-const goodbye = Duration.seconds(2)
+/** The pauses between attempts to reach the server. */
+export const pauses = ({ reconnectFirst, reconnectMax }: Settings): Reconnect.Pauses => ({
+  first: reconnectFirst,
+  max: reconnectMax
+})
 
 const open = (
   settings: Settings,
@@ -53,13 +58,13 @@ const open = (
     const unblocked = yield* Latch.make(true)
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
-    let state: Connection.Connection | undefined
+    let down: State | undefined
     let blockedBy: string | undefined
-    const connection = yield* Effect.tryPromise({
+    const driver = yield* Effect.tryPromise({
       try: () =>
         Client.connect(settings, address, role, {
           closed: () => {
-            state = { state: "down", since: now() }
+            down = { state: "down", since: now() }
             Deferred.doneUnsafe(gone, Exit.void)
             unblocked.openUnsafe()
           },
@@ -72,82 +77,79 @@ const open = (
             unblocked.openUnsafe()
           }
         }),
-      catch: (cause) => {
-        return toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
-      }
+      catch: (cause) =>
+        toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
     })
-    const opened: Connection.Connection = { state: "up", since: now() }
+    const up: State = { state: "up", since: now() }
     return {
-      connection,
+      driver,
       gone,
-      isGone: () => state !== undefined,
-      state: () => state ?? opened,
+      isGone: () => down !== undefined,
+      state: () => down ?? up,
       unblocked,
       blockedBy: () => blockedBy
     }
   })
 
-const close = ({ connection, isGone }: Live): Effect.Effect<void> =>
+const close = ({ driver, isGone }: Live): Effect.Effect<void> =>
   Effect.suspend(() =>
     isGone()
       ? Effect.void
-      : Effect.tryPromise(() => connection.close()).pipe(
-          Effect.timeout(goodbye),
+      : Effect.tryPromise(driver.close).pipe(
+          Effect.timeout(closeTimeout),
           Effect.ignore,
-          Effect.ensuring(Effect.sync(connection.destroy))
+          Effect.ensuring(Effect.sync(driver.destroy))
         )
   )
 
-/** Fails when the first connection cannot be made; from then on it never fails. */
-export const make = (settings: Settings, role: string): Effect.Effect<Link, BrokerError.BrokerError, Scope.Scope> =>
-  Effect.gen(function* () {
-    const nodes = [settings.address, ...settings.hosts.map((text) => Address.node(text, settings.address))]
-    let turn = 0
-    /** The node that was good last, and after a failure the next one. */
-    const connect = Effect.suspend(() =>
-      Effect.tapError(open(settings, nodes[turn % nodes.length]!, role), () => Effect.sync(() => turn++))
-    )
-    const first = yield* Effect.acquireRelease(Effect.retry(connect, { times: nodes.length - 1 }), close)
-    let current: Live | undefined = first
-    let last = first
-    let next = Deferred.makeUnsafe<Live>()
+/**
+ * Connects, and keeps connected for as long as the scope lives. The first connection is tried once on every node, and
+ * its error is the last node's; from then on nothing fails. `role` is in the connection's name, and in the log.
+ *
+ * It cannot be interrupted while it connects: the scope would not close the connection that opens then.
+ */
+export const make = (
+  settings: Settings,
+  role: string
+): Effect.Effect<Connection, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.uninterruptible(
+    Effect.gen(function* () {
+      const nodes = [settings.address, ...settings.hosts.map((text) => Address.node(text, settings.address))]
+      let turn = 0
+      /** Tries the node that was good last, and after a failure the next one. */
+      const connect = Effect.suspend(() =>
+        Effect.tapError(open(settings, nodes[turn % nodes.length]!, role), () => Effect.sync(() => turn++))
+      )
+      const initial = yield* Effect.retry(connect, { times: nodes.length - 1 })
+      let last = initial
+      const { current, live } = yield* Reconnecting.make({
+        connect,
+        isOpen: ({ isGone }) => !isGone(),
+        ended: ({ gone }) => Deferred.await(gone),
+        close,
+        pauses: pauses(settings),
+        annotations: { role },
+        onChange: (opened) => (last = opened ?? last),
+        initial
+      })
 
-    const keep = Effect.gen(function* () {
-      let attempt = 0
-      while (true) {
-        const born = yield* Clock.currentTimeMillis
-        yield* Deferred.await(current!.gone)
-        current = undefined
-        attempt = (yield* Clock.currentTimeMillis) - born < healthy ? attempt + 1 : 0
-        last = yield* persist(connect, { attempt, settings, complaint: "not connected", about: { role } })
-        current = last
-        yield* Effect.annotateLogs(Effect.logInfo("connected again"), { role })
-        Deferred.doneUnsafe(next, Exit.succeed(current))
-        next = Deferred.makeUnsafe<Live>()
+      return {
+        current,
+        live,
+        within: (context) =>
+          Effect.timeoutOrElse(live, {
+            duration: Duration.millis(settings.requestTimeout),
+            orElse: () =>
+              Effect.fail(
+                new BrokerError.BrokerError({
+                  broker: "rabbitmq",
+                  ...context,
+                  reason: "ConnectionFailed",
+                  detail: `no answer within ${Delay.format(settings.requestTimeout)}`
+                })
+              )
+          }),
+        state: () => last.state()
       }
     })
-    yield* Effect.forkScoped(keep)
-    yield* Effect.addFinalizer(() => (current === undefined || current === first ? Effect.void : close(current)))
-
-    const live = Effect.suspend(() =>
-      current !== undefined && !current.isGone() ? Effect.succeed(current) : Deferred.await(next)
-    )
-    return {
-      live,
-      within: (context, millis) =>
-        Effect.timeoutOrElse(live, {
-          duration: Duration.millis(millis),
-          orElse: () =>
-            Effect.fail(
-              new BrokerError.BrokerError({
-                broker: "rabbitmq",
-                ...context,
-                reason: "ConnectionFailed",
-                detail: timedOut(context, millis).detail.split(";")[0]!
-              })
-            )
-        }),
-      current: () => (current?.isGone() === false ? current : undefined),
-      state: () => last.state()
-    }
-  })
+  )

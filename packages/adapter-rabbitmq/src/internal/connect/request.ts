@@ -2,9 +2,10 @@
 import { BrokerError, Delay } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Context, toBrokerError } from "../toBrokerError.ts"
+import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 
-export const timedOut = ({ operation, queue }: Context, millis: number): BrokerError.BrokerError =>
+/** The error of a request that the server has not answered within so many milliseconds. */
+export const timedOut = ({ operation, queue }: ErrorContext, millis: number): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation,
@@ -13,8 +14,9 @@ export const timedOut = ({ operation, queue }: Context, millis: number): BrokerE
     detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`
   })
 
+/** Runs a request of the driver. Fails with `Timeout` after so many milliseconds. */
 export const request = <A>(
-  context: Context,
+  context: ErrorContext,
   millis: number,
   ask: () => Promise<A>
 ): Effect.Effect<A, BrokerError.BrokerError> =>

@@ -1,59 +1,66 @@
 /**
- * Credit on a channel: consumers with a prefetch each, whose sum, with what cancelled consumers left unsettled, never
- * exceeds the credit.
+ * Credit on a channel: consumers with a prefetch each. The sum of their prefetches and of the unsettled deliveries of
+ * cancelled consumers never exceeds the credit.
  *
- * A prefetch cannot be changed under a consumer, and quorum queues have none per channel. So less credit cancels the
+ * The prefetch of a consumer cannot be changed, and quorum queues have none per channel. So less credit cancels the
  * consumers, and more credit adds one with the difference. A cancel is written before any settlement that is given
- * later, on the same channel, so that the server acts in this order.
+ * later, on the same channel, so that the server acts in this order. https://www.rabbitmq.com/docs/consumer-prefetch
  */
+
+/** The credit of one channel. */
 export interface Credit {
+  /** How many deliveries may be unsettled from now on. */
   readonly set: (limit: number) => void
   /** A delivery of this consumer has come. */
   readonly arrived: (consumer: Consumer) => void
   /** A delivery of this consumer is settled. */
   readonly settled: (consumer: Consumer) => void
-  /** Done when lowered credit has been written; `undefined` when it has been already. */
+  /** Resolves when lowered credit has been written; `undefined` when it has been already. */
   readonly barrier: () => Promise<void> | undefined
   /** The channel is gone. */
   readonly end: () => void
 }
 
+/** A consumer of the server. */
 export interface Consumer {
-  /** Chosen here, so that a delivery can be told apart before the server has answered. */
+  /** Its tag, chosen here: its deliveries may come before the server has answered. */
   readonly name: string
   readonly prefetch: number
-  /** Credit's own. */
+  /** Only this module changes it. */
   unsettled: number
+  /** Only this module changes it. */
   isCancelled: boolean
 }
 
-export interface Operations {
+/** The largest prefetch of AMQP. */
+const maxPrefetch = 65_535
+
+/** The requests that credit makes on its channel. Each resolves with the server's answer. */
+export interface Requests {
   readonly consume: (consumer: Consumer) => Promise<unknown>
   readonly cancel: (consumer: Consumer) => Promise<unknown>
-  readonly name: () => string
 }
 
-/** The largest prefetch of AMQP. */
-const most = 65_535
-
-export const make = ({ cancel, consume, name }: Operations): Credit => {
+/** No credit, at first. */
+export const make = ({ cancel, consume, uniqueName }: Requests & { readonly uniqueName: () => string }): Credit => {
   let consumers: Array<Consumer> = []
-  /** The sum of their prefetch. */
+  /** The sum of their prefetches. */
   let granted = 0
-  /** What cancelled consumers left unsettled. */
+  /** Unsettled deliveries of cancelled consumers. */
   let orphans = 0
   let limit = 0
   let isBusy = false
   let hasEnded = false
-  /** Cancels stand in the driver's queue behind the answer to another one. */
+  /** Whether cancels wait in the driver's queue for the answer to another one. */
   let isUnwritten = false
-  let waiters: Array<() => void> = []
+  const waiters: Array<() => void> = []
 
   const isTooMuch = (): boolean => consumers.length > 0 && granted + orphans > limit
+  const isWritten = (): boolean => hasEnded || !(isUnwritten || isTooMuch())
 
   const run = (operation: Promise<unknown>): void => {
     isBusy = true
-    // A refused operation closes the channel, and the channel's end is what the subscription acts on.
+    // A refused operation closes the channel, and the subscription acts on that.
     const after = () => {
       isBusy = false
       isUnwritten = false
@@ -63,10 +70,7 @@ export const make = ({ cancel, consume, name }: Operations): Credit => {
   }
 
   const release = (): void => {
-    if (!hasEnded && (isUnwritten || isTooMuch())) return
-    const resumed = waiters
-    waiters = []
-    for (const resume of resumed) resume()
+    if (isWritten()) for (const resume of waiters.splice(0)) resume()
   }
 
   const cancelAll = (): void => {
@@ -77,7 +81,7 @@ export const make = ({ cancel, consume, name }: Operations): Credit => {
       consumer.isCancelled = true
       orphans += consumer.unsettled
     }
-    // The driver writes one request at a time, so with several the last is written after the answers to the others.
+    // The driver writes a request when the one before it is answered.
     isUnwritten = cancelled.length > 1
     run(Promise.all(cancelled.map(cancel)))
     release()
@@ -87,10 +91,10 @@ export const make = ({ cancel, consume, name }: Operations): Credit => {
     if (isBusy || hasEnded) return
     if (isTooMuch()) return cancelAll()
     release()
-    const gap = Math.min(limit, most) - granted - orphans
-    // Few consumers: one at a time for every settled orphan would be many.
+    const gap = Math.min(limit, maxPrefetch) - granted - orphans
+    // Beside others, and while there are orphans, only for half of the credit: one for every settled orphan is too many.
     if (gap <= 0 || !(consumers.length === 0 || orphans === 0 || gap * 2 >= limit)) return
-    const consumer: Consumer = { name: name(), prefetch: gap, unsettled: 0, isCancelled: false }
+    const consumer: Consumer = { name: uniqueName(), prefetch: gap, unsettled: 0, isCancelled: false }
     consumers.push(consumer)
     granted += gap
     run(consume(consumer))
@@ -111,8 +115,7 @@ export const make = ({ cancel, consume, name }: Operations): Credit => {
       orphans--
       pump()
     },
-    barrier: () =>
-      hasEnded || !(isUnwritten || isTooMuch()) ? undefined : new Promise((resume) => waiters.push(resume)),
+    barrier: () => (isWritten() ? undefined : new Promise((resume) => waiters.push(resume))),
     end: () => {
       hasEnded = true
       release()

@@ -1,82 +1,83 @@
-/** Attends a queue: one session after another, each on a channel of its own, with the credit that was given last. */
-import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
+/** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
+import { type BrokerError, Reconnect } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Incoming } from "../client.ts"
-import type { Consumer } from "./credit.ts"
-import type { Declarer } from "../declare/declare.ts"
-import type { Link } from "../connect/connection.ts"
-import type { Object } from "../declare/objects.ts"
-import { persist } from "../connect/persist.ts"
+import { type Connection, pauses } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
+import type { Declarer } from "../declare/declare.ts"
+import type { NativeObject } from "../declare/objects.ts"
+import type { Consumer } from "./credit.ts"
+import type { Receipt, Received, Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
 import { toDelivery } from "./toDelivery.ts"
 
-export interface Environment {
+/** The broker's own, which all of its subscriptions share. */
+export interface Dependencies {
   readonly settings: Settings
-  readonly link: Link
+  readonly connection: Connection
   readonly declarer: Declarer
   readonly uniqueName: () => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-export const attend = (
-  demand: {
+/** Milliseconds that the end of a subscription waits for the server's answer. */
+const closeTimeout = 2000
+
+/**
+ * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened; later ones are tried
+ * until they succeed.
+ */
+export const make = (
+  options: {
     readonly queue: string
-    /** What must exist. */
-    readonly objects: ReadonlyArray<Object>
-    /** Messages that come out of a delay may still have to wait. */
+    /** The objects that are declared first. */
+    readonly objects: ReadonlyArray<NativeObject>
+    /** Whether a message that comes out of a delay may still have to wait. */
     readonly keepsNotBefore: boolean
-    readonly onDelivery: (delivery: Delivery.Delivery) => void
+    readonly onDelivery: (delivery: Received) => void
     readonly onReconnect: () => void
   },
-  env: Environment
+  { connection, declarer, now, settings, uniqueName }: Dependencies
 ): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { declarer, link, now, settings } = env
-    const { queue } = demand
+    const { keepsNotBefore, objects, onDelivery, queue } = options
+    const { queueType, requestTimeout } = settings
+    const source = { queueType, keepsNotBefore, now }
     let limit = 0
     let session: Session.Session | undefined
 
-    const decode = (message: Incoming, session: Session.Session, consumer: Consumer): Delivery.Delivery => {
-      const decoded = toDelivery(message, { queueType: settings.queueType, keepsNotBefore: demand.keepsNotBefore, now })
-      const receipt: Session.Receipt = {
-        session,
-        consumer,
-        tag: message.fields.deliveryTag,
-        state: "open",
-        redelivered: message.fields.redelivered,
-        returns: decoded.returns,
-        copy: decoded.copy,
-        properties: message.properties
-      }
-      const { attempts, body, headers, metadata } = decoded
+    const toReceived = (message: Incoming, settler: Settler, consumer: Consumer): Received => {
+      const { attempts, body, copy, headers, metadata, returns } = toDelivery(message, source)
+      const { fields, properties } = message
+      const { deliveryTag: tag, redelivered } = fields
+      const receipt: Receipt = { settler, consumer, tag, state: "open", redelivered, returns, copy, properties }
       return { body, headers, attempts, metadata, receipt }
     }
 
     const open = Effect.gen(function* () {
       const context = { operation: "subscribe", queue }
-      const live = yield* link.within(context, settings.requestTimeout)
-      yield* declarer.ensure(demand.objects, queue)
-      const channel = yield* request(context, settings.requestTimeout, () => live.connection.channel())
-      return Session.make(channel, { queue, name: env.uniqueName, toDelivery: decode, onDelivery: demand.onDelivery })
+      const { driver } = yield* connection.within(context)
+      yield* declarer.ensure(objects, queue)
+      const channel = yield* request(context, requestTimeout, driver.channel)
+      return Session.make(channel, { queue, uniqueName, toReceived, onDelivery })
     })
 
-    // A server that starts takes connections before all of its queues have a leader.
-    const reopen = persist(Effect.andThen(link.live, open), {
-      settings,
-      complaint: "not consuming",
-      about: { queue }
+    // A server that has just started takes connections before all of its queues have a leader.
+    const reopen = Reconnect.persist(Effect.andThen(connection.live, open), {
+      pauses: pauses(settings),
+      message: "not consuming",
+      annotations: { queue }
     })
 
     const keep = Effect.gen(function* () {
       while (true) {
         yield* Deferred.await(session!.gone)
         session = yield* reopen
-        demand.onReconnect()
+        options.onReconnect()
         session.credit.set(limit)
       }
     })
@@ -84,7 +85,7 @@ export const attend = (
     session = yield* open
     const close = Effect.suspend(() =>
       session?.isOpen() === true
-        ? Effect.ignore(request({ operation: "unsubscribe", queue }, 2000, session.close))
+        ? Effect.ignore(request({ operation: "unsubscribe", queue }, closeTimeout, session.close))
         : Effect.void
     )
     yield* Effect.addFinalizer(() => close)

@@ -1,97 +1,81 @@
-/** Subscriptions: what the core asks of a queue, on the sessions that attend it. */
-import { type Broker, type BrokerError, type Delivery, Outgoing, BoundedMap } from "@requeue/core/adapter-kit"
+/** Opens a subscription: the sessions of its queue, and the settling of their deliveries. */
+import { BoundedMap, type Broker, type BrokerError, Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
-import * as Attend from "./sessions.ts"
-import type { Properties } from "../client.ts"
-import * as Rounds from "./waitLoop.ts"
-import type { Receipt } from "./session.ts"
-import type { Sender } from "../publish/sender.ts"
 import * as Settle from "../settle/settle.ts"
 import { toCommand } from "../settle/toCommand.ts"
+import { type Received, receiptOf } from "./receipt.ts"
+import * as Sessions from "./sessions.ts"
+import * as WaitLoop from "./waitLoop.ts"
 
-/** Copies that are done with and may be delivered once more, because the server lost their acks in a crash. */
-const rememberLimit = 20_000
+/** Settled copies that are remembered: the server delivers them again if it lost their acks in a crash. */
+const settledLimit = 20_000
 
-export interface Environment extends Attend.Environment {
-  readonly publish: (
-    plan: Plan,
-    copy: Outgoing.Outgoing,
-    original: Properties
-  ) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Each on its own account. */
-  readonly publishEach: Sender["sendEach"]
-  readonly fork: (effect: Effect.Effect<unknown>) => void
-}
-
+/** Consumes a planned queue for as long as the scope lives. */
 export const subscribe = (
   options: Broker.SubscribeOptions,
   plan: Plan,
-  env: Environment
+  env: WaitLoop.Dependencies
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { now, settings } = env
+    const { fork, now, sender } = env
+    const { deliveryLimit, queueType } = env.settings
     const { queue } = options
-    const done = BoundedMap.make<true>(rememberLimit)
+    const { native, objects, waiting } = plan
+    const settled = BoundedMap.make<true>(settledLimit)
 
     const { ack, settle } = Settle.make({
       queue,
-      done,
+      settled,
       publish: (copies, confirmed) =>
-        env.publishEach(
-          copies.map((each) => ({ ...each, plan })),
+        sender.sendEach(
+          copies.map((copy) => ({ ...copy, plan })),
           confirmed
         ),
-      command: (delivery, settlement) =>
+      toCommand: (delivery, settlement) =>
         toCommand(delivery, settlement, {
           queue,
-          queueType: settings.queueType,
-          returns: (delivery.receipt as Receipt).returns,
-          deliveryLimit: settings.deliveryLimit,
-          native: plan.native,
+          queueType,
+          returns: receiptOf(delivery).returns,
+          deliveryLimit,
+          native,
           now
         })
     })
 
-    const onDelivery = (delivery: Delivery.Delivery): void => {
-      const receipt = delivery.receipt as Receipt
-      const { copy, redelivered, session } = receipt
-      if (redelivered && copy !== undefined && done.has(copy)) {
-        if (session.take(receipt)) ack(session, [receipt])
+    const onDelivery = (delivery: Received): void => {
+      const { receipt } = delivery
+      const { copy, redelivered, settler } = receipt
+      if (redelivered && copy !== undefined && settled.has(copy)) {
+        if (settler.claim(receipt)) ack(settler, [receipt])
         return
       }
-      if (settings.queueType === "classic" && redelivered) return recount(delivery, receipt)
+      if (queueType === "classic" && redelivered) return recount(delivery)
       options.onDelivery(delivery)
     }
 
     /**
-     * A classic queue only knows whether a message was returned, so that one which kills its process would come for
-     * ever. Its copy carries the count.
+     * Replaces a returned message by a copy that carries the count. A classic queue only knows whether a message was
+     * returned, so that one which kills its process would come for ever.
      */
-    const recount = (delivery: Delivery.Delivery, receipt: Receipt): void => {
-      if (!receipt.session.take(receipt)) return
+    const recount = (delivery: Received): void => {
+      const { receipt } = delivery
+      const { properties: original, settler } = receipt
+      if (!settler.claim(receipt)) return
       const hop = Outgoing.hop(delivery, queue, 0, now())
-      const copy = { ...hop, metadata: { ...hop.metadata, notBefore: delivery.metadata.notBefore } }
-      env.fork(
-        Effect.matchEffect(env.publish(plan, copy, receipt.properties), {
-          onSuccess: () => Effect.sync(() => ack(receipt.session, [receipt])),
-          onFailure: () => Effect.sync(() => receipt.session.giveBack(receipt, "Nack"))
+      const message = { ...hop, metadata: { ...hop.metadata, notBefore: delivery.metadata.notBefore } }
+      fork(
+        Effect.matchEffect(sender.send([{ message, plan, original }]), {
+          onSuccess: () => Effect.sync(() => ack(settler, [receipt])),
+          onFailure: () => Effect.sync(() => settler.requeue(receipt, "Nack"))
         })
       )
     }
 
-    const { waiting } = plan
-    const { credit } = yield* Attend.attend(
-      {
-        queue,
-        objects: plan.objects,
-        keepsNotBefore: waiting !== undefined,
-        onDelivery,
-        onReconnect: options.onReconnect
-      },
-      env
-    )
-    if (waiting !== undefined) yield* Rounds.turn(plan, waiting, env)
+    const { onReconnect } = options
+    const keepsNotBefore = waiting !== undefined
+    const { credit } = yield* Sessions.make({ queue, objects, keepsNotBefore, onDelivery, onReconnect }, env)
+    if (waiting !== undefined) yield* WaitLoop.run(plan, waiting, env)
     return { credit, settle, extend: () => Effect.succeed([]) }
   })

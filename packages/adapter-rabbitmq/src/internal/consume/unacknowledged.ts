@@ -1,28 +1,32 @@
 /** The deliveries of a channel that the server waits for, in their order. */
 
+/** A delivery, and how far its answer is. */
 export interface Member {
+  /** The delivery tag, which grows with every delivery of a channel. */
   readonly tag: number
-  /** `taken`: somebody settles it. `acking`: its acknowledgement is being written. */
-  state: "open" | "taken" | "acking" | "answered"
+  /** `claimed`: somebody settles it. `acking`: its acknowledgement is about to be written. */
+  state: "open" | "claimed" | "acking" | "answered"
 }
 
-export interface Unanswered<A extends Member> {
+/** See https://www.rabbitmq.com/docs/confirms#consumer-acks-multiple-parameter */
+export interface Unacknowledged<A extends Member> {
   readonly add: (member: A) => void
-  /** It has been answered with a frame of its own. */
+  /** A frame of its own has answered it. */
   readonly answered: (member: A) => void
   /**
-   * The tag up to which one frame acknowledges all that is still unanswered, because all of it is being acknowledged;
-   * what it covers is answered. `undefined` when something older is in the way.
+   * The tag up to which one frame acknowledges everything that is unanswered, because all of it is `acking`; what the
+   * frame covers is `answered` then. `undefined` when the oldest delivery is not `acking`.
    */
   readonly endOfRun: () => number | undefined
 }
 
-/** Behind an old delivery, so many answered ones may be kept before they are swept away. */
+/** Answered members that may be kept behind an older one before they are swept out. */
 const sweepFrom = 64
 
-export const make = <A extends Member>(): Unanswered<A> => {
+/** Nothing, at first. Every operation takes constant time, in the long run. */
+export const make = <A extends Member>(): Unacknowledged<A> => {
   let members: Array<A> = []
-  /** Of those that are still kept. */
+  /** The answered ones among the members. */
   let answered = 0
 
   return {

@@ -1,41 +1,43 @@
-/** The ways that messages take through a plan, as a picture shows them; pure. */
+/** The ways that messages take through a plan, as a picture shows them. Pure. */
 import { type Adapter, Delay, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Names from "../names.ts"
-import type { Object } from "../declare/objects.ts"
+import type { NativeObject } from "../declare/objects.ts"
 
-/** The staircase is one station: its steps say nothing of this queue. */
+/** Whether an object belongs to the levels, which all queues share: a picture shows them as one station. */
 const isLevel = (name: string, settings: Settings): boolean => name.startsWith(Names.levels(settings))
 
-/** Which of the delays that queues share an object belongs to. */
+/** The name of all levels together. */
+const allLevels = (settings: Settings): string => `${Names.levels(settings)}*`
+
+/** The shared delay that an object belongs to: the levels, or a rung; `undefined` for one of the queue's own. */
 export const groupOf = (name: string, settings: Settings): string | undefined => {
-  if (isLevel(name, settings)) return `${Names.levels(settings)}*`
+  if (isLevel(name, settings)) return allLevels(settings)
   return name.startsWith(Names.rungs(settings)) ? name : undefined
 }
 
-const station = (name: string, settings: Settings): string =>
-  isLevel(name, settings) ? `${Names.levels(settings)}*` : name
+const station = (name: string, settings: Settings): string => (isLevel(name, settings) ? allLevels(settings) : name)
 
-/** Every delay that the policy, or a queue of the plan, has. */
+/** Every delay of the policy and of the plan's queues, in milliseconds, shortest first. */
 const delays = (
   { objects }: RabbitMqPlan.Plan,
   { retry }: Adapter.PlanRequest,
   settings: Settings
 ): ReadonlyArray<number> => {
-  const asked = RetryPolicy.schedule(retry).flatMap(({ delay }) => delay)
+  const planned = RetryPolicy.schedule(retry).flatMap(({ delay }) => delay)
   const kept = objects.flatMap((object) => {
     const isOwn = object._tag === "Queue" && !isLevel(object.name, settings)
     const ttl = isOwn ? object.arguments["x-message-ttl"] : undefined
     return typeof ttl === "number" ? [ttl] : []
   })
-  return [...new Set([...asked, ...kept])].filter((ms) => ms > 0).toSorted((a, b) => a - b)
+  return [...new Set([...planned, ...kept])].filter((ms) => ms > 0).toSorted((a, b) => a - b)
 }
 
 const list = (times: ReadonlyArray<number>): string =>
   `${times.slice(0, 4).map(Delay.format).join(", ")}${times.length > 4 ? ", …" : ""}`
 
-/** From the queue into its delays. */
+/** The flows from the queue into its delays. */
 const entries = (
   plan: RabbitMqPlan.Plan,
   request: Adapter.PlanRequest,
@@ -48,12 +50,12 @@ const entries = (
   })
   const flows = [...byStation].map(([to, times]) => ({ from: request.queue, to, label: `retry after ${list(times)}` }))
   const levels = plan.objects.find((object) => object._tag === "Queue" && isLevel(object.name, settings))
-  if (levels === undefined || byStation.has(`${Names.levels(settings)}*`)) return flows
-  return [...flows, { from: request.queue, to: `${Names.levels(settings)}*`, label: "any other delay" }]
+  if (levels === undefined || byStation.has(allLevels(settings))) return flows
+  return [...flows, { from: request.queue, to: allLevels(settings), label: "any other delay" }]
 }
 
-/** Where an object hands on what it has. */
-const onward = (object: Object, request: Adapter.PlanRequest): ReadonlyArray<Plan.Flow> => {
+/** The flow out of an object. */
+const onward = (object: NativeObject, request: Adapter.PlanRequest): ReadonlyArray<Plan.Flow> => {
   switch (object._tag) {
     case "Exchange": {
       const to = object.arguments["alternate-exchange"]
@@ -78,7 +80,7 @@ const onward = (object: Object, request: Adapter.PlanRequest): ReadonlyArray<Pla
   }
 }
 
-/** What a picture of the plan shows: the queue, its delays, its dead letters, and what is behind them. */
+/** All flows of a plan: from the queue into its delays and dead letters, and from there on. */
 export const flows = (
   plan: RabbitMqPlan.Plan,
   request: Adapter.PlanRequest,

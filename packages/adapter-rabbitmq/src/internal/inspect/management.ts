@@ -1,10 +1,12 @@
-/** The server's HTTP interface, for what AMQP does not tell. It is optional, and what it does not know is `undefined`. */
+/** The server's HTTP interface, which knows more than AMQP tells. https://www.rabbitmq.com/docs/http-api-reference */
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../../RabbitMqOptions.ts"
 
+/** A queue. Its counts are `undefined` until the server has counted. */
 export interface QueueInfo {
   readonly name: string
   readonly arguments: Readonly<Record<string, unknown>>
@@ -12,38 +14,44 @@ export interface QueueInfo {
   readonly unacknowledged: number | undefined
 }
 
+/** A binding of a queue to an exchange. */
 export interface BindingInfo {
+  /** The exchange. */
   readonly source: string
   readonly queue: string
+  /** The routing key. */
   readonly key: string
 }
 
+/** Questions to the interface, about the virtual host of the connection. Each fails after `requestTimeout`. */
 export interface Management {
-  /** Deliveries that consumers have; `undefined` until the server has counted. */
+  /** The number of deliveries that consumers have; `undefined` when the server has not counted within seven seconds. */
   readonly unacknowledged: (queue: string) => Effect.Effect<number | undefined, BrokerError.BrokerError>
   readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
-  /** Of queues to exchanges. */
+  /** All bindings of queues to exchanges. */
   readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError.BrokerError>
 }
 
-/** The server counts a new queue's messages within this time, in milliseconds. */
-const patience = 7000
-const pause = 250
+/** Milliseconds that the first statistics of a queue may take (the server makes them every 5 s), and between two looks. */
+const statisticsTimeout = 7000
+const statisticsInterval = 250
 
 const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-const toInfo = (json: unknown): QueueInfo => {
-  const { arguments: args, messages, messages_unacknowledged, name } = json as Record<string, unknown>
+const toObject = (json: unknown): Readonly<Record<string, unknown>> => (Predicate.isObject(json) ? json : {})
+
+const toQueue = (json: unknown): QueueInfo => {
+  const { arguments: args, messages, messages_unacknowledged, name } = toObject(json)
   return {
     name: String(name),
-    arguments: (args ?? {}) as Readonly<Record<string, unknown>>,
+    arguments: toObject(args),
     messages: number(messages),
     unacknowledged: number(messages_unacknowledged)
   }
 }
 
 const toBinding = (json: unknown): BindingInfo => {
-  const { destination, routing_key, source } = json as Record<string, unknown>
+  const { destination, routing_key, source } = toObject(json)
   return { source: String(source), queue: String(destination), key: String(routing_key) }
 }
 
@@ -59,6 +67,7 @@ const failed = (detail: string): BrokerError.BrokerError =>
     remedy: "Enable the management plugin, and give the user the tag monitoring"
   })
 
+/** `undefined` without the option `management`. User and password are those of its address, else the broker's. */
 export const make = ({ address, management, requestTimeout }: Settings): Management | undefined => {
   if (management === undefined) return undefined
   const base = new URL(Redacted.value(management))
@@ -87,18 +96,18 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
 
   const unacknowledged: Management["unacknowledged"] = (queue) =>
     Effect.gen(function* () {
-      for (let waited = 0; waited < patience; waited += pause) {
+      for (let waited = 0; waited < statisticsTimeout; waited += statisticsInterval) {
         const json = yield* get(`queues/${vhost}/${encodeURIComponent(queue)}`)
-        const count = json === undefined ? 0 : toInfo(json).unacknowledged
+        const count = json === undefined ? 0 : toQueue(json).unacknowledged
         if (count !== undefined) return count
-        yield* Effect.sleep(Duration.millis(pause))
+        yield* Effect.sleep(Duration.millis(statisticsInterval))
       }
       return undefined
     })
 
   return {
     unacknowledged,
-    queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toInfo)),
+    queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toQueue)),
     bindings: Effect.map(get(`bindings/${vhost}`), (json) => list(json, toBinding))
   }
 }

@@ -1,19 +1,18 @@
-/** A queue's plan for operators: shown, compared with what the server has, and made. */
+/** Shows a queue's plan, compares it with the objects of the server, and creates it. */
 import { type Adapter, type BrokerError, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Operators from "../../RabbitMqOperator.ts"
+import * as RabbitMqOperator from "../../RabbitMqOperator.ts"
 import { decode, type Settings } from "../../RabbitMqOptions.ts"
 import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as Capabilities from "../capabilities.ts"
 import * as Declarer from "../declare/declare.ts"
 import * as Flows from "./flows.ts"
-import * as Link from "../connect/connection.ts"
+import * as Connection from "../connect/connection.ts"
 import * as Management from "./management.ts"
-import type { Object } from "../declare/objects.ts"
-import * as Objects from "../declare/objects.ts"
+import { describe, type NativeBinding, type NativeObject } from "../declare/objects.ts"
 import * as Version from "../version.ts"
 
-/** What is planned for without a connection. */
+/** The version that a plan without a connection is for. */
 const newestServer = "4.3"
 
 const planFor = (
@@ -26,8 +25,8 @@ const planFor = (
   return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
 }
 
-const show = (object: Object, settings: Settings): Plan.PlannedObject => {
-  const [kind = "", name = "", details = ""] = Objects.describe(object)
+const toPlanned = (object: NativeObject, settings: Settings): Plan.PlannedObject => {
+  const [kind, name, details] = describe(object)
   const group = Flows.groupOf(object._tag === "Binding" ? object.queue : object.name, settings)
   return { kind, name, details: details.trim(), ...(group === undefined ? {} : { group }) }
 }
@@ -36,11 +35,12 @@ const toPlan = (plan: RabbitMqPlan.Plan, request: Adapter.PlanRequest, settings:
   broker: "rabbitmq",
   queue: request.queue,
   delays: plan.topology,
-  objects: plan.objects.map((object) => show(object, settings)),
+  objects: plan.objects.map((object) => toPlanned(object, settings)),
   flows: Flows.flows(plan, request, settings),
   notes: plan.notes
 })
 
+/** How an object of the plan is found on the server. */
 type Verdict = Pick<Plan.Inspected, "state" | "why">
 
 const verdictOf = (
@@ -56,8 +56,8 @@ const verdictOf = (
     })
   )
 
-/** Asks for what an object is. A declaration of what exists already compares, and changes nothing. */
-const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<Object, { _tag: "Binding" }>) => {
+/** Asks for an object, and then declares it: for one that exists, the server compares the arguments and changes nothing. */
+const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<NativeObject, NativeBinding>) => {
   const passive = onChannel("inspect", object.name, (channel) =>
     object._tag === "Queue" ? channel.checkQueue(object.name) : channel.checkExchange(object.name)
   )
@@ -70,10 +70,7 @@ const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<Object, { _tag: "
 
 const withoutManagement = "only the management interface tells: give the option management"
 
-const bindingOf = (
-  binding: Extract<Object, { _tag: "Binding" }>,
-  there: ReadonlyArray<Management.BindingInfo> | undefined
-): Verdict => {
+const bindingVerdict = (binding: NativeBinding, there: ReadonlyArray<Management.BindingInfo> | undefined): Verdict => {
   if (there === undefined) return { state: "unknown", why: withoutManagement }
   const isThere = there.some(
     ({ key, queue, source }) => key === binding.key && queue === binding.queue && source === binding.source
@@ -81,18 +78,18 @@ const bindingOf = (
   return { state: isThere ? "present" : "missing" }
 }
 
-const toFinding = ({ about, detail, isGood }: Operators.Finding): Plan.Finding => ({
+const toFinding = ({ about, detail, isGood }: RabbitMqOperator.Finding): Plan.Finding => ({
   about,
   verdict: isGood ? "good" : "bad",
   detail
 })
 
 const operate = Effect.fnUntraced(function* (settings: Settings) {
-  const link = yield* Link.make(settings, "operator")
-  const version = link.current()!.connection.version
+  const connection = yield* Connection.make(settings, "operator")
+  const { version } = connection.current()!.driver
   const refusal = Version.refusal(version)
   if (refusal !== undefined) return yield* refusal
-  const declarer = yield* Declarer.make(link, settings)
+  const declarer = yield* Declarer.make(connection, settings)
   const management = Management.make(settings)
 
   const findings = Effect.fnUntraced(function* (queue: string) {
@@ -102,7 +99,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
       ] satisfies ReadonlyArray<Plan.Finding>
     }
     const queues = yield* management.queues
-    return Operators.judge(
+    return RabbitMqOperator.findingsOf(
       queues.find(({ name }) => name === queue),
       version
     ).map(toFinding)
@@ -117,8 +114,10 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
         const bindings = yield* management?.bindings ?? Effect.undefined
         const objects = yield* Effect.forEach(plan.objects, (object) =>
           Effect.map(
-            object._tag === "Binding" ? Effect.succeed(bindingOf(object, bindings)) : verdictOf(ask(declarer, object)),
-            (verdict) => ({ ...show(object, settings), ...verdict })
+            object._tag === "Binding"
+              ? Effect.succeed(bindingVerdict(object, bindings))
+              : verdictOf(ask(declarer, object)),
+            (verdict) => ({ ...toPlanned(object, settings), ...verdict })
           )
         )
         return { objects, findings: yield* findings(request.queue) }
@@ -129,6 +128,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
+/** The adapter's `operations`. A plan without a connection is that for the newest server. */
 export const operations: Adapter.Operations = {
   plan: (request, url, options) =>
     Effect.gen(function* () {

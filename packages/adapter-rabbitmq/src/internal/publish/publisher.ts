@@ -1,6 +1,6 @@
 /**
  * Publishes with confirmation, on a connection of its own: a server that blocks publishers stops reading from their
- * connections, and acknowledgements must not wait behind that.
+ * connections, and acknowledgements must not wait behind that. https://www.rabbitmq.com/docs/connection-blocked
  */
 import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
@@ -8,86 +8,88 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Publication } from "../client.ts"
-import * as Confirms from "./confirms.ts"
-import type { Link } from "../connect/connection.ts"
+import type { Connection, Live } from "../connect/connection.ts"
 import { timedOut } from "../connect/request.ts"
+import * as Confirms from "./confirms.ts"
+import * as InFlight from "./inFlight.ts"
 
-/** Bytes that may be unconfirmed before the next waits: a slow connection must carry them within `publishTimeout`. */
-const mostBytes = 16 * 1024 * 1024
+/** Unconfirmed bytes at which the next publication waits: a slow connection must carry them within `publishTimeout`. */
+const maxBytes = 16 * 1024 * 1024
 
+/** Publishes messages, as many at once as may be unconfirmed. */
 export interface Publisher {
   /**
-   * Publishes when there is room among the unconfirmed, and a connection that takes publishes. With both, the wait for
-   * the connection and the wait for the confirmation are limited, each by `publishTimeout`.
+   * Publishes as soon as there is room among the unconfirmed, and a connection that takes publications. Once there is
+   * room, the wait for a connection and the wait for the confirmation are limited, each by `publishTimeout`.
    */
-  readonly submit: (publication: Publication, answer: Confirms.Answer) => Submission
-  /** Nobody hears the answer any more; what has not been written never is. */
+  readonly submit: (publication: Publication, onOutcome: Confirms.OnOutcome) => Submission
+  /** Forgets a submission: `onOutcome` is not called any more, and what has not been written never is. */
   readonly withdraw: (submission: Submission) => void
 }
 
-/** A publication, until its answer. */
+/** A publication, until its outcome is known. */
 export interface Submission {
   readonly publication: Publication
   readonly deadline: Deadlines.Deadline
-  answer: Confirms.Answer
-  /** Where it has been written. */
+  onOutcome: Confirms.OnOutcome
+  /** The channel on which it has been written. */
   channel: Confirms.Confirms | undefined
-  isAnswered: boolean
+  hasEnded: boolean
 }
 
-export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, never, Scope.Scope> =>
+const failed = (queue: string, reason: BrokerError.Reason, detail: string, remedy?: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail, remedy })
+
+const closed = ({ queue }: Publication): BrokerError.BrokerError =>
+  failed(queue, "ConnectionFailed", "the broker was closed")
+
+/** The error of a submission that has waited for `timeout` milliseconds. `live` is the connection, if there is one. */
+const late = ({ channel, publication }: Submission, live: Live | undefined, timeout: number) => {
+  const { queue } = publication
+  const blockedBy = (channel?.live ?? live)?.blockedBy()
+  if (blockedBy !== undefined) {
+    const remedy = "Look at the server's alarms for memory and disk"
+    return failed(queue, "Throttled", `the server blocks publishers: ${blockedBy}`, remedy)
+  }
+  if (channel !== undefined) return timedOut({ operation: "publish", queue }, timeout)
+  return failed(queue, "ConnectionFailed", `no connection within ${Delay.format(timeout)}`)
+}
+
+/** Waits for a channel, and writes all that is parked; fails what is parked when the channel cannot be opened. */
+const unpark = (
+  parked: Set<Submission>,
+  { current, ready }: Confirms.Channels,
+  fail: (submission: Submission, error: BrokerError.BrokerError) => void,
+  write: (channel: Confirms.Confirms, submission: Submission) => void
+): Effect.Effect<void> =>
+  Effect.map(Effect.result(ready), (opened) => {
+    // A failure makes room for others, which are parked meanwhile: they get an attempt of their own.
+    if (Result.isFailure(opened)) for (const submission of [...parked]) fail(submission, opened.failure)
+    const channel = current()
+    if (Result.isFailure(opened) || channel === undefined) return
+    for (const submission of parked) {
+      parked.delete(submission)
+      write(channel, submission)
+    }
+  })
+
+/** A publisher for as long as the scope lives; afterwards every submission fails. */
+export const make = (connection: Connection, settings: Settings): Effect.Effect<Publisher, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { maxUnconfirmed, publishTimeout, requestTimeout } = settings
+    const { maxUnconfirmed: maxItems, publishTimeout, requestTimeout } = settings
     const scope = yield* Effect.scope
     const run = Effect.runForkWith(yield* Effect.context())
     const deadlines = Deadlines.make(yield* Timers.make, publishTimeout)
-    /** For these there is no room. */
-    const waiting = new Set<Submission>()
-    /** For these there is room, and no connection that takes publishes. */
+    const confirms = Confirms.make(connection, requestTimeout)
+    /** Submissions that have room, and wait for a connection that takes publications. */
     const parked = new Set<Submission>()
-    let admitted = 0
-    let bytes = 0
-    let current: Confirms.Confirms | undefined
-    let isAdmitting = false
     let isOpening = false
     let isClosed = false
 
-    const usable = (): Confirms.Confirms | undefined =>
-      current?.isOpen() === true && link.current() === current.live && current.live.blockedBy() === undefined
-        ? current
-        : undefined
-
-    const hasRoom = (): boolean => admitted < maxUnconfirmed && bytes < mostBytes
-
-    const answer = (submission: Submission, error: BrokerError.BrokerError | undefined): void => {
-      if (submission.isAnswered) return
-      submission.isAnswered = true
-      deadlines.end(submission.deadline)
-      parked.delete(submission)
-      admitted--
-      bytes -= submission.publication.content.length
-      submission.answer(error)
-      if (waiting.size > 0) admit()
-    }
-
-    /** What cannot be written is answered at once, and gets here again: the loop below goes on for it. */
-    const admit = (): void => {
-      if (isAdmitting) return
-      isAdmitting = true
-      for (const submission of waiting) {
-        if (!hasRoom()) break
-        waiting.delete(submission)
-        begin(submission)
-      }
-      isAdmitting = false
-    }
-
     const begin = (submission: Submission): void => {
-      admitted++
-      bytes += submission.publication.content.length
       deadlines.start(submission.deadline)
       // Those that were here before go first.
-      const channel = parked.size === 0 ? usable() : undefined
+      const channel = parked.size === 0 ? confirms.current() : undefined
       if (channel !== undefined) return write(channel, submission)
       parked.add(submission)
       if (isOpening) return
@@ -95,92 +97,59 @@ export const make = (link: Link, settings: Settings): Effect.Effect<Publisher, n
       run(Effect.forkIn(opening, scope))
     }
 
+    const sizeOf = ({ publication }: Submission): number => publication.content.length
+    const inFlight = InFlight.make({ begin, maxBytes, maxItems, sizeOf })
+
+    const end = (submission: Submission, error: BrokerError.BrokerError | undefined): void => {
+      if (submission.hasEnded) return
+      submission.hasEnded = true
+      deadlines.end(submission.deadline)
+      parked.delete(submission)
+      submission.onOutcome(error)
+      inFlight.end(submission)
+    }
+
     const write = (channel: Confirms.Confirms, submission: Submission): void => {
       submission.channel = channel
-      channel.write(submission.publication, (error) => answer(submission, error))
+      channel.write(submission.publication, (error) => end(submission, error))
     }
-
-    /** The wait for the confirmation begins. */
-    const unpark = (channel: Confirms.Confirms, submission: Submission): void => {
-      parked.delete(submission)
-      deadlines.end(submission.deadline)
-      deadlines.start(submission.deadline)
-      write(channel, submission)
-    }
-
-    const ready = Effect.gen(function* () {
-      const live = yield* link.live
-      yield* live.unblocked.await
-      if (usable() === undefined) current = yield* Confirms.open(live, requestTimeout)
-    })
 
     const opening = Effect.gen(function* () {
       while (parked.size > 0) {
-        const opened = yield* Effect.result(ready)
-        const [channel, those] = [usable(), [...parked]]
-        // Who gets room by the failure of these has another try.
-        if (Result.isFailure(opened)) for (const submission of those) answer(submission, opened.failure)
-        else if (channel !== undefined) for (const submission of parked) unpark(channel, submission)
+        yield* unpark(parked, confirms, end, (channel, submission) => {
+          // The wait for the confirmation has a limit of its own.
+          deadlines.end(submission.deadline)
+          deadlines.start(submission.deadline)
+          write(channel, submission)
+        })
       }
       isOpening = false
     })
 
-    const late = (submission: Submission): void => {
-      const { channel, publication } = submission
-      const reason = (channel?.live ?? link.current())?.blockedBy()
-      channel?.abandon()
-      if (reason !== undefined) answer(submission, blocked(publication.queue, reason))
-      else if (channel === undefined) answer(submission, notReady(publication.queue, publishTimeout))
-      else answer(submission, timedOut({ operation: "publish", queue: publication.queue }, publishTimeout))
-    }
-
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         isClosed = true
-        for (const some of [parked, waiting]) {
-          for (const submission of some) {
-            some.delete(submission)
-            submission.answer(closed(submission.publication.queue))
-          }
-        }
+        const waiting = [...parked, ...inFlight.drain()]
+        parked.clear()
+        for (const { onOutcome, publication } of waiting) onOutcome(closed(publication))
       })
     )
 
     return {
-      submit: (publication, hear) => {
-        const submission: Submission = {
-          publication,
-          deadline: Deadlines.deadline(() => late(submission)),
-          answer: hear,
-          channel: undefined,
-          isAnswered: false
-        }
-        if (isClosed) hear(closed(publication.queue))
-        else if (waiting.size === 0 && hasRoom()) begin(submission)
-        else waiting.add(submission)
+      submit: (publication, onOutcome) => {
+        const deadline = Deadlines.deadline(() => {
+          const error = late(submission, connection.current(), publishTimeout)
+          submission.channel?.abandon()
+          end(submission, error)
+        })
+        const submission: Submission = { publication, deadline, onOutcome, channel: undefined, hasEnded: false }
+        if (isClosed) onOutcome(closed(publication))
+        else inFlight.add(submission)
         return submission
       },
       withdraw: (submission) => {
-        submission.answer = () => {}
-        if (!waiting.delete(submission) && submission.channel === undefined) answer(submission, undefined)
+        submission.onOutcome = () => {}
+        if (!inFlight.withdraw(submission) && submission.channel === undefined) end(submission, undefined)
       }
     }
   })
-
-const blocked = (queue: string, reason: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "rabbitmq",
-    operation: "publish",
-    queue,
-    reason: "Throttled",
-    detail: `the server blocks publishers: ${reason}`,
-    remedy: "Look at the server's alarms for memory and disk"
-  })
-
-const unreachable = (queue: string, detail: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason: "ConnectionFailed", detail })
-
-const notReady = (queue: string, millis: number): BrokerError.BrokerError =>
-  unreachable(queue, `no connection within ${Delay.format(millis)}`)
-
-const closed = (queue: string): BrokerError.BrokerError => unreachable(queue, "the broker was closed")

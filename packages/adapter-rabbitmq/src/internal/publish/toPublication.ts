@@ -1,10 +1,10 @@
-/** From an outgoing message to what is published, and on which way. Pure. */
+/** From an outgoing message and its route to an AMQP message. Pure. */
 import { Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import type { Properties, Publication } from "../client.ts"
 import type { Route } from "../declare/topologies/topology.ts"
 import * as Wire from "../wire.ts"
 
-/** Straight into a queue: past every exchange, so that nobody else who is bound gets a copy. */
+/** The route straight into a queue: past every exchange, so that no other queue that is bound gets a copy. */
 export const direct = (queue: string): Pick<Route, "exchange" | "routingKey" | "headers" | "expiration"> => ({
   exchange: "",
   routingKey: queue,
@@ -19,9 +19,11 @@ const shortText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && Buffer.byteLength(value) <= 255 ? value : undefined
 
 /**
- * `original` are the properties of the delivery that this is a copy of: what the core does not know of (priority,
- * correlation, headers that are no text) is kept. Its expiration is not: the copy would be lost when it ends. Nor is
- * its user id, which the server would check against ours. `copy` names this copy, `own` is what our names start with.
+ * Writes a message. `copy` is its name, and `own` the start of the adapter's names.
+ *
+ * `original` has the properties of the delivery that it is a copy of. Those that the core does not know are kept:
+ * priority, correlation, headers that are no text. The expiration is not: the copy would be lost when it ends. Nor is the
+ * user id, which the server would compare with ours.
  */
 export const toPublication = (
   { body, headers, metadata, queue }: Outgoing.Outgoing,
@@ -46,7 +48,7 @@ export const toPublication = (
       expiration: route.expiration === undefined ? undefined : String(route.expiration)
     },
     headers: {
-      // A property says it, unless it does not fit.
+      // The content type is a property, unless it is too long for one.
       ...(type === undefined ? headers : others),
       ...(original && foreignHeaders(original, headers, own)),
       ...readable(metadata),
@@ -66,7 +68,7 @@ const kept = ({ appId, contentEncoding, correlationId, priority, replyTo, type }
   type
 })
 
-/** Headers of the original that are no text, as they were, and what a foreign server-side death left. */
+/** Headers of the original that are no text, as they were, and the record of a foreign dead-lettering. */
 const foreignHeaders = ({ headers = {} }: Properties, text: Readonly<Record<string, string>>, own: string) => {
   const result: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(headers)) {

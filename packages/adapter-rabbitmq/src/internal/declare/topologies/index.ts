@@ -1,14 +1,15 @@
-/** Which topology keeps a queue's delays. */
+/** Chooses the topology that keeps a queue's delays. */
 import type { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Ladder from "./ladder.ts"
 import * as Levels from "./levels.ts"
 import * as Native from "./native.ts"
 import * as PerDelayQueue from "./perDelayQueue.ts"
 import * as PerMessageTtl from "./perMessageTtl.ts"
-import type { Request, Topology } from "./topology.ts"
+import type { TopologyRequest, Topology } from "./topology.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
-export const choose = (request: Request): Topology | ConfigurationError.ConfigurationError => {
+/** The topology of the settings. `auto` is the ladder for up to 32 known delays, else the levels. */
+export const choose = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
   switch (request.settings.topology) {
     case "auto":
       return automatic(request)
@@ -29,8 +30,7 @@ export const choose = (request: Request): Topology | ConfigurationError.Configur
   }
 }
 
-/** Few known delays: a queue for each. Otherwise levels, which keep any delay. */
-const automatic = (request: Request): Topology => {
+const automatic = (request: TopologyRequest): Topology => {
   const rungs = request.retry && Ladder.rungs(request.retry)
   return rungs === undefined || rungs.length === 0 ? Levels.make(request) : Ladder.make(request)
 }

@@ -1,27 +1,25 @@
 /**
- * Ladder: one queue with a queue-wide TTL for every delay of the policy. One hop per delay, and queues that policies
- * share. Delays that a handler asks for on its own go through the levels.
+ * Ladder: a rung for every delay of the policy, which is a queue with that TTL. A delay is one hop, and policies share
+ * rungs. Delays that a handler asks for on its own go through the levels.
  */
 import { RetryPolicy } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import * as Levels from "./levels.ts"
-import type { Request, Route, Topology } from "./topology.ts"
+import type { TopologyRequest, Route, Topology } from "./topology.ts"
 
-/** More rungs than this, and levels are cheaper. */
+/** With more rungs, levels are cheaper. */
 const limit = 32
 
-/**
- * The next round delay, at most a twentieth longer: what jittered delays are rounded up to, so that they share rungs.
- */
+/** The next round delay, at most a twentieth longer. Jittered delays are rounded up to it, so that they share rungs. */
 export const round = (delay: number): number => {
   const power = 10 ** Math.floor(Math.log10(delay))
   const step = Math.max(1, power / (delay < 2 * power ? 20 : delay < 5 * power ? 10 : 4))
   return Math.ceil(Math.ceil(delay / step) * step)
 }
 
-/** Every delay that the policy can ask for, rounded where it is spread; `undefined` when there are too many. */
+/** Every delay that the policy can ask for, rounded where it has jitter; `undefined` for more than 32. */
 export const rungs = (retry: RetryPolicy.RetryPolicy): ReadonlyArray<number> | undefined => {
   const found = new Set<number>()
   const steps = RetryPolicy.schedule(retry)
@@ -35,14 +33,14 @@ export const rungs = (retry: RetryPolicy.RetryPolicy): ReadonlyArray<number> | u
       }
   }
   found.delete(0)
-  // An unlimited policy is known as far as its schedule goes; what comes later falls back to the levels.
+  // The schedule of an unlimited policy is cut off. Later delays go through the levels.
   return found.size > limit ? undefined : [...found].toSorted((a, b) => a - b)
 }
 
-const rungObjects = (settings: Settings, ms: number): ReadonlyArray<Objects.Object> => {
+const rungObjects = (settings: Settings, ms: number): ReadonlyArray<Objects.NativeObject> => {
   const name = Names.rung(settings, ms)
   return [
-    // In front of each rung stands an exchange, so that the routing key can stay the queue's name.
+    // An exchange in front of each rung lets the routing key stay the queue's name.
     Objects.exchange(name, "fanout"),
     Objects.delayQueue(name, settings, { ttl: ms, exchange: Names.deliver(settings) }),
     Objects.binding(name, name, "")
@@ -62,7 +60,8 @@ const route = (queue: string, rung: number, settings: Settings): Route => ({
   ]
 })
 
-export const make = ({ queue, retry, settings }: Request): Topology => {
+/** The ladder of a policy; without a policy it has no rung. */
+export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
   const known = (retry && rungs(retry)) ?? []
   const ladder = new Map(known.map((ms) => [ms, route(queue, ms, settings)]))
   const elsewhere = Levels.router(queue, settings)

@@ -1,23 +1,24 @@
 /**
- * Binary levels: one queue for every binary digit of a delay. A message waits in the queues of the digits that are set,
- * from the highest to the lowest, and skips the others. Any delay, a constant number of queues, no blocking.
+ * Levels: one queue for every binary digit of a delay. A message waits in the queues of the digits that are set, from the
+ * highest to the lowest, and passes the others. They keep any delay with a constant number of queues, and no message
+ * blocks another. https://docs.particular.net/transports/rabbitmq/delayed-delivery
  *
  * The digits travel as headers, so that the routing key stays the queue's own name: names of any length and with any
- * characters work, and no name can be taken for a part of another one.
+ * characters work, and none is taken for a part of another.
  */
 import { Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { Request, Route, Topology } from "./topology.ts"
+import type { TopologyRequest, Route, Topology } from "./topology.ts"
 
-/** Digits needed for 24 hours. */
+/** The number of digits that 24 hours need. */
 const digits = (unit: number): number => Math.ceil(Math.log2(Math.ceil(Delay.max / unit) + 1))
 
 const next = (settings: Settings, bit: number): string =>
   bit === 0 ? Names.deliver(settings) : Names.level(settings, settings.resolution, bit - 1)
 
-const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Object> => {
+const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.NativeObject> => {
   const name = Names.level(settings, settings.resolution, bit)
   const after = next(settings, bit)
   return [
@@ -28,13 +29,13 @@ const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Ob
   ]
 }
 
-/** The whole staircase, lowest first: each level leads to the one below. */
-export const objects = (settings: Settings): ReadonlyArray<Objects.Object> => [
+/** All levels, lowest first: each leads to the one below. */
+export const objects = (settings: Settings): ReadonlyArray<Objects.NativeObject> => [
   ...Objects.safetyNet(settings),
   ...Array.from({ length: digits(settings.resolution) }, (_, bit) => levelObjects(settings, bit)).flat()
 ]
 
-/** The way of any delay to a queue; all ways need the same objects. */
+/** The route of any delay to a queue; all routes need the same objects. */
 export const router = (queue: string, settings: Settings): ((delay: number) => Route) => {
   const { resolution } = settings
   const needed = [...objects(settings), Objects.binding(Names.deliver(settings), queue, queue)]
@@ -53,7 +54,8 @@ export const router = (queue: string, settings: Settings): ((delay: number) => R
   }
 }
 
-export const make = ({ queue, settings }: Request): Topology => ({
+/** The levels, which are the same for every queue and policy. */
+export const make = ({ queue, settings }: TopologyRequest): Topology => ({
   name: "levels",
   objects: objects(settings),
   notes: [],

@@ -1,17 +1,18 @@
 /**
- * Native: the queue itself delays a message that failed, from RabbitMQ 4.3 on. No copy is written and the order by due
- * time is kept; but a queue can only delay linearly, without jitter, and the delays are the queue's arguments.
+ * Native: the queue itself delays a message that failed, on RabbitMQ 4.3 and later. It writes no copy and keeps the order
+ * of due times. But it can only delay linearly and without jitter, and its delays are arguments of the queue.
+ * https://www.rabbitmq.com/docs/quorum-queues
  */
 import { type Backoff, ConfigurationError } from "@requeue/core/adapter-kit"
 import type * as Objects from "../objects.ts"
 import * as Version from "../../version.ts"
 import * as Levels from "./levels.ts"
-import type { Request, Topology } from "./topology.ts"
+import type { TopologyRequest, Topology } from "./topology.ts"
 
 const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq", queue })
 
-/** First and longest delay of a backoff that a queue can keep by itself. */
+/** The first and the longest delay of a backoff, in milliseconds; `undefined` for one that a queue cannot keep. */
 const linear = (backoff: Backoff.Backoff | undefined): { readonly min: number; readonly max: number } | undefined => {
   if (backoff === undefined || backoff.jitter !== "none") return undefined
   const { curve, max } = backoff
@@ -19,19 +20,20 @@ const linear = (backoff: Backoff.Backoff | undefined): { readonly min: number; r
   return curve._tag === "Linear" ? { min: Math.min(curve.step, max), max } : undefined
 }
 
+/** Fails for a server that cannot delay, and for a policy whose delays a queue cannot keep. */
 export const make = ({
   queue,
   retry,
   serverVersion,
   settings
-}: Request): Topology | ConfigurationError.ConfigurationError => {
+}: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
   if (!Version.hasFailureCount(serverVersion)) {
-    // Older servers take the arguments silently and then deliver failed messages at once, until the limit drops them.
+    // Older servers accept the arguments, and then deliver failed messages at once until the limit drops them.
     const detail = `native delays need RabbitMQ 4.3, the server is ${serverVersion}`
     return refuse(queue, "topology", detail, `Upgrade the server, or set topology: "auto"`)
   }
   const levels = Levels.make({ queue, retry, serverVersion, settings })
-  // A producer does not know the policy; it declares nothing that the consumer would declare otherwise.
+  // A producer does not know the policy, and leaves the declaration to the consumer.
   if (retry === undefined) return { ...levels, name: "native", amend: leaveAlone(queue) }
   const delays = linear(retry.backoff)
   if (delays === undefined || delays.min === 0) {
@@ -62,7 +64,8 @@ export const make = ({
   }
 }
 
+/** Makes the declaration of a queue a check that it exists. */
 const leaveAlone =
   (queue: string) =>
-  (object: Objects.Object): Objects.Object =>
+  (object: Objects.NativeObject): Objects.NativeObject =>
     object._tag === "Queue" && object.name === queue ? { ...object, assert: "passive" } : object

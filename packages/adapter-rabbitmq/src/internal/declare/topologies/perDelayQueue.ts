@@ -1,15 +1,16 @@
 /**
- * One queue per queue and delay, `<queue>_dlq_<seconds>`, for systems that have it already. Delays are rounded up to
- * whole seconds, so that names stay few.
+ * A queue for each queue and delay, `<queue>_dlq_<seconds>`, for systems that have these already. Delays are rounded up
+ * to whole seconds, so that there are few.
  */
 import { RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { Request, Route, Topology } from "./topology.ts"
+import type { TopologyRequest, Route, Topology } from "./topology.ts"
 
 const toSeconds = (delay: number): number => Math.ceil(delay / 1000) * 1000
 
-export const make = ({ queue, retry, settings }: Request): Topology => {
+/** The queues of a policy's delays; one for another delay is declared by the first message that needs it. */
+export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
   const template = settings.names.delayQueue ?? "{queue}_dlq_{s}"
   const way = (delay: number): Route => {
     const kept = toSeconds(delay)

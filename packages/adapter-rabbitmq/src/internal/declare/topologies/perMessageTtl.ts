@@ -1,16 +1,16 @@
 /**
- * One retry queue whose messages carry their own TTL, for systems that have it already.
- *
- * RabbitMQ looks at the head of a queue only: a message waits at least as long as those in front of it.
+ * One retry queue whose messages have their own TTL, for systems that have it already. A message waits at least as long
+ * as those in front of it, because RabbitMQ only expires the head of a queue.
+ * https://www.rabbitmq.com/docs/ttl#per-message-ttl-caveats
  */
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { Request, Topology } from "./topology.ts"
+import type { TopologyRequest, Topology } from "./topology.ts"
 
 const blocking = "head-of-line blocking: a delayed message waits at least as long as those in front of it"
 
-/** Work and retry exchanges of each queue's own. */
-export const own = ({ queue, settings }: Request): Topology => {
+/** With exchanges and a retry queue for each queue. */
+export const own = ({ queue, settings }: TopologyRequest): Topology => {
   const named = (name: "workExchange" | "retryExchange" | "retryQueue", otherwise: string) =>
     Names.fill(settings.names[name] ?? otherwise, queue)
   const work = named("workExchange", "{queue}.work")
@@ -32,8 +32,8 @@ export const own = ({ queue, settings }: Request): Topology => {
   }
 }
 
-/** A pre-retry and a post-retry exchange and one retry queue, shared by all queues. */
-export const shared = ({ queue, settings }: Request): Topology => {
+/** With one exchange before the retry queue and one behind it, shared by all queues. */
+export const shared = ({ queue, settings }: TopologyRequest): Topology => {
   const before = Names.fill(settings.names.retryExchange ?? `${Names.own(settings)}pre-retry`, queue)
   const after = Names.fill(settings.names.workExchange ?? `${Names.own(settings)}post-retry`, queue)
   const waiting = Names.fill(settings.names.retryQueue ?? `${Names.own(settings)}retry`, queue)

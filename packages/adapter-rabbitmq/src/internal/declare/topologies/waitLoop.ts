@@ -1,21 +1,22 @@
 /**
- * One delay queue, whose TTL is the greatest common divisor of the policy's delays, and a waiting queue behind it that
- * sends every message round again until it is due. Few queues; every round of every message is a write.
+ * A delay queue whose TTL is the greatest common divisor of the policy's delays, and a waiting queue behind it, from which
+ * the consumer sends a message round again until it is due. There are few queues, and a write for every round.
  */
 import { RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { Request, Topology } from "./topology.ts"
+import type { TopologyRequest, Topology } from "./topology.ts"
 
 const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b))
 
-/** The TTL of a round: a whole number of resolutions. */
+/** Milliseconds of a round, a multiple of `resolution`; a second where the policy has no delay. */
 export const round = (delays: ReadonlyArray<number>, resolution: number): number => {
   const rounded = delays.filter((delay) => delay > 0).map((delay) => Math.ceil(delay / resolution) * resolution)
   return rounded.length === 0 ? 1000 : rounded.reduce(divisor)
 }
 
-export const make = ({ queue, retry, settings }: Request): Topology => {
+/** The two queues of a policy. */
+export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
   const delays = (retry === undefined ? [] : RetryPolicy.schedule(retry)).flatMap(({ delay }) => [...delay])
   const ttl = round(delays, settings.resolution)
   const delayed = Names.fill(settings.names.delayQueue ?? "{queue}.wait.v1.{ms}", queue, ttl)
