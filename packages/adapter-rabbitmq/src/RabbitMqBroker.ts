@@ -12,13 +12,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
-import * as Admin from "./internal/inspect/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
+import * as Connect from "./internal/connect/connection.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import * as Declarer from "./internal/declare/declare.ts"
-import * as Connect from "./internal/connect/connection.ts"
-import * as Management from "./internal/inspect/management.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
+import * as Admin from "./internal/inspect/admin.ts"
+import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Routes from "./internal/publish/routes.ts"
@@ -128,7 +128,7 @@ export const layer = (
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Layer.effect(Broker.Broker, make(options))
 
-/** The broker as a Layer whose options come from Effect's Config; a part of them that is wrong is a `ConfigError`. */
+/** The broker as a Layer whose options come from Effect's Config. */
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>

@@ -5,8 +5,8 @@
  */
 import { type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Declarer from "./internal/declare/declare.ts"
 import * as Connection from "./internal/connect/connection.ts"
+import * as Declarer from "./internal/declare/declare.ts"
 import * as Management from "./internal/inspect/management.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"

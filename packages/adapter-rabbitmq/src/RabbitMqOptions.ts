@@ -26,8 +26,8 @@ export const Topology = Schema.Literals([
 export type Topology = typeof Topology.Type
 
 /**
- * Names in topologies that exist already. `{queue}`, and `{ms}` and `{s}` for the delay in milliseconds and in seconds, are
- * filled in.
+ * Names in topologies that exist already. `{queue}` stands for the queue, `{ms}` and `{s}` for the delay in milliseconds
+ * and in seconds.
  */
 export const Names = Schema.Struct({
   delayQueue: Schema.optionalKey(Schema.NonEmptyString),
@@ -52,7 +52,7 @@ const Assert = Schema.Literals(["declare", "passive", "never"])
 const QueueOptions = Schema.Struct({
   /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
   bindings: Schema.optionalKey(Schema.Array(Binding)),
-  /** Default: the broker's `assert`. */
+  /** Whether the queue is declared, only looked for, or not touched. Default: the broker's `assert`. */
   assert: Schema.optionalKey(Assert),
   /** Arguments that are added to those of the plan, or replace them. Default: none. */
   arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
@@ -91,7 +91,7 @@ const fields = {
   prefix: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_.-]{1,40}$/)),
   /** Whether queues are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
   assert: Assert,
-  /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none; it is not asked. */
+  /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none, and it is not asked. */
   management: Schema.NonEmptyString,
   /** Names that replace the topology's own. Default: none. */
   names: Names,
@@ -118,9 +118,9 @@ export interface Tls {
 export interface Options extends Partial<Fields> {
   /** `amqp://user:password@host:port/vhost`, or `amqps:`. Default: `amqp://guest:guest@127.0.0.1:5672/`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
-  /** Beats the URL's. Default: the URL's, or `guest`. */
+  /** The user to log in as, which beats the URL's. Default: the URL's, or `guest`. */
   readonly username?: string | undefined
-  /** Beats the URL's. Default: the URL's, or `guest` where the URL has no user either. */
+  /** The user's password, which beats the URL's. Default: the URL's, or `guest` where the URL has no user either. */
   readonly password?: string | Redacted.Redacted | undefined
   /** Certificates and keys for `amqps:`. Default: the certificate authorities of Node.js. */
   readonly tls?: Tls | undefined
@@ -184,7 +184,6 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     ...values,
     address: address.success.address,
     tls,
-    /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none; it is not asked. */
     management: management === undefined ? undefined : Redacted.make(management),
     maxBodySize
   }

@@ -7,11 +7,11 @@
  * work queue do not depend on the policy at all.
  */
 import { ConfigurationError, type RetryPolicy } from "@requeue/core/adapter-kit"
-import * as Names from "./internal/names.ts"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
 import type { Route } from "./internal/declare/topologies/topology.ts"
+import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
 import type { Settings } from "./RabbitMqOptions.ts"
 

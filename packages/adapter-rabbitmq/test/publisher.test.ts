@@ -128,7 +128,7 @@ describe("a publisher", () => {
       submit("d")
       yield* settled
       assert.deepStrictEqual(names(), ["b", "c", "d"])
-      // The wait for the confirmation is another one.
+      // The wait for the confirmation has a limit of its own.
       yield* TestClock.adjust(999)
       assert.isFalse(answers.has("b"))
     })

@@ -1,4 +1,4 @@
-/** Where a broker is and who we are there, from a URL. The password is redacted as soon as it has been read. */
+/** A broker's address and the account to log in with, from a URL. The password is redacted as soon as it is read. */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"

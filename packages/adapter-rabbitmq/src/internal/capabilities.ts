@@ -1,4 +1,4 @@
-/** The capabilities of a server, with the adapter's options. */
+/** The broker's capabilities, by its options and its version. */
 import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../RabbitMqOptions.ts"
 import * as Version from "./version.ts"
@@ -26,7 +26,7 @@ const reach = ({ topology }: Settings): Capabilities.DelayReach => {
 const resolution = ({ resolution: unit, topology }: Settings): number =>
   topology === "perDelayQueue" || topology === "waitLoop" ? 1000 : unit + 10 * hopTime
 
-/** `serverVersion` is for example `4.3.6`. */
+/** The capabilities of a server of this version, for example `4.3.6`. */
 export const make = (settings: Settings, serverVersion: string): Capabilities.Capabilities => {
   const counted = Version.countsReleases(settings.queueType, serverVersion)
   return {

@@ -145,9 +145,9 @@ const reused = new Map<string, Record<string, unknown>>()
 const reuseLimit = 100
 
 /**
- * Copies headers into the object that others of the same names have used. The driver makes its argument a prototype, and
- * an engine takes longer to make a new prototype for every message than to encode it. The driver has read the headers
- * when `publish` returns.
+ * Copies headers into the object that others of the same names have used. The driver uses its argument as
+ * a prototype, and to set up a new prototype for every message takes longer than to encode the message. The driver has
+ * read the headers when `publish` returns.
  */
 const reuse = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   const names = JSON.stringify(Object.keys(headers))

@@ -92,7 +92,7 @@ export const make = ({ cancel, consume, uniqueName }: Requests & { readonly uniq
     if (isTooMuch()) return cancelAll()
     release()
     const gap = Math.min(limit, maxPrefetch) - granted - orphans
-    // Beside others, and while there are orphans, only for half of the credit: one for every settled orphan is too many.
+    // One consumer for every settled orphan would be many: beside others, the next is worth half of the credit.
     if (gap <= 0 || !(consumers.length === 0 || orphans === 0 || gap * 2 >= limit)) return
     const consumer: Consumer = { name: uniqueName(), prefetch: gap, unsettled: 0, isCancelled: false }
     consumers.push(consumer)

@@ -44,7 +44,11 @@ const closed = ({ queue }: Publication): BrokerError.BrokerError =>
   failed(queue, "ConnectionFailed", "the broker was closed")
 
 /** The error of a submission that has waited for `timeout` milliseconds. `live` is the connection, if there is one. */
-const late = ({ channel, publication }: Submission, live: Live | undefined, timeout: number) => {
+const late = (
+  { channel, publication }: Submission,
+  live: Live | undefined,
+  timeout: number
+): BrokerError.BrokerError => {
   const { queue } = publication
   const blockedBy = (channel?.live ?? live)?.blockedBy()
   if (blockedBy !== undefined) {
@@ -63,10 +67,13 @@ const unpark = (
   write: (channel: Confirms.Confirms, submission: Submission) => void
 ): Effect.Effect<void> =>
   Effect.map(Effect.result(ready), (opened) => {
-    // A failure makes room for others, which are parked meanwhile: they get an attempt of their own.
-    if (Result.isFailure(opened)) for (const submission of [...parked]) fail(submission, opened.failure)
+    if (Result.isFailure(opened)) {
+      // Their failure makes room for others, which are parked meanwhile and get an attempt of their own.
+      const those = [...parked]
+      return those.forEach((submission) => fail(submission, opened.failure))
+    }
     const channel = current()
-    if (Result.isFailure(opened) || channel === undefined) return
+    if (channel === undefined) return
     for (const submission of parked) {
       parked.delete(submission)
       write(channel, submission)

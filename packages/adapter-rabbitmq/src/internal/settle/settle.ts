@@ -41,7 +41,7 @@ interface Dependencies {
 
 type Fail = (delivery: Delivery.Delivery, error: BrokerError.BrokerError) => void
 
-/** Settlements that are still to be written, by the channel, and copies that are still to be published. */
+/** Acknowledgements that are still to be written, by their channel, and copies that are still to be published. */
 interface Remaining {
   readonly acks: Map<Settler, Array<Delivery.Delivery>>
   readonly copies: Array<readonly [Delivery.Delivery, Copy]>

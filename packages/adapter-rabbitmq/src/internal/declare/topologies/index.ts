@@ -5,7 +5,7 @@ import * as Levels from "./levels.ts"
 import * as Native from "./native.ts"
 import * as PerDelayQueue from "./perDelayQueue.ts"
 import * as PerMessageTtl from "./perMessageTtl.ts"
-import type { TopologyRequest, Topology } from "./topology.ts"
+import type { Topology, TopologyRequest } from "./topology.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
 /** The topology of the settings. `auto` is the ladder for up to 32 known delays, else the levels. */

@@ -7,7 +7,7 @@ import type { Settings } from "../../../RabbitMqOptions.ts"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import * as Levels from "./levels.ts"
-import type { TopologyRequest, Route, Topology } from "./topology.ts"
+import type { Route, Topology, TopologyRequest } from "./topology.ts"
 
 /** With more rungs, levels are cheaper. */
 const limit = 32

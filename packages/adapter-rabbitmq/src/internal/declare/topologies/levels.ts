@@ -10,7 +10,7 @@ import { Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { TopologyRequest, Route, Topology } from "./topology.ts"
+import type { Route, Topology, TopologyRequest } from "./topology.ts"
 
 /** The number of digits that 24 hours need. */
 const digits = (unit: number): number => Math.ceil(Math.log2(Math.ceil(Delay.max / unit) + 1))

@@ -7,7 +7,7 @@ import { type Backoff, ConfigurationError } from "@requeue/core/adapter-kit"
 import type * as Objects from "../objects.ts"
 import * as Version from "../../version.ts"
 import * as Levels from "./levels.ts"
-import type { TopologyRequest, Topology } from "./topology.ts"
+import type { Topology, TopologyRequest } from "./topology.ts"
 
 const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq", queue })

@@ -5,7 +5,7 @@
 import { RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { TopologyRequest, Route, Topology } from "./topology.ts"
+import type { Route, Topology, TopologyRequest } from "./topology.ts"
 
 const toSeconds = (delay: number): number => Math.ceil(delay / 1000) * 1000
 

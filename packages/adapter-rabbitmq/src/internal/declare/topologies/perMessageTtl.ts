@@ -5,7 +5,7 @@
  */
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { TopologyRequest, Topology } from "./topology.ts"
+import type { Topology, TopologyRequest } from "./topology.ts"
 
 const blocking = "head-of-line blocking: a delayed message waits at least as long as those in front of it"
 

@@ -5,7 +5,7 @@
 import { RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
-import type { TopologyRequest, Topology } from "./topology.ts"
+import type { Topology, TopologyRequest } from "./topology.ts"
 
 const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b))
 
