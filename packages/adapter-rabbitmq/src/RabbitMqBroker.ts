@@ -1,9 +1,9 @@
 /**
  * Requeue on RabbitMQ 3.10 and later.
  *
- * Delivery semantics: at least once. A retry or dead letter is published, confirmed and routable before its original is
- * acknowledged, so that a crash in between duplicates and never loses. Connections recover by themselves; what was
- * delivered on one channel is settled there or not at all.
+ * Delivery is at least once. A retry or a dead letter is published, routed and confirmed before its original is
+ * acknowledged, so that a crash in between duplicates a message and never loses one. Connections recover by themselves. A
+ * delivery is settled on the channel that delivered it, or not at all.
  */
 import { type Adapter, Broker, BrokerError, ConfigurationError, Connection } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
@@ -12,21 +12,22 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
-import * as Admin from "./internal/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
-import { subscribe } from "./internal/consumer.ts"
-import * as Declarer from "./internal/declarer.ts"
-import * as Link from "./internal/link.ts"
-import * as Management from "./internal/management.ts"
-import * as Objects from "./internal/objects.ts"
-import { operations } from "./internal/operations.ts"
-import * as Publisher from "./internal/publisher.ts"
-import * as Sender from "./internal/sender.ts"
+import * as Connect from "./internal/connect/connection.ts"
+import { subscribe } from "./internal/consume/subscribe.ts"
+import * as Declarer from "./internal/declare/declare.ts"
+import { safetyNet } from "./internal/declare/objects.ts"
+import * as Admin from "./internal/inspect/admin.ts"
+import * as Management from "./internal/inspect/management.ts"
+import { operations } from "./internal/inspect/operations.ts"
+import * as Publisher from "./internal/publish/publisher.ts"
+import * as Routes from "./internal/publish/routes.ts"
+import * as Sender from "./internal/publish/sender.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
 import * as Plan from "./RabbitMqPlan.ts"
 
-/** Names that nobody else has: of this broker, and counted. */
-const names = Effect.map(
+/** Makes names that nobody else has: random for each broker, then counted. */
+const uniqueNames = Effect.map(
   Effect.all([Random.nextIntBetween(0, 2 ** 32 - 1), Random.nextIntBetween(0, 2 ** 32 - 1)]),
   (parts) => {
     const mine = parts.map((part) => part.toString(36)).join("")
@@ -37,28 +38,24 @@ const names = Effect.map(
 
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
-  const fork = Effect.runForkWith(yield* Effect.context())
+  const runFork = Effect.runForkWith(yield* Effect.context())
+  const fork = (effect: Effect.Effect<unknown>) => void runFork(effect)
   const now = () => clock.currentTimeMillisUnsafe()
-  const uniqueName = yield* names
-  const link = yield* Link.make(settings, "consume")
-  const version = link.current()!.connection.version
-  const serverVersion = () => link.current()?.connection.version ?? version
+  const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const uniqueName = yield* uniqueNames
+  const consuming = yield* Connect.make(settings, "consume")
+  const { version } = consuming.current()!.driver
+  const serverVersion = () => consuming.current()?.driver.version ?? version
   const possible = Plan.make({ queue: "any" }, settings, version)
   if (possible instanceof ConfigurationError.ConfigurationError) return yield* possible
-  const publishing = yield* Link.make(settings, "publish")
+  const publishing = yield* Connect.make(settings, "publish")
   const capabilities = Capabilities.make(settings, version)
-  const declarer = yield* Declarer.make(link, settings)
-  const sender = Sender.make({
-    settings,
-    declarer,
-    publisher: yield* Publisher.make(publishing, settings),
-    maxBodySize: capabilities.maxBodySize,
-    uniqueName,
-    fork: (effect) => void fork(effect),
-    elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-  })
-  // Found now and not by the first message: whether we may declare at all.
-  if (settings.assert === "declare") yield* declarer.ensure(Objects.safetyNet(settings), "")
+  const declarer = yield* Declarer.make(consuming, settings)
+  const routes = Routes.make({ settings, maxBodySize: capabilities.maxBodySize, uniqueName, elapsed })
+  const publisher = yield* Publisher.make(publishing, settings)
+  const sender = Sender.make({ routes, declarer, publisher, fork, elapsed })
+  // A missing permission to declare is an error of the start, and not of the first message.
+  if (settings.assert === "declare") yield* declarer.ensure(safetyNet(settings), "")
 
   const plan = (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
     const made = Plan.make(request, settings, serverVersion())
@@ -66,14 +63,15 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
       : Effect.succeed(made)
   }
+  /** The plans of producers, which know no policy. */
   const producing = new Map<string, Plan.Plan>()
 
   const service: Broker.Service = {
     capabilities,
-    connection: () => Connection.all(link.state(), publishing.state()),
+    connection: () => Connection.all(consuming.state(), publishing.state()),
     publish: (messages) =>
       Effect.suspend(() => {
-        const items: Array<Sender.Item> = []
+        const items: Array<Routes.Item> = []
         for (const message of messages) {
           const known = producing.get(message.queue) ?? Plan.make({ queue: message.queue }, settings, serverVersion())
           if (known instanceof ConfigurationError.ConfigurationError)
@@ -90,13 +88,12 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         for (const note of planned.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue })
         return yield* subscribe(options, planned, {
           settings,
-          link,
+          connection: consuming,
           declarer,
-          publish: (known, message, original) => sender.send([{ message, plan: known, original }]),
-          publishEach: sender.sendEach,
+          sender,
           uniqueName,
           now,
-          fork: (effect) => void fork(effect)
+          fork
         })
       }),
     admin: Admin.make({ settings, declarer, management: Management.make(settings), now })
@@ -107,8 +104,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 /**
  * A broker that lives as long as the scope.
  *
- * Connects at once: a wrong option, URL, password or virtual host, a missing permission and a server that is too old
- * are errors now, each with what to do about it.
+ * It connects at once, so that a wrong option, URL, password or virtual host, a missing permission and a server that is
+ * too old are errors of the start, each with its remedy.
  *
  * @example
  * ```ts
@@ -125,7 +122,7 @@ export const make = (
 ): Effect.Effect<Broker.Service, BrokerError.BrokerError | ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
-/** The broker as a Layer. */
+/** The broker as a Layer, with the errors of {@link make}. */
 export const layer = (
   options: Options = {}
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>

@@ -1,30 +1,31 @@
 /**
- * What an operator does beside running consumers: look at how a queue is set up, and take away delay queues that no
- * policy uses any more.
+ * Checks how a queue is set up, and removes delay queues that no policy uses any more.
  *
- * Both need the server's management interface: give the option `management`.
+ * Both need the server's management interface: give its address as the option `management`.
  */
 import { type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Declarer from "./internal/declarer.ts"
-import * as Link from "./internal/link.ts"
-import * as Management from "./internal/management.ts"
+import * as Connection from "./internal/connect/connection.ts"
+import * as Declarer from "./internal/declare/declare.ts"
+import * as Management from "./internal/inspect/management.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
 
-/** One thing that a queue should have. */
+/** A property that a queue should have. */
 export interface Finding {
+  /** The property. */
   readonly about: "queue" | "delivery limit" | "dead letters" | "consumer timeout"
   readonly isGood: boolean
+  /** The value that was found, in words. */
   readonly detail: string
 }
 
-/** Limits of the server itself that a queue has unless it is declared with others. */
+/** The server's own delivery limit, for a queue that is declared without one. */
 const serverLimit = (version: string): string => (Version.isAtLeast(version, "4.0") ? "20" : "none")
 
-/** What a queue's arguments say; pure. */
-export const judge = (queue: Management.QueueInfo | undefined, serverVersion: string): ReadonlyArray<Finding> => {
+/** Checks a queue's arguments; `undefined` is a queue that does not exist. Pure. */
+export const findingsOf = (queue: Management.QueueInfo | undefined, serverVersion: string): ReadonlyArray<Finding> => {
   if (queue === undefined) return [{ about: "queue", isGood: false, detail: "it does not exist" }]
   const args = queue.arguments
   const type = args["x-queue-type"] ?? "classic"
@@ -76,12 +77,25 @@ const open = (options: Options) =>
         remedy: "Give its address, for example http://localhost:15672"
       })
     }
-    const link = yield* Link.make(settings, "operator")
-    const declarer = yield* Declarer.make(link, settings)
-    return { settings, management, declarer, version: link.current()!.connection.version }
+    const connection = yield* Connection.make(settings, "operator")
+    const declarer = yield* Declarer.make(connection, settings)
+    return { settings, management, declarer, version: connection.current()!.driver.version }
   })
 
-/** How a queue is set up, as the server knows it. */
+/**
+ * Checks how a queue is set up on the server.
+ *
+ * @example
+ * ```ts
+ * import { RabbitMqOperator } from "@requeue/adapter-rabbitmq"
+ * import * as Effect from "effect/Effect"
+ *
+ * const wrong = Effect.map(
+ *   RabbitMqOperator.verify("orders", { url: "amqp://localhost", management: "http://localhost:15672" }),
+ *   (findings) => findings.filter(({ isGood }) => !isGood)
+ * )
+ * ```
+ */
 export const verify = (
   queue: string,
   options: Options
@@ -90,20 +104,20 @@ export const verify = (
     Effect.gen(function* () {
       const { management, version } = yield* open(options)
       const queues = yield* management.queues
-      return judge(
+      return findingsOf(
         queues.find(({ name }) => name === queue),
         version
       )
     })
   )
 
-/** Rungs of ladders: levels belong together, and are as many as they are for ever. */
+/** Whether a queue is the rung of a ladder. Levels are not: all of them are needed for ever. */
 const isRung = (name: string, settings: Settings): boolean => {
   const rest = name.startsWith(Names.own(settings)) ? name.slice(Names.own(settings).length) : ""
   return /^[qc]\.delay\.\d+$/.test(rest)
 }
 
-/** Delay queues of the ladder that hold no message. */
+/** The names of the ladder's delay queues that hold no message. */
 export const idleDelays = (
   options: Options
 ): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
@@ -116,10 +130,10 @@ export const idleDelays = (
   )
 
 /**
- * Removes delay queues that hold no message, with the exchanges in front of them; answers their names.
+ * Removes delay queues that hold no message, with the exchanges in front of them, and answers their names.
  *
- * Only for delays that no running consumer's policy has: one that is in use is made again by its next retry, and a retry
- * in the very moment of the removal would be lost with the queue.
+ * Give it only delays that no running consumer's policy has. The next retry declares a queue that is in use again, but a
+ * retry at the moment of the removal is lost with the queue.
  */
 export const removeDelays = (
   names: ReadonlyArray<string>,

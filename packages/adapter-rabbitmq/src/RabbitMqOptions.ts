@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
 
-/** Where the delays of a queue live; see the package's README for a drawing of each. */
+/** Where the delays of a queue are kept; the package's README has a drawing of each. */
 export const Topology = Schema.Literals([
   "auto",
   "ladder",
@@ -22,9 +22,13 @@ export const Topology = Schema.Literals([
   "waitLoop",
   "native"
 ])
+/** A topology's name. */
 export type Topology = typeof Topology.Type
 
-/** Names of foreign topologies: `{queue}`, `{ms}` and `{s}` stand for the queue and the delay. */
+/**
+ * Names in topologies that exist already. `{queue}` stands for the queue, `{ms}` and `{s}` for the delay in milliseconds
+ * and in seconds.
+ */
 export const Names = Schema.Struct({
   delayQueue: Schema.optionalKey(Schema.NonEmptyString),
   retryQueue: Schema.optionalKey(Schema.NonEmptyString),
@@ -32,6 +36,7 @@ export const Names = Schema.Struct({
   workExchange: Schema.optionalKey(Schema.NonEmptyString),
   waitingQueue: Schema.optionalKey(Schema.NonEmptyString)
 })
+/** Names that replace the topology's own. */
 export type Names = typeof Names.Type
 
 const millis = (min: number, max: number) => Schema.Int.check(Schema.isBetween({ minimum: min, maximum: max }))
@@ -40,43 +45,65 @@ const count = (min: number, max: number) => Schema.Int.check(Schema.isBetween({ 
 /** A binding of a queue to an exchange that exists already. */
 const Binding = Schema.Struct({ exchange: Schema.NonEmptyString, routingKey: Schema.String })
 
+/** How a queue is made sure of: it is declared, only looked for (`passive`), or never touched. */
 const Assert = Schema.Literals(["declare", "passive", "never"])
 
-/** What one queue has of its own. */
+/** The options of one queue. */
 const QueueOptions = Schema.Struct({
-  /** Further exchanges that feed the queue. Retries never go through them. */
+  /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
   bindings: Schema.optionalKey(Schema.Array(Binding)),
+  /** Whether the queue is declared, only looked for, or not touched. Default: the broker's `assert`. */
   assert: Schema.optionalKey(Assert),
-  /** Arguments added to, or replacing, those of the plan. */
+  /** Arguments that are added to those of the plan, or replace them. Default: none. */
   arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
 })
 
 const fields = {
+  /** `plain` logs in with user and password, `external` with the client certificate in `tls`. Default: `plain`. */
   auth: Schema.Literals(["plain", "external"]),
+  /** The name that the server shows, followed by `:consume` or `:publish`. Default: `requeue`. */
   connectionName: Schema.NonEmptyString,
+  /** Milliseconds between heartbeats, rounded to seconds. 1000 to 60,000; default: 10,000. */
   heartbeat: millis(1000, 60_000),
+  /** Milliseconds that one attempt to connect may take. 100 to 120,000; default: 10,000. */
   connectTimeout: millis(100, 120_000),
+  /** Milliseconds that one request may take. 100 to 120,000; default: 10,000. */
   requestTimeout: millis(100, 120_000),
+  /** Milliseconds until a publish is confirmed, and as many for a connection first. 100 to 120,000; default: 10,000. */
   publishTimeout: millis(100, 120_000),
+  /** Milliseconds before the second attempt to connect again; the first is at once. 1 to 60,000; default: 100. */
   reconnectFirst: millis(1, 60_000),
+  /** The longest pause between attempts, in milliseconds. `reconnectFirst` to 120,000; default: 500. */
   reconnectMax: millis(1, 120_000),
+  /** Messages that may be unconfirmed; further ones wait. 1 to 65,535; default: 1000. */
   maxUnconfirmed: count(1, 65_535),
+  /** The type of all queues that are declared. Default: `quorum`. */
   queueType: Schema.Literals(["quorum", "classic"]),
+  /** `x-delivery-limit`: returns after which the server itself gives a message up. 10 to 1,000,000; default: 1000. */
   deliveryLimit: count(10, 1_000_000),
+  /** The server's `max_message_size` in bytes. 1 to 512 MiB; default: by version, 16 MiB from 4.0 on, 128 MiB before. */
   maxBodySize: count(1, 512 * 1024 * 1024),
+  /** Where delays are kept. Default: `auto`, which is the ladder for up to 32 known delays, and else the levels. */
   topology: Topology,
+  /** The smallest step of the levels, in milliseconds. 10 to 1000; default: 50. */
   resolution: millis(10, 1000),
+  /** The start of the names of everything that queues share. Default: `requeue`. */
   prefix: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_.-]{1,40}$/)),
+  /** Whether queues are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
   assert: Assert,
+  /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none, and it is not asked. */
   management: Schema.NonEmptyString,
+  /** Names that replace the topology's own. Default: none. */
   names: Names,
+  /** Further nodes of the cluster, `host` or `host:port`, tried in turn. Default: none. */
   hosts: Schema.Array(Schema.String.check(Schema.isPattern(/^(\[[0-9a-fA-F:]+\]|[^\s:/@]+)(:\d{1,5})?$/))),
+  /** Options of single queues, by name. Default: none. */
   queues: Schema.Record(Schema.String, QueueOptions)
 }
 
 type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
 
-/** TLS material, as `node:tls` takes it. */
+/** TLS options, as `node:tls` takes them. https://nodejs.org/api/tls.html#tlscreatesecurecontextoptions */
 export interface Tls {
   readonly ca?: string | Buffer | Array<string | Buffer> | undefined
   readonly cert?: string | Buffer | undefined
@@ -87,16 +114,19 @@ export interface Tls {
   readonly rejectUnauthorized?: boolean | undefined
 }
 
-/** Times are in milliseconds; the README's table says what each option means and its default. */
+/** The options of a broker. Times are in milliseconds. */
 export interface Options extends Partial<Fields> {
-  /** `amqp://user:password@host:port/vhost`, or `amqps:`. Default `amqp://guest:guest@127.0.0.1:5672/`. */
+  /** `amqp://user:password@host:port/vhost`, or `amqps:`. Default: `amqp://guest:guest@127.0.0.1:5672/`. */
   readonly url?: string | URL | Redacted.Redacted | undefined
+  /** The user to log in as, which beats the URL's. Default: the URL's, or `guest`. */
   readonly username?: string | undefined
+  /** The user's password, which beats the URL's. Default: the URL's, or `guest` where the URL has no user either. */
   readonly password?: string | Redacted.Redacted | undefined
+  /** Certificates and keys for `amqps:`. Default: the certificate authorities of Node.js. */
   readonly tls?: Tls | undefined
 }
 
-/** Decoded options, every default filled in. */
+/** Decoded options, with every default filled in. */
 export interface Settings extends Omit<Fields, "management" | "maxBodySize"> {
   readonly address: Address.Address
   readonly tls: Tls
@@ -130,7 +160,18 @@ const decodeFields = AdapterOptions.decoder("rabbitmq", fields)
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq" })
 
-/** Decodes options; never shows a secret in its errors. */
+/**
+ * Decodes options. The error names the option, and never shows a secret.
+ *
+ * @example
+ * ```ts
+ * import { RabbitMqOptions } from "@requeue/adapter-rabbitmq"
+ * import * as Result from "effect/Result"
+ *
+ * const settings = Result.getOrThrow(RabbitMqOptions.decode({ url: "amqp://localhost?queueType=classic" }))
+ * settings.queueType // => "classic"
+ * ```
+ */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { password, tls = {}, url, username, ...rest } = options
   const address = Address.parse(url, username, password)
@@ -150,6 +191,7 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
 }
 
+/** The error of options that do not go together. */
 const contradiction = (settings: Settings): ConfigurationError.ConfigurationError | undefined => {
   if (settings.queueType === "classic" && settings.topology === "native") {
     return refuse("topology", "native delays need quorum queues", `Set queueType: "quorum", or another topology`)

@@ -1,51 +1,53 @@
 /**
- * What a queue and its retry policy become on RabbitMQ, as data: exchanges, queues, bindings and arguments, before
- * anything is done.
+ * Plans a queue: the exchanges, queues, bindings and arguments that it and its retry policy become, as data.
  *
- * Pure. The runtime declares exactly what stands here, and `format` prints it, so that a plan can be reviewed, compared
- * and tested without a broker. A name carries everything about its object that cannot be changed later (version of the
- * layout, queue type, TTL), so that changing a policy adds objects and never meets PRECONDITION_FAILED. What a work
- * queue is declared with does not depend on the policy at all.
+ * Pure. The adapter declares exactly the objects of the plan, and `format` prints them, so that a plan can be reviewed,
+ * compared and tested without a broker. The name of an object has everything that cannot be changed later (version of the
+ * layout, queue type, TTL), so that another policy adds objects and never meets PRECONDITION_FAILED. The arguments of a
+ * work queue do not depend on the policy at all.
  */
 import { ConfigurationError, type RetryPolicy } from "@requeue/core/adapter-kit"
+import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
+import * as Objects from "./internal/declare/objects.ts"
+import * as Topologies from "./internal/declare/topologies/index.ts"
+import type { Route } from "./internal/declare/topologies/topology.ts"
 import * as Names from "./internal/names.ts"
-import type { Object } from "./internal/objects.ts"
-import * as Objects from "./internal/objects.ts"
-import * as Topologies from "./internal/topologies/index.ts"
-import type { Route } from "./internal/topologies/topology.ts"
 import * as Version from "./internal/version.ts"
 import type { Settings } from "./RabbitMqOptions.ts"
 
-export type { Object, Route }
+export type { NativeBinding, NativeExchange, NativeObject, NativeQueue, Route }
 
 /** The oldest server whose quorum queues have TTL and at-least-once dead-lettering. */
 export const oldestServer = "3.10"
 
+/** How a queue is set up, and how messages get into it. */
 export interface Plan {
   readonly queue: string
-  /** The topology that was chosen. */
+  /** The name of the topology that keeps the delays. */
   readonly topology: string
-  /** What must exist before the first delivery, in the order in which it is declared. */
-  readonly objects: ReadonlyArray<Object>
-  /** What of the topology a user should know, such as head-of-line blocking. */
+  /** The objects that must exist before the first delivery, in the order in which they are declared. */
+  readonly objects: ReadonlyArray<NativeObject>
+  /** Notes for people on the topology, such as of head-of-line blocking. */
   readonly notes: ReadonlyArray<string>
-  /** The way of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
+  /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
   readonly route: (delay: number) => Route
-  /** The delay that the broker itself gives to the `count`th counted return of a message, where it does. */
+  /** Milliseconds by which the queue itself delays the `count`th counted return; `undefined` where it does not. */
   readonly native: ((count: number) => number) | undefined
-  /** The queue whose messages go round until they are due. */
+  /** The queue whose messages go round until they are due; `undefined` in most topologies. */
   readonly waiting: string | undefined
 }
 
+/** The queue that is planned. */
 export interface Request {
   readonly queue: string
-  /** `undefined` for a producer, which knows no policy. */
+  /** The policy of its consumer. Default: none, as for a producer, which knows no policy. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
+  /** Its dead-letter queues; the server's own dead letters go to the first. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
 }
 
-/** A queue of messages, and what it is declared with. */
-export const queue = (name: string, settings: Settings): Object => {
+/** A work queue or dead-letter queue, with its arguments. */
+export const queue = (name: string, settings: Settings): NativeQueue => {
   const own = settings.queues[name]
   const planned =
     settings.queueType === "quorum"
@@ -61,8 +63,8 @@ export const queue = (name: string, settings: Settings): Object => {
   return Objects.queue(name, { ...planned, ...own?.arguments }, own?.assert ?? settings.assert)
 }
 
-/** A queue, what feeds it, and where what the broker itself gives up goes. */
-export const home = (name: string, settings: Settings): ReadonlyArray<Object> => [
+/** A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. */
+export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> => [
   ...Objects.safetyNet(settings),
   queue(name, settings),
   Objects.binding(Names.deliver(settings), name, name),
@@ -72,9 +74,19 @@ export const home = (name: string, settings: Settings): ReadonlyArray<Object> =>
 ]
 
 /**
- * Plans a queue.
+ * Plans a queue for a server of this version, for example `4.3.6`.
  *
  * Answers a `ConfigurationError` when the server is too old, or the topology cannot keep the policy's delays.
+ *
+ * @example
+ * ```ts
+ * import { RabbitMqOptions, RabbitMqPlan } from "@requeue/adapter-rabbitmq"
+ * import * as Result from "effect/Result"
+ *
+ * const settings = Result.getOrThrow(RabbitMqOptions.decode({ topology: "levels" }))
+ * const plan = RabbitMqPlan.make({ queue: "orders" }, settings, "4.3.6")
+ * "route" in plan && plan.route(70).kept // => 100
+ * ```
  */
 export const make = (
   { deadLetterQueues = [], queue: name, retry }: Request,
@@ -89,7 +101,7 @@ export const make = (
   const objects = [
     ...home(name, settings),
     ...deadLetterQueues.flatMap((letters) => home(letters, settings)),
-    // What the broker gives up (delivery limit) goes where what we give up goes.
+    // The server's own dead letters, from the delivery limit, go where those of the policy go.
     ...(first === undefined ? [] : [Objects.binding(Names.dead(settings), first, name)]),
     ...topology.objects
   ].map((object) => (topology.amend === undefined ? object : topology.amend(object)))

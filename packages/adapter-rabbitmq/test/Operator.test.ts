@@ -44,7 +44,7 @@ describe("a queue", () => {
     [{ "x-queue-type": "quorum", "x-delivery-limit": 9, "x-dead-letter-exchange": "x" }, "4.1.0", ["dead letters"]]
   ] as const)("with arguments %j on %s is wrong about %j", (args, version, wrong) => {
     const info = args && { name: "q", arguments: args, messages: 0, unacknowledged: 0 }
-    const bad = RabbitMqOperator.judge(info, version).filter(({ isGood }) => !isGood)
+    const bad = RabbitMqOperator.findingsOf(info, version).filter(({ isGood }) => !isGood)
     assert.deepStrictEqual(
       bad.map(({ about }) => about),
       [...wrong]

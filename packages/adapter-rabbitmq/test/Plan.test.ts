@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Backoff, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as fc from "fast-check"
 import * as Result from "effect/Result"
-import * as Ladder from "../src/internal/topologies/ladder.ts"
-import * as Levels from "../src/internal/topologies/levels.ts"
-import * as WaitLoop from "../src/internal/topologies/waitLoop.ts"
+import * as Ladder from "../src/internal/declare/topologies/ladder.ts"
+import * as Levels from "../src/internal/declare/topologies/levels.ts"
+import * as WaitLoop from "../src/internal/declare/topologies/waitLoop.ts"
 import { RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 
 const settings = (options: RabbitMqOptions.Options = {}) => Result.getOrThrow(RabbitMqOptions.decode(options))

@@ -1,4 +1,4 @@
-/** What is wrong is said at start, with what to do about it, and without the secrets that were part of it. */
+/** Wrong options are errors of the start, with a remedy, and without the secrets that were part of them. */
 import { BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -40,7 +40,7 @@ const start = (options: RabbitMqOptions.Options, queue: string) =>
     })
   )
 
-/** What an error of either kind may say. */
+/** The fields of an error of either kind. */
 interface Refused {
   readonly message: string
   readonly reason: string

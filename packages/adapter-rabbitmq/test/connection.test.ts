@@ -1,4 +1,4 @@
-/** What the adapter says of its connections, of which it has two: one for consuming, one for publishing. */
+/** The state of the adapter's two connections, one for consuming and one for publishing. */
 import { connect, isLive, isReady } from "@requeue/core/promise"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"

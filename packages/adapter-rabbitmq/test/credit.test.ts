@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Credit from "../src/internal/credit.ts"
+import * as Credit from "../src/internal/consume/credit.ts"
 
 /** A channel that writes down what is asked, and answers one request at a time when told to. */
 const fake = () => {
@@ -13,7 +13,7 @@ const fake = () => {
   }
   const consumers: Array<Credit.Consumer> = []
   const credit = Credit.make({
-    name: () => `c${++names}`,
+    uniqueName: () => `c${++names}`,
     consume: (consumer) => {
       consumers.push(consumer)
       return ask(`consume ${consumer.name} ${consumer.prefetch}`)
@@ -120,7 +120,7 @@ describe("credit", () => {
             })
           )
         const credit = Credit.make({
-          name: () => `c${++names}`,
+          uniqueName: () => `c${++names}`,
           consume: (consumer) => ask(() => rooms.add(consumer)),
           cancel: (consumer) => ask(() => rooms.delete(consumer))
         })

@@ -54,7 +54,7 @@ const punctual = (
         asked.set(id, { delay, from: now() })
         return message.retry({ delay })
       })
-      // 500 a second: what is measured is the delays, not how fast all of them can be asked for at once.
+      // 500 a second: the test measures delays, and not how fast all of them can be asked for at once.
       for (let from = 0; from < count; from += 25) {
         yield* publishAll(broker, queue, ids(count).slice(from, from + 25))
         yield* Effect.sleep(50)

@@ -1,4 +1,4 @@
-/** What happens to messages when servers, connections and consumers die: the books balance. */
+/** Servers, connections and consumers die, and the books of the messages balance. */
 import { Books, Workload } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -36,7 +36,7 @@ describe("a broker that is killed", () => {
     await on({ url: one.url }, (broker) =>
       Effect.gen(function* () {
         yield* Workload.start(queue, books)
-        // A server that is killed soon after a queue's making may forget that it has made it, where that is in Mnesia.
+        // A server that is killed soon after it has declared a queue may forget the queue, where its metadata is in Mnesia.
         yield* Effect.promise(() => one.broker.nodes[0]!.ctl("eval", "catch mnesia:sync_log()."))
         const publishing = yield* Effect.forkChild(publishAll(broker, queue, books.published))
         for (let kill = 1; kill <= kills; kill++) {
@@ -64,7 +64,7 @@ describe("a broker that is killed", () => {
     await balance(one.url, queue, books)
     assert.deepStrictEqual([...books.deadLettered].toSorted(), books.published.filter(Workload.isDoomed).toSorted())
     assert.strictEqual(stale.length, 0)
-    // What the server forgot of our acks is remembered; what a handler had, or a publish that was not confirmed, is not.
+    // Acks that the server has forgotten run nothing again. Messages in handlers, and unconfirmed publications, do.
     assert.isAtMost(again.length, kills * (prefetch + 100))
   })
 })
@@ -137,7 +137,7 @@ describe("a server that is short of memory", () => {
         yield* limit("0.00000001")
         yield* Effect.ensuring(
           Effect.gen(function* () {
-            // The alarm is raised a while after; what is published while it is may wait for its confirmation in vain.
+            // The alarm is raised a while later. A message that is published meanwhile may wait for its confirmation in vain.
             const raised = yield* Effect.flip(
               Effect.forever(
                 Effect.catchIf(

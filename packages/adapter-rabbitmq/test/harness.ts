@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
-import { toDelivery } from "../src/internal/toDelivery.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
 import type { Server } from "./server.ts"
 
@@ -60,9 +60,8 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         connectionName: "conformance"
       })
       const declare = async (queue: string) => {
-        const planned = RabbitMqPlan.queue(queue, settings)
-        if (planned._tag !== "Queue") return
-        await raw.use((channel) => channel.assertQueue(queue, { durable: true, arguments: planned.arguments }))
+        const options = { durable: true, arguments: RabbitMqPlan.queue(queue, settings).arguments }
+        await raw.use((channel) => channel.assertQueue(queue, options))
       }
       /**
        * Every message once, and each back to the tail as it was: giving it back would count as a delivery on servers

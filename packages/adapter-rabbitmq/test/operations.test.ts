@@ -1,4 +1,4 @@
-/** What an operator sees and makes of a queue's plan, on a real server. */
+/** A queue's plan, inspected and created on a real server. */
 import { Backoff, Plan, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"

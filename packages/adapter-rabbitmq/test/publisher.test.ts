@@ -7,8 +7,8 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
 import { type ConfirmChannel, type Publication, publish } from "../src/internal/client.ts"
-import type { Link, Live } from "../src/internal/link.ts"
-import * as Publisher from "../src/internal/publisher.ts"
+import type { Connection, Live } from "../src/internal/connect/connection.ts"
+import * as Publisher from "../src/internal/publish/publisher.ts"
 import * as RabbitMqOptions from "../src/RabbitMqOptions.ts"
 
 const publication = (name: string, size = 1): Publication => ({
@@ -34,15 +34,15 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
       close: async () => {}
     }) as unknown as ConfirmChannel
   }
-  const live = { connection: { confirmChannel }, unblocked, blockedBy: () => blockedBy } as unknown as Live
+  const live = { driver: { confirmChannel }, unblocked, blockedBy: () => blockedBy } as unknown as Live
   let isUp = true
-  const link = {
+  const connection = {
     live: Effect.suspend(() => (isUp ? Effect.succeed(live) : Effect.never)),
     current: () => (isUp ? live : undefined)
-  } as unknown as Link
+  } as unknown as Connection
   const scope = yield* Scope.make()
   const settings = Result.getOrThrow(RabbitMqOptions.decode({ publishTimeout: 1000, ...options }))
-  const publisher = yield* Scope.provide(Publisher.make(link, settings), scope)
+  const publisher = yield* Scope.provide(Publisher.make(connection, settings), scope)
   const answers = new Map<string, string>()
   const submit = (name: string, size?: number) =>
     publisher.submit(publication(name, size), (error) => void answers.set(name, error?.reason ?? "Confirmed"))
@@ -128,7 +128,7 @@ describe("a publisher", () => {
       submit("d")
       yield* settled
       assert.deepStrictEqual(names(), ["b", "c", "d"])
-      // The wait for the confirmation is another one.
+      // The wait for the confirmation has a limit of its own.
       yield* TestClock.adjust(999)
       assert.isFalse(answers.has("b"))
     })

@@ -4,9 +4,10 @@ import { Deadlines } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
-import type { Declarer } from "../src/internal/declarer.ts"
-import type { Publisher } from "../src/internal/publisher.ts"
-import * as Sender from "../src/internal/sender.ts"
+import type { Declarer } from "../src/internal/declare/declare.ts"
+import type { Publisher } from "../src/internal/publish/publisher.ts"
+import * as Routes from "../src/internal/publish/routes.ts"
+import * as Sender from "../src/internal/publish/sender.ts"
 import * as Plan from "../src/RabbitMqPlan.ts"
 import * as RabbitMqOptions from "../src/RabbitMqOptions.ts"
 import { bytes } from "./world.ts"
@@ -16,7 +17,7 @@ const settings = () => Result.getOrThrow(RabbitMqOptions.decode())
 const refused = (queue: string, reason: "AccessRefused" | "QueueFull") =>
   new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail: "no" })
 
-const item = (queue: string): Sender.Item => {
+const item = (queue: string): Routes.Item => {
   const plan = Plan.make({ queue }, settings(), "4.3.6")
   if (plan instanceof Error) throw plan
   return {
@@ -32,28 +33,27 @@ const start = () => {
   const written: Array<string> = []
   const withdrawn: Array<string> = []
   const publisher: Publisher = {
-    submit: (publication, answer) => {
+    submit: (publication, onOutcome) => {
       const { queue } = publication
       written.push(queue)
-      if (queue !== "slow") answer(queue === "full" ? refused(queue, "QueueFull") : undefined)
-      return { publication, answer, deadline: Deadlines.deadline(() => {}), channel: undefined, isAnswered: false }
+      if (queue !== "slow") onOutcome(queue === "full" ? refused(queue, "QueueFull") : undefined)
+      return { publication, onOutcome, deadline: Deadlines.deadline(() => {}), channel: undefined, hasEnded: false }
     },
     withdraw: ({ publication }) => void withdrawn.push(publication.queue)
   }
-  const declarer: Pick<Declarer, "knows" | "ensure" | "doubt"> = {
+  const declarer: Pick<Declarer, "knows" | "ensure" | "forget"> = {
     knows: (objects) => declared.has(objects),
     ensure: (objects, queue) =>
       queue === "locked" ? Effect.fail(refused(queue, "AccessRefused")) : Effect.sync(() => void declared.add(objects)),
-    doubt: (objects) => void declared.delete(objects)
+    forget: (objects) => void declared.delete(objects)
   }
+  const elapsed = () => 0
   const sender = Sender.make({
-    settings: settings(),
-    declarer: declarer as Declarer,
+    routes: Routes.make({ settings: settings(), maxBodySize: 100, uniqueName: () => "copy", elapsed }),
+    declarer,
     publisher,
-    maxBodySize: 100,
-    uniqueName: () => "copy",
     fork: (effect) => void Effect.runFork(effect),
-    elapsed: () => 0
+    elapsed
   })
   return { sender, written, withdrawn }
 }

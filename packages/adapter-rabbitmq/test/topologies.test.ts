@@ -41,7 +41,7 @@ const life = (context: TestContext, options: RabbitMqOptions.Options, bound: num
         const { at } = runs[index]!
         const from = runs[index - 1]?.at ?? sent
         assert.isAtLeast(at - from, delay, `delay ${index + 1}`)
-        // What the first publish makes is no part of its delay.
+        // The time that the first publish takes to declare queues is no part of the delay.
         const late = Math.max(0, at - delay - (index === 0 ? accepted : from))
         return { what: `delay ${index + 1}`, late, bound, from, at }
       })

@@ -2,9 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Metadata, Outgoing, Settlement } from "@requeue/core"
 import type { Incoming, Properties } from "../src/internal/client.ts"
 import { toBrokerError } from "../src/internal/toBrokerError.ts"
-import { type Facts, toCommand } from "../src/internal/toCommand.ts"
-import { countsReleases, toDelivery } from "../src/internal/toDelivery.ts"
-import { direct, toPublication } from "../src/internal/toPublication.ts"
+import { type Input, toCommand } from "../src/internal/settle/toCommand.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
+import { direct, toPublication } from "../src/internal/publish/toPublication.ts"
+import { countsReleases } from "../src/internal/version.ts"
 import { bytes } from "./world.ts"
 
 const now = Date.UTC(2030, 0, 1)
@@ -15,7 +16,7 @@ const incoming = (properties: Properties, redelivered = false, body = "{}"): Inc
   properties
 })
 
-const context = { queueType: "quorum", keepsNotBefore: false, now: () => now } as const
+const source = { queueType: "quorum", keepsNotBefore: false, now: () => now } as const
 
 const metadata = { ...Metadata.make("m1", now - 1000), attempts: 2, notBefore: now + 500 }
 
@@ -31,18 +32,18 @@ describe("toDelivery", () => {
     ["a count that is none", { "x-delivery-count": "many" }, 3],
     ["a negative count", { "x-delivery-count": -4 }, 3]
   ] as const)("attempts of %s", (_, headers, attempts) =>
-    assert.strictEqual(toDelivery(ours(headers), context).attempts, attempts)
+    assert.strictEqual(toDelivery(ours(headers), source).attempts, attempts)
   )
 
   it("counts the flag where a queue has no count", () => {
-    const classic = { ...context, queueType: "classic" } as const
+    const classic = { ...source, queueType: "classic" } as const
     assert.strictEqual(toDelivery(incoming({}, true), classic).attempts, 2)
     assert.strictEqual(toDelivery(incoming({}, false), classic).attempts, 1)
   })
 
   it("reads what belongs to us, and shows none of it", () => {
     const headers = { "x-tenant": "a", "x-death": [], "x-first-death-queue": "q", "requeue-level-3": "1", CC: ["b"] }
-    const delivery = toDelivery(ours(headers), context)
+    const delivery = toDelivery(ours(headers), source)
     assert.deepStrictEqual(delivery.headers, { "x-tenant": "a" })
     assert.strictEqual(delivery.metadata.id, "m1")
     assert.strictEqual(delivery.copy, "c1")
@@ -50,23 +51,23 @@ describe("toDelivery", () => {
 
   it("trusts the server's clock when a delay queue has kept the copy", () => {
     const waited = { "x-death": [{ queue: "requeue.v1.q.delay.500", reason: "expired", count: 1 }] }
-    assert.strictEqual(toDelivery(ours(waited), context).metadata.notBefore, 0)
-    assert.strictEqual(toDelivery(ours(waited), { ...context, keepsNotBefore: true }).metadata.notBefore, now + 500)
+    assert.strictEqual(toDelivery(ours(waited), source).metadata.notBefore, 0)
+    assert.strictEqual(toDelivery(ours(waited), { ...source, keepsNotBefore: true }).metadata.notBefore, now + 500)
     const rejected = { "x-death": [{ queue: "q", reason: "rejected", count: 1 }] }
-    assert.strictEqual(toDelivery(ours(rejected), context).metadata.notBefore, now + 500)
-    assert.strictEqual(toDelivery(ours(), context).metadata.notBefore, now + 500)
+    assert.strictEqual(toDelivery(ours(rejected), source).metadata.notBefore, now + 500)
+    assert.strictEqual(toDelivery(ours(), source).metadata.notBefore, now + 500)
   })
 
   it("takes a foreign message as it is", () => {
     const properties = { messageId: "f1", timestamp: 1_000_000, contentType: "text/plain", headers: { n: 5, b: true } }
-    const { headers, metadata: made } = toDelivery(incoming(properties), context)
+    const { headers, metadata: made } = toDelivery(incoming(properties), source)
     assert.deepStrictEqual(headers, { "content-type": "text/plain", n: "5", b: "true" })
     assert.deepStrictEqual([made.id, made.firstPublished, made.attempts], ["f1", 1_000_000_000, 0])
   })
 
   it("derives the id of a foreign message without one: the same at every delivery", () => {
     const id = (body: string, properties: Properties = {}) =>
-      toDelivery(incoming(properties, false, body), context).metadata.id
+      toDelivery(incoming(properties, false, body), source).metadata.id
     assert.strictEqual(id("a"), id("a"))
     assert.notStrictEqual(id("a"), id("b"))
     assert.notStrictEqual(id("a"), id("a", { correlationId: "x" }))
@@ -74,7 +75,7 @@ describe("toDelivery", () => {
   })
 
   it.each([null, 5, "", {}, [], "{", `{"v":2}`])("survives a foreign requeue header: %j", (header) =>
-    assert.strictEqual(toDelivery(incoming({ messageId: "f", headers: { requeue: header } }), context).metadata.id, "f")
+    assert.strictEqual(toDelivery(incoming({ messageId: "f", headers: { requeue: header } }), source).metadata.id, "f")
   )
 
   it("knows where giving back counts", () => {
@@ -87,9 +88,9 @@ describe("toDelivery", () => {
   })
 })
 
-const delivery = { ...toDelivery(ours(), context), receipt: undefined }
+const delivery = { ...toDelivery(ours(), source), receipt: undefined }
 
-const facts: Facts = {
+const input: Input = {
   queue: "orders",
   queueType: "quorum",
   returns: 0,
@@ -118,12 +119,12 @@ describe("toCommand", () => {
     ["release", Settlement.Release(), {}, "Nack"],
     ["release until later", Settlement.Release(100), {}, "Copy"]
   ] as const)("%s", (_, settlement, more, command) =>
-    assert.strictEqual(toCommand(delivery, settlement, { ...facts, ...more })._tag, command)
+    assert.strictEqual(toCommand(delivery, settlement, { ...input, ...more })._tag, command)
   )
 
   it("a retry uses the attempt up, a release does not", () => {
     const attempts = (settlement: Settlement.Settlement) => {
-      const command = toCommand(delivery, settlement, facts)
+      const command = toCommand(delivery, settlement, input)
       return command._tag === "Copy" ? command.outgoing.metadata.attempts : undefined
     }
     assert.deepStrictEqual([attempts(Settlement.Retry(5)), attempts(Settlement.Release(5))], [3, 2])

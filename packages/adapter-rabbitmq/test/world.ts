@@ -1,4 +1,4 @@
-/** What tests share: a broker to run on, controls of its lateness, and another client that looks into its queues. */
+/** Helpers of all tests: a broker to run on, controls of its lateness, and another client that looks into its queues. */
 import { Control, Measured } from "@requeue/conformance"
 import * as Workload from "@requeue/conformance/Workload"
 import { Broker, BrokerError } from "@requeue/core"

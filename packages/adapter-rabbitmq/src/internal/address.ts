@@ -1,8 +1,9 @@
-/** Where a broker is and who we are there, from a URL. The password is redacted as soon as it has been read. */
+/** A broker's address and the account to log in with, from a URL. The password is redacted as soon as it is read. */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
+/** One node of the server, and the account to log in with. */
 export interface Address {
   readonly secure: boolean
   readonly hostname: string
@@ -12,9 +13,10 @@ export interface Address {
   readonly password: Redacted.Redacted
 }
 
+/** The parts of a URL. */
 export interface Parsed {
   readonly address: Address
-  /** The options of the URL's query; numbers and JSON are numbers and JSON. */
+  /** The options in the URL's query. Texts that are numbers or JSON are decoded. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
@@ -31,12 +33,13 @@ const unescape = (text: string): string | undefined => {
   }
 }
 
-/** Text in a URL's query that other options take as numbers or objects. */
-const value = (text: string): unknown => {
+/** Decodes a parameter of the query: digits are a number, JSON arrays and objects are JSON, all else is text. */
+const decodeParameter = (text: string): unknown => {
   if (/^\d+$/.test(text)) return Number(text)
   if (!/^[[{]/.test(text)) return text
   try {
-    return JSON.parse(text) as unknown
+    const json: unknown = JSON.parse(text)
+    return json
   } catch {
     return text
   }
@@ -45,14 +48,14 @@ const value = (text: string): unknown => {
 const textOf = (secret: string | Redacted.Redacted): string =>
   typeof secret === "string" ? secret : Redacted.value(secret)
 
-/** A further node of a cluster: `host` or `host:port`. */
+/** A further node of the cluster, from `host` or `host:port`; port and account are those of `address` otherwise. */
 export const node = (text: string, address: Address): Address => {
   const [, host = text, port] = /^(\[.+\]|[^:]+)(?::(\d+))?$/.exec(text) ?? []
   const hostname = host.replace(/^\[|\]$/g, "")
   return { ...address, hostname, port: port === undefined ? address.port : Number(port) }
 }
 
-/** `username` and `password` beat those of the URL. */
+/** Reads a URL. `username` and `password` beat those of the URL; with neither, the account is guest's. */
 export const parse = (
   input: string | URL | Redacted.Redacted = "amqp://127.0.0.1:5672/",
   username?: string,
@@ -82,6 +85,6 @@ export const parse = (
       username: username ?? (anonymous ? "guest" : user),
       password: Redacted.make(password === undefined ? (anonymous ? "guest" : secret) : textOf(password))
     },
-    parameters: Object.fromEntries([...url.searchParams].map(([name, text]) => [name, value(text)]))
+    parameters: Object.fromEntries([...url.searchParams].map(([name, text]) => [name, decodeParameter(text)]))
   })
 }

@@ -1,17 +1,16 @@
-/** What this server, with these options, can honour. */
+/** The broker's capabilities, by its options and its version. */
 import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../RabbitMqOptions.ts"
-import { countsReleases } from "./toDelivery.ts"
 import * as Version from "./version.ts"
 
-/** How late a hop through a queue is, in milliseconds. */
-const hop = 5
+/** Milliseconds that one hop through a queue takes. */
+const hopTime = 5
 
 const reach = ({ topology }: Settings): Capabilities.DelayReach => {
   switch (topology) {
     case "perMessageTtl":
     case "perMessageTtlShared":
-      // Reported by `check`: no delay is exact, because a message in front may have a longer one.
+      // No delay is native, because none is exact; `Feasibility.check` reports the reason.
       return { native: 0, beyond: "one retry queue with per-message TTL: a message waits behind longer ones in front" }
     case "waitLoop":
       return { native: 0, beyond: "rounds through a waiting queue, while a consumer of the queue runs" }
@@ -25,10 +24,11 @@ const reach = ({ topology }: Settings): Capabilities.DelayReach => {
 }
 
 const resolution = ({ resolution: unit, topology }: Settings): number =>
-  topology === "perDelayQueue" || topology === "waitLoop" ? 1000 : unit + 10 * hop
+  topology === "perDelayQueue" || topology === "waitLoop" ? 1000 : unit + 10 * hopTime
 
+/** The capabilities of a server of this version, for example `4.3.6`. */
 export const make = (settings: Settings, serverVersion: string): Capabilities.Capabilities => {
-  const counted = countsReleases(settings.queueType, serverVersion)
+  const counted = Version.countsReleases(settings.queueType, serverVersion)
   return {
     broker: "rabbitmq",
     retryDelay: reach(settings),

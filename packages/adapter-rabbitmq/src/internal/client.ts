@@ -1,5 +1,12 @@
-/** The only file that imports the driver: opening connections, and the shapes that the other files use. */
-import { type Channel, type ConfirmChannel, connect as open, credentials, type ConsumeMessage } from "amqplib"
+/** The only file that imports the driver: it opens connections, and names the types that the other files use. */
+import {
+  type Channel,
+  type ConfirmChannel,
+  connect as open,
+  credentials,
+  type ConsumeMessage,
+  type Message
+} from "amqplib"
 import type { Socket } from "node:net"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
@@ -27,7 +34,7 @@ export interface Properties {
   readonly appId?: unknown
 }
 
-/** What is published, and on which way; the properties are the driver's options. */
+/** A message to be published, and its route; `options` are the AMQP properties, as the driver names them. */
 export interface Publication {
   readonly queue: string
   readonly exchange: string
@@ -37,30 +44,34 @@ export interface Publication {
   readonly headers: Readonly<Record<string, unknown>>
 }
 
-export interface Connection {
-  /** For example `3.10.8`. */
+/** An open connection of the driver. */
+export interface DriverConnection {
+  /** The server's version, for example `3.10.8`. */
   readonly version: string
   readonly channel: () => Promise<Channel>
   readonly confirmChannel: () => Promise<ConfirmChannel>
-  /** Says good-bye; may never resolve on a dead link. */
+  /** Closes it, with the server's answer; may never resolve on a dead connection. */
   readonly close: () => Promise<void>
   /** Drops the socket. */
   readonly destroy: () => void
 }
 
-/** What a connection tells; `closed` comes once. */
+/** Callbacks for a connection's events. */
 export interface Listener {
+  /** Called once. */
   readonly closed: (error: unknown) => void
+  /** Called when the server blocks publishers, because of an alarm of memory or disk. */
   readonly blocked: (reason: string) => void
   readonly unblocked: () => void
 }
 
+/** Opens a connection; `role` is the end of the name that the server shows for it. */
 export const connect = async (
   settings: Settings,
   address: Address,
   role: string,
   on: Listener
-): Promise<Connection> => {
+): Promise<DriverConnection> => {
   const { auth, tls } = settings
   const { passphrase, ...material } = tls
   const model = await open(
@@ -84,8 +95,8 @@ export const connect = async (
       ...(passphrase === undefined ? {} : { passphrase: Redacted.value(passphrase) })
     }
   )
-  const { stream } = model.connection as unknown as { readonly stream: Socket }
-  gather(stream)
+  const { stream } = model.connection as unknown as { readonly stream: Socket } // The driver's types lack its socket.
+  coalesceWrites(stream)
   let failure: unknown
   let closed = false
   // Attached before anything is awaited: an `error` without a listener ends the process.
@@ -108,11 +119,11 @@ export const connect = async (
 }
 
 /**
- * Nothing waits on its way to the server: the socket has no delay, which would make timers tens of milliseconds late. But
- * then each write is a packet, and the driver writes each frame alone; what it writes in one go becomes one packet here.
+ * Makes one packet of all frames that are written in one turn of the event loop. With `noDelay`, which keeps frames from
+ * waiting for tens of milliseconds, each write is a packet, and the driver writes each frame alone.
  */
-const gather = (stream: Socket): void => {
-  const write = stream.write.bind(stream) as (...frame: ReadonlyArray<unknown>) => boolean
+const coalesceWrites = (stream: Socket): void => {
+  const write = stream.write.bind(stream) as (...frame: ReadonlyArray<unknown>) => boolean // Any of its overloads.
   const send = (): void => stream.uncork()
   stream.write = (...frame: ReadonlyArray<unknown>) => {
     if (stream.writableCorked === 0) {
@@ -123,34 +134,44 @@ const gather = (stream: Socket): void => {
   }
 }
 
-/** A channel's `error` without a listener ends the process; `close` follows it and is what the runtime listens to. */
+/** An `error` without a listener would end the process. The adapter listens to `close`, which follows it. */
 const guard = <C extends Channel>(channel: C): C => {
   channel.on("error", () => {})
   return channel
 }
 
-/** Objects for headers, each for those of the same names. */
-const layouts = new Map<string, Record<string, unknown>>()
-const layoutLimit = 100
+/** One object for all headers that have the same names. */
+const reused = new Map<string, Record<string, unknown>>()
+const reuseLimit = 100
 
 /**
- * The driver makes a prototype of the headers that it is given, and to make a new prototype for every message costs more
- * than to encode them. So what has the same names is put into the same object; the driver has read it when `publish`
- * returns.
+ * Copies headers into the object that others of the same names have used. The driver uses its argument as
+ * a prototype, and to set up a new prototype for every message takes longer than to encode the message. The driver has
+ * read the headers when `publish` returns.
  */
-const laidOut = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+const reuse = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   const names = JSON.stringify(Object.keys(headers))
-  const known = layouts.get(names)
+  const known = reused.get(names)
   if (known !== undefined) return Object.assign(known, headers)
-  if (layouts.size < layoutLimit) layouts.set(names, { ...headers })
+  if (reused.size < reuseLimit) reused.set(names, { ...headers })
   return headers
 }
 
-/** Writes it; `done` hears `null` when it was confirmed. Throws where the channel is closed. */
+/** Writes a publication. `done` is called with `null` when it is confirmed. Throws where the channel is closed. */
 export const publish = (
   channel: ConfirmChannel,
   { content, exchange, headers, options, routingKey }: Publication,
   done: (error: unknown) => void
 ): void => {
-  channel.publish(exchange, routingKey, content, { ...options, headers: laidOut(headers) }, done)
+  channel.publish(exchange, routingKey, content, { ...options, headers: reuse(headers) }, done)
 }
+
+const messageOf = (deliveryTag: number): Message => ({ fields: { deliveryTag } }) as Message // The driver reads no more.
+
+/** Acknowledges a delivery, with `allUpTo` all before it as well. Throws where the channel is closed. */
+export const ack = (channel: Channel, deliveryTag: number, allUpTo: boolean): void =>
+  channel.ack(messageOf(deliveryTag), allUpTo)
+
+/** Puts a delivery back into its queue. Throws where the channel is closed. */
+export const requeue = (channel: Channel, deliveryTag: number, how: "Reject" | "Nack"): void =>
+  how === "Reject" ? channel.reject(messageOf(deliveryTag), true) : channel.nack(messageOf(deliveryTag), false, true)

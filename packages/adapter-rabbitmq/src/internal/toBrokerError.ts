@@ -1,15 +1,17 @@
-/** From what the driver or the server said to a `BrokerError` with a remedy. Pure. */
+/** From an error of the driver or the server to a `BrokerError` with a remedy. Pure. */
 import { BrokerError } from "@requeue/core/adapter-kit"
 
-export interface Context {
+/** The operation that failed, as its error names it. */
+export interface ErrorContext {
   readonly operation: string
   readonly queue?: string | undefined
   readonly vhost?: string | undefined
 }
 
-interface Answer {
+/** The part of a `BrokerError` that the text of the failure decides. */
+interface Diagnosis {
   readonly reason: BrokerError.Reason
-  readonly remedy?: string
+  readonly remedy?: string | undefined
 }
 
 const remedies = {
@@ -24,8 +26,8 @@ const remedies = {
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
 
-/** By the reply codes of AMQP 0-9-1. */
-const byCode = (code: number, text: string): Answer | undefined => {
+/** By the reply codes of AMQP 0-9-1. https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
+const byCode = (code: number, text: string): Diagnosis | undefined => {
   switch (code) {
     case 403:
       return /login was refused|authentication/i.test(text)
@@ -50,7 +52,7 @@ const byCode = (code: number, text: string): Answer | undefined => {
   }
 }
 
-const patterns: ReadonlyArray<readonly [RegExp, Answer]> = [
+const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
   [/ACCESS[_-]REFUSED.*(login|authentication)/i, { reason: "AccessRefused", remedy: remedies.login }],
   [/ACCESS[_-]REFUSED/i, { reason: "AccessRefused", remedy: remedies.permission }],
   [/NOT[_-]ALLOWED.*vhost|vhost .*not found/i, { reason: "AccessRefused", remedy: remedies.vhost }],
@@ -70,7 +72,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Answer]> = [
   [/Channel clos|channel closed|Channel ended|Connection clos|socket clos|Heartbeat/i, { reason: "ConnectionLost" }]
 ]
 
-/** All that the driver says when the server closes a connection that has logged in and is not open yet. */
+/** The driver's only words when the server closes a connection that has logged in and is not open yet. */
 const unopened = /Expected ConnectionOpenOk; got <ConnectionClose/
 
 const textOf = (cause: unknown): string => {
@@ -81,14 +83,13 @@ const textOf = (cause: unknown): string => {
   return `${code}${cause.message}${inner}`
 }
 
-/**
- * The server's own words without what surrounds them. They name queues, users and virtual hosts, never a password.
- */
+/** The server's own words, where the text quotes them. They name queues, users and virtual hosts, never a password. */
 const detailOf = (text: string): string => /"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text
 
+/** The reason and the remedy follow from the text of the cause; `otherwise` is the reason where the text is unknown. */
 export const toBrokerError = (
   cause: unknown,
-  { operation, queue, vhost }: Context,
+  { operation, queue, vhost }: ErrorContext,
   otherwise: BrokerError.Reason = "ConnectionLost"
 ): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
@@ -96,14 +97,7 @@ export const toBrokerError = (
     ? `NOT_ALLOWED - vhost ${vhost}: it does not exist, or the user may not enter it`
     : textOf(cause)
   const code = /\b(311|320|403|404|405|406|530|540) \(/.exec(text)?.[1]
-  const answer = (code === undefined ? undefined : byCode(Number(code), text)) ??
-    patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise }
-  return new BrokerError.BrokerError({
-    broker: "rabbitmq",
-    operation,
-    queue,
-    reason: answer.reason,
-    detail: detailOf(text),
-    remedy: answer.remedy
-  })
+  const { reason, remedy } = (code === undefined ? undefined : byCode(Number(code), text)) ??
+    patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise, remedy: undefined }
+  return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail: detailOf(text), remedy })
 }

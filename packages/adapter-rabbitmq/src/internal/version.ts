@@ -1,4 +1,4 @@
-/** What a server of a version can do. */
+/** The abilities of a server, by its version. */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
 
 /** Major and minor as one comparable number; what cannot be read counts as old. */
@@ -7,15 +7,23 @@ const rank = (version: string): number => {
   return Number(major ?? 0) * 1000 + Number(minor ?? 0)
 }
 
+/** Whether a version is the wanted one or later; minor versions decide, patches do not. */
 export const isAtLeast = (version: string, wanted: string): boolean => rank(version) >= rank(wanted)
 
-/** From 4.3 on, `basic.nack(requeue)` gives back unharmed, and queues can delay by themselves. */
+/**
+ * Whether the server counts failed deliveries apart from returned ones: from 4.3 on, `basic.nack` with requeue leaves
+ * the count alone, and queues can delay by themselves.
+ */
 export const hasFailureCount = (version: string): boolean => isAtLeast(version, "4.3")
 
 /** The server's largest message unless it is configured otherwise, in bytes. */
 export const maxBodySize = (version: string): number => (isAtLeast(version, "4.0") ? 16 : 128) * 1024 * 1024
 
-/** Why we cannot work with a server; `undefined` when we can. */
+/** Whether the server counts a message that is given back as delivered once more. */
+export const countsReleases = (queueType: "quorum" | "classic", version: string): boolean =>
+  queueType === "classic" || !hasFailureCount(version)
+
+/** The error of a server that is too old; `undefined` for one that the adapter works with. */
 export const refusal = (version: string): ConfigurationError.ConfigurationError | undefined =>
   isAtLeast(version, "3.10")
     ? undefined

@@ -1,4 +1,4 @@
-/** What a copy must leave behind, and where it must not go. */
+/** Properties that a copy must leave behind, and queues that it must not go to. */
 import { Backoff, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"

@@ -1,4 +1,4 @@
-/** Limits of the server: deliveries, prefetch, and what its dead connections are charged with. */
+/** Limits of the server: deliveries, prefetch, and deliveries on connections that broke. */
 import { BatchPolicy, Consumer, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
@@ -58,7 +58,7 @@ test("a batch of 100 is filled: the prefetch follows the batch", async () => {
   assert.deepStrictEqual(sizes, [100, 100])
 })
 
-test("a connection that breaks again and again charges what waited in the consumer's hands, and loses none of it", async () => {
+test("a connection that breaks again and again counts deliveries that the consumer had not settled, and loses none of them", async () => {
   const queue = queueName("massacre")
   await on({ url: proxied, deliveryLimit: 10 }, (broker) =>
     Effect.gen(function* () {

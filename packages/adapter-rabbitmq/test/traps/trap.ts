@@ -1,4 +1,4 @@
-/** What the tests of traps share: another client, and consumers that write down their runs. */
+/** Helpers of the tests of traps: another client, and consumers that write down their runs. */
 import { Consumer, type Handler } from "@requeue/core"
 import { connect, type ConfirmChannel } from "amqplib"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ export const raw = async <A>(url: string, run: (channel: ConfirmChannel) => Prom
   channel.on("error", () => {})
   try {
     const answer = await run(channel)
-    // What was written last would be lost with the connection.
+    // The last publications would be lost with the connection.
     await channel.waitForConfirms().catch(() => {})
     return answer
   } finally {

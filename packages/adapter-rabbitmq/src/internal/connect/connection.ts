@@ -1,0 +1,155 @@
+/**
+ * A connection to the server that is made again for ever, on each node of the cluster in turn. A delivery tag, a channel
+ * and a declaration belong to one live connection, and are never used on the next.
+ */
+import { type Broker, BrokerError, Delay, Reconnect, Reconnecting } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import * as Address from "../address.ts"
+import * as Client from "../client.ts"
+import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
+
+/** Since when a connection is up or down. */
+type State = ReturnType<Broker.Service["connection"]>
+
+/** One connection, from its opening to its end. */
+export interface Live {
+  readonly driver: Client.DriverConnection
+  /** Done when the connection is gone. */
+  readonly gone: Deferred.Deferred<void>
+  readonly isGone: () => boolean
+  readonly state: () => State
+  /** Closed while the server blocks publishers because of an alarm. */
+  readonly unblocked: Latch.Latch
+  /** The server's reason for blocking publishers; `undefined` while it does not. */
+  readonly blockedBy: () => string | undefined
+}
+
+/** The live connection of the moment. */
+export interface Connection extends Pick<Reconnecting.Reconnecting<Live, BrokerError.BrokerError>, "current" | "live"> {
+  /** The live connection, as soon as there is one. Fails with `ConnectionFailed` after `requestTimeout`. */
+  readonly within: (context: ErrorContext) => Effect.Effect<Live, BrokerError.BrokerError>
+  /** The state of the last live connection, which may be gone. */
+  readonly state: () => State
+}
+
+/** A close that the server has not answered by then ends with the socket. */
+const closeTimeout = Duration.seconds(2)
+
+/** The pauses between attempts to reach the server. */
+export const pauses = ({ reconnectFirst, reconnectMax }: Settings): Reconnect.Pauses => ({
+  first: reconnectFirst,
+  max: reconnectMax
+})
+
+const open = (
+  settings: Settings,
+  address: Address.Address,
+  role: string
+): Effect.Effect<Live, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const gone = Deferred.makeUnsafe<void>()
+    const unblocked = yield* Latch.make(true)
+    const clock = yield* Clock.Clock
+    const now = () => clock.currentTimeMillisUnsafe()
+    let down: State | undefined
+    let blockedBy: string | undefined
+    const driver = yield* Effect.tryPromise({
+      try: () =>
+        Client.connect(settings, address, role, {
+          closed: () => {
+            down = { state: "down", since: now() }
+            Deferred.doneUnsafe(gone, Exit.void)
+            unblocked.openUnsafe()
+          },
+          blocked: (reason) => {
+            blockedBy = reason
+            unblocked.closeUnsafe()
+          },
+          unblocked: () => {
+            blockedBy = undefined
+            unblocked.openUnsafe()
+          }
+        }),
+      catch: (cause) =>
+        toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
+    })
+    const up: State = { state: "up", since: now() }
+    return {
+      driver,
+      gone,
+      isGone: () => down !== undefined,
+      state: () => down ?? up,
+      unblocked,
+      blockedBy: () => blockedBy
+    }
+  })
+
+const close = ({ driver, isGone }: Live): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    isGone()
+      ? Effect.void
+      : Effect.tryPromise(driver.close).pipe(
+          Effect.timeout(closeTimeout),
+          Effect.ignore,
+          Effect.ensuring(Effect.sync(driver.destroy))
+        )
+  )
+
+/**
+ * Connects, and keeps connected for as long as the scope lives. The first connection is tried once on every node, and
+ * its error is the last node's; from then on nothing fails. `role` is in the connection's name, and in the log.
+ *
+ * It cannot be interrupted while it connects: the scope would not close the connection that opens then.
+ */
+export const make = (
+  settings: Settings,
+  role: string
+): Effect.Effect<Connection, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.uninterruptible(
+    Effect.gen(function* () {
+      const nodes = [settings.address, ...settings.hosts.map((text) => Address.node(text, settings.address))]
+      let turn = 0
+      /** Tries the node that was good last, and after a failure the next one. */
+      const connect = Effect.suspend(() =>
+        Effect.tapError(open(settings, nodes[turn % nodes.length]!, role), () => Effect.sync(() => turn++))
+      )
+      const initial = yield* Effect.retry(connect, { times: nodes.length - 1 })
+      let last = initial
+      const { current, live } = yield* Reconnecting.make({
+        connect,
+        isOpen: ({ isGone }) => !isGone(),
+        ended: ({ gone }) => Deferred.await(gone),
+        close,
+        pauses: pauses(settings),
+        annotations: { role },
+        onChange: (opened) => (last = opened ?? last),
+        initial
+      })
+
+      return {
+        current,
+        live,
+        within: (context) =>
+          Effect.timeoutOrElse(live, {
+            duration: Duration.millis(settings.requestTimeout),
+            orElse: () =>
+              Effect.fail(
+                new BrokerError.BrokerError({
+                  broker: "rabbitmq",
+                  ...context,
+                  reason: "ConnectionFailed",
+                  detail: `no answer within ${Delay.format(settings.requestTimeout)}`
+                })
+              )
+          }),
+        state: () => last.state()
+      }
+    })
+  )

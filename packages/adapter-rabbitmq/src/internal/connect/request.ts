@@ -1,0 +1,28 @@
+/** One request to the server as an Effect: with a time limit, because the driver has none, and with a typed error. */
+import { BrokerError, Delay } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
+
+/** The error of a request that the server has not answered within so many milliseconds. */
+export const timedOut = ({ operation, queue }: ErrorContext, millis: number): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation,
+    queue,
+    reason: "Timeout",
+    detail: `no answer within ${Delay.format(millis)}; the outcome is unknown`
+  })
+
+/** Runs a request of the driver. Fails with `Timeout` after so many milliseconds. */
+export const request = <A>(
+  context: ErrorContext,
+  millis: number,
+  ask: () => Promise<A>
+): Effect.Effect<A, BrokerError.BrokerError> =>
+  Effect.tryPromise({ try: ask, catch: (cause) => toBrokerError(cause, context) }).pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.millis(millis),
+      orElse: () => Effect.fail(timedOut(context, millis))
+    })
+  )

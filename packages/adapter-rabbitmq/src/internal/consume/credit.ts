@@ -1,0 +1,124 @@
+/**
+ * Credit on a channel: consumers with a prefetch each. The sum of their prefetches and of the unsettled deliveries of
+ * cancelled consumers never exceeds the credit.
+ *
+ * The prefetch of a consumer cannot be changed, and quorum queues have none per channel. So less credit cancels the
+ * consumers, and more credit adds one with the difference. A cancel is written before any settlement that is given
+ * later, on the same channel, so that the server acts in this order. https://www.rabbitmq.com/docs/consumer-prefetch
+ */
+
+/** The credit of one channel. */
+export interface Credit {
+  /** How many deliveries may be unsettled from now on. */
+  readonly set: (limit: number) => void
+  /** A delivery of this consumer has come. */
+  readonly arrived: (consumer: Consumer) => void
+  /** A delivery of this consumer is settled. */
+  readonly settled: (consumer: Consumer) => void
+  /** Resolves when lowered credit has been written; `undefined` when it has been already. */
+  readonly barrier: () => Promise<void> | undefined
+  /** The channel is gone. */
+  readonly end: () => void
+}
+
+/** A consumer of the server. */
+export interface Consumer {
+  /** Its tag, chosen here: its deliveries may come before the server has answered. */
+  readonly name: string
+  readonly prefetch: number
+  /** Only this module changes it. */
+  unsettled: number
+  /** Only this module changes it. */
+  isCancelled: boolean
+}
+
+/** The largest prefetch of AMQP. */
+const maxPrefetch = 65_535
+
+/** The requests that credit makes on its channel. Each resolves with the server's answer. */
+export interface Requests {
+  readonly consume: (consumer: Consumer) => Promise<unknown>
+  readonly cancel: (consumer: Consumer) => Promise<unknown>
+}
+
+/** No credit, at first. */
+export const make = ({ cancel, consume, uniqueName }: Requests & { readonly uniqueName: () => string }): Credit => {
+  let consumers: Array<Consumer> = []
+  /** The sum of their prefetches. */
+  let granted = 0
+  /** Unsettled deliveries of cancelled consumers. */
+  let orphans = 0
+  let limit = 0
+  let isBusy = false
+  let hasEnded = false
+  /** Whether cancels wait in the driver's queue for the answer to another one. */
+  let isUnwritten = false
+  const waiters: Array<() => void> = []
+
+  const isTooMuch = (): boolean => consumers.length > 0 && granted + orphans > limit
+  const isWritten = (): boolean => hasEnded || !(isUnwritten || isTooMuch())
+
+  const run = (operation: Promise<unknown>): void => {
+    isBusy = true
+    // A refused operation closes the channel, and the subscription acts on that.
+    const after = () => {
+      isBusy = false
+      isUnwritten = false
+      pump()
+    }
+    operation.then(after, after)
+  }
+
+  const release = (): void => {
+    if (isWritten()) for (const resume of waiters.splice(0)) resume()
+  }
+
+  const cancelAll = (): void => {
+    const cancelled = consumers
+    consumers = []
+    granted = 0
+    for (const consumer of cancelled) {
+      consumer.isCancelled = true
+      orphans += consumer.unsettled
+    }
+    // The driver writes a request when the one before it is answered.
+    isUnwritten = cancelled.length > 1
+    run(Promise.all(cancelled.map(cancel)))
+    release()
+  }
+
+  const pump = (): void => {
+    if (isBusy || hasEnded) return
+    if (isTooMuch()) return cancelAll()
+    release()
+    const gap = Math.min(limit, maxPrefetch) - granted - orphans
+    // One consumer for every settled orphan would be many: beside others, the next is worth half of the credit.
+    if (gap <= 0 || !(consumers.length === 0 || orphans === 0 || gap * 2 >= limit)) return
+    const consumer: Consumer = { name: uniqueName(), prefetch: gap, unsettled: 0, isCancelled: false }
+    consumers.push(consumer)
+    granted += gap
+    run(consume(consumer))
+  }
+
+  return {
+    set: (wanted) => {
+      limit = wanted
+      pump()
+    },
+    arrived: (consumer) => {
+      consumer.unsettled++
+      if (consumer.isCancelled) orphans++
+    },
+    settled: (consumer) => {
+      consumer.unsettled--
+      if (!consumer.isCancelled) return
+      orphans--
+      pump()
+    },
+    barrier: () => (isWritten() ? undefined : new Promise((resume) => waiters.push(resume))),
+    end: () => {
+      hasEnded = true
+      release()
+    }
+  }
+}

@@ -1,0 +1,100 @@
+/** Receipts of deliveries, and the settler of a channel, which answers the server for them. */
+import type { Delivery } from "@requeue/core/adapter-kit"
+import * as Client from "../client.ts"
+import type { Consumer, Credit } from "./credit.ts"
+import * as Unacknowledged from "./unacknowledged.ts"
+
+/** Everything that settling a delivery takes. */
+export interface Receipt extends Unacknowledged.Member {
+  readonly settler: Settler
+  readonly consumer: Consumer
+  readonly redelivered: boolean
+  /** How often the server counts this copy as returned. */
+  readonly returns: number
+  /** The name of this copy; `undefined` for a foreign message. */
+  readonly copy: string | undefined
+  readonly properties: Client.Properties
+}
+
+/** A delivery of this adapter. */
+export interface Received extends Delivery.Delivery {
+  readonly receipt: Receipt
+}
+
+/** Settles the deliveries of one channel, and of no other: a delivery tag means something else there, or nothing. */
+export interface Settler {
+  readonly isOpen: () => boolean
+  readonly barrier: Credit["barrier"]
+  /** A delivery has arrived. */
+  readonly add: (receipt: Receipt) => void
+  /** Claims a delivery for settling; false when the channel has gone, or the delivery was claimed before. */
+  readonly claim: (receipt: Receipt) => boolean
+  /** Ends a claim; the delivery is unsettled. */
+  readonly unclaim: (receipt: Receipt) => void
+  /** Acknowledges claimed deliveries, the oldest of them in one frame; false when the channel has gone. */
+  readonly ack: (receipts: ReadonlyArray<Receipt>) => boolean
+  /** Puts a claimed delivery back into its queue; false when the channel has gone. */
+  readonly requeue: (receipt: Receipt, how: "Reject" | "Nack") => boolean
+}
+
+/** The receipt of a delivery that comes back from the core. */
+export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns our own.
+
+/** The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so. */
+export const settler = ({
+  channel,
+  credit,
+  end,
+  isOpen
+}: {
+  readonly channel: Client.Channel
+  readonly credit: Credit
+  readonly end: () => void
+  readonly isOpen: () => boolean
+}): Settler => {
+  const unacknowledged = Unacknowledged.make<Receipt>()
+
+  const write = (frame: () => void): boolean => {
+    try {
+      frame()
+      return true
+    } catch {
+      end()
+      return false
+    }
+  }
+
+  return {
+    isOpen,
+    barrier: credit.barrier,
+    add: unacknowledged.add,
+    claim: (receipt) => {
+      if (!isOpen() || receipt.state !== "open") return false
+      receipt.state = "claimed"
+      return true
+    },
+    unclaim: (receipt) => {
+      receipt.state = "open"
+    },
+    ack: (receipts) => {
+      if (!isOpen()) return false
+      for (const receipt of receipts) receipt.state = "acking"
+      const last = unacknowledged.endOfRun()
+      if (last !== undefined && !write(() => Client.ack(channel, last, true))) return false
+      for (const receipt of receipts) {
+        if (receipt.state === "acking") {
+          if (!write(() => Client.ack(channel, receipt.tag, false))) return false
+          unacknowledged.answered(receipt)
+        }
+        credit.settled(receipt.consumer)
+      }
+      return true
+    },
+    requeue: (receipt, how) => {
+      if (!isOpen() || !write(() => Client.requeue(channel, receipt.tag, how))) return false
+      unacknowledged.answered(receipt)
+      credit.settled(receipt.consumer)
+      return true
+    }
+  }
+}

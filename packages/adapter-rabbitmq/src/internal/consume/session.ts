@@ -1,0 +1,70 @@
+/** A subscription's life on one channel, from its opening to its end. */
+import * as Deferred from "effect/Deferred"
+import * as Exit from "effect/Exit"
+import type { Channel, Incoming } from "../client.ts"
+import * as Credit from "./credit.ts"
+import { type Received, type Settler, settler as makeSettler } from "./receipt.ts"
+
+/** A channel that delivers. */
+export interface Session {
+  readonly credit: Credit.Credit
+  readonly isOpen: () => boolean
+  /** Done when the channel is gone. */
+  readonly gone: Deferred.Deferred<void>
+  readonly close: () => Promise<void>
+}
+
+/** Begins a session on a channel that nobody else uses. It delivers nothing before it gets credit. */
+export const make = (
+  channel: Channel,
+  env: {
+    readonly queue: string
+    /** A name that no other consumer has. */
+    readonly uniqueName: () => string
+    readonly toReceived: (message: Incoming, settler: Settler, consumer: Credit.Consumer) => Received
+    readonly onDelivery: (delivery: Received) => void
+  }
+): Session => {
+  const gone = Deferred.makeUnsafe<void>()
+  let isOpen = true
+
+  const end = (): void => {
+    if (!isOpen) return
+    isOpen = false
+    credit.end()
+    Deferred.doneUnsafe(gone, Exit.void)
+  }
+
+  const deliver = (consumer: Credit.Consumer, message: Incoming | null): void => {
+    if (!isOpen) return
+    if (message === null) {
+      // The server has cancelled the consumer: the queue is gone, or the consumer was too slow. Another session follows.
+      close().catch(() => {})
+      return end()
+    }
+    const delivery = env.toReceived(message, settler, consumer)
+    settler.add(delivery.receipt)
+    credit.arrived(consumer)
+    env.onDelivery(delivery)
+  }
+
+  const close = async (): Promise<void> => {
+    await channel.close()
+  }
+
+  const credit = Credit.make({
+    uniqueName: env.uniqueName,
+    cancel: ({ name }) => channel.cancel(name),
+    consume: async (consumer) => {
+      // Both are written at once: the driver keeps their order.
+      const limited = channel.prefetch(consumer.prefetch)
+      const options = { consumerTag: consumer.name }
+      const consuming = channel.consume(env.queue, (message) => deliver(consumer, message), options)
+      await Promise.all([limited, consuming])
+    }
+  })
+  const settler = makeSettler({ channel, credit, end, isOpen: () => isOpen })
+
+  channel.on("close", end)
+  return { credit, gone, isOpen: () => isOpen, close }
+}

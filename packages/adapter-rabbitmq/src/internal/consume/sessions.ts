@@ -1,0 +1,100 @@
+/** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
+import { type BrokerError, Reconnect } from "@requeue/core/adapter-kit"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Incoming } from "../client.ts"
+import { type Connection, pauses } from "../connect/connection.ts"
+import { request } from "../connect/request.ts"
+import type { Declarer } from "../declare/declare.ts"
+import type { NativeObject } from "../declare/objects.ts"
+import type { Consumer } from "./credit.ts"
+import type { Receipt, Received, Settler } from "./receipt.ts"
+import * as Session from "./session.ts"
+import { toDelivery } from "./toDelivery.ts"
+
+/** The broker's own, which all of its subscriptions share. */
+export interface Dependencies {
+  readonly settings: Settings
+  readonly connection: Connection
+  readonly declarer: Declarer
+  readonly uniqueName: () => string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Milliseconds that the end of a subscription waits for the server's answer. */
+const closeTimeout = 2000
+
+/**
+ * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened; later ones are tried
+ * until they succeed.
+ */
+export const make = (
+  options: {
+    readonly queue: string
+    /** The objects that are declared first. */
+    readonly objects: ReadonlyArray<NativeObject>
+    /** Whether a message that comes out of a delay may still have to wait. */
+    readonly keepsNotBefore: boolean
+    readonly onDelivery: (delivery: Received) => void
+    readonly onReconnect: () => void
+  },
+  { connection, declarer, now, settings, uniqueName }: Dependencies
+): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { keepsNotBefore, objects, onDelivery, queue } = options
+    const { queueType, requestTimeout } = settings
+    const source = { queueType, keepsNotBefore, now }
+    let limit = 0
+    let session: Session.Session | undefined
+
+    const toReceived = (message: Incoming, settler: Settler, consumer: Consumer): Received => {
+      const { attempts, body, copy, headers, metadata, returns } = toDelivery(message, source)
+      const { fields, properties } = message
+      const { deliveryTag: tag, redelivered } = fields
+      const receipt: Receipt = { settler, consumer, tag, state: "open", redelivered, returns, copy, properties }
+      return { body, headers, attempts, metadata, receipt }
+    }
+
+    const open = Effect.gen(function* () {
+      const context = { operation: "subscribe", queue }
+      const { driver } = yield* connection.within(context)
+      yield* declarer.ensure(objects, queue)
+      const channel = yield* request(context, requestTimeout, driver.channel)
+      return Session.make(channel, { queue, uniqueName, toReceived, onDelivery })
+    })
+
+    // A server that has just started takes connections before all of its queues have a leader.
+    const reopen = Reconnect.persist(Effect.andThen(connection.live, open), {
+      pauses: pauses(settings),
+      message: "not consuming",
+      annotations: { queue }
+    })
+
+    const keep = Effect.gen(function* () {
+      while (true) {
+        yield* Deferred.await(session!.gone)
+        session = yield* reopen
+        options.onReconnect()
+        session.credit.set(limit)
+      }
+    })
+
+    session = yield* open
+    const close = Effect.suspend(() =>
+      session?.isOpen() === true
+        ? Effect.ignore(request({ operation: "unsubscribe", queue }, closeTimeout, session.close))
+        : Effect.void
+    )
+    yield* Effect.addFinalizer(() => close)
+    yield* Effect.forkScoped(keep)
+
+    return {
+      credit: (wanted) => {
+        limit = wanted
+        session?.credit.set(wanted)
+      }
+    }
+  })

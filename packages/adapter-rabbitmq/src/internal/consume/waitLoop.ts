@@ -1,0 +1,40 @@
+/** The consumer of a `waitLoop`'s waiting queue: messages that are due go to work, the others go round again. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Plan } from "../../RabbitMqPlan.ts"
+import type { Sender } from "../publish/sender.ts"
+import type { Received } from "./receipt.ts"
+import * as Sessions from "./sessions.ts"
+
+/** The broker's own, for subscriptions that send messages on. */
+export interface Dependencies extends Sessions.Dependencies {
+  readonly sender: Sender
+  /** Runs an effect for as long as the broker lives. */
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+}
+
+/** Messages that are moved on at a time. */
+const credit = 100
+
+/** Moves the messages of `waiting` on for as long as the scope lives. */
+export const run = (
+  plan: Plan,
+  waiting: string,
+  env: Dependencies
+): Effect.Effect<void, BrokerError.BrokerError, Scope.Scope> => {
+  const onDelivery = ({ body, headers, metadata, receipt }: Received): void => {
+    const { properties: original, settler } = receipt
+    const rest = Math.max(0, metadata.notBefore - env.now())
+    const due = rest === 0 ? { ...metadata, notBefore: 0 } : metadata
+    const message = { queue: plan.queue, body, headers, delay: Math.ceil(rest), metadata: due }
+    env.fork(
+      Effect.matchEffect(env.sender.send([{ message, plan, original }]), {
+        onSuccess: () => Effect.sync(() => settler.claim(receipt) && settler.ack([receipt])),
+        onFailure: () => Effect.sync(() => settler.claim(receipt) && settler.requeue(receipt, "Nack"))
+      })
+    )
+  }
+  const options = { queue: waiting, objects: plan.objects, keepsNotBefore: true, onDelivery, onReconnect: () => {} }
+  return Effect.map(Sessions.make(options, env), (sessions) => sessions.credit(credit))
+}

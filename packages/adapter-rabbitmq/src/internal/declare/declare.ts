@@ -1,0 +1,110 @@
+/**
+ * Declares the objects of plans, each once per connection, on a channel that is used for nothing else: a refused
+ * declaration closes its channel, with all consumers on it. https://www.rabbitmq.com/docs/channels#error-handling
+ */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Channel } from "../client.ts"
+import type { Connection, Live } from "../connect/connection.ts"
+import { keyOf, type NativeObject } from "./objects.ts"
+import { request } from "../connect/request.ts"
+
+/** Declares objects, and remembers which exist for as long as the connection lives. */
+export interface Declarer {
+  /** Declares those that are not known to exist. `queue` is named in errors. */
+  readonly ensure: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Forgets that these exist, because the server has denied it. */
+  readonly forget: (objects: ReadonlyArray<NativeObject>) => void
+  /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
+  readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
+  /** Runs requests on a channel of their own. Fails with `Timeout` after three times `requestTimeout`. */
+  readonly onChannel: <A>(
+    operation: string,
+    queue: string,
+    run: (channel: Channel) => Promise<A>
+  ) => Effect.Effect<A, BrokerError.BrokerError>
+}
+
+/** Declares one object. If it exists with the same arguments, nothing happens; with others, the server refuses. */
+export const declare = async (channel: Channel, object: NativeObject): Promise<void> => {
+  switch (object._tag) {
+    case "Exchange":
+      if (object.assert === "declare") {
+        await channel.assertExchange(object.name, object.type, { durable: true, arguments: object.arguments })
+      } else if (object.assert === "passive") await channel.checkExchange(object.name)
+      return
+    case "Queue":
+      if (object.assert === "declare") {
+        await channel.assertQueue(object.name, { durable: true, arguments: object.arguments })
+      } else if (object.assert === "passive") await channel.checkQueue(object.name)
+      return
+    case "Binding":
+      await channel.bindQueue(object.queue, object.source, object.key, object.arguments)
+  }
+}
+
+/** Knows of no object, at first. */
+export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
+  Effect.gen(function* () {
+    const known = new WeakMap<Live, Set<string>>()
+    /** Lists of which everything is known to exist, by their identity: every message asks. */
+    let complete = new WeakMap<ReadonlyArray<NativeObject>, Live>()
+    const lock = yield* Semaphore.make(1)
+
+    const knownOn = (live: Live): Set<string> => {
+      const found = known.get(live) ?? new Set<string>()
+      known.set(live, found)
+      return found
+    }
+
+    const onLive = <A>(
+      live: Live,
+      operation: string,
+      queue: string,
+      run: (channel: Channel) => Promise<A>
+    ): Effect.Effect<A, BrokerError.BrokerError> =>
+      Effect.acquireUseRelease(
+        request({ operation, queue }, requestTimeout, live.driver.channel),
+        // It may be a request for each object, and the server needs more time for a new quorum queue.
+        (channel) => request({ operation, queue }, 3 * requestTimeout, () => run(channel)),
+        (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
+      )
+
+    return {
+      onChannel: (operation, queue, run) =>
+        Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
+      forget: (objects) => {
+        const live = connection.current()
+        if (live === undefined) return
+        for (const object of objects) knownOn(live).delete(keyOf(object))
+        complete = new WeakMap()
+      },
+      knows: (objects) => {
+        const live = connection.current()
+        return live !== undefined && complete.get(objects) === live
+      },
+      ensure: (objects, queue) =>
+        Effect.gen(function* () {
+          const live = yield* connection.within({ operation: "declare", queue })
+          const done = knownOn(live)
+          const missing = () => objects.filter((object) => !done.has(keyOf(object)))
+          if (missing().length === 0) return void complete.set(objects, live)
+          yield* lock.withPermits(1)(
+            Effect.suspend(() =>
+              // Another fiber may have declared them while this one waited.
+              missing().length === 0
+                ? Effect.void
+                : onLive(live, "declare", queue, async (channel) => {
+                    for (const object of missing()) {
+                      await declare(channel, object)
+                      done.add(keyOf(object))
+                    }
+                  })
+            )
+          )
+          if (missing().length === 0) complete.set(objects, live)
+        })
+    }
+  })

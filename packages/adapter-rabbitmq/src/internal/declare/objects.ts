@@ -1,0 +1,147 @@
+/** Exchanges, queues and bindings as data. https://www.rabbitmq.com/tutorials/amqp-concepts */
+import type { Settings } from "../../RabbitMqOptions.ts"
+import * as Names from "../names.ts"
+
+/** Optional arguments of an object, such as `x-queue-type`. */
+export type Arguments = Readonly<Record<string, unknown>>
+
+/** How an object is made sure of: it is declared, only looked for (`passive`), or never touched. */
+export type Assert = "declare" | "passive" | "never"
+
+/** A durable exchange. */
+export interface NativeExchange {
+  readonly _tag: "Exchange"
+  readonly name: string
+  readonly type: "direct" | "fanout" | "headers" | "topic"
+  readonly arguments: Arguments
+  readonly assert: Assert
+}
+
+/** A durable queue. */
+export interface NativeQueue {
+  readonly _tag: "Queue"
+  readonly name: string
+  readonly arguments: Arguments
+  readonly assert: Assert
+}
+
+/** A binding of a queue to an exchange, which is always declared. */
+export interface NativeBinding {
+  readonly _tag: "Binding"
+  /** The exchange. */
+  readonly source: string
+  readonly queue: string
+  /** The routing key. */
+  readonly key: string
+  readonly arguments: Arguments
+}
+
+/** Anything that a plan declares. */
+export type NativeObject = NativeExchange | NativeQueue | NativeBinding
+
+/** An exchange; what it cannot route goes to the exchange `alternate`, and is returned or lost without one. */
+export const exchange = (
+  name: string,
+  type: NativeExchange["type"],
+  alternate?: string,
+  assert: Assert = "declare"
+): NativeExchange => ({
+  _tag: "Exchange",
+  name,
+  type,
+  arguments: alternate === undefined ? {} : { "alternate-exchange": alternate },
+  assert
+})
+
+/** A queue with these arguments. */
+export const queue = (name: string, args: Arguments, assert: Assert = "declare"): NativeQueue => ({
+  _tag: "Queue",
+  name,
+  arguments: args,
+  assert
+})
+
+/** A binding of `queue` to the exchange `source`. */
+export const binding = (source: string, queue: string, key: string, args: Arguments = {}): NativeBinding => ({
+  _tag: "Binding",
+  source,
+  queue,
+  key,
+  arguments: args
+})
+
+/**
+ * A queue that hands its messages on to an exchange: after `ttl` milliseconds, the same for all, so that they leave in
+ * order; without it, after each message's own TTL. With `key` they get another routing key.
+ */
+export const delayQueue = (
+  name: string,
+  { queueType }: Pick<Settings, "queueType">,
+  to: { readonly ttl?: number; readonly exchange: string; readonly key?: string },
+  assert: Assert = "declare"
+): NativeQueue =>
+  queue(
+    name,
+    {
+      ...(queueType === "quorum"
+        ? // Without both of these, a delayed message whose target is gone for a moment is lost.
+          { "x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" }
+        : {}),
+      ...(to.ttl === undefined ? {} : { "x-message-ttl": to.ttl }),
+      "x-dead-letter-exchange": to.exchange,
+      ...(to.key === undefined ? {} : { "x-dead-letter-routing-key": to.key })
+    },
+    assert
+  )
+
+/**
+ * The exchanges for delayed messages and for the server's own dead letters, and a queue for those whose target is gone.
+ * Without that, 32 delayed messages for a deleted queue would hold up all others of the same delay.
+ */
+export const safetyNet = (settings: Settings): ReadonlyArray<NativeObject> => [
+  exchange(Names.undelivered(settings), "fanout"),
+  // No dead-letter queue is behind it: the default limit of 4.0 and later would drop what was looked at twenty times.
+  queue(
+    Names.undeliveredQueue(settings),
+    settings.queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {}
+  ),
+  binding(Names.undelivered(settings), Names.undeliveredQueue(settings), ""),
+  exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
+  exchange(Names.dead(settings), "direct", Names.undelivered(settings))
+]
+
+/** A text that is the same for the same object, and for no other. */
+export const keyOf = (object: NativeObject): string =>
+  object._tag === "Binding"
+    ? JSON.stringify([object.source, object.queue, object.key, object.arguments])
+    : `${object._tag} ${object.name}`
+
+/** Each object once: where it first stands, as it is last. */
+export const distinct = (objects: ReadonlyArray<NativeObject>): ReadonlyArray<NativeObject> => [
+  ...new Map(objects.map((object) => [keyOf(object), object])).values()
+]
+
+const format = (args: Arguments): string =>
+  Object.entries(args)
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" ")
+
+/** A row of the plan's table: kind, name, details. */
+export const describe = (object: NativeObject): readonly [kind: string, name: string, details: string] => {
+  switch (object._tag) {
+    case "Exchange":
+      return ["exchange", object.name, `${object.type} ${format(object.arguments)}`]
+    case "Queue":
+      return [
+        "queue",
+        object.name,
+        object.assert === "declare"
+          ? format(object.arguments)
+          : object.assert === "passive"
+            ? "must exist"
+            : "not touched"
+      ]
+    case "Binding":
+      return ["binding", `${object.source} -> ${object.queue}`, `key=${object.key} ${format(object.arguments)}`]
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * One retry queue whose messages have their own TTL, for systems that have it already. A message waits at least as long
+ * as those in front of it, because RabbitMQ only expires the head of a queue.
+ * https://www.rabbitmq.com/docs/ttl#per-message-ttl-caveats
+ */
+import * as Names from "../../names.ts"
+import * as Objects from "../objects.ts"
+import type { Topology, TopologyRequest } from "./topology.ts"
+
+const blocking = "head-of-line blocking: a delayed message waits at least as long as those in front of it"
+
+/** With exchanges and a retry queue for each queue. */
+export const own = ({ queue, settings }: TopologyRequest): Topology => {
+  const named = (name: "workExchange" | "retryExchange" | "retryQueue", otherwise: string) =>
+    Names.fill(settings.names[name] ?? otherwise, queue)
+  const work = named("workExchange", "{queue}.work")
+  const retry = named("retryExchange", "{queue}.retry")
+  const waiting = named("retryQueue", "{queue}.retry")
+  const { assert } = settings
+  const objects = [
+    Objects.exchange(work, "direct", Names.undelivered(settings), assert),
+    Objects.exchange(retry, "fanout", undefined, assert),
+    Objects.delayQueue(waiting, settings, { exchange: work, key: queue }, assert),
+    Objects.binding(work, queue, queue),
+    Objects.binding(retry, waiting, "")
+  ]
+  return {
+    name: "perMessageTtl",
+    objects,
+    notes: [blocking],
+    route: (delay) => ({ exchange: retry, routingKey: queue, headers: {}, expiration: delay, kept: delay, objects })
+  }
+}
+
+/** With one exchange before the retry queue and one behind it, shared by all queues. */
+export const shared = ({ queue, settings }: TopologyRequest): Topology => {
+  const before = Names.fill(settings.names.retryExchange ?? `${Names.own(settings)}pre-retry`, queue)
+  const after = Names.fill(settings.names.workExchange ?? `${Names.own(settings)}post-retry`, queue)
+  const waiting = Names.fill(settings.names.retryQueue ?? `${Names.own(settings)}retry`, queue)
+  const { assert } = settings
+  const objects = [
+    Objects.exchange(before, "fanout", undefined, assert),
+    Objects.exchange(after, "direct", Names.undelivered(settings), assert),
+    Objects.delayQueue(waiting, settings, { exchange: after }, assert),
+    Objects.binding(before, waiting, ""),
+    Objects.binding(after, queue, queue)
+  ]
+  return {
+    name: "perMessageTtlShared",
+    objects,
+    notes: [`${blocking}, of any queue`],
+    route: (delay) => ({ exchange: before, routingKey: queue, headers: {}, expiration: delay, kept: delay, objects })
+  }
+}

@@ -1,0 +1,44 @@
+/** The shape of a delay topology. */
+import type { RetryPolicy } from "@requeue/core/adapter-kit"
+import type { Settings } from "../../../RabbitMqOptions.ts"
+import type { NativeObject } from "../objects.ts"
+
+/** The way of a message into a delay. */
+export interface Route {
+  readonly exchange: string
+  readonly routingKey: string
+  /** Headers that the route needs; consumers do not see them. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The message's own TTL in milliseconds, in topologies that have one. */
+  readonly expiration: number | undefined
+  /** Milliseconds that the broker keeps the message: the delay that was asked for, or more. */
+  readonly kept: number
+  /** The objects that must exist. Routes that need the same share one array, so that the declarer knows it. */
+  readonly objects: ReadonlyArray<NativeObject>
+}
+
+/** How the delays of one queue are kept. */
+export interface Topology {
+  readonly name: string
+  /** The objects that must exist before the first delivery. */
+  readonly objects: ReadonlyArray<NativeObject>
+  /** Notes for people, such as of head-of-line blocking. */
+  readonly notes: ReadonlyArray<string>
+  /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
+  readonly route: (delay: number) => Route
+  /** Milliseconds by which the queue itself delays the `count`th counted return. Default: it does not. */
+  readonly native?: (count: number) => number
+  /** The queue whose messages go round until they are due. Default: none. */
+  readonly waiting?: string
+  /** Changes an object that is not the topology's own. Default: none is changed. */
+  readonly amend?: (object: NativeObject) => NativeObject
+}
+
+/** The queue that a topology is for, and the policy whose delays it keeps. */
+export interface TopologyRequest {
+  readonly queue: string
+  /** `undefined` for a producer, which knows no policy. */
+  readonly retry: RetryPolicy.RetryPolicy | undefined
+  readonly settings: Settings
+  readonly serverVersion: string
+}

@@ -1,0 +1,37 @@
+/**
+ * A delay queue whose TTL is the greatest common divisor of the policy's delays, and a waiting queue behind it, from which
+ * the consumer sends a message round again until it is due. There are few queues, and a write for every round.
+ */
+import { RetryPolicy } from "@requeue/core/adapter-kit"
+import * as Names from "../../names.ts"
+import * as Objects from "../objects.ts"
+import type { Topology, TopologyRequest } from "./topology.ts"
+
+const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b))
+
+/** Milliseconds of a round, a multiple of `resolution`; a second where the policy has no delay. */
+export const round = (delays: ReadonlyArray<number>, resolution: number): number => {
+  const rounded = delays.filter((delay) => delay > 0).map((delay) => Math.ceil(delay / resolution) * resolution)
+  return rounded.length === 0 ? 1000 : rounded.reduce(divisor)
+}
+
+/** The two queues of a policy. */
+export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
+  const delays = (retry === undefined ? [] : RetryPolicy.schedule(retry)).flatMap(({ delay }) => [...delay])
+  const ttl = round(delays, settings.resolution)
+  const delayed = Names.fill(settings.names.delayQueue ?? "{queue}.wait.v1.{ms}", queue, ttl)
+  const waiting = Names.fill(settings.names.waitingQueue ?? "{queue}.waiting.v1", queue)
+  const objects = [
+    Objects.exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
+    Objects.delayQueue(waiting, settings, { exchange: Names.deliver(settings), key: queue }, settings.assert),
+    Objects.binding(Names.deliver(settings), waiting, waiting),
+    Objects.delayQueue(delayed, settings, { ttl, exchange: Names.deliver(settings), key: waiting }, settings.assert)
+  ]
+  return {
+    name: "waitLoop",
+    objects,
+    notes: [`every ${ttl} ms, each waiting message is written once`, "messages move on only while a consumer runs"],
+    waiting,
+    route: () => ({ exchange: "", routingKey: delayed, headers: {}, expiration: undefined, kept: ttl, objects })
+  }
+}

@@ -1,0 +1,113 @@
+/** The server's HTTP interface, which knows more than AMQP tells. https://www.rabbitmq.com/docs/http-api-reference */
+import { BrokerError } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import type { Settings } from "../../RabbitMqOptions.ts"
+
+/** A queue. Its counts are `undefined` until the server has counted. */
+export interface QueueInfo {
+  readonly name: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly messages: number | undefined
+  readonly unacknowledged: number | undefined
+}
+
+/** A binding of a queue to an exchange. */
+export interface BindingInfo {
+  /** The exchange. */
+  readonly source: string
+  readonly queue: string
+  /** The routing key. */
+  readonly key: string
+}
+
+/** Questions to the interface, about the virtual host of the connection. Each fails after `requestTimeout`. */
+export interface Management {
+  /** The number of deliveries that consumers have; `undefined` when the server has not counted within seven seconds. */
+  readonly unacknowledged: (queue: string) => Effect.Effect<number | undefined, BrokerError.BrokerError>
+  readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
+  /** All bindings of queues to exchanges. */
+  readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError.BrokerError>
+}
+
+/** Milliseconds that the first statistics of a queue may take (the server makes them every 5 s), and between two looks. */
+const statisticsTimeout = 7000
+const statisticsInterval = 250
+
+const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+
+const toObject = (json: unknown): Readonly<Record<string, unknown>> => (Predicate.isObject(json) ? json : {})
+
+const toQueue = (json: unknown): QueueInfo => {
+  const { arguments: args, messages, messages_unacknowledged, name } = toObject(json)
+  return {
+    name: String(name),
+    arguments: toObject(args),
+    messages: number(messages),
+    unacknowledged: number(messages_unacknowledged)
+  }
+}
+
+const toBinding = (json: unknown): BindingInfo => {
+  const { destination, routing_key, source } = toObject(json)
+  return { source: String(source), queue: String(destination), key: String(routing_key) }
+}
+
+const list = <A>(json: unknown, read: (item: unknown) => A): ReadonlyArray<A> =>
+  Array.isArray(json) ? json.map((item) => read(item)) : []
+
+const failed = (detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "management",
+    reason: "ConnectionFailed",
+    detail,
+    remedy: "Enable the management plugin, and give the user the tag monitoring"
+  })
+
+/** `undefined` without the option `management`. User and password are those of its address, else the broker's. */
+export const make = ({ address, management, requestTimeout }: Settings): Management | undefined => {
+  if (management === undefined) return undefined
+  const base = new URL(Redacted.value(management))
+  const user = base.username === "" ? address.username : decodeURIComponent(base.username)
+  const password = base.username === "" ? Redacted.value(address.password) : decodeURIComponent(base.password)
+  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`
+  base.username = ""
+  base.password = ""
+  const vhost = encodeURIComponent(address.vhost)
+
+  const get = (path: string): Effect.Effect<unknown, BrokerError.BrokerError> =>
+    Effect.tryPromise({
+      try: async (signal) => {
+        const response = await fetch(new URL(`api/${path}`, base), { headers: { authorization }, signal })
+        if (response.status === 404) return undefined
+        if (!response.ok) throw new Error(`HTTP status ${response.status}`)
+        return await response.json()
+      },
+      catch: (cause) => failed(cause instanceof Error ? cause.message : String(cause))
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: Duration.millis(requestTimeout),
+        orElse: () => Effect.fail(failed("no answer in time"))
+      })
+    )
+
+  const unacknowledged: Management["unacknowledged"] = (queue) =>
+    Effect.gen(function* () {
+      for (let waited = 0; waited < statisticsTimeout; waited += statisticsInterval) {
+        const json = yield* get(`queues/${vhost}/${encodeURIComponent(queue)}`)
+        const count = json === undefined ? 0 : toQueue(json).unacknowledged
+        if (count !== undefined) return count
+        yield* Effect.sleep(Duration.millis(statisticsInterval))
+      }
+      return undefined
+    })
+
+  return {
+    unacknowledged,
+    queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toQueue)),
+    bindings: Effect.map(get(`bindings/${vhost}`), (json) => list(json, toBinding))
+  }
+}

@@ -1,0 +1,139 @@
+/** Shows a queue's plan, compares it with the objects of the server, and creates it. */
+import { type Adapter, type BrokerError, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as RabbitMqOperator from "../../RabbitMqOperator.ts"
+import { decode, type Settings } from "../../RabbitMqOptions.ts"
+import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import * as Capabilities from "../capabilities.ts"
+import * as Connection from "../connect/connection.ts"
+import * as Declarer from "../declare/declare.ts"
+import { describe, type NativeBinding, type NativeObject } from "../declare/objects.ts"
+import * as Version from "../version.ts"
+import * as Flows from "./flows.ts"
+import * as Management from "./management.ts"
+
+/** The version that a plan without a connection is for. */
+const newestServer = "4.3"
+
+const planFor = (
+  { queue, retry }: Adapter.PlanRequest,
+  settings: Settings,
+  version: string
+): Effect.Effect<RabbitMqPlan.Plan, ConfigurationError.ConfigurationError> => {
+  const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue)
+  const plan = RabbitMqPlan.make({ queue, retry, deadLetterQueues }, settings, version)
+  return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+}
+
+const toPlanned = (object: NativeObject, settings: Settings): Plan.PlannedObject => {
+  const [kind, name, details] = describe(object)
+  const group = Flows.groupOf(object._tag === "Binding" ? object.queue : object.name, settings)
+  return { kind, name, details: details.trim(), ...(group === undefined ? {} : { group }) }
+}
+
+const toPlan = (plan: RabbitMqPlan.Plan, request: Adapter.PlanRequest, settings: Settings): Plan.Plan => ({
+  broker: "rabbitmq",
+  queue: request.queue,
+  delays: plan.topology,
+  objects: plan.objects.map((object) => toPlanned(object, settings)),
+  flows: Flows.flows(plan, request, settings),
+  notes: plan.notes
+})
+
+/** How an object of the plan is found on the server. */
+type Verdict = Pick<Plan.Inspected, "state" | "why">
+
+const verdictOf = (
+  check: Effect.Effect<unknown, BrokerError.BrokerError>
+): Effect.Effect<Verdict, BrokerError.BrokerError> =>
+  check.pipe(
+    Effect.as<Verdict>({ state: "present" }),
+    Effect.catch((error) => {
+      if (error.reason === "QueueMissing") return Effect.succeed<Verdict>({ state: "missing" })
+      if (error.reason === "QueueMismatch") return Effect.succeed<Verdict>({ state: "different", why: error.detail })
+      if (error.reason === "AccessRefused") return Effect.succeed<Verdict>({ state: "unknown", why: error.detail })
+      return Effect.fail(error)
+    })
+  )
+
+/** Asks for an object, and then declares it: for one that exists, the server compares the arguments and changes nothing. */
+const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<NativeObject, NativeBinding>) => {
+  const passive = onChannel("inspect", object.name, (channel) =>
+    object._tag === "Queue" ? channel.checkQueue(object.name) : channel.checkExchange(object.name)
+  )
+  if (object.assert !== "declare") return passive
+  return Effect.andThen(
+    passive,
+    onChannel("inspect", object.name, (channel) => Declarer.declare(channel, object))
+  )
+}
+
+const withoutManagement = "only the management interface tells: give the option management"
+
+const bindingVerdict = (binding: NativeBinding, there: ReadonlyArray<Management.BindingInfo> | undefined): Verdict => {
+  if (there === undefined) return { state: "unknown", why: withoutManagement }
+  const isThere = there.some(
+    ({ key, queue, source }) => key === binding.key && queue === binding.queue && source === binding.source
+  )
+  return { state: isThere ? "present" : "missing" }
+}
+
+const toFinding = ({ about, detail, isGood }: RabbitMqOperator.Finding): Plan.Finding => ({
+  about,
+  verdict: isGood ? "good" : "bad",
+  detail
+})
+
+const operate = Effect.fnUntraced(function* (settings: Settings) {
+  const connection = yield* Connection.make(settings, "operator")
+  const { version } = connection.current()!.driver
+  const refusal = Version.refusal(version)
+  if (refusal !== undefined) return yield* refusal
+  const declarer = yield* Declarer.make(connection, settings)
+  const management = Management.make(settings)
+
+  const findings = Effect.fnUntraced(function* (queue: string) {
+    if (management === undefined) {
+      return [
+        { about: "settings", verdict: "unknown", detail: withoutManagement }
+      ] satisfies ReadonlyArray<Plan.Finding>
+    }
+    const queues = yield* management.queues
+    return RabbitMqOperator.findingsOf(
+      queues.find(({ name }) => name === queue),
+      version
+    ).map(toFinding)
+  })
+
+  const operator: Adapter.Operator = {
+    capabilities: Capabilities.make(settings, version),
+    plan: (request) => Effect.map(planFor(request, settings, version), (plan) => toPlan(plan, request, settings)),
+    inspect: (request) =>
+      Effect.gen(function* () {
+        const plan = yield* planFor(request, settings, version)
+        const bindings = yield* management?.bindings ?? Effect.undefined
+        const objects = yield* Effect.forEach(plan.objects, (object) =>
+          Effect.map(
+            object._tag === "Binding"
+              ? Effect.succeed(bindingVerdict(object, bindings))
+              : verdictOf(ask(declarer, object)),
+            (verdict) => ({ ...toPlanned(object, settings), ...verdict })
+          )
+        )
+        return { objects, findings: yield* findings(request.queue) }
+      }),
+    create: (request) =>
+      Effect.flatMap(planFor(request, settings, version), ({ objects }) => declarer.ensure(objects, request.queue))
+  }
+  return operator
+})
+
+/** The adapter's `operations`. A plan without a connection is that for the newest server. */
+export const operations: Adapter.Operations = {
+  plan: (request, url, options) =>
+    Effect.gen(function* () {
+      const settings = yield* Effect.fromResult(decode({ ...options, url }))
+      return toPlan(yield* planFor(request, settings, newestServer), request, settings)
+    }),
+  operate: (url, options) => Effect.flatMap(Effect.fromResult(decode({ ...options, url })), operate)
+}

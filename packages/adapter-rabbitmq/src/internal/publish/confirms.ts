@@ -1,0 +1,111 @@
+/**
+ * A channel on which the server confirms publications, and returns those that it cannot route.
+ * https://www.rabbitmq.com/docs/confirms#publisher-confirms
+ */
+import { Bag, BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Client from "../client.ts"
+import type { Connection, Live } from "../connect/connection.ts"
+import { request } from "../connect/request.ts"
+import { toBrokerError } from "../toBrokerError.ts"
+
+/** Called once for a publication: with its error, or with `undefined` when the server has confirmed it. */
+export type OnOutcome = (error: BrokerError.BrokerError | undefined) => void
+
+/** A channel in confirm mode. */
+export interface Confirms {
+  readonly live: Live
+  readonly isOpen: () => boolean
+  readonly write: (publication: Client.Publication, onOutcome: OnOutcome) => void
+  /** Closes it. Publications that are still unconfirmed fail. */
+  readonly abandon: () => void
+}
+
+interface Unconfirmed extends Bag.Member {
+  readonly publication: Client.Publication
+  isReturned: boolean
+}
+
+/** Whether a returned message may be this publication. It has no number; messages that are alike are routed alike. */
+const isAlike = (
+  { exchange, options, routingKey }: Client.Publication,
+  fields: { readonly exchange: string; readonly routingKey: string },
+  messageId: unknown
+): boolean => exchange === fields.exchange && routingKey === fields.routingKey && options["messageId"] === messageId
+
+const unroutable = ({ exchange, queue, routingKey }: Client.Publication): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "publish",
+    queue,
+    reason: "Unroutable",
+    detail: `nothing is bound to exchange ${exchange === "" ? "(default)" : exchange} for ${routingKey}`,
+    remedy: `Declare the queue, or let the adapter do it with assert: "declare"`
+  })
+
+const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.BrokerError> =>
+  Effect.map(request({ operation: "publish" }, timeout, live.driver.confirmChannel), (channel) => {
+    const unconfirmed = Bag.make<Unconfirmed>()
+    let isOpen = true
+    // Before the driver's own listener, which fails what is unconfirmed: nothing that follows from that is written here.
+    channel.prependListener("close", () => (isOpen = false))
+    channel.on("return", ({ fields, properties }) => {
+      for (const one of unconfirmed) {
+        if (one.isReturned || !isAlike(one.publication, fields, properties.messageId)) continue
+        one.isReturned = true
+        return
+      }
+    })
+
+    return {
+      live,
+      isOpen: () => isOpen,
+      write: (publication, onOutcome) => {
+        const one: Unconfirmed = { publication, isReturned: false, place: -1 }
+        const done = (error: unknown): void => {
+          unconfirmed.delete(one)
+          // The server confirms what it has returned.
+          if (one.isReturned) onOutcome(unroutable(publication))
+          else if (error === null) onOutcome(undefined)
+          else onOutcome(toBrokerError(error, { operation: "publish", queue: publication.queue }))
+        }
+        unconfirmed.add(one)
+        try {
+          Client.publish(channel, publication, done)
+        } catch (error) {
+          done(error)
+        }
+      },
+      abandon: () => {
+        if (!isOpen) return
+        isOpen = false
+        channel.close().catch(() => {})
+      }
+    }
+  })
+
+/** The channel of the moment, on the live connection. */
+export interface Channels {
+  /** The channel, if publications can be written at this moment. */
+  readonly current: () => Confirms | undefined
+  /** Waits for a connection whose server does not block publishers, and opens a channel unless there is one. */
+  readonly ready: Effect.Effect<void, BrokerError.BrokerError>
+}
+
+/** No channel, at first. `timeout` is for opening one, in milliseconds. */
+export const make = (connection: Connection, timeout: number): Channels => {
+  let channel: Confirms | undefined
+
+  const current = (): Confirms | undefined =>
+    channel?.isOpen() === true && connection.current() === channel.live && channel.live.blockedBy() === undefined
+      ? channel
+      : undefined
+
+  const ready = Effect.gen(function* () {
+    const live = yield* connection.live
+    yield* live.unblocked.await
+    if (current() === undefined) channel = yield* open(live, timeout)
+  })
+
+  return { current, ready }
+}

@@ -1,0 +1,162 @@
+/**
+ * Publishes with confirmation, on a connection of its own: a server that blocks publishers stops reading from their
+ * connections, and acknowledgements must not wait behind that. https://www.rabbitmq.com/docs/connection-blocked
+ */
+import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Publication } from "../client.ts"
+import type { Connection, Live } from "../connect/connection.ts"
+import { timedOut } from "../connect/request.ts"
+import * as Confirms from "./confirms.ts"
+import * as InFlight from "./inFlight.ts"
+
+/** Unconfirmed bytes at which the next publication waits: a slow connection must carry them within `publishTimeout`. */
+const maxBytes = 16 * 1024 * 1024
+
+/** Publishes messages, as many at once as may be unconfirmed. */
+export interface Publisher {
+  /**
+   * Publishes as soon as there is room among the unconfirmed, and a connection that takes publications. Once there is
+   * room, the wait for a connection and the wait for the confirmation are limited, each by `publishTimeout`.
+   */
+  readonly submit: (publication: Publication, onOutcome: Confirms.OnOutcome) => Submission
+  /** Forgets a submission: `onOutcome` is not called any more, and what has not been written never is. */
+  readonly withdraw: (submission: Submission) => void
+}
+
+/** A publication, until its outcome is known. */
+export interface Submission {
+  readonly publication: Publication
+  readonly deadline: Deadlines.Deadline
+  onOutcome: Confirms.OnOutcome
+  /** The channel on which it has been written. */
+  channel: Confirms.Confirms | undefined
+  hasEnded: boolean
+}
+
+const failed = (queue: string, reason: BrokerError.Reason, detail: string, remedy?: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail, remedy })
+
+const closed = ({ queue }: Publication): BrokerError.BrokerError =>
+  failed(queue, "ConnectionFailed", "the broker was closed")
+
+/** The error of a submission that has waited for `timeout` milliseconds. `live` is the connection, if there is one. */
+const late = (
+  { channel, publication }: Submission,
+  live: Live | undefined,
+  timeout: number
+): BrokerError.BrokerError => {
+  const { queue } = publication
+  const blockedBy = (channel?.live ?? live)?.blockedBy()
+  if (blockedBy !== undefined) {
+    const remedy = "Look at the server's alarms for memory and disk"
+    return failed(queue, "Throttled", `the server blocks publishers: ${blockedBy}`, remedy)
+  }
+  if (channel !== undefined) return timedOut({ operation: "publish", queue }, timeout)
+  return failed(queue, "ConnectionFailed", `no connection within ${Delay.format(timeout)}`)
+}
+
+/** Waits for a channel, and writes all that is parked; fails what is parked when the channel cannot be opened. */
+const unpark = (
+  parked: Set<Submission>,
+  { current, ready }: Confirms.Channels,
+  fail: (submission: Submission, error: BrokerError.BrokerError) => void,
+  write: (channel: Confirms.Confirms, submission: Submission) => void
+): Effect.Effect<void> =>
+  Effect.map(Effect.result(ready), (opened) => {
+    if (Result.isFailure(opened)) {
+      // Their failure makes room for others, which are parked meanwhile and get an attempt of their own.
+      const those = [...parked]
+      return those.forEach((submission) => fail(submission, opened.failure))
+    }
+    const channel = current()
+    if (channel === undefined) return
+    for (const submission of parked) {
+      parked.delete(submission)
+      write(channel, submission)
+    }
+  })
+
+/** A publisher for as long as the scope lives; afterwards every submission fails. */
+export const make = (connection: Connection, settings: Settings): Effect.Effect<Publisher, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { maxUnconfirmed: maxItems, publishTimeout, requestTimeout } = settings
+    const scope = yield* Effect.scope
+    const run = Effect.runForkWith(yield* Effect.context())
+    const deadlines = Deadlines.make(yield* Timers.make, publishTimeout)
+    const confirms = Confirms.make(connection, requestTimeout)
+    /** Submissions that have room, and wait for a connection that takes publications. */
+    const parked = new Set<Submission>()
+    let isOpening = false
+    let isClosed = false
+
+    const begin = (submission: Submission): void => {
+      deadlines.start(submission.deadline)
+      // Those that were here before go first.
+      const channel = parked.size === 0 ? confirms.current() : undefined
+      if (channel !== undefined) return write(channel, submission)
+      parked.add(submission)
+      if (isOpening) return
+      isOpening = true
+      run(Effect.forkIn(opening, scope))
+    }
+
+    const sizeOf = ({ publication }: Submission): number => publication.content.length
+    const inFlight = InFlight.make({ begin, maxBytes, maxItems, sizeOf })
+
+    const end = (submission: Submission, error: BrokerError.BrokerError | undefined): void => {
+      if (submission.hasEnded) return
+      submission.hasEnded = true
+      deadlines.end(submission.deadline)
+      parked.delete(submission)
+      submission.onOutcome(error)
+      inFlight.end(submission)
+    }
+
+    const write = (channel: Confirms.Confirms, submission: Submission): void => {
+      submission.channel = channel
+      channel.write(submission.publication, (error) => end(submission, error))
+    }
+
+    const opening = Effect.gen(function* () {
+      while (parked.size > 0) {
+        yield* unpark(parked, confirms, end, (channel, submission) => {
+          // The wait for the confirmation has a limit of its own.
+          deadlines.end(submission.deadline)
+          deadlines.start(submission.deadline)
+          write(channel, submission)
+        })
+      }
+      isOpening = false
+    })
+
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        isClosed = true
+        const waiting = [...parked, ...inFlight.drain()]
+        parked.clear()
+        for (const { onOutcome, publication } of waiting) onOutcome(closed(publication))
+      })
+    )
+
+    return {
+      submit: (publication, onOutcome) => {
+        const deadline = Deadlines.deadline(() => {
+          const error = late(submission, connection.current(), publishTimeout)
+          submission.channel?.abandon()
+          end(submission, error)
+        })
+        const submission: Submission = { publication, deadline, onOutcome, channel: undefined, hasEnded: false }
+        if (isClosed) onOutcome(closed(publication))
+        else inFlight.add(submission)
+        return submission
+      },
+      withdraw: (submission) => {
+        submission.onOutcome = () => {}
+        if (!inFlight.withdraw(submission) && submission.channel === undefined) end(submission, undefined)
+      }
+    }
+  })

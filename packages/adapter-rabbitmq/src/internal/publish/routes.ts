@@ -1,0 +1,84 @@
+/** The route of each message by its plan, and the objects that the route needs. */
+import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import * as Plan from "../../RabbitMqPlan.ts"
+import type { Properties, Publication } from "../client.ts"
+import type { NativeObject } from "../declare/objects.ts"
+import * as Names from "../names.ts"
+import { direct, toPublication } from "./toPublication.ts"
+
+/** A message, the plan of its queue, and the properties of the delivery that it is a copy of. */
+export interface Item {
+  readonly message: Outgoing.Outgoing
+  readonly plan: Plan.Plan
+  readonly original?: Properties | undefined
+}
+
+/** How messages get to their queues. */
+export interface Routes {
+  /** The error of a message that cannot be sent at all. */
+  readonly refusal: (item: Item) => BrokerError.BrokerError | undefined
+  /** The objects that must exist first: the same arrays for the same queue and delay. */
+  readonly needs: (item: Item) => ReadonlyArray<ReadonlyArray<NativeObject>>
+  /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds. */
+  readonly publication: (item: Item, started: number) => Publication
+}
+
+const tooLong = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "publish",
+    queue,
+    reason: "Unsupported",
+    detail: `the name has ${Buffer.byteLength(queue)} bytes, AMQP carries at most ${Names.limit}`,
+    remedy: "Use a shorter name"
+  })
+
+const tooLarge = ({ body, queue }: Outgoing.Outgoing, limit: number): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "publish",
+    queue,
+    reason: "BodyTooLarge",
+    detail: `the body has ${body.length} bytes, the limit is ${limit}`,
+    remedy: "Send a smaller body, or raise max_message_size of the server and maxBodySize here"
+  })
+
+/** The routes of a broker with these settings. */
+export const make = (env: {
+  readonly settings: Settings
+  readonly maxBodySize: number
+  readonly uniqueName: () => string
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
+}): Routes => {
+  const { maxBodySize, settings } = env
+  const own = Names.own(settings)
+  const homes = new Map<string, ReadonlyArray<NativeObject>>()
+
+  const homeOf = (queue: string): ReadonlyArray<NativeObject> => {
+    const known = homes.get(queue) ?? Plan.home(queue, settings)
+    homes.set(queue, known)
+    return known
+  }
+
+  /** The delay without the time that declaring took. */
+  const remaining = (delay: number, started: number): number => {
+    const spent = Math.floor(env.elapsed() - started)
+    return spent < settings.resolution ? delay : Math.max(1, delay - spent)
+  }
+
+  return {
+    refusal: ({ message, original }) => {
+      if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
+      // A copy has no limit: the server has taken its original.
+      return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
+    },
+    needs: ({ message, plan }) =>
+      message.delay > 0 ? [homeOf(message.queue), plan.route(message.delay).objects] : [homeOf(message.queue)],
+    publication: ({ message, original, plan }, started) => {
+      const route = message.delay > 0 ? plan.route(remaining(message.delay, started)) : direct(message.queue)
+      return toPublication(message, route, { copy: env.uniqueName(), own }, original)
+    }
+  }
+}

@@ -1,0 +1,113 @@
+/** Sends messages on the routes of their plans, and declares the objects of a route first. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type { Declarer } from "../declare/declare.ts"
+import type { OnOutcome } from "./confirms.ts"
+import type { Publisher, Submission } from "./publisher.ts"
+import type { Item, Routes } from "./routes.ts"
+
+/** The error of each item, in order; `undefined` for one that is confirmed. */
+type Outcomes = ReadonlyArray<BrokerError.BrokerError | undefined>
+
+/** Sends messages with confirmation. */
+export interface Sender {
+  /** Succeeds when all are confirmed; else fails with the first error. Sends none when one cannot be sent. */
+  readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Sends each on its own account. `confirmed` is called with an item's index as soon as it is confirmed. */
+  readonly sendEach: (items: ReadonlyArray<Item>, confirmed?: (index: number) => void) => Effect.Effect<Outcomes>
+}
+
+/** An item, from the call to its outcome. */
+interface Sending {
+  readonly item: Item
+  /** Monotonic milliseconds. */
+  readonly started: number
+  readonly onOutcome: OnOutcome
+  /** Ends the whole call, with a defect. */
+  readonly die: (cause: Cause.Cause<never>) => void
+  submission: Submission | undefined
+  isWithdrawn: boolean
+}
+
+/** A sender on a publisher. `fork` runs an effect for as long as the broker lives. */
+export const make = (env: {
+  readonly routes: Routes
+  readonly declarer: Pick<Declarer, "ensure" | "forget" | "knows">
+  readonly publisher: Publisher
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
+}): Sender => {
+  const { declarer, publisher, routes } = env
+
+  const publish = (sending: Sending, onOutcome: OnOutcome): void => {
+    const { isWithdrawn, item, started } = sending
+    if (!isWithdrawn) sending.submission = publisher.submit(routes.publication(item, started), onOutcome)
+  }
+
+  /** Declares the objects of an item. If they are refused, no other item suffers. */
+  const declare = ({ die, item, onOutcome }: Sending, then: () => void): void => {
+    const declared = Effect.forEach(routes.needs(item), (objects) => declarer.ensure(objects, item.message.queue), {
+      discard: true
+    })
+    const done = Effect.match(declared, { onFailure: onOutcome, onSuccess: then })
+    env.fork(Effect.catchCause(done, (cause) => Effect.sync(() => die(cause))))
+  }
+
+  /** Declares the objects of an unroutable item once more, because somebody has deleted them. */
+  const redeclare = (sending: Sending): void => {
+    for (const objects of routes.needs(sending.item)) declarer.forget(objects)
+    declare(sending, () => publish(sending, sending.onOutcome))
+  }
+
+  const start = (sending: Sending): void => {
+    const { item, onOutcome } = sending
+    const refused = routes.refusal(item)
+    if (refused !== undefined) return onOutcome(refused)
+    const first = () =>
+      publish(sending, (error) => (error?.reason === "Unroutable" ? redeclare(sending) : onOutcome(error)))
+    if (routes.needs(item).every(declarer.knows)) first()
+    else declare(sending, first)
+  }
+
+  const withdraw = (sending: Sending): void => {
+    sending.isWithdrawn = true
+    if (sending.submission !== undefined) publisher.withdraw(sending.submission)
+  }
+
+  const sendEach: Sender["sendEach"] = (items, confirmed = () => {}) =>
+    items.length === 0
+      ? Effect.succeed([])
+      : Effect.callback((resume) => {
+          const started = env.elapsed()
+          const outcomes: Array<BrokerError.BrokerError | undefined> = []
+          const die = (cause: Cause.Cause<never>): void => resume(Effect.failCause(cause))
+          let open = items.length
+          const sendings = items.map((item, index): Sending => {
+            const onOutcome: OnOutcome = (error) => {
+              outcomes[index] = error
+              if (error === undefined) confirmed(index)
+              if (--open === 0) resume(Effect.succeed(outcomes))
+            }
+            return { item, started, onOutcome, die, submission: undefined, isWithdrawn: false }
+          })
+          sendings.forEach(start)
+          return Effect.sync(() => sendings.forEach(withdraw))
+        })
+
+  return {
+    sendEach,
+    send: (items) =>
+      Effect.suspend(() => {
+        for (const item of items) {
+          const error = routes.refusal(item)
+          if (error !== undefined) return Effect.fail(error)
+        }
+        return Effect.flatMap(sendEach(items), (outcomes) => {
+          const failed = outcomes.find((error) => error !== undefined)
+          return failed === undefined ? Effect.void : Effect.fail(failed)
+        })
+      })
+  }
+}

@@ -1,0 +1,144 @@
+/** Carries out settlements on the channel that delivered. */
+import { type BoundedMap, type Broker, BrokerError, type Delivery, type Outgoing } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Properties } from "../client.ts"
+import { type Receipt, receiptOf, type Settler } from "../consume/receipt.ts"
+import type { Command } from "./toCommand.ts"
+
+const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "rabbitmq", operation: "settle", queue, reason, detail })
+
+const lost = (queue: string): BrokerError.BrokerError =>
+  failure(queue, "ConnectionLost", "the channel that delivered is gone; the server delivers the message again")
+
+/**
+ * The error of a copy, as one of its original. The core takes a lost connection for a lost delivery; here only the
+ * publishing connection is lost, and the delivery can still be settled.
+ */
+const ofOriginal = (error: BrokerError.BrokerError): BrokerError.BrokerError =>
+  error.reason === "ConnectionLost" || error.reason === "LeaseLost"
+    ? failure(error.queue ?? "", "Timeout", `the copy may have been stored or not: ${error.detail}`)
+    : error
+
+/** A message that must be stored before its original is acknowledged. */
+interface Copy {
+  readonly message: Outgoing.Outgoing
+  readonly original: Properties
+}
+
+/** The queue that delivered, and what settlements become. */
+interface Dependencies {
+  readonly queue: string
+  readonly toCommand: (delivery: Delivery.Delivery, settlement: Broker.SettleRequest["settlement"]) => Command
+  /** Publishes each copy on its own account; `confirmed` is called with the index of each as soon as it is stored. */
+  readonly publish: (
+    copies: ReadonlyArray<Copy>,
+    confirmed: (index: number) => void
+  ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
+  /** The names of settled copies. Their redelivery after a lost ack is acknowledged. */
+  readonly settled: BoundedMap.BoundedMap<true>
+}
+
+type Fail = (delivery: Delivery.Delivery, error: BrokerError.BrokerError) => void
+
+/** Acknowledgements that are still to be written, by their channel, and copies that are still to be published. */
+interface Remaining {
+  readonly acks: Map<Settler, Array<Delivery.Delivery>>
+  readonly copies: Array<readonly [Delivery.Delivery, Copy]>
+}
+
+/** Claims the deliveries, and puts back at once those that only go back into their queue. */
+const begin = (
+  requests: ReadonlyArray<Broker.SettleRequest>,
+  { fail, queue, toCommand }: Pick<Dependencies, "queue" | "toCommand"> & { readonly fail: Fail }
+): Remaining => {
+  const remaining: Remaining = { acks: new Map(), copies: [] }
+  for (const { delivery, settlement } of requests) {
+    const receipt = receiptOf(delivery)
+    const { properties: original, settler } = receipt
+    if (!settler.isOpen()) {
+      fail(delivery, lost(queue))
+      continue
+    }
+    if (!settler.claim(receipt)) {
+      fail(delivery, failure(queue, "LeaseLost", "the delivery was settled before"))
+      continue
+    }
+    const command = toCommand(delivery, settlement)
+    switch (command._tag) {
+      case "Ack": {
+        const known = remaining.acks.get(settler)
+        if (known === undefined) remaining.acks.set(settler, [delivery])
+        else known.push(delivery)
+        break
+      }
+      case "Copy":
+        remaining.copies.push([delivery, { message: command.outgoing, original }])
+        break
+      default:
+        if (!settler.requeue(receipt, command._tag)) fail(delivery, lost(queue))
+    }
+  }
+  return remaining
+}
+
+/** The `settle` of a subscription, and an `ack` that remembers the copies. */
+export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
+  const ack = (settler: Settler, receipts: ReadonlyArray<Receipt>): boolean => {
+    // Remembered even if the ack cannot be written: the work is done.
+    for (const { copy } of receipts) if (copy !== undefined) settled.set(copy, true)
+    return settler.ack(receipts)
+  }
+
+  /** Publishes copies, and acknowledges the original of each as soon as the copy is stored. */
+  const store = (copies: Remaining["copies"], fail: Fail): Effect.Effect<void> => {
+    const published = publish(
+      copies.map(([, copy]) => copy),
+      (index) => {
+        const receipt = receiptOf(copies[index]![0])
+        // If the ack cannot be written any more, the redelivery is acknowledged.
+        ack(receipt.settler, [receipt])
+      }
+    )
+    return Effect.map(published, (errors) =>
+      copies.forEach(([delivery], index) => {
+        const [error, receipt] = [errors[index], receiptOf(delivery)]
+        if (error === undefined) return
+        if (!receipt.settler.isOpen()) return fail(delivery, lost(queue))
+        receipt.settler.unclaim(receipt)
+        fail(delivery, ofOriginal(error))
+      })
+    )
+  }
+
+  const settleNow = (
+    requests: ReadonlyArray<Broker.SettleRequest>
+  ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
+    Effect.suspend(() => {
+      const failures: Array<Broker.SettleFailure> = []
+      const fail: Fail = (delivery, error) => failures.push({ delivery, error })
+      const { acks, copies } = begin(requests, { fail, queue, toCommand })
+      // After those that go back, so that one frame acknowledges more.
+      for (const [settler, deliveries] of acks) {
+        if (ack(settler, deliveries.map(receiptOf))) continue
+        for (const delivery of deliveries) fail(delivery, lost(queue))
+      }
+      return copies.length === 0 ? Effect.succeed(failures) : Effect.as(store(copies, fail), failures)
+    })
+
+  return {
+    ack,
+    /** Writes the settlements after lowered credit, where there is any to be written. */
+    settle: (requests: ReadonlyArray<Broker.SettleRequest>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
+      Effect.suspend(() => {
+        const settlers = new Set(requests.map(({ delivery }) => receiptOf(delivery).settler))
+        const barriers = [...settlers].flatMap(({ barrier }) => barrier() ?? [])
+        return barriers.length === 0
+          ? settleNow(requests)
+          : Effect.andThen(
+              Effect.promise(() => Promise.all(barriers)),
+              settleNow(requests)
+            )
+      })
+  }
+}

@@ -1,0 +1,60 @@
+/** From a settlement to the command that carries it out. Pure. */
+import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+
+/**
+ * A command to the server.
+ *
+ * - `Ack`: `basic.ack`.
+ * - `Reject`: `basic.reject` with requeue, which every version counts as a failed delivery.
+ * - `Nack`: `basic.nack` with requeue, which is counted on servers before 4.3 only.
+ * - `Copy`: a publish, its confirmation, then `basic.ack`.
+ */
+export type Command =
+  | { readonly _tag: "Ack" }
+  | { readonly _tag: "Reject" }
+  | { readonly _tag: "Nack" }
+  | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
+
+const Ack: Command = { _tag: "Ack" }
+
+/** The queue, and how far the server has counted this copy. */
+export interface Input {
+  /** The queue that delivered. */
+  readonly queue: string
+  readonly queueType: "quorum" | "classic"
+  /** How often the server has counted this copy as returned. */
+  readonly returns: number
+  /** The number of returns after which the server itself gives up. */
+  readonly deliveryLimit: number
+  /** The delay that the queue gives to the `count`th counted return, where it delays by itself. */
+  readonly native: ((count: number) => number) | undefined
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Chooses the cheapest command that keeps the attempts and the delay of the settlement. */
+export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Settlement, input: Input): Command => {
+  const { now, queue } = input
+  switch (settlement._tag) {
+    case "Ack":
+    case "Drop":
+      return Ack
+    case "Retry":
+      return canRequeue(settlement.delay, input)
+        ? { _tag: "Reject" }
+        : { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now()) }
+    case "DeadLetter":
+      return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now()) }
+    case "Release":
+      return settlement.delay === 0
+        ? { _tag: "Nack" }
+        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, settlement.delay, now()) }
+  }
+}
+
+/** Whether a rejected message would come back after its delay, counted, and before the server gives it up. */
+const canRequeue = (delay: number, { deliveryLimit, native, queueType, returns }: Input): boolean => {
+  // Classic queues do not count. Half of the limit is left for returns that nobody asked for, as by a lost connection.
+  if (queueType === "classic" || returns + 1 >= deliveryLimit / 2) return false
+  return delay === (native === undefined ? 0 : native(returns + 1))
+}
