@@ -34,7 +34,7 @@ import * as Reconnect from "./Reconnect.ts"
 
 /** How connections of a driver are made, watched and closed. */
 export interface Options<A, E> {
-  /** Opens a connection. It runs until it succeeds. */
+  /** Opens a connection; runs again until it succeeds. If it is interrupted, it must close a connection that opens later. */
   readonly connect: Effect.Effect<A, E>
   /** Whether a connection is open at this moment, even before `ended` tells of its end. */
   readonly isOpen: (connection: A) => boolean

@@ -61,8 +61,8 @@ const open = (
     let down: State | undefined
     let blockedBy: string | undefined
     const driver = yield* Effect.tryPromise({
-      try: () =>
-        Client.connect(settings, address, role, {
+      try: async (signal) => {
+        const opened = await Client.connect(settings, address, role, {
           closed: () => {
             down = { state: "down", since: now() }
             Deferred.doneUnsafe(gone, Exit.void)
@@ -76,7 +76,11 @@ const open = (
             blockedBy = undefined
             unblocked.openUnsafe()
           }
-        }),
+        })
+        // Nobody waits for it any longer.
+        if (signal.aborted) opened.destroy()
+        return opened
+      },
       catch: (cause) =>
         toBrokerError(cause, { operation: "connect", vhost: settings.address.vhost }, "ConnectionFailed")
     })
