@@ -23,8 +23,8 @@ import * as Recording from "./Recording.ts"
 import { Subject } from "./Subject.ts"
 import * as Workload from "./Workload.ts"
 
-/** One run of a handler for one message. */
-export type Run = Observer.Run
+export type { DelayOptions } from "./internal/lateness.ts"
+export type { Run } from "./internal/observer.ts"
 
 type Started = Effect.Effect<Consumer.Consumer, Consumer.StartError, Scope.Scope>
 

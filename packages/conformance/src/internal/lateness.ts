@@ -4,8 +4,8 @@ import * as Check from "../Check.ts"
 import * as Control from "../Control.ts"
 import type { NotMeasurable } from "../Lateness.ts"
 
-/** The part of a delay's time that is not its own. */
-interface Way {
+/** The part of a delay's time for which the delay is not to blame. */
+export interface DelayOptions {
   /** The time from which lateness counts: when the broker had confirmed the message. Default: when it was asked for. */
   readonly accepted?: number
   /** Exchanges with the broker, one after another, before the delay has ended; it may be late by as many controls. Default 1. */
@@ -19,7 +19,7 @@ export interface Checks {
    * broker may be. The first fails at once. The second is checked at the case's end, when the controls of the time in between
    * are known.
    */
-  readonly checkDelay: (what: string, delay: number, from: number, at: number, way?: Way) => void
+  readonly checkDelay: (what: string, delay: number, from: number, at: number, options?: DelayOptions) => void
   /** Checks at the case's end that two values were equal, unless the machine was late between `from` and now. */
   readonly checkTimely: (what: string, actual: unknown, expected: unknown, from: number) => void
   /** Checks all that is left for the case's end. Fails with `CheckFailed` or `NotMeasurable`. */
