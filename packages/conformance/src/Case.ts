@@ -1,5 +1,5 @@
 /**
- * A case: one sentence about what a user may rely on, and the program that proves it on any broker.
+ * A case: a sentence on which users may rely, and the program that proves it on any broker.
  *
  * Cases are values. They sleep on Effect's Clock and wait for events with a deadline, so the same case runs in virtual
  * time on a broker inside the process, and in real time on a real one.

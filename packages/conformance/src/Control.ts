@@ -1,9 +1,9 @@
 /**
- * Controls: things that have no reason to be late, and whose lateness is therefore the machine's.
+ * Controls: timers and messages that only a late machine makes late.
  *
- * Two kinds are kept going all the time. A timer of this process shows what the event loop and the scheduler of the system
- * cost. An echo, which is an undelayed message through the same broker and the same connection, shows what the broker's
- * process and the way to it and back cost. {@link Lateness} says what follows from them.
+ * Two kinds run all the time. A timer of this process shows the lateness of the event loop and of the system's scheduler. An
+ * echo, which is an undelayed message through the same broker and the same connection, shows that of the broker's process
+ * and of the way there and back. {@link Lateness} compares what a test saw to the controls of the same time.
  */
 import { type Broker, RetryPolicy, Settlement } from "@requeue/core"
 import * as Clock from "effect/Clock"
@@ -122,7 +122,7 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
       maxCredit: maxEchoes,
       onDelivery: (delivery) => {
         const sent = open.get(delivery.metadata.id)
-        // The first echo does not count: it opens what the others find open.
+        // The first echo does not count: it opens the connections that the others use.
         if (sent !== undefined && delivery.metadata.id !== first) spans.end(sent)
         open.delete(delivery.metadata.id)
         fork(subscription.settle([{ delivery, settlement: Settlement.Ack }]))

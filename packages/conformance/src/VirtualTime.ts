@@ -1,5 +1,5 @@
 /**
- * Runs a program in virtual time: a `TestClock` that goes on by itself to the next moment at which somebody wakes up.
+ * Runs a program in virtual time: a `TestClock` that goes on by itself to the time at which the next sleeper wakes up.
  *
  * Nothing waits in real time, so hours of delays take milliseconds, and everything that is due happens in order. Before
  * the clock moves, fibers and promises that can still do something get turns of the event loop. The program must take its
