@@ -1,13 +1,13 @@
 /**
- * The books: every published message is delivered, dead-lettered or still queued, and in one place only. Each number
- * comes from somebody else: the publisher, the receiver, the broker. The dispatcher is not asked how well it did.
+ * The books: every published message is delivered, dead-lettered or still queued, and only one of these. The numbers come
+ * from the publisher, the receiver and the broker: the dispatcher does not count its own work.
  */
 import type { Visit } from "./receiver.ts"
 
 export interface Sources {
   /** The publisher's count of confirmed messages. */
   readonly published: number
-  /** Everything the receiver saw. */
+  /** All requests that the receiver saw. */
   readonly visits: ReadonlyArray<Visit>
   /** Whether the 2xx of this message reached the dispatcher. */
   readonly isDelivered: (id: string) => boolean
@@ -27,12 +27,13 @@ export interface Books {
   /** 2xx answers beyond a message's first. */
   readonly duplicates: number
   /**
-   * Messages that the receiver took while the dispatcher was interrupted before the answer came. The broker still has
-   * them and will deliver them again, so they are not counted as delivered: this is what at-least-once means.
+   * Messages that the receiver accepted, but whose reply the dispatcher did not get before it was interrupted. They do not
+   * count as delivered: the broker still has them and will deliver them again. That is delivery at least once.
    */
   readonly unconfirmed: number
 }
 
+/** Balances the books. */
 export const balance = ({ deadLettered, isDelivered, published, queued, visits }: Sources): Books => {
   const accepted = visits.filter((visit) => visit.accepted).map(({ id }) => id)
   const distinct = new Set(accepted)

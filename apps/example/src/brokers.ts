@@ -1,10 +1,10 @@
-/** The brokers whose adapters this program has among its dependencies; `connect` loads the one that a URL asks for. */
+/** The brokers whose adapters are among this program's dependencies. `connect` loads the adapter for a URL. */
 
 interface Entry {
   readonly schemes: ReadonlyArray<string>
-  /** Where it is, unless told otherwise; of a broker without it, one is started. */
+  /** The default address. A broker without one is started. */
   readonly url?: string
-  /** Options for one that is started, as its URL has them. */
+  /** Options in the URL of a broker that is started. */
   readonly options?: Readonly<Record<string, string>>
 }
 
@@ -21,22 +21,22 @@ const brokers = {
   },
   sqs: {
     schemes: ["sqs"],
-    // A poll is never cut off, and a run would end as much later.
+    // The adapter waits for the end of its last poll, and the run ends as much later.
     options: { waitTime: "1000" }
   }
 } as const satisfies Record<string, Entry>
 
 export type BrokerName = keyof typeof brokers
 
-export const available = Object.keys(brokers) as ReadonlyArray<BrokerName>
+export const available = Object.keys(brokers) as ReadonlyArray<BrokerName> // the keys of the object above
 
-/** What a broker that is started is told by its URL. */
+/** The options in the URL of a broker that is started. */
 export const optionsOf = (name: BrokerName): Readonly<Record<string, string>> => {
   const entry: Entry = brokers[name]
   return entry.options ?? {}
 }
 
-/** The broker of this name, or of this URL scheme; else what is wrong, in words. */
+/** Finds a broker by its name or by the scheme of its URL. Answers an error message where there is none. */
 export const find = (by: "name" | "scheme", text: string): (Entry & { readonly name: BrokerName }) | string => {
   const schemesOf = (name: BrokerName): ReadonlyArray<string> => brokers[name].schemes
   const name = available.find((known) => (by === "name" ? known === text : schemesOf(known).includes(text)))

@@ -1,4 +1,4 @@
-/** Why messages were given up, from what each dead letter carries with it. */
+/** The causes of dead letters, by the metadata that each carries. */
 import type { DeadLetterQueue } from "@requeue/core/promise"
 
 type DeadLetters = Awaited<ReturnType<DeadLetterQueue["list"]>>
@@ -9,7 +9,8 @@ export interface Causes {
   readonly causes: ReadonlyArray<{ readonly reason: string; readonly error: string; readonly count: number }>
 }
 
-export const tally = (letters: DeadLetters): Causes => {
+/** Counts dead letters by reason and error. */
+export const countCauses = (letters: DeadLetters): Causes => {
   const reasonOf = ({ origin }: DeadLetters[number]): string => origin?.reason ?? "unknown"
   const errorOf = ({ origin }: DeadLetters[number]): string => origin?.error.message ?? ""
   const byReason = Map.groupBy(letters, reasonOf)

@@ -1,21 +1,24 @@
-/** Closes the books once nothing moves any more: they are final when they balance, or when the broker had its time. */
+/** Closes the books when nothing moves any more: brokers may count late. */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Books } from "./books.ts"
 
-/** In milliseconds: the time that a broker has to count all that it was given, and how often it is asked. */
-const patience = 60_000
-const every = 100
+/** Milliseconds that a broker may take to count all its messages. */
+const timeout = 60_000
 
+/** Milliseconds between two looks at the broker's counts. */
+const pollInterval = 100
+
+/** Takes the books again and again, until they balance or `within` milliseconds have passed. */
 export const close = async (
   takeBooks: () => Promise<Books>,
   say: (line: string) => void,
-  within = patience
+  within = timeout
 ): Promise<Books> => {
   const deadline = performance.now() + within
   let books = await takeBooks()
   if (!books.balanced) say(`The books do not balance yet: the broker may count late, and has ${within / 1000} s for it`)
   while (!books.balanced && performance.now() < deadline) {
-    await sleep(every)
+    await sleep(pollInterval)
     books = await takeBooks()
   }
   return books

@@ -1,9 +1,9 @@
-/** One run: publish, dispatch, count; then heal the receiver, send the dead letters again, and count once more. */
+/** One run: publishes, dispatches and counts; then heals the receiver, redrives the dead letters, and counts once more. */
 import { randomBytes } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { connect, describe, type Requeue } from "@requeue/core/promise"
 import { balance, type Books } from "./books.ts"
-import { tally } from "./causes.ts"
+import { countCauses } from "./causes.ts"
 import { close } from "./closing.ts"
 import { startDispatcher } from "./dispatcher.ts"
 import { type Ledger, makeLedger } from "./ledger.ts"
@@ -19,7 +19,7 @@ import type { Screen } from "./screen.ts"
 import { listen } from "./signals.ts"
 import { intro, redriving, summary } from "./summary.ts"
 
-/** Milliseconds after which a message that is due is counted, as a rule; a copy too many would be counted by then as well. */
+/** Milliseconds after which a message that is due is counted as a rule, and a copy too many as well. */
 const lateness = 1000
 
 export const run = async (options: Options, screen: Screen): Promise<Report> => {
@@ -65,7 +65,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
     retried: first.retries(),
     timedOut: first.timedOut(),
     ...measure(receiver.visits, first.due),
-    ...tally(await deadLetters.list({ limit: Math.max(1, books.deadLettered) })),
+    ...countCauses(await deadLetters.list({ limit: Math.max(1, books.deadLettered) })),
     attempts: Object.fromEntries([...first.attempts].toSorted(([a], [b]) => a - b)),
     rejected: receiver.rejected(),
     stopped,
@@ -90,7 +90,7 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   }
 }
 
-/** What is left of an earlier run, or is not ours at all, would stand in these books. */
+/** Fails where the queues have messages: those of an earlier run, or of another program, would upset the books. */
 const insistOnEmpty = async (requeue: Requeue): Promise<void> => {
   for (const name of [queue, deadLetterQueue]) {
     const { ready = 0 } = await requeue.counts(name)
@@ -102,7 +102,7 @@ const insistOnEmpty = async (requeue: Requeue): Promise<void> => {
   }
 }
 
-/** A broker that cannot count its delayed messages counts them when they are due. */
+/** Waits until all messages are due, for a broker that cannot count delayed ones. */
 const allDue = async ({ due }: Ledger): Promise<void> => {
   const last = Math.max(0, ...due.values())
   await sleep(Math.max(0, last + lateness - performance.now()))

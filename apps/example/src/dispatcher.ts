@@ -1,4 +1,4 @@
-/** The consumer at work: from a feed of messages until every one of them has ended, or until it is told to stop. */
+/** The dispatcher: a consumer that handles a feed of messages, until every message has ended or it is stopped. */
 import type { Requeue } from "@requeue/core/promise"
 import type { Feed } from "./feed.ts"
 import { makeHandler } from "./handler.ts"
@@ -11,7 +11,7 @@ import type { Signals } from "./signals.ts"
 import { watch } from "./watch.ts"
 
 export interface Dispatcher {
-  /** Answers how it was stopped, if it was. The ledger is kept from now on. */
+  /** Handles a feed, and keeps the ledger. Answers how it was stopped; `null` where every message has ended. */
   readonly dispatch: (feed: Feed, ledger: Ledger) => Promise<Stop | null>
 }
 
@@ -21,11 +21,11 @@ export interface DispatcherOptions {
   readonly secret: string
   readonly screen: Screen
   readonly signals: Signals
-  /** Milliseconds. */
+  /** Milliseconds that handlers may take to end when the dispatcher is stopped. */
   readonly drain: number
 }
 
-/** Milliseconds without any event after which a run is given up: much longer than a handler or a delay may take. */
+/** Milliseconds without any event after which a run is given up; much more than a handler or a delay takes. */
 const stallAfter = 60_000
 
 export const startDispatcher = async (options: DispatcherOptions): Promise<Dispatcher> => {
@@ -48,7 +48,7 @@ export const startDispatcher = async (options: DispatcherOptions): Promise<Dispa
     dispatch: async (feed, kept) => {
       ledger = kept
       const start = performance.now()
-      // What was done since the last event, such as taking the books, was no stall.
+      // The time since the last event was no stall: the books were taken, for example.
       lastEvent = start
       const snapshot = () => ({ feed, ledger, visits: receiver.visits, elapsed: performance.now() - start })
       const isOver = (): boolean => feed.isOver() && ledger.ended() >= feed.count()

@@ -1,16 +1,16 @@
-/** Whatever puts messages into the queue over time, and can be told to stop. */
+/** Something that sends messages to the queue over time, and can be stopped. */
 export interface Feed {
-  /** Messages it will put there, if it is not stopped. */
+  /** The number of messages that it sends unless it is stopped. */
   readonly total: number
-  /** Messages that it has put there, confirmed by the broker. */
+  /** The number of messages so far that the broker has confirmed. */
   readonly count: () => number
-  /** Whether no more will come: it has finished, was stopped, or failed. */
+  /** Whether it has finished, was stopped, or failed. */
   readonly isOver: () => boolean
-  /** Puts no more there; resolves when what was begun is confirmed, rejects when it failed. */
+  /** Sends no more. Resolves when the messages under way are confirmed; rejects when the feed has failed. */
   readonly stop: () => Promise<void>
 }
 
-/** A feed of something that runs; `run` reports each step and ends soon after the signal. */
+/** Makes a feed. `run` reports its count after each step, and ends soon after the signal. */
 export const makeFeed = (
   total: number,
   run: (signal: AbortSignal, onCount: (count: number) => void) => Promise<void>
@@ -23,7 +23,7 @@ export const makeFeed = (
   }).finally(() => {
     over = true
   })
-  // Whoever stops the feed is told of a failure; until then it is not an unhandled one.
+  // `stop` reports a failure; until then it must not count as an unhandled rejection.
   done.catch(() => undefined)
   return {
     total,

@@ -1,11 +1,11 @@
 /**
- * The handler: how one webhook is delivered, and what each answer means for its message. It knows no broker, and no
- * retry counts or delays either: those are the policy's.
+ * The handler: delivers one webhook, and decides by the reply whether to retry. It knows neither the broker nor the number
+ * and the delays of retries: those are the policy's.
  */
 import { type Context, PermanentError, type Received, RetryLaterError } from "@requeue/core/promise"
 import { sign } from "./signature.ts"
 
-/** Where webhooks go. */
+/** The destination of webhooks. */
 export interface Destination {
   readonly urlOf: (endpoint: string) => URL
   readonly secret: string
@@ -26,16 +26,16 @@ export const makeHandler =
         "x-delivery-attempt": String(message.attempts),
         "x-hub-signature-256": sign(secret, body)
       },
-      // A signed payload is for the address that was subscribed, and for no other.
+      // A signed payload must go to the address that subscribed, and to no other.
       redirect: "manual",
       // Ends the request when the handler's time is up, and at shutdown.
       signal
     } as const
     const response = await fetch(urlOf(endpoint), request).catch((cause: unknown) => {
-      // "fetch failed" alone would tell nothing in a dead letter.
+      // A dead letter that says only "fetch failed" would not help.
       throw new Error(`${endpoint} cannot be reached`, { cause })
     })
-    // A body that is not read keeps its connection from being used again.
+    // A connection is used again only when the body of its last response has been read.
     await response.arrayBuffer()
     if (response.ok) return
 

@@ -1,4 +1,4 @@
-/** The dispatcher's own account, kept from the consumer's events: where every message is, and what was asked for it. */
+/** The dispatcher's own account, from the consumer's events: the state of every message, and the delays of its retries. */
 import type { Event } from "@requeue/core/promise"
 
 type Place = "in flight" | "retrying" | "delivered" | "dead" | "queued" | "dropped"
@@ -14,19 +14,19 @@ export interface Ledger {
   readonly count: (place: Place) => number
   readonly isDelivered: (id: string) => boolean
   readonly retries: () => number
-  /** Handler runs that were ended because their time was up. */
+  /** The number of handler runs that timed out. */
   readonly timedOut: () => number
-  /** Messages that will not be delivered again. */
+  /** The number of messages that will not be delivered again. */
   readonly ended: () => number
-  /** How messages ended, by their number of attempts. */
+  /** The numbers of messages that ended, by their number of attempts. */
   readonly attempts: ReadonlyMap<number, Ended>
-  /** When a message may come again: the time of the failure plus the delay that was asked. Keyed by {@link turn}. */
+  /** The times at which retries are due: that of the failure plus the delay. Keyed by {@link turn}. */
   readonly due: ReadonlyMap<string, number>
-  /** The last thing that went wrong, for people. */
+  /** The latest failure, as text. */
   readonly latest: () => string
 }
 
-/** One delivery of one message. */
+/** The key of one delivery of one message. */
 export const turn = (id: string, attempt: number): string => `${id} ${attempt}`
 
 export const makeLedger = (now: () => number = () => performance.now()): Ledger => {
@@ -41,7 +41,7 @@ export const makeLedger = (now: () => number = () => performance.now()): Ledger 
 
   const move = (id: string, attempts: number, place: Place): void => {
     const before = places.get(id)
-    // A retry without delay may be received again before its scheduling is told.
+    // A retry without delay may be received before the event of its scheduling.
     if (before !== undefined && before.attempts > attempts) return
     if (before !== undefined) counts.set(before.place, count(before.place) - 1)
     places.set(id, { place, attempts })
@@ -61,7 +61,7 @@ export const makeLedger = (now: () => number = () => performance.now()): Ledger 
       case "Received":
         return move(event.id, event.attempts, "in flight")
       case "AttemptFailed":
-        // The earliest moment from which the delay can be counted, and so the strictest.
+        // The delay is counted from the earliest possible moment, which makes the check strict.
         failedAt.set(event.id, now())
         if (event.error.name === "HandlerTimeout") timedOut++
         return

@@ -1,4 +1,4 @@
-/** Entry: options in, exit code out. */
+/** The entry of the program. */
 import { BrokerError, ConfigurationError } from "@requeue/core/promise"
 import { run } from "./demo.ts"
 import { help, type Options, parse, UsageError } from "./options.ts"
@@ -23,7 +23,7 @@ const dispatch = async (options: Options): Promise<number> => {
   return isSound(report) ? 0 : 1
 }
 
-// A reader that has seen enough, as in `| head`, is no error of ours.
+// A reader that ends before the program does, as in `| head`, is no error.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error
@@ -34,9 +34,9 @@ try {
   process.exitCode = await main()
 } catch (error) {
   const usage = error instanceof UsageError || error instanceof ConfigurationError
-  // What can go wrong outside is said in one sentence; where it happened matters only for our own mistakes.
-  const outside = usage || error instanceof BrokerError || (error as Error).name === "Unavailable"
-  const text = outside ? (error as Error).message : String((error as Error).stack)
+  // Errors from outside need one sentence. The stack matters only for mistakes of this program.
+  const isOutside = usage || error instanceof BrokerError || (error instanceof Error && error.name === "Unavailable")
+  const text = !(error instanceof Error) ? String(error) : isOutside ? error.message : error.stack
   process.stderr.write(`${text}\n`)
   process.exitCode = usage ? 2 : 1
 }

@@ -1,20 +1,20 @@
-/** The command line. Everything that is wrong with it is said in one sentence, before anything is started. */
+/** The command line. An error in it is told in one sentence, before anything is started. */
 import { parseArgs } from "node:util"
 import { Delay } from "@requeue/core"
 import { available, find, type BrokerName } from "./brokers.ts"
 
 export interface Options {
   readonly broker: BrokerName
-  /** What the broker is connected by; without it, one is started. */
+  /** The address of the broker; `undefined` where one is started. */
   readonly url: string | undefined
   readonly count: number
   readonly seed: number
-  /** Milliseconds. */
+  /** Milliseconds that handlers may go on after a signal. */
   readonly drain: number
   readonly json: boolean
 }
 
-/** The user's mistake; the program ends with exit code 2. */
+/** A mistake of the user. The program ends with exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError"
 }
@@ -73,8 +73,9 @@ const readArgs = (args: ReadonlyArray<string>) => {
   try {
     return parseArgs({ args: [...args], options: definitions, strict: true }).values
   } catch (error) {
-    // Node's first sentence says what is wrong; the rest is advice about positional arguments.
-    throw new UsageError(`${(error as Error).message.split(". ")[0]}. Try --help`)
+    // Node's first sentence tells the mistake; the others are advice about positional arguments.
+    const [mistake] = (error instanceof Error ? error.message : String(error)).split(". ")
+    throw new UsageError(`${mistake}. Try --help`)
   }
 }
 
@@ -91,7 +92,7 @@ const readBroker = (given: string | undefined, url: string | undefined): Pick<Op
 }
 
 const schemeOf = (url: string): string => {
-  // The text is not shown: a URL of a broker may hold a password.
+  // The text is not shown, because a broker's URL may contain a password.
   if (!URL.canParse(url)) throw new UsageError("--url: not a URL")
   return new URL(url).protocol.slice(0, -1)
 }
@@ -106,7 +107,7 @@ const units: Readonly<Record<string, string>> = { ms: "millis", s: "seconds", m:
 
 const duration = (option: string, text: string): number => {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text.trim()) ?? []
-  const millis = Delay.toMillis(`${amount} ${units[unit ?? ""] ?? unit}` as Delay.Input)
+  const millis = Delay.toMillis(`${amount} ${units[unit ?? ""] ?? unit}` as Delay.Input) // NaN for other units
   if (millis >= 0 && millis <= 3_600_000) return Math.ceil(millis)
   throw new UsageError(`${option}: must be a duration up to 1h such as 500ms, 10s or "2 minutes", got "${text}"`)
 }

@@ -1,4 +1,4 @@
-/** What is dispatched: GitHub's own example payloads, one message each, over and over until there are enough. */
+/** The webhooks: GitHub's own example payloads, repeated until there are enough. */
 import json from "@octokit/webhooks-examples" with { type: "json" }
 import { subscriberOf } from "./endpoints.ts"
 import { hash, uuid } from "./random.ts"
@@ -10,17 +10,17 @@ export interface Webhook {
   readonly headers: Readonly<Record<string, string>>
 }
 
-// The package's types describe a CommonJS module with a default; the JSON itself is the list.
+// Cast, because the package's types describe a CommonJS module with a default; the JSON itself is the list.
 const definitions = json as unknown as ReadonlyArray<{ name: string; examples: ReadonlyArray<unknown> }>
 
-/** Every example of github.com with the name of its event, shuffled, so that no kind comes in a row. */
+/** All examples with the names of their events, shuffled so that kinds are mixed. */
 export const examples = definitions
   .flatMap(({ examples: payloads, name }) =>
     payloads.map((payload, index) => ({ event: name, payload, order: hash(0, name, index) }))
   )
   .toSorted((a, b) => a.order - b.order)
 
-/** The message of this number, the same for the same seed. */
+/** The message with this number: always the same for the same seed. */
 export const webhook = (seed: number, index: number): Webhook => {
   const { event, payload } = examples[index % examples.length]!
   const id = uuid(seed, "delivery", index)

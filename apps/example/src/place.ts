@@ -1,12 +1,12 @@
-/** Where a run's broker is: at the address that was given, or started for this run. */
+/** The place of a run's broker: the address that was given, or a broker that is started for the run. */
 import { optionsOf } from "./brokers.ts"
 import type { Options } from "./options.ts"
 
 export interface Place extends AsyncDisposable {
   readonly url: string
-  /** For people, without credentials. */
+  /** The name to show, without credentials. */
   readonly name: string
-  /** What becomes of messages that are still queued at the end. */
+  /** How long the broker keeps messages that are still queued at the end. */
   readonly keeps: "nothing" | "until the end" | "for good"
 }
 
@@ -19,17 +19,17 @@ export const settle = async ({ broker, url }: Options, say: (line: string) => vo
   if (broker === "memory") return given(url ?? "memory:", "nothing")
   if (url !== undefined) return given(url, "for good")
   say(`Starting ${broker} on this machine ...`)
-  // Loaded only here: the memory broker starts without what real ones need.
+  // Loaded only here, because the memory broker does not need it.
   const { start } = await import("@requeue/brokers")
   const server = await start(broker, { say })
   const address = new URL(server.url)
   for (const [option, value] of Object.entries(optionsOf(broker))) address.searchParams.set(option, value)
-  // One that the environment names is somebody else's, and outlives this run.
-  const isOurs = server.nodes.length > 0
+  // A broker without nodes was named by an environment variable, and outlives the run.
+  const isStarted = server.nodes.length > 0
   return {
     url: address.href,
     name: `${server.version} on ${address.host}, from ${server.source}`,
-    keeps: isOurs ? "until the end" : "for good",
+    keeps: isStarted ? "until the end" : "for good",
     [Symbol.asyncDispose]: server.dispose
   }
 }

@@ -1,4 +1,4 @@
-/** How the dispatcher consumes: the whole of its retrying, as data. */
+/** The options of the dispatcher's consumer: all its retrying, as data. */
 import { exponential } from "@requeue/core/promise"
 import { RetryPolicy } from "@requeue/core"
 
@@ -8,14 +8,14 @@ export const deadLetterQueue = "webhooks.dlq"
 export const policy = {
   retry: RetryPolicy.make({
     maxRetries: 5,
-    // Scaled to a demo that is watched. A real sender would start at seconds and go on for a day.
+    // Short enough for a demo. A real sender would start with seconds and go on for a day.
     backoff: exponential("200 millis", { factor: 2, max: "5 seconds", jitter: "equal" }),
     deadLetter: deadLetterQueue
   }),
   concurrency: 16,
-  // As long as GitHub waits for a subscriber. One that is well takes a fraction of it even on a machine that is slow or
-  // busy, so that only one that never answers is timed out: were it a race, the outcome would not be the seed's.
+  // As long as GitHub waits for a subscriber. A healthy one takes a fraction of it, even on a slow or busy machine. So only
+  // subscribers that never reply time out, and the outcome depends on the seed alone.
   handlerTimeout: "10 seconds"
-  // No `consumerBackoff`: it slows down the whole consumer, which is right when all messages need the one dependency
-  // that is down. Here each subscriber fails for itself, and the others are not to wait for it.
+  // No `consumerBackoff`: it slows down the whole consumer, which helps when all messages need one dependency that is down.
+  // Here each subscriber fails on its own, and the others must not wait for it.
 } as const

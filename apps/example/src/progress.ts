@@ -1,15 +1,15 @@
-/** The state of the run as text, for people: many lines for a terminal, one for a log. */
+/** The state of a run as text: many lines for a terminal, one line for a log. */
 import type { Feed } from "./feed.ts"
 import type { Ledger } from "./ledger.ts"
 import type { Paint } from "./screen.ts"
-import { table as weather } from "./weather.ts"
+import { table as replies } from "./replies.ts"
 import type { Visit } from "./receiver.ts"
 
 export interface Snapshot {
   readonly feed: Feed
   readonly ledger: Ledger
   readonly visits: ReadonlyArray<Visit>
-  /** Milliseconds. */
+  /** Milliseconds since the run began. */
   readonly elapsed: number
 }
 
@@ -41,7 +41,7 @@ const bar = (share: number, paint: Paint): string => {
   return paint("green", "━".repeat(full)) + paint("dim", "─".repeat(barWidth - full))
 }
 
-/** For a terminal of 80 columns. */
+/** Shows the state on a terminal of 80 columns. */
 export const lines = (snapshot: Snapshot, paint: Paint): ReadonlyArray<string> => {
   const { dead, delivered, inFlight, queued, rate, retrying, share } = figures(snapshot)
   const state = (name: string, color: Parameters<Paint>[0], count: number, note = ""): string =>
@@ -55,13 +55,13 @@ export const lines = (snapshot: Snapshot, paint: Paint): ReadonlyArray<string> =
     state("retrying", "yellow", retrying, `${number(snapshot.ledger.retries())} retries so far`),
     state("dead-lettered", "red", dead),
     "",
-    ...weather(snapshot.visits, paint),
+    ...replies(snapshot.visits, paint),
     "",
     `  ${paint("dim", snapshot.ledger.latest().slice(0, 76))}`
   ]
 }
 
-/** For a log. */
+/** Shows the state in a log. */
 export const line = (snapshot: Snapshot): string => {
   const { dead, delivered, inFlight, queued, rate, retrying, share } = figures(snapshot)
   return [

@@ -1,20 +1,21 @@
-/** Publishes the webhooks in bursts, as they would come in, and counts what the broker has confirmed. */
+/** Publishes the webhooks in bursts, and counts those that the broker has confirmed. */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Requeue } from "@requeue/core/promise"
 import { type Feed, makeFeed } from "./feed.ts"
 import { webhook } from "./payloads.ts"
 import { queue } from "./policy.ts"
 
-/** An eighth of the messages every second, but no fewer than 100 at a time. */
-const every = 1000
-const bursts = 8
-const fewest = 100
+/** Milliseconds from one burst to the next. */
+const interval = 1000
+
+/** The largest number of bursts, and the smallest number of messages in each but the last. */
+const [maxBursts, minBurst] = [8, 100]
 
 export const startPublisher = (requeue: Pick<Requeue, "sendBatch">, seed: number, total: number): Feed =>
   makeFeed(total, async (signal, onCount) => {
-    const size = Math.max(fewest, Math.ceil(total / bursts))
+    const size = Math.max(minBurst, Math.ceil(total / maxBursts))
     for (let from = 0; from < total; from += size) {
-      if (from > 0) await sleep(every, undefined, { signal }).catch(() => undefined)
+      if (from > 0) await sleep(interval, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) return
       const length = Math.min(size, total - from)
       await requeue.sendBatch(

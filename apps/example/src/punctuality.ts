@@ -1,19 +1,19 @@
-/** The delay that was asked against the delay that was honoured, as the receiver saw it. */
+/** The lateness of retries, as the receiver saw it. */
 import { turn } from "./ledger.ts"
 import type { Visit } from "./receiver.ts"
 
 export interface Punctuality {
-  /** Retries that came, of those whose due time is known. */
+  /** The number of retries that came and whose due time is known. */
   readonly measured: number
-  /** Retries that came before they were due. Must be 0. */
+  /** The number of retries that came before they were due. It must be 0. */
   readonly early: number
-  /** How late they came, in milliseconds: the broker, the wait for a free handler, and the way to the receiver. */
+  /** Milliseconds of lateness, by the broker, the wait for a free handler, and the way to the receiver. */
   readonly lateness: { readonly min: number; readonly median: number; readonly p99: number; readonly max: number }
 }
 
 /**
- * A retry is due at the later of two times: what the dispatcher asked of the broker, and what the receiver itself had
- * asked for with Retry-After in the answer before.
+ * Measures the lateness of retries. A retry is due at the later of two times: the one that the dispatcher asked the broker
+ * for, and the one that the receiver asked for with Retry-After in its reply before.
  */
 export const measure = (visits: ReadonlyArray<Visit>, due: ReadonlyMap<string, number>): Punctuality => {
   const askedByReceiver = new Map<string, number>()

@@ -1,9 +1,9 @@
 /**
- * Chance that can be repeated: a draw depends on the seed and on what is drawn for, and on nothing that happened
- * before, so it comes out the same in whatever order messages arrive.
+ * Repeatable random numbers: each depends on the seed and on its purpose, and on no number before it. So the order in which
+ * messages arrive does not matter.
  */
 
-/** A whole number of 32 bits. FNV-1a over the text, then the finaliser of MurmurHash3 to spread it. */
+/** A whole number of 32 bits: FNV-1a over the text, then the finaliser of MurmurHash3 to spread it. */
 export const hash = (seed: number, ...parts: ReadonlyArray<string | number>): number => {
   let h = 0x811c9dc5 ^ seed
   for (const char of parts.join("\u0000")) h = Math.imul(h ^ char.codePointAt(0)!, 0x01000193)
@@ -12,10 +12,10 @@ export const hash = (seed: number, ...parts: ReadonlyArray<string | number>): nu
   return (h ^ (h >>> 16)) >>> 0
 }
 
-/** From 0 (inclusive) to 1 (exclusive). */
+/** A number from 0 to below 1. */
 export const draw = (seed: number, ...parts: ReadonlyArray<string | number>): number => hash(seed, ...parts) / 2 ** 32
 
-/** A UUID that the same seed and parts give again. */
+/** A UUID: the same for the same seed and parts. */
 export const uuid = (seed: number, ...parts: ReadonlyArray<string | number>): string => {
   const hex = [0, 1, 2, 3]
     .map((word) =>
@@ -24,6 +24,6 @@ export const uuid = (seed: number, ...parts: ReadonlyArray<string | number>): st
         .padStart(8, "0")
     )
     .join("")
-  // Version 8: made by an algorithm of one's own. 8 to b: the variant of RFC 9562.
+  // Version 8 is for algorithms of one's own. The digit a stands for the variant of RFC 9562.
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
 }

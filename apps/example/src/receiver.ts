@@ -1,21 +1,21 @@
 /**
- * The other end: an HTTP server on this machine that plays all subscribers, checks the signature of every request, and
- * writes down what came and when. It knows nothing of queues, so what it saw is the outside view of the dispatcher.
+ * The receiver: an HTTP server on this machine that plays all subscribers. It checks the signature of every request, and
+ * records it with its time. It knows nothing of queues, so its record shows the dispatcher from outside.
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { type Answer, answerOf, type EndpointName, isEndpoint, latencyOf } from "./endpoints.ts"
+import { type Reply, replyOf, type EndpointName, isEndpoint, latencyOf } from "./endpoints.ts"
 import { verify } from "./signature.ts"
 
-/** One request that came. Times are milliseconds of `performance.now()`. */
+/** One request. Times are milliseconds of `performance.now()`. */
 export interface Visit {
   readonly id: string
   readonly endpoint: EndpointName
   readonly attempt: number
   readonly at: number
-  readonly answer: Answer["_tag"]
-  /** When it may come again at the earliest, if the answer had a Retry-After. */
+  readonly answer: Reply["_tag"]
+  /** The time before which it must not come again; `undefined` where the reply has no Retry-After. */
   readonly notBefore: number | undefined
   /** Whether a 2xx was sent. */
   accepted: boolean
@@ -25,9 +25,9 @@ export interface Receiver {
   readonly urlOf: (endpoint: string) => URL
   /** Every signed request to an endpoint, in the order of arrival. */
   readonly visits: ReadonlyArray<Visit>
-  /** Requests that were turned away: no or a wrong signature, or no such endpoint. */
+  /** The number of requests that were refused: without a valid signature, or to no endpoint. */
   readonly rejected: () => number
-  /** From now on every endpoint answers 2xx. */
+  /** Makes every endpoint reply 2xx from now on. */
   readonly heal: () => void
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
@@ -37,7 +37,7 @@ export interface ReceiverOptions {
   readonly secret: string
 }
 
-/** Larger than any of GitHub's payloads, which end at 25 MB, has no business here. */
+/** The largest body, in bytes: GitHub's payloads have 25 MB at most. */
 const maxBody = 25 * 1024 * 1024
 
 export const startReceiver = async ({ secret, seed }: ReceiverOptions): Promise<Receiver> => {
@@ -57,7 +57,7 @@ export const startReceiver = async ({ secret, seed }: ReceiverOptions): Promise<
     }
     const id = header(request, "x-github-delivery") ?? ""
     const attempt = Number(header(request, "x-delivery-attempt"))
-    const answer = answerOf(seed, endpoint, id, attempt, healed)
+    const answer = replyOf(seed, endpoint, id, attempt, healed)
     const retryAfter = answer._tag === "Busy" ? retryAfterOf(answer) : undefined
     const visit = { id, endpoint, attempt, at, answer: answer._tag, notBefore: retryAfter?.notBefore, accepted: false }
     visits.push(visit)
@@ -66,7 +66,7 @@ export const startReceiver = async ({ secret, seed }: ReceiverOptions): Promise<
     const headers = retryAfter && { "retry-after": retryAfter.value }
     const wait = retryAfter === undefined ? latencyOf(seed, id, attempt) : 0
     setTimeout(() => {
-      // Who is not listening any more has not been told.
+      // The client is gone, and does not get the reply.
       if (response.destroyed) return
       visit.accepted = answer._tag === "Accept"
       response.writeHead(answer.status, headers).end()
@@ -74,14 +74,14 @@ export const startReceiver = async ({ secret, seed }: ReceiverOptions): Promise<
   }
 
   const server = createServer((request, response) => {
-    // A request that breaks off is the dispatcher's business; here it only never counts as accepted.
+    // A request that breaks off is not accepted, and the dispatcher deals with it.
     receive(request, response).catch(() => response.destroy())
   })
-  // Longer than the client keeps an idle connection, so that none is closed under a request.
+  // Longer than the client keeps idle connections, so that none is closed during a request.
   server.keepAliveTimeout = 60_000
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
-  const { port } = server.address() as AddressInfo
+  const { port } = server.address() as AddressInfo // the address of a TCP server
 
   return {
     urlOf: (endpoint) => new URL(`http://127.0.0.1:${port}/hooks/${encodeURIComponent(endpoint)}`),
@@ -107,21 +107,22 @@ const header = (request: IncomingMessage, name: string): string | undefined => {
 const read = async (request: IncomingMessage): Promise<Buffer> => {
   const chunks: Array<Buffer> = []
   let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  const received: AsyncIterable<Buffer> = request
+  for await (const chunk of received) {
     if ((size += chunk.length) > maxBody) throw new Error("the body is too large")
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
-/** The header's text, and the moment it names on the monotonic clock. */
-const retryAfterOf = ({ form, seconds }: Extract<Answer, { _tag: "Busy" }>) => {
-  // Before the date: what keeps the process from running in between makes it ask for less, never for more.
+/** Makes the text of a Retry-After header, and its time on the monotonic clock. */
+const retryAfterOf = ({ form, seconds }: Extract<Reply, { _tag: "Busy" }>) => {
+  // Taken before the date: a pause of the process in between makes the time earlier, never later.
   const at = performance.now()
   if (form === "seconds") return { value: String(seconds), notBefore: at + seconds * 1000 }
   const now = Date.now()
-  // HTTP dates have whole seconds: the next one, so that it is never sooner than asked.
+  // HTTP dates have whole seconds, rounded up here, so that the date is never too early.
   const date = Math.ceil((now + seconds * 1000) / 1000) * 1000
-  // Date.now() is cut to whole milliseconds; one off keeps the moment from being named too late.
+  // Date.now() is rounded down to whole milliseconds: one less keeps the time from being too late.
   return { value: new Date(date).toUTCString(), notBefore: at + (date - now) - 1 }
 }

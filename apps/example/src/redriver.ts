@@ -1,16 +1,18 @@
-/** Sends the dead letters back to work, not all at once: a subscriber that has just got up is not to be run over. */
+/** Redrives the dead letters at a limited rate, so that subscribers that have just recovered are not overloaded. */
 import type { DeadLetterQueue } from "@requeue/core/promise"
 import { type Feed, makeFeed } from "./feed.ts"
 
-/** All of them take about 3 seconds, and few of them less. */
+/** The length of a redrive in seconds, unless that is slower than the smallest rate. */
 const seconds = 3
-const slowest = 50
+
+/** The smallest rate, in messages a second. */
+const minRate = 50
 
 export const startRedrive = (deadLetters: Pick<DeadLetterQueue, "redrive">, total: number): Feed =>
   makeFeed(total, async (signal, onCount) => {
     await deadLetters.redrive({
-      rate: Math.max(slowest, total / seconds),
-      // Once stopped, the rest stay dead letters.
+      rate: Math.max(minRate, total / seconds),
+      // After the stop, all others stay dead letters.
       filter: () => !signal.aborted,
       onProgress: ({ redriven }) => onCount(redriven)
     })

@@ -1,4 +1,4 @@
-/** What a run came to, as data: `--json` prints it, the summary shows it. */
+/** The report of a run, as data. `--json` prints it, and the summary shows it. */
 import type { Books } from "./books.ts"
 import type { BrokerName } from "./brokers.ts"
 import type { Causes } from "./causes.ts"
@@ -7,7 +7,7 @@ import type { Place } from "./place.ts"
 import type { Punctuality } from "./punctuality.ts"
 import type { Signal } from "./signals.ts"
 
-/** How a run was stopped that did not come to its end. */
+/** The end of a run that was stopped. */
 export interface Stop {
   /** `stall`: nothing moved any more. */
   readonly by: Signal | "stall"
@@ -21,19 +21,19 @@ export interface Report extends Books, Punctuality, Causes {
   readonly broker: BrokerName
   readonly keeps: Place["keeps"]
   readonly seed: number
-  /** The whole run in milliseconds. */
+  /** Milliseconds of the whole run. */
   readonly elapsedMs: number
   readonly retried: number
   readonly timedOut: number
-  /** How messages ended, by their number of attempts. */
+  /** The numbers of messages that ended, by their number of attempts. */
   readonly attempts: Readonly<Record<string, Ended>>
-  /** Requests that the receiver turned away, for a wrong signature for example. */
+  /** The number of requests that the receiver refused, for example for a wrong signature. */
   readonly rejected: number
   readonly stopped: Stop | null
-  /** The books after the dead letters were sent again to a receiver that is well. */
+  /** The books after the dead letters were redriven to a healed receiver; `null` where there was no redrive. */
   readonly redrive: (Books & { readonly redriven: number }) | null
 }
 
-/** Whether all is as it should be: what the exit code says. */
+/** Whether the run found no fault; it decides the exit code. */
 export const isSound = ({ balanced, early, redrive, rejected, stopped }: Report): boolean =>
   balanced && early === 0 && rejected === 0 && stopped?.by !== "stall" && (redrive === null || redrive.balanced)

@@ -1,5 +1,4 @@
-/** Where progress goes: a block that is redrawn on a terminal, a line now and then anywhere else. */
-import type { WriteStream } from "node:tty"
+/** Shows progress: a block that is redrawn on a terminal, else a line now and then. */
 import { styleText } from "node:util"
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan"
@@ -9,20 +8,20 @@ export type Paint = (style: Style, text: string) => string
 
 export interface Screen {
   readonly paint: Paint
-  /** Shows the state: on a terminal in place of the one before, else every 2 seconds and when it is the `last`. */
+  /** Shows the state: on a terminal in place of the one before, else every 2 seconds, and always the `last`. */
   readonly draw: (block: () => ReadonlyArray<string>, line: () => string, last: boolean) => void
-  /** Leaves the last state where it is and writes below it. */
+  /** Writes below the last state. */
   readonly print: (text: string) => void
 }
 
-/** The block is made for this many columns and rows; a smaller terminal gets lines. */
+/** The columns and rows that a terminal needs for the block; a smaller one gets lines. */
 const [columns, rows] = [80, 22]
 
-/** Milliseconds between lines where nothing is redrawn. */
-const lineEvery = 2000
+/** Milliseconds from one line to the next. */
+const lineInterval = 2000
 
 export const makeScreen = (stream: NodeJS.WriteStream): Screen => {
-  const terminal = (stream as Partial<WriteStream>).isTTY === true && process.env["TERM"] !== "dumb"
+  const terminal = stream.isTTY && process.env["TERM"] !== "dumb"
   let height = 0
   let lastLine = Number.NEGATIVE_INFINITY
   const redraws = (): boolean => terminal && stream.columns >= columns && stream.rows >= rows
@@ -36,7 +35,7 @@ export const makeScreen = (stream: NodeJS.WriteStream): Screen => {
         // Each line is cleared as it is written: clearing all of them first would flicker.
         stream.write(`${up}${lines.map((text) => `\u001b[2K${text}\n`).join("")}\u001b[J`)
         height = lines.length
-      } else if (last || performance.now() - lastLine >= lineEvery) {
+      } else if (last || performance.now() - lastLine >= lineInterval) {
         stream.write(`${line()}\n`)
         lastLine = performance.now()
       }

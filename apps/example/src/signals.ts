@@ -1,4 +1,4 @@
-/** SIGTERM and Ctrl-C: the first asks for a drain, the second does not wait for it. */
+/** SIGTERM and Ctrl-C: the first asks for a drain, the second ends the program at once. */
 import { constants } from "node:os"
 
 const watched = ["SIGINT", "SIGTERM"] as const
@@ -14,7 +14,7 @@ export interface Signals {
 export const listen = (onFirst: (signal: Signal) => void): Signals => {
   let asked: Signal | undefined
   const onSignal = (signal: Signal): void => {
-    // 130 and 143: what a shell reports for a process that the signal ended.
+    // 130 or 143: a shell reports the same for a process that a signal ended.
     if (asked !== undefined) process.exit(128 + constants.signals[signal])
     asked = signal
     onFirst(signal)

@@ -7,6 +7,6 @@ export const sign = (secret: string, body: string | Uint8Array): string =>
 export const verify = (secret: string, body: Uint8Array, signature: string | undefined): boolean => {
   const expected = Buffer.from(sign(secret, body))
   const given = Buffer.from(signature ?? "")
-  // A comparison that takes as long for a wrong signature as for the right one.
+  // The comparison takes as long for a wrong signature as for the right one.
   return given.length === expected.length && timingSafeEqual(given, expected)
 }

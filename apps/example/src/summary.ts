@@ -1,7 +1,7 @@
-/** The report for people. */
+/** The report of a run, as text. */
 import type { Books } from "./books.ts"
 import { names } from "./endpoints.ts"
-import { legend } from "./weather.ts"
+import { legend } from "./replies.ts"
 import { number } from "./progress.ts"
 import { isSound, type Report } from "./report.ts"
 import type { Options } from "./options.ts"
@@ -9,7 +9,7 @@ import type { Place } from "./place.ts"
 import { policy } from "./policy.ts"
 import type { Paint } from "./screen.ts"
 
-/** What is about to happen. */
+/** The text before a run. */
 export const intro = ({ broker, count, seed }: Options, { name }: Place, schedule: string, paint: Paint): string =>
   [
     `${paint("bold", "Requeue: a webhook dispatcher")} on the ${broker} broker (${name}), seed ${seed}`,
@@ -26,13 +26,8 @@ const good = (isGood: boolean, text: string, paint: Paint): string => paint(isGo
 
 const books = (title: string, entries: Books, paint: Paint): ReadonlyArray<string> => {
   const { balanced, missing } = entries
-  const [published, delivered, deadLettered, queued, unconfirmed] = [
-    entries.published,
-    entries.delivered,
-    entries.deadLettered,
-    entries.queued,
-    entries.unconfirmed
-  ].map(number) as [string, string, string, string, string]
+  const [published, delivered] = [number(entries.published), number(entries.delivered)]
+  const [deadLettered, queued] = [number(entries.deadLettered), number(entries.queued)]
   const fault = missing > 0 ? `${number(missing)} lost` : `${number(-missing)} in two places`
   return [
     paint("bold", title),
@@ -42,7 +37,7 @@ const books = (title: string, entries: Books, paint: Paint): ReadonlyArray<strin
     row("still queued", queued, "in webhooks, counted by the broker"),
     ...(entries.unconfirmed === 0
       ? []
-      : [row("unconfirmed", unconfirmed, "of these: taken, but interrupted before the answer came")]),
+      : [row("unconfirmed", number(entries.unconfirmed), "of these: taken, but interrupted before the answer came")]),
     row(
       "balanced",
       good(balanced, balanced ? "yes" : "NO", paint),
@@ -88,7 +83,7 @@ const punctuality = (
   row("duplicates", number(duplicates), "2xx answers for an id that had one already")
 ]
 
-/** What becomes of messages that are still queued. */
+/** The fate of messages that are still queued at the end. */
 const fates: Readonly<Record<Place["keeps"], string>> = {
   nothing: "are gone with this process: the memory broker keeps nothing",
   "until the end":
@@ -109,7 +104,7 @@ const stop = ({ keeps, queued, redrive, stopped }: Report, paint: Paint): Readon
   ]
 }
 
-/** What the run came to, before the dead letters are sent again. */
+/** The text after the first part of a run, before the redrive. */
 export const summary = (report: Report, paint: Paint): string =>
   [
     ["", ...books("Books", report, paint)],
@@ -120,11 +115,11 @@ export const summary = (report: Report, paint: Paint): string =>
     .map((section) => section.join("\n"))
     .join("\n\n")
 
-/** What is done about the dead letters. */
+/** The text before the redrive. */
 export const redriving = (count: number, paint: Paint): string =>
   `\n${paint("bold", "The subscribers are well again")}: ${number(count)} dead letters go back to work\n`
 
-/** What came of the dead letters, and the verdict. */
+/** The text at the end: the books after the redrive, and the verdict. */
 export const epilogue = (report: Report, paint: Paint): string => {
   const { redrive } = report
   const verdict = isSound(report)

@@ -1,14 +1,14 @@
-/** Keeps the screen up to date until something is over. */
+/** Redraws the screen until something is over. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { line, lines, type Snapshot } from "./progress.ts"
 import type { Screen } from "./screen.ts"
 
-/** Milliseconds between two pictures. */
-const every = 100
+/** Milliseconds from one picture to the next. */
+const interval = 100
 
 export const watch = async (screen: Screen, snapshot: () => Snapshot, isOver: () => boolean): Promise<void> => {
   for (;;) {
-    // Asked before the picture is made, so that the last picture shows the end.
+    // Checked before the picture is made, so that the last picture shows the end.
     const over = isOver()
     const now = snapshot()
     screen.draw(
@@ -17,6 +17,6 @@ export const watch = async (screen: Screen, snapshot: () => Snapshot, isOver: ()
       over
     )
     if (over) return
-    await sleep(every)
+    await sleep(interval)
   }
 }

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest"
-import { type Answer, answerOf, names, subscriberOf } from "../src/endpoints.ts"
+import { type Reply, replyOf, names, subscriberOf } from "../src/endpoints.ts"
 import { uuid } from "../src/random.ts"
 
 /** How many answers of each kind a thousand messages get that are tried up to 6 times. */
 const outcomes = (seed: number) => {
-  const counts: Partial<Record<Answer["_tag"] | "gaveUp", number>> = {}
+  const counts: Partial<Record<Reply["_tag"] | "gaveUp", number>> = {}
   for (let i = 0; i < 1000; i++) {
     const id = uuid(seed, "delivery", i)
     for (let attempt = 1; attempt <= 6; attempt++) {
-      const { _tag } = answerOf(seed, subscriberOf(seed, id), id, attempt, false)
+      const { _tag } = replyOf(seed, subscriberOf(seed, id), id, attempt, false)
       counts[_tag] = (counts[_tag] ?? 0) + 1
       if (_tag === "Accept" || _tag === "Gone") break
       if (attempt === 6) counts.gaveUp = (counts.gaveUp ?? 0) + 1
@@ -31,8 +31,8 @@ test("every kind of misbehaviour happens", () => {
 
 test("a subscriber that is down never answers 2xx, one that moved always 410, one that is healed always 2xx", () => {
   for (let i = 0; i < 100; i++) {
-    expect(answerOf(1, "billing", String(i), 1, false)._tag).not.toBe("Accept")
-    expect(answerOf(1, "moved", String(i), 1, false)._tag).toBe("Gone")
-    for (const name of names) expect(answerOf(1, name, String(i), 1, true)._tag).toBe("Accept")
+    expect(replyOf(1, "billing", String(i), 1, false)._tag).not.toBe("Accept")
+    expect(replyOf(1, "moved", String(i), 1, false)._tag).toBe("Gone")
+    for (const name of names) expect(replyOf(1, name, String(i), 1, true)._tag).toBe("Accept")
   }
 })

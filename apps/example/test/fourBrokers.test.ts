@@ -11,7 +11,7 @@ import { makeHandler } from "../src/handler.ts"
 import { turn } from "../src/ledger.ts"
 import { webhook } from "../src/payloads.ts"
 import { type Receiver, startReceiver } from "../src/receiver.ts"
-import { patiently } from "./patience.ts"
+import { inTime } from "./deadline.ts"
 
 const file = fileURLToPath(new URL("../requeue.config.yaml", import.meta.url))
 
@@ -53,7 +53,7 @@ const run = async (receiver: Receiver, environment: Readonly<Record<string, stri
   const handler = makeHandler({ secret, urlOf: receiver.urlOf })
   const consumer = await requeue.consume(deliveries, { ...deliveries.options, onEvent }, handler)
   await requeue.sendBatch(deliveries, webhooks)
-  await patiently(allEnded.promise, () => `on ${environment["REQUEUE_BROKER"]}, the end of ${[...left].join(", ")}`)
+  await inTime(allEnded.promise, () => `on ${environment["REQUEUE_BROKER"]}, the end of ${[...left].join(", ")}`)
   await consumer.drain()
   const trails = Object.groupBy(events, (event) => ("id" in event ? event.id : "no message"))
   return Object.fromEntries(Object.entries(trails).map(([id, trail = []]) => [id, trail.map(timeless)]))

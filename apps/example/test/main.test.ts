@@ -2,7 +2,7 @@ import type { BrokerName } from "@requeue/brokers"
 import { once } from "node:events"
 import { connect } from "node:net"
 import { describe, expect, test, vi } from "vitest"
-import { answerOf, subscriberOf } from "../src/endpoints.ts"
+import { replyOf, subscriberOf } from "../src/endpoints.ts"
 import { webhook } from "../src/payloads.ts"
 import { number } from "../src/progress.ts"
 import type { Report } from "../src/report.ts"
@@ -25,7 +25,7 @@ const outcome = ({ causes, ...report }: Report) => ({
 /** The first attempt at the message of this number is never answered. */
 const stalls = (seed: number, index: number): boolean => {
   const { id } = webhook(seed, index)
-  return answerOf(seed, subscriberOf(seed, id), id, 1, false)._tag === "Stall"
+  return replyOf(seed, subscriberOf(seed, id), id, 1, false)._tag === "Stall"
 }
 
 /** With this seed the only message of a run is in flight until the handler's time is up. */

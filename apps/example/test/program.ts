@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { afterAll } from "vitest"
 import type { Report } from "../src/report.ts"
-import { patiently } from "./patience.ts"
+import { inTime } from "./deadline.ts"
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
@@ -34,10 +34,10 @@ export const start = (...args: ReadonlyArray<string>) => {
     child,
     output,
     /** How it ended. */
-    ended: () => patiently(closed, told("the end")),
+    ended: () => inTime(closed, told("the end")),
     /** Resolves when standard error matches. */
     says: (pattern: RegExp) =>
-      patiently(
+      inTime(
         new Promise<void>((resolve, reject) => {
           const listener = () => pattern.test(output.stderr) && resolve()
           listeners.add(listener)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { answerOf, type EndpointName, names } from "../src/endpoints.ts"
+import { replyOf, type EndpointName, names } from "../src/endpoints.ts"
 import { startReceiver, type Receiver } from "../src/receiver.ts"
 import { sign } from "../src/signature.ts"
 
@@ -30,7 +30,7 @@ const post = (
 
 /** The first id for which the endpoint gives such an answer. */
 const idFor = (seed: number, endpoint: EndpointName, kind: string): string => {
-  for (let i = 0; ; i++) if (answerOf(seed, endpoint, String(i), 1, false)._tag === kind) return String(i)
+  for (let i = 0; ; i++) if (replyOf(seed, endpoint, String(i), 1, false)._tag === kind) return String(i)
 }
 
 test("two receivers with the same seed answer alike, and write down what came", async () => {
@@ -93,14 +93,14 @@ test("Retry-After comes in seconds and as an HTTP date, and the receiver knows w
 test("a stalled request is never answered, and one that breaks off is not accepted", async () => {
   await using receiver = await startReceiver({ seed: 1, secret })
   const request = { endpoint: "reports", id: idFor(1, "reports", "Stall") }
-  const patience = new AbortController()
+  const client = new AbortController()
   let isAnswered = false
-  const stalled = post(receiver, request, patience.signal).finally(() => (isAnswered = true))
+  const stalled = post(receiver, request, client.signal).finally(() => (isAnswered = true))
   await expect.poll(() => receiver.visits).toMatchObject([{ answer: "Stall" }])
   // Longer than any answer takes that comes: one after the other, ten of them.
   for (let i = 0; i < 10; i++) expect(await post(receiver, { endpoint: "ci" })).toMatchObject({ ok: true })
   expect(isAnswered).toBe(false)
-  patience.abort()
+  client.abort()
   await expect(stalled).rejects.toThrow("abort")
   expect(receiver.visits[0]).toMatchObject({ answer: "Stall", accepted: false })
 })

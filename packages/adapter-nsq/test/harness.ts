@@ -1,5 +1,5 @@
 /** The real NSQ with a harness that looks behind the adapter, by HTTP and the protocol alone. */
-import { proxy, type NsqBroker, type Proxy } from "@requeue/brokers"
+import { proxy, type NsqBroker, type TcpProxy } from "@requeue/brokers"
 import { Harness, Wait } from "@requeue/conformance"
 import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
@@ -166,7 +166,7 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
       const https = ports.map((port) => `127.0.0.1:${port + 1}`)
       const proxies = yield* Effect.acquireRelease(
         Effect.promise(() => Promise.all(ports.map((port) => proxy(port)))),
-        (all: ReadonlyArray<Proxy>) => Effect.promise(() => Promise.all(all.map(({ close }) => close())))
+        (all: ReadonlyArray<TcpProxy>) => Effect.promise(() => Promise.all(all.map(({ close }) => close())))
       )
       const between = yield* Effect.acquireRelease(
         Effect.promise(() =>

@@ -2,7 +2,7 @@
  * What passes between clients and an nsqd, command by command and frame by frame, through a proxy that alters nothing.
  * Without TLS and compression only. https://nsq.io/clients/tcp_protocol_spec.html
  */
-import { proxy, type Proxy } from "@requeue/brokers"
+import { proxy, type TcpProxy } from "@requeue/brokers"
 import { now } from "./world.ts"
 
 export interface Command {
@@ -84,7 +84,7 @@ export const line = (entry: Entry): string => {
     : `${connection} < ${entry.name} ${entry.text}`
 }
 
-export interface Trace extends Proxy {
+export interface Trace extends TcpProxy {
   /** In the order in which they arrived here. */
   readonly entries: ReadonlyArray<Entry>
   /** The client's commands of these names. */

@@ -1,5 +1,5 @@
 /** The servers that tests run on, each with a proxy in front of it. */
-import { proxy, start, type Proxy, type RabbitMqBroker } from "@requeue/brokers"
+import { proxy, start, type TcpProxy, type RabbitMqBroker } from "@requeue/brokers"
 import { afterAll } from "vitest"
 
 export interface Server {
@@ -9,7 +9,7 @@ export interface Server {
   readonly url: string
   /** Through the proxy. */
   readonly proxied: string
-  readonly proxy: Proxy
+  readonly proxy: TcpProxy
 }
 
 /** Which server: `newest`, `system`, or a release; `npm run test:matrix` goes through the releases. */

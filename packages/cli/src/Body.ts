@@ -1,8 +1,8 @@
-/** A message's bytes, for people and for scripts. */
+/** A message's body as text and as JSON. */
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
-/** The text that the bytes are; `undefined` where they are none. */
+/** Decodes bytes as UTF-8; `undefined` where they are no text. */
 const textOf = (bytes: Uint8Array): string | undefined => {
   try {
     return decoder.decode(bytes)
@@ -11,7 +11,7 @@ const textOf = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/** The JSON value that the bytes are, else their text, else `{ base64 }`. */
+/** Decodes bytes as a JSON value, else as text, else answers `{ base64 }`. */
 export const toJson = (bytes: Uint8Array): unknown => {
   const text = textOf(bytes)
   if (text === undefined) return { base64: Buffer.from(bytes).toString("base64") }
@@ -22,15 +22,15 @@ export const toJson = (bytes: Uint8Array): unknown => {
   }
 }
 
-/** Text as it is, without what would move a terminal's cursor; bytes that are no text in base64. */
+/** Shows bytes as text, without characters that control a terminal; in base64 where they are no text. */
 export const show = (bytes: Uint8Array): string => {
   const text = textOf(bytes)
   if (text === undefined) return `base64:${Buffer.from(bytes).toString("base64")}`
-  // Tabs and line ends may stay; an escape sequence of a foreign producer may not.
+  // Tabs and line ends may stay. Escape sequences, which any producer may send, may not.
   return text.replaceAll(/[\p{Cc}]/gu, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"))
 }
 
-/** The same in one line of at most `width` characters. */
+/** Shows bytes in one line of at most `width` characters; default 120. */
 export const line = (bytes: Uint8Array, width = 120): string => {
   const text = show(bytes).replaceAll(/\s+/g, " ").trim()
   return text.length > width ? `${text.slice(0, width - 1)}…` : text

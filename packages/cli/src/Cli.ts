@@ -1,4 +1,4 @@
-/** The commands, put together: arguments in, exit code out. */
+/** The command line: all commands under one root, their errors and exit codes. */
 import { ConfigFileError } from "@requeue/config"
 import { BrokerError } from "@requeue/core"
 import * as CliConfig from "effect/cli/CliConfig"
@@ -26,7 +26,7 @@ import * as ExitCode from "./ExitCode.ts"
 import * as Output from "./Output.ts"
 import { Problem } from "./Problem.ts"
 
-const { version } = createRequire(import.meta.url)("../package.json") as { readonly version: string }
+const { version }: { readonly version: string } = createRequire(import.meta.url)("../package.json")
 
 const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(
@@ -45,12 +45,12 @@ const root = Command.make("requeue").pipe(
   Command.withGlobalFlags([Json])
 )
 
-/** One line for a mistake in the arguments; the help is only shown to those who ask for it. */
+/** Leaves mistakes in the arguments to `explain`, which needs one line; shows the help only to those who ask for it. */
 const presenter: CliOutput.Presenter = {
   present: (event) => (event._tag === "InvalidInvocation" ? Effect.void : CliOutput.defaultPresenter.present(event))
 }
 
-/** What went wrong, in one line with its remedy; `undefined` when the command has said it already. */
+/** Explains an error in one line with its remedy; `undefined` when the command has printed it already. */
 const explain = (error: unknown): string | undefined => {
   if (error instanceof Problem) return undefined
   if (!CliError.isCliError(error)) return error instanceof Error ? error.message : String(error)
@@ -61,7 +61,7 @@ const explain = (error: unknown): string | undefined => {
   return `${text}. Try ${error.commandPath.join(" ")} --help`
 }
 
-/** What a script can tell errors apart by. */
+/** Further fields of an error in JSON, by which scripts tell errors apart. */
 const details = (error: unknown) => {
   if (error instanceof ConfigFileError) return { file: error.file, problems: error.problems }
   return error instanceof BrokerError.BrokerError
@@ -69,7 +69,7 @@ const details = (error: unknown) => {
     : {}
 }
 
-/** Runs a command line; answers its exit code. */
+/** Runs a command line, and answers its exit code. */
 export const run = (args: ReadonlyArray<string>) => {
   const json = args.includes("--json")
   const complain = (error: unknown, text: string) =>

@@ -1,4 +1,4 @@
-/** Asks before something is done that cannot be undone. */
+/** The question before a command does something that cannot be undone. */
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import { createInterface } from "node:readline/promises"
@@ -11,7 +11,10 @@ export const yes = Flag.Boolean("yes").pipe(
   Flag.withDefault(false)
 )
 
-/** Whether the person at the terminal says yes; Ctrl-C ends the command. Fails where nobody is there to be asked. */
+/**
+ * Asks the person at the terminal, and answers whether they said yes. Ctrl-C ends the command. Fails with a `UsageError`
+ * where there is no terminal.
+ */
 export const ask = Effect.fnUntraced(function* (question: string) {
   const { stderr, stdin } = yield* Process
   if (stdin.isTTY !== true || stderr.isTTY !== true) {

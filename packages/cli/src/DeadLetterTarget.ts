@@ -1,4 +1,4 @@
-/** The dead-letter queues that a command acts on: those of `--queue`, or those named by `--dlq`. */
+/** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those named by `--dlq`. */
 import { RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
@@ -22,11 +22,11 @@ interface DeadLetterTarget extends Target.Place {
   readonly queues: ReadonlyArray<string>
 }
 
-/** The dead-letter queues that a queue's policy fills. */
+/** Answers the dead-letter queues that a queue's policy names. */
 export const of = ({ name, options }: Target.Queue): ReadonlyArray<string> =>
   RetryPolicy.deadLetterQueues(options.retry ?? RetryPolicy.make(), name)
 
-/** Nothing is connected. */
+/** Finds the dead-letter queues that the flags name. Does not connect. */
 export const resolve = ({ dlq, ...flags }: Flags) =>
   Effect.gen(function* () {
     if (dlq.length > 0) {

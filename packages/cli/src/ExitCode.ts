@@ -1,20 +1,20 @@
-/** What the program's exit code says; one table for all commands. */
+/** The program's exit codes; all commands have the same. */
 import { BrokerError } from "@requeue/core"
 import { Problem } from "./Problem.ts"
 
 export const ok = 0
-/** Something is wrong with what was looked at: an impossible policy, a missing queue. */
+/** A command found a problem: an impossible policy, a missing queue. */
 const problem = 1
 /** Wrong arguments, or a wrong configuration. */
 const misused = 2
-/** The broker cannot be reached, or does not let us in. */
+/** The broker cannot be reached, or refuses access. */
 const unreachable = 3
-/** A mistake of ours. */
+/** A mistake in this program. */
 export const defect = 70
 
 export const interrupted = 130
 
-/** The table, for help and documentation. */
+/** All codes with their meaning, for help and documentation. */
 export const table: ReadonlyArray<readonly [number, string]> = [
   [ok, "all is well"],
   [problem, "a problem was found: an impossible policy, a queue that is missing or different"],
@@ -24,7 +24,7 @@ export const table: ReadonlyArray<readonly [number, string]> = [
   [interrupted, "interrupted"]
 ]
 
-/** The code of a command's error. */
+/** Answers the exit code for a command's error. */
 export const of = (error: unknown): number => {
   if (error instanceof Problem) return problem
   if (!(error instanceof BrokerError.BrokerError)) return misused

@@ -1,12 +1,13 @@
-/** The highest of a number in each slice of time. */
+/** A number over time: its highest value in each slice of time. */
 
 export interface History {
-  /** The number is this from now on; times do not go back. */
+  /** Sets the number from a time on; times must not go back. */
   readonly note: (at: number, value: number) => void
+  /** Answers the highest value of each slice, and of all. */
   readonly all: () => { readonly slice: number; readonly values: ReadonlyArray<number>; readonly peak: number }
 }
 
-/** `slice` is in milliseconds. */
+/** Makes a history of a number that is 0 at first. `slice` is in milliseconds. */
 export const make = (slice: number): History => {
   const values: Array<number> = []
   let current = 0

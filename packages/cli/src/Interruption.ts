@@ -1,10 +1,10 @@
-/** What Ctrl-C does to work that consists of steps. */
+/** Ctrl-C in work that consists of steps. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
 /**
- * The work, which an interruption stops between two steps by the signal that it gets: no letter is left published and not
- * removed. `onStop` is told what was done by then.
+ * Runs work that an interruption stops between two steps: the work gets a signal, and ends when that is aborted. So no
+ * letter is left that was published and not removed. `onStop` gets the result of the work that was interrupted.
  */
 export const gently = <A, E, R>(
   work: (signal: AbortSignal) => Effect.Effect<A, E, R>,

@@ -1,4 +1,4 @@
-/** Which dead letters are meant: flags, and the question that they ask of each. */
+/** Filters of dead letters, from the command line. */
 import type { DeadLetters, Delivery, Metadata } from "@requeue/core"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
@@ -54,23 +54,23 @@ export interface Filter {
   readonly newerThan: Option.Option<number>
 }
 
-/** What a filter asks about. */
+/** The part of a dead letter that filters look at. */
 export type Subject = Pick<DeadLetters.DeadLetter, "id" | "origin" | "firstPublished">
 
-/** What a filter asks about a letter that was delivered. */
+/** Answers the part of a delivered dead letter that filters look at. */
 export const subject = ({ metadata }: Delivery.Delivery): Subject => ({
   id: metadata.id,
   firstPublished: metadata.firstPublished,
   origin: metadata.deadLetter
 })
 
-/** When a letter was given up; a foreign one, when it was published. Milliseconds since 1970. */
+/** Answers when a letter was given up; for one that Requeue did not give up, when it was published. In milliseconds since 1970. */
 export const since = ({ firstPublished, origin }: Subject): number => origin?.at ?? firstPublished
 
 const holds = <A>(asked: Option.Option<A>, test: (value: A) => boolean): boolean =>
   Option.isNone(asked) || test(asked.value)
 
-/** `now` is in milliseconds since 1970. Letters that say nothing of what is asked are not meant. */
+/** Whether a letter passes the filter; one that lacks what a filter looks at does not. `now` is in milliseconds since 1970. */
 export const matches =
   (filter: Filter, now: number) =>
   (letter: Subject): boolean => {
@@ -87,7 +87,7 @@ export const matches =
     )
   }
 
-/** True when every letter is meant. */
+/** Whether all letters pass the filter. */
 export const isEmpty = (filter: Filter): boolean =>
   filter.reason.length === 0 &&
   filter.id.length === 0 &&

@@ -1,11 +1,11 @@
-/** Dead letters for people and for scripts. */
+/** Dead letters as rows of a table, as text and as JSON. */
 import { type DeadLetters, Delay } from "@requeue/core"
 import * as Body from "./Body.ts"
 import * as LetterFilter from "./LetterFilter.ts"
 
 const time = (millis: number): string => new Date(millis).toISOString()
 
-/** A letter as JSON; times in ISO 8601. */
+/** Answers a letter as a value for JSON, with times in ISO 8601. */
 export const toJson = ({ body, firstPublished, headers, history, id, origin, redrives }: DeadLetters.DeadLetter) => ({
   id,
   body: Body.toJson(body),
@@ -31,7 +31,7 @@ export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<
   ]
 }
 
-/** All that is known of a letter. */
+/** Shows all that is known of a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
   const { body, firstPublished, headers, history, id, origin, redrives } = letter
   const given =

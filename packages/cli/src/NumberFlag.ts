@@ -1,6 +1,7 @@
 /** Flags that take a number within bounds. */
 import * as Flag from "effect/cli/Flag"
 
+/** Makes a flag for a whole number from `min` to `max`. */
 export const whole = (name: string, min: number, max: number): Flag.Flag<number> =>
   Flag.Int(name).pipe(
     Flag.withMetavar("N"),
@@ -10,7 +11,7 @@ export const whole = (name: string, min: number, max: number): Flag.Flag<number>
     )
   )
 
-/** Above `min`. */
+/** Makes a flag for a number above 0 and up to `max`. */
 export const positive = (name: string, max: number): Flag.Flag<number> =>
   Flag.Finite(name).pipe(
     Flag.withMetavar("N"),

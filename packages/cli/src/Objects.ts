@@ -4,7 +4,7 @@ import * as Flag from "effect/cli/Flag"
 import type { Service } from "./Output.ts"
 import * as Table from "./Table.ts"
 
-/** Whether groups are shown object by object. */
+/** The flag that shows groups object by object. */
 export const all = Flag.Boolean("all").pipe(
   Flag.withDescription("Show every object; else those that all queues share are told as one"),
   Flag.withDefault(false)
@@ -19,7 +19,7 @@ const marks = {
 
 type Shown = Plan.PlannedObject & Partial<Plan.Inspected>
 
-/** The worst of a group's states: what stands out. */
+/** States, worst first: a group has the worst state of its members. */
 const worst: ReadonlyArray<Plan.State> = ["different", "missing", "unknown", "present"]
 
 const asOne = (group: string, members: ReadonlyArray<Shown>): Shown => {

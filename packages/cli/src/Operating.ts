@@ -1,12 +1,12 @@
-/** An adapter's operations on a target, with its errors at their place in the config file. */
+/** An adapter's operations on a target. Errors name their place in the config file. */
 import { type Adapter, type BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Target from "./Target.ts"
 import { UsageError } from "./UsageError.ts"
 
-/** What is planned for a queue. */
-export const wishOf = ({ name, options }: Target.Queue): Adapter.PlanRequest => ({
+/** Makes the request for a queue's plan. */
+export const requestOf = ({ name, options }: Target.Queue): Adapter.PlanRequest => ({
   queue: name,
   retry: options.retry ?? RetryPolicy.make()
 })
@@ -23,14 +23,14 @@ const located =
       error instanceof ConfigurationError.ConfigurationError ? place.locate(error) : error
     )
 
-/** The plan without a connection. */
+/** Makes a plan without a connection. */
 export const plan = (place: Target.Place, request: Adapter.PlanRequest) =>
   Effect.flatMap(operationsOf(place), (operations) => {
     const { options, url } = Redacted.value(place.resolved.address)
     return located(place)(operations.plan(request, url, options))
   })
 
-/** A connection for an operator, as long as the scope. */
+/** Connects an operator, until the scope closes. */
 export const open = (place: Target.Place) =>
   Effect.flatMap(operationsOf(place), (operations) => {
     const { options, url } = Redacted.value(place.resolved.address)

@@ -1,4 +1,4 @@
-/** What many simulated outages have in common, as a value and as text with a plot. */
+/** A summary of many simulated outages, as a value and as text with a plot. */
 import { Delay } from "@requeue/core"
 import type { Service } from "./Output.ts"
 import * as Plot from "./Plot.ts"
@@ -6,9 +6,11 @@ import * as Range from "./Range.ts"
 import type { Outcome, Scenario } from "./Simulation.ts"
 import * as Table from "./Table.ts"
 
+/** Times are in milliseconds. */
 export interface OutageReport {
+  /** Messages a second. */
   readonly rate: number
-  /** Milliseconds, as all times here. */
+  /** The length of the outage. */
   readonly length: number
   readonly handlerTime: number
   readonly concurrency: number
@@ -19,14 +21,15 @@ export interface OutageReport {
   readonly discarded: Range.Range
   readonly runsPerMessage: Range.Range
   readonly peakBacklog: Range.Range
-  /** Of the rounds that recovered; `null` when none did. */
+  /** The time to recover, of the rounds that recovered; `null` when none did. */
   readonly recovery: Range.Range | null
+  /** The number of rounds that did not recover. */
   readonly unrecovered: number
   /** The first round's largest backlog in each slice of time. */
   readonly backlog: { readonly slice: number; readonly values: ReadonlyArray<number> }
 }
 
-/** At least one outcome. */
+/** Summarises outcomes, of which there must be one or more. */
 export const make = (scenario: Scenario, outcomes: ReadonlyArray<Outcome>): OutageReport => {
   const of = (value: (outcome: Outcome) => number): Range.Range => Range.of(outcomes.map(value))
   const recovered = outcomes.flatMap(({ recovery }) => (recovery === undefined ? [] : [recovery]))
@@ -60,7 +63,7 @@ const row = (
 
 const width = 60
 
-/** The backlog over time, with the end of the outage marked below it. */
+/** Draws the backlog over time, with a mark at the end of the outage. */
 const plot = ({ backlog: { slice, values }, length, seed }: OutageReport, paint: Service["paint"]): string => {
   const peak = Math.max(...values)
   const end = Math.max(1, Math.min(width, Math.round((length / (slice * values.length)) * width)))

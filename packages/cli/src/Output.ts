@@ -1,5 +1,5 @@
 /**
- * What a command says: its result to standard output, as text or as one JSON value, and progress to standard error.
+ * The output of commands: results go to standard output, as text or as one JSON value, and progress to standard error.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,35 +10,36 @@ import * as Screen from "./Screen.ts"
 
 type Style = Parameters<typeof styleText>[0]
 
+/** The ways to print. */
 export interface Service {
-  /** True when the result is wanted as JSON. */
+  /** Whether the result is printed as JSON. */
   readonly json: boolean
-  /** Prints a result, once per command: the value when JSON is wanted, else the text. */
+  /** Prints the result, once per command: the value as JSON with `--json`, else the text. */
   readonly result: (value: unknown, text: () => string) => Effect.Effect<void>
-  /** A line of many, as long as the command runs: one JSON value per line, or text. */
+  /** Prints one line of many: the value as JSON with `--json`, else the text. */
   readonly line: (value: unknown, text: () => string) => Effect.Effect<void>
-  /** True when results go to a terminal, and not as JSON. */
+  /** Whether results go to a terminal, and not as JSON. */
   readonly isScreen: boolean
-  /** Shows a text where the one before was shown. Only for a screen. */
+  /** Shows a text in the place of the one before. Only where `isScreen`. */
   readonly redraw: (text: string) => Effect.Effect<void>
-  /** Says how far long work has come: only to a terminal, and in one line that is overwritten. */
+  /** Shows the progress of long work, in one line that is overwritten. Prints nothing where there is no terminal. */
   readonly progress: (text: string) => Effect.Effect<void>
-  /** Ends the line of progress. */
+  /** Removes the line of progress. */
   readonly done: Effect.Effect<void>
-  /** Colours text where colours are shown: not in a file, not in JSON, not with NO_COLOR. */
+  /** Colours text for a terminal; leaves it as it is in files, in JSON, and with NO_COLOR. */
   readonly paint: (style: Style, text: string) => string
 }
 
 export class Output extends Context.Service<Output, Service>()("@requeue/cli/Output") {}
 
-/** Sets, infinities and bytes have no JSON form of their own. */
+/** Gives infinity and maps a form in JSON. */
 const plain = (_: string, value: unknown): unknown => {
   if (value === Number.POSITIVE_INFINITY) return "unlimited"
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
 const write = (stream: Writable, text: string): Effect.Effect<void> =>
-  // Waits until it is written: what is left when a program ends is lost on a pipe.
+  // Waits until it is written: a pipe loses what is still buffered when the program ends.
   Effect.callback((resume) => void stream.write(text, () => resume(Effect.void)))
 
 export const make = Effect.fnUntraced(function* (json: boolean) {

@@ -1,15 +1,15 @@
-/** Numbers as pictures of text. */
+/** Bars and columns made of text. */
 
 const eighths = " ▁▂▃▄▅▆▇█"
 const sideways = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
 
-/** A bar as long as `value` is of `max`, in eighths of a character; anything above 0 is seen. */
+/** Draws a bar that is `width` characters long for `max`. A value above 0 takes an eighth of a character or more. */
 export const bar = (value: number, max: number, width: number): string => {
   const parts = value <= 0 ? 0 : Math.max(1, Math.round((value / max) * width * 8))
   return "█".repeat(Math.floor(parts / 8)) + sideways[parts % 8]!
 }
 
-/** The values squeezed or stretched to so many columns; the largest of those that fall together. */
+/** Spreads values over a number of columns. A column of several values has the largest of them. */
 const resample = (values: ReadonlyArray<number>, width: number): ReadonlyArray<number> =>
   Array.from({ length: width }, (_, column) => {
     const from = Math.floor((column * values.length) / width)
@@ -17,7 +17,7 @@ const resample = (values: ReadonlyArray<number>, width: number): ReadonlyArray<n
     return Math.max(...values.slice(from, to))
   })
 
-/** Columns of the values, the highest as high as the plot, from top to bottom. */
+/** Draws values as columns, the largest as high as the plot; answers its lines from top to bottom. */
 export const columns = (
   values: ReadonlyArray<number>,
   { height, width }: { readonly height: number; readonly width: number }

@@ -1,4 +1,4 @@
-/** A retry policy from the command line: the name of one in the config file, of a preset, or JSON. */
+/** A retry policy on the command line: its name in the config file, a preset's name, or JSON. */
 import type { RetryPolicy } from "@requeue/core"
 import { PolicyConfig } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
@@ -17,12 +17,12 @@ export const flag = Flag.String("policy").pipe(
   Flag.optional
 )
 
-/** True when it takes no config file to know the policy. */
+/** Whether a text names or is a policy without a config file. */
 export const isSelfContained = (text: string): boolean => presets.includes(text) || text.startsWith("{")
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(PolicyConfig.RetryPolicy))
 
-/** The policy that the text names or is. */
+/** Answers the policy that a text names or is. `named` has those of the config file. */
 export const decode = (
   text: string,
   named: Readonly<Record<string, RetryPolicy.RetryPolicy>>

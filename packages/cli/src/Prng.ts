@@ -1,4 +1,4 @@
-/** Random numbers that depend on their seed alone: Tommy Ettinger's mulberry32, good enough to spread delays. */
+/** Makes a generator of random numbers that depend on the seed alone: Tommy Ettinger's mulberry32. From 0 to below 1. */
 export const make = (seed: number): (() => number) => {
   let state = seed >>> 0
   return () => {

@@ -1,4 +1,4 @@
-/** What a command found is not as it should be. The command has printed what; the exit code says it to scripts. */
 import * as Data from "effect/Data"
 
+/** The error of a command that found a problem and has printed it: it only decides the exit code. */
 export class Problem extends Data.TaggedError("Problem") {}

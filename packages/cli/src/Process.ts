@@ -1,7 +1,8 @@
-/** What a command has of the process that it runs in: of the program's own, or of one that a test makes up. */
+/** The process that commands run in: the program's own, or one that a test makes up. */
 import * as Context from "effect/Context"
 import type { Readable, Writable } from "node:stream"
 
+/** The part of a process that commands use. */
 export interface Service {
   readonly cwd: () => string
   readonly env: Readonly<Record<string, string | undefined>>

@@ -1,4 +1,4 @@
-/** The whole program: arguments and a process in, an exit code out. */
+/** The whole program, as a function of its arguments and its process. */
 import * as NodeChildProcessSpawner from "@effect/platform-node-shared/NodeChildProcessSpawner"
 import * as NodeFileSystem from "@effect/platform-node-shared/NodeFileSystem"
 import * as NodePath from "@effect/platform-node-shared/NodePath"
@@ -12,12 +12,12 @@ import * as Cli from "./Cli.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { Process, type Service } from "./Process.ts"
 
-/** What `effect/cli` may need; no command of ours does. */
+/** The services that `effect/cli` may need. The commands here need none of them. */
 const platform = NodeChildProcessSpawner.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer, NodeStdio.layer))
 )
 
-/** Runs a command line, whose commands know of no process but the given one; the signal interrupts them. */
+/** Runs a command line in a process, and answers the exit code. The signal interrupts it. */
 export const run = (args: ReadonlyArray<string>, process: Service, signal: AbortSignal): Promise<number> => {
   const { stderr, stdout } = process
   const program = Cli.run(args).pipe(

@@ -1,4 +1,4 @@
-/** A queue's numbers, and those of its dead-letter queues; `null` where the broker cannot tell. */
+/** The numbers of a queue and of its dead-letter queues; `null` where the broker cannot tell. */
 import { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as DeadLetterTarget from "./DeadLetterTarget.ts"
@@ -11,13 +11,13 @@ export interface QueueStatus {
   readonly ready: number | null
   readonly inFlight: number | null
   readonly delayed: number | null
-  /** By dead-letter queue. */
+  /** Messages that wait, by dead-letter queue. */
   readonly dead: Readonly<Record<string, number | null>>
 }
 
 const waiting = ({ delayed = 0, ready }: Broker.Counts): number | null => (ready === undefined ? null : ready + delayed)
 
-/** Asks the broker. */
+/** Asks the broker for a queue's numbers. */
 export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
   const { admin } = yield* Broker.Broker
   const { delayed = null, inFlight = null, ready = null } = yield* admin.counts(queue.name)
@@ -28,7 +28,7 @@ export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
   return status
 })
 
-/** All dead letters; `null` where one of the queues cannot be counted. */
+/** The number of dead letters in all queues; `null` where one of them cannot be counted. */
 const deadOf = ({ dead }: QueueStatus): number | null =>
   Object.values(dead).reduce((sum: number | null, count) => (sum === null || count === null ? null : sum + count), 0)
 
@@ -44,7 +44,7 @@ export const table = (all: ReadonlyArray<QueueStatus>, paint: Service["paint"]):
     })
   )
 
-/** The same in a line of its own. */
+/** Shows a queue's numbers in one line. */
 export const line = (status: QueueStatus): string =>
   [
     status.queue,

@@ -1,11 +1,11 @@
-/** The middle of many numbers, and where nine of ten lie. */
+/** The median of many numbers, and the range in which nine of ten lie. */
 export interface Range {
   readonly low: number
   readonly median: number
   readonly high: number
 }
 
-/** Of at least one number. */
+/** Answers the range of numbers, of which there must be one or more. */
 export const of = (values: ReadonlyArray<number>): Range => {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (part: number): number => sorted[Math.round(part * (sorted.length - 1))]!

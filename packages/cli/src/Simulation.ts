@@ -1,43 +1,43 @@
 /**
- * An outage, simulated: messages keep arriving while what their handler needs is down, and the policies decide what
- * becomes of them.
+ * A simulated outage: messages keep arriving while something that their handler needs is down.
  *
- * Pure: the same scenario has the same outcome. What is simulated is the policies themselves (`RetryPolicy.decide`,
- * `ConsumerBackoff.step`), on a consumer with a number of handlers that each take a time. The broker takes none, and no
- * message is lost.
+ * Pure: the same scenario has the same outcome. The policies are the real ones (`RetryPolicy.decide`,
+ * `ConsumerBackoff.step`). They run on a consumer with a number of handlers, each of which takes a fixed time. The broker
+ * takes no time and loses no message.
  */
 import { Backoff, ConsumerBackoff, Delay, Failure, RetryPolicy } from "@requeue/core"
 import * as History from "./History.ts"
 import * as Prng from "./Prng.ts"
 import * as Timeline from "./Timeline.ts"
 
-/** Times are in milliseconds. */
+/** The outage to simulate. Times are in milliseconds. */
 export interface Scenario {
   readonly retry: RetryPolicy.RetryPolicy
-  /** The consumer's delay of retries for which the policy has none. */
+  /** The consumer's delay, for retries for which the policy has none. */
   readonly retryDelay: Delay.Delay
   readonly consumerBackoff: ConsumerBackoff.ConsumerBackoff
   /** Messages a second, on average; they arrive independently of each other. */
   readonly rate: number
-  /** The outage begins with the simulation, and lasts so long. */
+  /** The length of the outage, which begins with the simulation. */
   readonly outage: number
   readonly handlerTime: number
   readonly concurrency: number
   readonly seed: number
 }
 
+/** The result of a simulation. Times are in milliseconds. */
 export interface Outcome {
   readonly arrived: number
   readonly succeeded: number
   readonly deadLettered: number
-  /** Given up by a policy that keeps no dead letters. */
+  /** Messages given up by a policy that keeps no dead letters. */
   readonly discarded: number
-  /** Not yet done when the simulation ended. */
+  /** Messages that were not done when the simulation ended. */
   readonly left: number
   readonly handlerRuns: number
-  /** Most messages that waited, were delayed or were in progress. */
+  /** The largest number of messages that were ready, delayed or in progress. */
   readonly peakBacklog: number
-  /** From the end of the outage until no message of before is left; `undefined` when that never came. */
+  /** The time from the end of the outage until all messages from before it are done; `undefined` when they never are. */
   readonly recovery: number | undefined
   /** The largest backlog in each slice of time. */
   readonly backlog: ReadonlyArray<number>
@@ -50,52 +50,74 @@ interface Message {
   attempts: number
 }
 
-type Happening =
+type Event =
   | { readonly _tag: "Arrival" }
   | { readonly _tag: "Due"; readonly message: Message }
   | { readonly _tag: "Finished"; readonly message: Message; readonly failed: boolean; readonly id: string }
   | { readonly _tag: "Elapsed" }
-  | { readonly _tag: "Mended" }
+  | { readonly _tag: "OutageEnded" }
 
 const failure = Failure.make(new Error("the dependency is down"), 0)
 
-/** No simulation has more events. */
+/** The largest number of events of a simulation. */
 const limit = 5_000_000
 
-/** What is not over by then, never is: the longest delay has passed, and as much time as the outage took. */
+/** The longest time of a simulation: all retries have come by then, and the consumer has had time to recover. */
 const horizon = ({ outage, retry, retryDelay }: Scenario): number => {
   const longest = retry.backoff === undefined ? retryDelay : Backoff.longest(retry.backoff)
   return outage + Math.min(RetryPolicy.describe(retry, retryDelay).worstCase, 2 * longest) + 2 * outage + 3_600_000
 }
 
+/** The consumer's backoff on a timeline. */
+const makeGate = (
+  policy: ConsumerBackoff.ConsumerBackoff,
+  timeline: Timeline.Timeline<Event>,
+  random: () => number
+) => {
+  let gate = ConsumerBackoff.initial
+  return {
+    signal: (event: ConsumerBackoff.Event): void => {
+      const [after, commands] = ConsumerBackoff.step(policy, gate, event, random())
+      gate = after
+      for (const command of commands) if (command._tag === "Wait") timeline.after(command.millis, { _tag: "Elapsed" })
+    },
+    isOpen: (): boolean =>
+      gate.mode._tag === "Running" || (gate.mode._tag === "Probing" && gate.mode.probe === undefined)
+  }
+}
+
+/** Decides about a message whose handler has failed; `age` is in milliseconds. */
+const decide = ({ retry, retryDelay }: Scenario, attempts: number, age: number, random: number) =>
+  RetryPolicy.decide(retry, {
+    queue: "simulated",
+    attempts,
+    age,
+    delay: undefined,
+    asked: false,
+    failure,
+    defaultDelay: retryDelay,
+    random
+  })
+
 /** Simulates one outage. */
 export const run = (scenario: Scenario): Outcome => {
-  const { concurrency, consumerBackoff, handlerTime, outage, rate, retry, retryDelay, seed } = scenario
+  const { concurrency, consumerBackoff, handlerTime, outage, rate, retry, seed } = scenario
   const arrivals = Prng.make(seed)
   const spread = Prng.make(seed ^ 0x5bd1e995)
-  const timeline = Timeline.make<Happening>()
+  const timeline = Timeline.make<Event>()
+  const gate = makeGate(consumerBackoff, timeline, spread)
   const ready: Array<Message> = []
   const count = { arrived: 0, succeeded: 0, deadLettered: 0, discarded: 0, handlerRuns: 0 }
-  /** `early` arrived before the end of the outage, and are not done. */
+  /** `early` counts messages that arrived before the end of the outage and are not done. */
   let [taken, running, delayed, early] = [0, 0, 0, 0]
-  let gate = ConsumerBackoff.initial
   const held = (): number => ready.length - taken + running + delayed
 
-  const signal = (event: ConsumerBackoff.Event): void => {
-    const [after, commands] = ConsumerBackoff.step(consumerBackoff, gate, event, spread())
-    gate = after
-    for (const command of commands) if (command._tag === "Wait") timeline.after(command.millis, { _tag: "Elapsed" })
-  }
-  const mayStart = (): boolean =>
-    running < concurrency &&
-    (gate.mode._tag === "Running" || (gate.mode._tag === "Probing" && gate.mode.probe === undefined))
-
-  /** A delivery: its handler runs until it succeeds, or its retries in the process are used up. */
+  /** Delivers a message. Its handler runs until it succeeds, or its immediate retries are used up. */
   const start = (message: Message): void => {
     message.attempts++
     running++
     const id = String(timeline.planned())
-    signal({ _tag: "Started", id })
+    gate.signal({ _tag: "Started", id })
     const failing = Math.ceil(Math.max(0, outage - timeline.now()) / handlerTime)
     const runs = Math.min(failing + 1, retry.immediate + 1)
     count.handlerRuns += runs
@@ -108,16 +130,7 @@ export const run = (scenario: Scenario): Outcome => {
   }
 
   const settle = (message: Message): void => {
-    const settlement = RetryPolicy.decide(retry, {
-      queue: "simulated",
-      attempts: message.attempts,
-      age: timeline.now() - message.arrivedAt,
-      delay: undefined,
-      asked: false,
-      failure,
-      defaultDelay: retryDelay,
-      random: spread()
-    })
+    const settlement = decide(scenario, message.attempts, timeline.now() - message.arrivedAt, spread())
     if (settlement._tag !== "Retry")
       return done(message, settlement._tag === "DeadLetter" ? "deadLettered" : "discarded")
     delayed++
@@ -126,8 +139,8 @@ export const run = (scenario: Scenario): Outcome => {
 
   const nextArrival = (): void => timeline.after((-Math.log(1 - arrivals()) * 1000) / rate, { _tag: "Arrival" })
 
-  const happen = (happening: Happening): void => {
-    switch (happening._tag) {
+  const handle = (event: Event): void => {
+    switch (event._tag) {
       case "Arrival":
         count.arrived++
         if (timeline.now() <= outage) early++
@@ -135,15 +148,15 @@ export const run = (scenario: Scenario): Outcome => {
         return nextArrival()
       case "Due":
         delayed--
-        ready.push(happening.message)
+        ready.push(event.message)
         return
       case "Finished":
         running--
-        signal({ _tag: happening.failed ? "Failed" : "Succeeded", id: happening.id })
-        return happening.failed ? settle(happening.message) : done(happening.message, "succeeded")
+        gate.signal({ _tag: event.failed ? "Failed" : "Succeeded", id: event.id })
+        return event.failed ? settle(event.message) : done(event.message, "succeeded")
       case "Elapsed":
-        return signal(happening)
-      case "Mended":
+        return gate.signal(event)
+      case "OutageEnded":
         return
     }
   }
@@ -151,13 +164,13 @@ export const run = (scenario: Scenario): Outcome => {
   const end = horizon(scenario)
   const history = History.make(Math.max(outage / 40, end / 10_000))
   nextArrival()
-  timeline.after(outage, { _tag: "Mended" })
+  timeline.after(outage, { _tag: "OutageEnded" })
   let recovery: number | undefined
   while (recovery === undefined) {
-    const happening = timeline.next()
-    if (happening === undefined || timeline.now() > end || timeline.planned() > limit) break
-    happen(happening)
-    while (taken < ready.length && mayStart()) start(ready[taken++]!)
+    const event = timeline.next()
+    if (event === undefined || timeline.now() > end || timeline.planned() > limit) break
+    handle(event)
+    while (taken < ready.length && running < concurrency && gate.isOpen()) start(ready[taken++]!)
     history.note(timeline.now(), held())
     if (timeline.now() >= outage && early === 0) recovery = timeline.now() - outage
   }

@@ -1,9 +1,9 @@
-/** Rows as aligned columns. */
+/** Tables of text. */
 import { stripVTControlCharacters } from "node:util"
 
 const width = (text: string): number => stripVTControlCharacters(text).length
 
-/** The header and the rows; every column but the last is padded. */
+/** Aligns the columns of a header and its rows. */
 export const format = (header: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const all = [header, ...rows]
   const widths = header.map((_, column) => Math.max(...all.map((row) => width(row[column] ?? ""))))

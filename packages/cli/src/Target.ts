@@ -1,4 +1,4 @@
-/** What a command acts on: a broker, and queues of it. From a config file, or from `--url` and `--queue`. */
+/** The broker and the queues that a command acts on, from a config file or from `--url` and `--queue`. */
 import { Configuration, type ConfigFileError } from "@requeue/config"
 import { Adapters, Broker, ConfigurationError, type ConsumerOptions, type RetryPolicy } from "@requeue/core"
 import { OptionNames } from "@requeue/core/adapter-kit"
@@ -49,9 +49,10 @@ export interface Flags {
   readonly queue: ReadonlyArray<string>
 }
 
+/** A queue that a command acts on. */
 export interface Queue {
   readonly name: string
-  /** What its consumers are started with. */
+  /** The options of its consumers. */
   readonly options: ConsumerOptions.Options
 }
 
@@ -60,7 +61,7 @@ export interface Place {
   /** The broker's name in the config file, or its scheme. */
   readonly name: string
   readonly resolved: Adapters.Resolved
-  /** What the adapter refused, at its place in the config file where there is one. */
+  /** Adds to an adapter's error its place in the config file, where there is one. */
   readonly locate: (
     error: ConfigurationError.ConfigurationError
   ) => ConfigurationError.ConfigurationError | ConfigFileError
@@ -76,7 +77,7 @@ const load = (file: Option.Option<string>) =>
     Configuration.load({ cwd: cwd(), environment: env, file: Option.getOrUndefined(file) })
   )
 
-/** The config file that the flags mean; `undefined` where they give a URL instead. */
+/** Loads the config file that the flags name; answers `undefined` where they give a URL instead. */
 const configOf = ({ adapter, broker, config, url }: Flags) => {
   if (Option.isNone(url) && Option.isSome(adapter)) {
     const remedy = "Give --url, or write the adapter into the config file"
@@ -110,7 +111,7 @@ const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, 
     return { name, resolved, locate: (error: ConfigurationError.ConfigurationError) => config.locate(name, error) }
   })
 
-/** The queues of the config file that are asked for, and the broker that they are on. */
+/** Finds the queues that the flags name in the config file, and their broker. */
 const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuration, flags: Flags) {
   const wanted = Option.getOrUndefined(flags.broker)
   const all = Object.entries(config.queues)
@@ -124,7 +125,7 @@ const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuratio
     return yield* new UsageError({ detail: `--queue: ${config.file} has no queue named ${unknown.name}`, remedy })
   }
   const found = named.flatMap(({ found }) => (found === undefined ? [] : [found[1]]))
-  // Whoever names both means them, wherever the queue is by default.
+  // Flags that name both the broker and the queues win over the config file.
   if (wanted !== undefined && found.length > 0) return { broker: wanted, queues: found }
   const broker = wanted ?? found[0]?.broker ?? config.defaultBroker
   const here = (found.length > 0 ? found : all.map(([, queue]) => queue)).filter((queue) => queue.broker === broker)
@@ -136,7 +137,7 @@ const queuesOf = Effect.fnUntraced(function* (config: Configuration.Configuratio
   })
 })
 
-/** The broker that the flags mean. For commands that take any queue's name. */
+/** Finds the broker that the flags name: for commands that take any queue's name. Does not connect. */
 export const place = (flags: Flags) =>
   Effect.gen(function* () {
     const config = yield* configOf(flags)
@@ -150,7 +151,7 @@ export const place = (flags: Flags) =>
     return place
   })
 
-/** The broker and the queues that the flags mean, with a policy that replaces theirs. Nothing is connected. */
+/** Finds the broker and the queues that the flags name. `policy` replaces that of each queue. Does not connect. */
 export const resolve = (flags: Flags, policy: Option.Option<string> = Option.none()) =>
   Effect.gen(function* () {
     const config = yield* configOf(flags)
@@ -177,7 +178,7 @@ const withRetry = (
   retry: RetryPolicy.RetryPolicy | undefined
 ): ConsumerOptions.Options => (retry === undefined ? options : { ...options, retry })
 
-/** The options of a queue's consumer, for who needs no broker: of a queue in the config file, or of a policy alone. */
+/** Answers the consumer options of a queue in the config file, or of a policy alone. Needs no broker. */
 export const policies = (
   file: Option.Option<string>,
   queue: Option.Option<string>,
@@ -194,7 +195,7 @@ export const policies = (
     return withRetry((yield* Configuration.queue(config, queue.value)).options, retry)
   })
 
-/** The broker, connected as long as the command runs. */
+/** Makes the layer of a connected broker. */
 export const layer = ({ locate, resolved }: Place) =>
   Adapters.layerOf(resolved).pipe(
     Layer.catch((error) =>

@@ -1,32 +1,36 @@
-/** What is going to happen, in the order of its time; what happens at the same time, in the order in which it was planned. */
+/** A queue of events in the order of their times; of those with the same time, the one that was planned first comes first. */
 import TinyQueue from "tinyqueue"
 
-interface Planned<What> {
+interface Planned<Event> {
   readonly at: number
   readonly order: number
-  readonly what: What
+  readonly event: Event
 }
 
-export interface Timeline<What> {
+/** Times are in milliseconds, from 0. */
+export interface Timeline<Event> {
+  /** The time of the last event that `next` answered. */
   readonly now: () => number
-  /** How much has been planned. */
+  /** The number of events that have been planned so far. */
   readonly planned: () => number
-  readonly after: (millis: number, what: What) => void
-  /** The next that happens, which it then is the time of. */
-  readonly next: () => What | undefined
+  /** Plans an event. */
+  readonly after: (millis: number, event: Event) => void
+  /** Goes on to the next event, and answers it; `undefined` when there is none. */
+  readonly next: () => Event | undefined
 }
 
-export const make = <What>(): Timeline<What> => {
-  const queue = new TinyQueue<Planned<What>>([], (a, b) => a.at - b.at || a.order - b.order)
+/** Makes an empty timeline. */
+export const make = <Event>(): Timeline<Event> => {
+  const queue = new TinyQueue<Planned<Event>>([], (a, b) => a.at - b.at || a.order - b.order)
   let [now, order] = [0, 0]
   return {
     now: () => now,
     planned: () => order,
-    after: (millis, what) => queue.push({ at: now + millis, order: order++, what }),
+    after: (millis, event) => queue.push({ at: now + millis, order: order++, event }),
     next: () => {
       const first = queue.pop()
       now = first?.at ?? now
-      return first?.what
+      return first?.event
     }
   }
 }

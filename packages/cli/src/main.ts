@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-/** Entry: the program's arguments in, its exit code out. */
+/** The entry of the program. */
 import { run } from "./Program.ts"
 
-// A reader that has seen enough, as in `| head`, is no error of ours.
+// A reader that ends before the program does, as in `| head`, is no error.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error

@@ -7,7 +7,7 @@ import { connect, PermanentError, type Requeue } from "@requeue/core/promise"
 import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { rabbitmq } from "./brokers.ts"
 import { type Circumstances, program, requeue } from "./requeue.ts"
-import { patience, until } from "./until.ts"
+import { deadline, until } from "./until.ts"
 
 const queues =
   "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked".split(" ")
@@ -68,7 +68,7 @@ const ready = async (queue: string) => (await connection.counts(queue)).ready
 /** A quorum queue counts what it has a moment later. */
 const settled = (queue: string, count: number) =>
   vi.waitFor(async () => assert.strictEqual(await ready(queue), count, `what waits in ${queue}`), {
-    timeout: patience
+    timeout: deadline
   })
 
 describe.concurrent("requeue send", () => {

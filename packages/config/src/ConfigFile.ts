@@ -1,5 +1,5 @@
 /**
- * The shape of a config file, as a Schema: what stands in `requeue.config.*`, before names are looked up in it.
+ * The shape of a config file `requeue.config.*`, as a Schema. The names in it are not looked up yet.
  *
  * Its JSON Schema is published with the package as `schema.json`, for editors.
  */
@@ -33,7 +33,7 @@ const Broker = Schema.Union([
   )
 ]).annotate({ identifier: "Broker", message: "must be a URL, or an object with a url and the adapter's options" })
 
-/** A queue of the file. Its key is what the program calls it. */
+/** A queue of the file. Its key is its name in the program. */
 const Queue = StrictSchema.struct({
   ...PolicyConfig.consumerFields,
   name: described("The queue's name on the broker. Default: the key.", Schema.NonEmptyString),
@@ -50,7 +50,7 @@ const Queue = StrictSchema.struct({
   )
 })
 
-/** A whole file. */
+/** The Schema of a whole file. */
 export const ConfigFile = StrictSchema.struct({
   $schema: described("For editors.", Schema.String),
   broker: described("The broker of queues that name none. Default: the only broker of the file.", Schema.String),
@@ -59,34 +59,33 @@ export const ConfigFile = StrictSchema.struct({
   queues: described("Queues by name.", Schema.Record(Schema.String, Queue))
 }).annotate({ identifier: "ConfigFile", message: "must be an object with brokers, and policies and queues" })
 
-/** The file after decoding. */
+/** A file after decoding. */
 export type ConfigFile = typeof ConfigFile.Type
 
-/** What people write: the file's JSON. */
+/** A file as people write it, as a JSON value. */
 export type Json = typeof ConfigFile.Encoded
 
-interface Node {
-  readonly properties?: unknown
-  additionalProperties?: unknown
+/** Closes a JSON Schema, so that editors complain about keys that decoding refuses. */
+const closed = (schema: object): object => {
+  const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closedValue(value)]))
+  return copy["properties"] !== undefined && copy["additionalProperties"] === true
+    ? { ...copy, additionalProperties: false }
+    : copy
 }
 
-/** Editors complain about keys that decoding refuses. */
-const closed = (node: unknown): unknown => {
-  if (Array.isArray(node)) return node.map(closed)
-  if (typeof node !== "object" || node === null) return node
-  const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, closed(value)])) as Node
-  if (copy.properties !== undefined && copy.additionalProperties === true) copy.additionalProperties = false
-  return copy
+const closedValue = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(closedValue)
+  return typeof value === "object" && value !== null ? closed(value) : value
 }
 
-/** The JSON Schema of a config file. */
+/** Makes the JSON Schema of a config file. */
 export const jsonSchema = (): object => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(ConfigFile)
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Requeue configuration",
-    ...(closed(schema) as object),
+    ...closed(schema),
     // A file of JSON holds no adapter.
-    $defs: { ...Object(closed(definitions)), AdapterValueEncoded: { not: {} } }
+    $defs: { ...closed(definitions), AdapterValueEncoded: { not: {} } }
   }
 }

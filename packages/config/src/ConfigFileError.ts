@@ -1,8 +1,8 @@
-/** A config file that cannot be used: everything that is wrong with it, each with its path and what to do about it. */
+/** The error of a config file. */
 import type { StrictSchema } from "@requeue/core/schema"
 import * as Data from "effect/Data"
 
-/** `queues.orders.retry`, `brokers["a.b"].url` */
+/** Shows a path as `queues.orders.retry` or `brokers["a.b"].url`. */
 const show = (path: StrictSchema.Problem["path"]): string =>
   path
     .map((key, index) => {
@@ -14,10 +14,11 @@ const show = (path: StrictSchema.Problem["path"]): string =>
 const line = ({ detail, path, remedy }: StrictSchema.Problem): string =>
   `${path.length === 0 ? "" : `${show(path)}: `}${detail}${remedy === undefined ? "" : `. ${remedy}`}`
 
+/** A config file that cannot be used: everything that is wrong with it, each with its path and its remedy. */
 export class ConfigFileError extends Data.TaggedError("ConfigFileError")<{
-  /** The file's name, as it was found or asked for. */
+  /** The file's name as it was given, or its path relative to the working directory. */
   readonly file: string
-  /** At least one. */
+  /** Everything that is wrong; at least one problem. */
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }> {
   override get message() {

@@ -1,8 +1,8 @@
 /**
  * Brokers, queues and policies from a config file.
  *
- * When to use: where operators and not programmers choose the broker and tune policies, and where the `requeue` command
- * is to know the program's queues. {@link load} finds, reads and checks the file; nothing is connected before
+ * When to use: when operators rather than programmers choose the broker and tune policies, or when the `requeue` command
+ * should know the program's queues. {@link load} finds, reads and checks the file. Nothing is connected before
  * {@link Configuration.layer} is built.
  */
 import {
@@ -30,44 +30,48 @@ import * as Environment from "./internal/environment.ts"
 import * as Link from "./internal/link.ts"
 import * as Source from "./internal/source.ts"
 
+/** A loaded config file. */
 export interface Configuration {
-  /** The file, as it was found. */
+  /** The file's name as it was given, or its path relative to the working directory. */
   readonly file: string
   /** The names of its brokers. */
   readonly brokers: ReadonlyArray<string>
+  /** The retry policies of the file, by name. */
   readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
+  /** The queues of the file, by key. */
   readonly queues: Readonly<Record<string, ConfiguredQueue>>
-  /** The broker of what names none: the file's `broker`, or its only one. */
+  /** The broker of queues that name none: the file's `broker`, or its only one; `undefined` where there is neither. */
   readonly defaultBroker: string | undefined
-  /** The adapter and address of a broker. Fails when a secret of it is missing. Default: the default broker. */
+  /** Finds the adapter and address of a broker. Default: the default broker. Fails when one of its secrets is missing. */
   readonly find: (broker?: string) => Effect.Effect<Adapters.Resolved, ConfigFileError>
-  /** What a broker's adapter refused, at its place in the file. */
+  /** Turns the error of a broker's adapter into one that names its place in the file. */
   readonly locate: (broker: string, error: ConfigurationError.ConfigurationError) => ConfigFileError
   /**
-   * A broker of the file. Building it fails, with the path in the file, when a secret is missing, the adapter refuses an
-   * option, or the broker cannot do what one of its queues asks.
+   * Makes the layer of a broker. Default: the default broker. Building it fails when a secret is missing, when the adapter
+   * refuses an option, or when the broker cannot do what one of its queues demands; the error has the path in the file.
    */
   readonly layer: (broker?: string) => Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigFileError>
 }
 
+/** Where the config file is, and what it may refer to. */
 export interface Options {
-  /** The file. Default: the first `requeue.config.{ts,mts,js,mjs,json,yaml,yml}` here or in a folder above. */
+  /** The file's name. Default: the first `requeue.config.{ts,mts,js,mjs,json,yaml,yml}` here or in a folder above. */
   readonly file?: string | undefined
-  /** Default: the process's. */
-  readonly environment?: Environment.Environment | undefined
+  /** The environment variables. Default: those of the process. */
+  readonly environment?: Environment.Variables | undefined
   /** Adapters of brokers that are not among ours, for URLs of their schemes. Default: none. */
   readonly adapters?: ReadonlyArray<Adapter.Adapter> | undefined
-  /** Where files are looked for. Default: the process's working directory. */
+  /** The folder in which to look for the file. Default: the process's working directory. */
   readonly cwd?: string | undefined
 }
 
-/** The `file` of the error when there is no config file. */
+/** The `file` of the error where there is no config file. */
 export const { anyName } = Source
 
 const decodeFile = Schema.decodeUnknownResult(ConfigFile)
 
 /**
- * Loads a config file. Fails with everything that is wrong with it.
+ * Loads a config file. Fails with a {@link ConfigFileError} that tells everything that is wrong with it.
  *
  * @example
  * ```ts no-run
@@ -101,7 +105,7 @@ export const load = (options: Options = {}): Effect.Effect<Configuration, Config
       return { ...rest, detail: Environment.mask(detail, expanded.secrets) }
     }
     const wrong = Result.isFailure(decoded) ? StrictSchema.problems(decoded.failure).map(shown) : []
-    // A secret that is missing explains what is wrong at its place.
+    // A missing secret explains any other problem at its place.
     const unexplained = wrong.filter(({ path }) => !expanded.problems.some((missing) => samePath(missing.path, path)))
     const problems = [...misses, ...expanded.problems, ...unexplained]
     if (problems.length > 0 || Result.isFailure(decoded)) return yield* new ConfigFileError({ file, problems })
@@ -110,10 +114,10 @@ export const load = (options: Options = {}): Effect.Effect<Configuration, Config
     return make(file, linked.success, decoded.success.brokers, { adapters, environment })
   })
 
-/** Brokers stay as they are written until one is used: the secrets of the others need not be there. */
+/** Takes the brokers out of a file: their secrets are looked up when one is used, so that those of others may be missing. */
 const splitBrokers = (document: unknown): readonly [unknown, unknown] => {
-  if (typeof document !== "object" || document === null || Array.isArray(document)) return [document, undefined]
-  const { brokers, ...rest } = document as { readonly brokers?: unknown }
+  if (typeof document !== "object" || document === null || !("brokers" in document)) return [document, undefined]
+  const { brokers, ...rest } = document
   return [rest, brokers]
 }
 
@@ -124,7 +128,7 @@ const make = (
   file: string,
   { defaultBroker, policies, queues }: Link.Linked,
   brokers: ConfigFile["brokers"],
-  { adapters, environment }: Pick<Options, "adapters"> & { readonly environment: Environment.Environment }
+  { adapters, environment }: Pick<Options, "adapters"> & { readonly environment: Environment.Variables }
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
@@ -137,7 +141,7 @@ const make = (
     const shown = Environment.mask(detail, opened(broker).secrets)
     const asking = Object.entries(queues).find(([, { name }]) => name === queue)
     const problem =
-      asking !== undefined && isWish(field)
+      asking !== undefined && isOfQueue(field)
         ? { path: placeOf(...asking, field), detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`, remedy }
         : { path: ["brokers", broker, field], detail: shown, remedy }
     return new ConfigFileError({ file, problems: [problem] })
@@ -159,7 +163,7 @@ const make = (
   const find = Effect.fnUntraced(function* (name: string) {
     const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
-    const { url, ...options } = value as { readonly url: string }
+    const { url, ...options } = value as { readonly url: string } // Environment.override gave every broker its url
     const found = Adapters.find({ ...options, url: Redacted.make(url) }, adapters)
     return yield* Effect.mapError(found, (error) => locate(name, error))
   })
@@ -172,8 +176,9 @@ const make = (
       const broker = yield* Broker.Broker
       const problems = here.flatMap(([key, queue]) => impossible(key, queue, broker.capabilities))
       if (problems.length > 0) return yield* refuse(problems)
-      // What only some queues of the broker cannot do, as FIFO queues, is not among its capabilities.
-      for (const [, queue] of here) yield* resolved.adapter.operations?.plan(wishOf(queue), url, options) ?? Effect.void
+      // Limits of some queues only, such as FIFO queues, are not among the broker's capabilities.
+      for (const [, queue] of here)
+        yield* resolved.adapter.operations?.plan(requestOf(queue), url, options) ?? Effect.void
       return broker
     })
     return Layer.effect(Broker.Broker, checked).pipe(
@@ -199,22 +204,22 @@ const make = (
   }
 }
 
-const wishOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.PlanRequest => ({
+const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.PlanRequest => ({
   queue: name,
   retry
 })
 
-/** Whether a field is the queue's, and not an option of its broker. */
-const isWish = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
+/** Whether a field belongs to a queue, and not to its broker. */
+const isOfQueue = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
 
-/** Where a wish of a queue stands in the file. */
+/** The path of a queue's field in the file. */
 const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): StrictSchema.Problem["path"] => {
   const [first = "", ...rest] = field.split(".")
   if (first === "retry") return [...retryPath, ...rest]
   return ["queues", key, first === "queue" ? "name" : first, ...rest]
 }
 
-/** What the broker cannot do of a queue's wishes, at the places where they are made. */
+/** The demands of a queue that the broker cannot meet, as problems with their paths in the file. */
 const impossible = (
   key: string,
   queue: ConfiguredQueue,
@@ -228,7 +233,11 @@ const impossible = (
     }
   )
 
-/** A queue of the file by its key. */
+/**
+ * Finds a queue of the file by its key. `A` is the type of its bodies, which nothing checks. Fails when there is no such
+ * queue.
+ */
+// Any, because the file does not say what type the bodies have.
 export const queue = <A = any>(
   config: Configuration,
   key: string

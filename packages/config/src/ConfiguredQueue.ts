@@ -1,11 +1,14 @@
-/** A queue of a config file: a definition to send to and consume from, with what its consumers are started with. */
+/** The queues of a config file. */
 import type { ConsumerOptions, QueueDefinition } from "@requeue/core"
 import type { StrictSchema } from "@requeue/core/schema"
 
+/** A queue of a config file: a definition to send to and to consume from, with the options of its consumers. */
+// Any, because the file does not say what type the bodies have.
 export interface ConfiguredQueue<in out A = any> extends QueueDefinition.QueueDefinition<A> {
   /** The name of its broker in the file. */
   readonly broker: string
+  /** The options for its consumers. */
   readonly options: ConsumerOptions.Options
-  /** Where its retry policy stands in the file. */
+  /** The path of its retry policy in the file. */
   readonly retryPath: StrictSchema.Problem["path"]
 }

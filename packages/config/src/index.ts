@@ -1,4 +1,4 @@
-/** Brokers, queues and policies from one file. Without Effect, `loadConfig` is all there is. */
+/** Brokers, queues and policies from one file. Programs without Effect need only `loadConfig`. */
 export { ConfigFile, jsonSchema, type Json } from "./ConfigFile.ts"
 export { ConfigFileError } from "./ConfigFileError.ts"
 export type { ConfiguredQueue } from "./ConfiguredQueue.ts"

@@ -1,4 +1,4 @@
-/** The same for programs that use no Effect. */
+/** Config files for programs without Effect. */
 import { type ConnectOptions, type Requeue, connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import type { Json } from "./ConfigFile.ts"
@@ -10,17 +10,18 @@ export interface LoadedConfig {
   /** Connects to a broker of the file. Default: the file's default broker. */
   readonly connect: (broker?: string, options?: ConnectOptions) => Promise<Requeue>
   /**
-   * A queue of the file: to send to, and to consume from with its `options`.
+   * Finds a queue of the file by its key: to send to, and to consume from with its `options`. `A` is the type of its
+   * bodies, which nothing checks.
    *
    * @throws ConfigFileError when the file has no such queue
    */
-  readonly queue: <A = any>(name: string) => ConfiguredQueue<A>
+  readonly queue: <A = any>(name: string) => ConfiguredQueue<A> // any: the file does not say what type the bodies have
 }
 
 /**
  * Loads `requeue.config.{ts,mts,js,mjs,json,yaml,yml}` from the working directory or one above it.
  *
- * Rejects with `ConfigFileError`: everything that is wrong, with its path in the file and what to do about it.
+ * Rejects with a `ConfigFileError`, which tells everything that is wrong, with its path in the file and its remedy.
  *
  * @example
  * ```ts no-run
@@ -42,5 +43,5 @@ export const loadConfig = async (options: Configuration.Options = {}): Promise<L
   }
 }
 
-/** The config of a `requeue.config.ts`, with its types checked. */
+/** Answers its argument: for a `requeue.config.ts` whose types are checked. */
 export const defineConfig = (config: Json): Json => config

@@ -1,34 +1,37 @@
 /**
  * The books of a queue: published = acked + dead-lettered + dropped + still queued, whatever broke in between.
  *
- * For the fault tests of an adapter. A consumer tells the books what it did; the test cuts connections, restarts the
- * broker or kills a consumer, and waits for an end of every message. Then it looks behind the adapter, with the broker's
- * own client, and the books must balance. {@link Workload} has messages and a consumer to go with them.
+ * When to use: in fault tests of an adapter. A consumer enters what it does into the books. The test cuts connections,
+ * restarts the broker or kills a consumer, and waits until every message has ended. Then it looks into the queues with the
+ * broker's own client, and the books must balance. {@link Workload} has messages and a consumer for this.
  */
 import type { Event } from "@requeue/core"
 import type * as Effect from "effect/Effect"
 import * as Check from "./Check.ts"
 import * as Wait from "./Wait.ts"
 
-/** All messages are known by their id. */
+/** The account of a queue's messages, by their ids. */
 export interface Books {
   readonly published: ReadonlyArray<string>
-  /** Runs of handlers, in the order in which they began. */
+  /** The message of each handler run, in the order in which the runs began. */
   readonly runs: ReadonlyArray<string>
-  /** Told to have succeeded; so for the next two. */
+  /** Messages with an event `Succeeded`. */
   readonly acked: ReadonlySet<string>
+  /** Messages with an event `DeadLettered`. */
   readonly deadLettered: ReadonlySet<string>
+  /** Messages with an event `Dropped`. */
   readonly dropped: ReadonlySet<string>
   readonly events: ReadonlyArray<Event.Event>
-  /** The consumer's hook. Several consumers may have the same books. */
+  /** The event hook for a consumer. Several consumers may share the books. */
   readonly onEvent: Event.Hook
-  /** For a handler, when it begins. */
+  /** Records a run; a handler calls it when it begins. */
   readonly ran: (id: string) => void
 }
 
 /**
  * Opens the books of messages that are to be published.
  *
+ * @example
  * ```ts
  * import { Books } from "@requeue/conformance"
  *
@@ -58,19 +61,20 @@ export const make = (published: ReadonlyArray<string>): Books => {
   }
 }
 
-/** Those of these messages, or of all, that have had no end so far. */
+/** Answers the messages that have not ended so far: of all, or of those in `of`. */
 export const missing = (
   { acked, deadLettered, dropped, published }: Books,
   of: ReadonlyArray<string> = published
 ): ReadonlyArray<string> => of.filter((id) => !acked.has(id) && !deadLettered.has(id) && !dropped.has(id))
 
-/** How many messages have had an end. */
+/** Answers the number of messages that have ended. */
 export const ended = (books: Books): number => books.published.length - missing(books).length
 
 /**
- * Waits for an end of every message, or of these; fails with those that have none.
+ * Waits until every message has ended, or every message in `of`. Fails with {@link Check.CheckFailed}, which names those that
+ * have not.
  *
- * `within` is in milliseconds, 60,000 by default. What comes twice may still come afterwards.
+ * `within` is in milliseconds; default 60,000. A message that comes twice may still come again afterwards.
  */
 export const untilEnded = (
   books: Books,
@@ -85,21 +89,23 @@ export const untilEnded = (
     within
   )
 
-/** What the broker holds, seen without the adapter. */
+/** The messages in the broker, seen without the adapter. */
 export interface Found {
-  /** Ready, in flight and delayed. */
+  /** Messages of the queue: ready, in flight and delayed. */
   readonly queued: Iterable<string>
+  /** Messages of the dead-letter queue. */
   readonly deadLetters: Iterable<string>
 }
 
 /**
- * Balances the books with what is in the broker. When to use: once no consumer runs any more.
+ * Checks that the books agree with the broker. When to use: when no consumer runs any more.
  *
- * Every published message must be acked, dropped, a dead letter that was seen, or still queued; and every dead letter that
- * was told must have been seen. One that was seen and not told is still queued as well, or it was told that its settlement
- * failed and the message came again to another end: the broker's answer was lost. Throws {@link Check.CheckFailed} with the
- * ids for which that is not so.
+ * Every published message must be acked, dropped, found as a dead letter, or found in the queue. Every dead letter of which
+ * an event told must be found. A dead letter that is found without such an event must still be in the queue, or have had an
+ * event `SettleFailed` before another end: the broker's answer was lost. Throws {@link Check.CheckFailed} with the ids of
+ * the messages for which this does not hold.
  *
+ * @example
  * ```ts
  * import { Books } from "@requeue/conformance"
  *

@@ -1,5 +1,5 @@
 /**
- * A case: one sentence about what a user may rely on, and the program that proves it on any broker.
+ * A case: a sentence on which users may rely, and the program that proves it on any broker.
  *
  * Cases are values. They sleep on Effect's Clock and wait for events with a deadline, so the same case runs in virtual
  * time on a broker inside the process, and in real time on a real one.
@@ -10,40 +10,45 @@ import type * as Scope from "effect/Scope"
 import { Harness } from "./Harness.ts"
 import * as Lab from "./Lab.ts"
 
-/** What decides whether a case applies. */
-export interface Facts {
+/** The abilities of a broker and its harness: they decide which cases apply. */
+export interface Abilities {
   readonly capabilities: Capabilities.Capabilities
-  /** What the harness can do. */
+  /** Whether the harness can cut connections and restart the broker. */
   readonly harness: { readonly cutConnections: boolean; readonly restart: boolean }
 }
 
-/** `undefined` when the case applies, else the capability that is missing, for the ledger. */
-export type Requirement = (facts: Facts) => string | undefined
+/** Answers `undefined` when a case applies, else the name of the ability that is missing, for the ledger. */
+export type Requirement = (abilities: Abilities) => string | undefined
 
+/** The services that a case runs with. Its consumers end with the scope. */
 export type Requirements = Broker.Broker | Harness | Scope.Scope
 
+/** One case of the suite. */
 export interface Case {
-  /** Unique in the suite. */
+  /** The sentence that it proves; unique in the suite. */
   readonly name: string
+  /** The heading under which the ledger lists it. */
   readonly group: string
+  /** When it applies. Default: always. */
   readonly requires?: Requirement
+  /** Fails when the broker does not do what the name says. */
   readonly run: Effect.Effect<void, unknown, Requirements>
 }
 
 /**
- * Whether a case cuts connections or restarts the broker: then no other one may run beside it. All others may, each on a
- * queue of its own.
+ * Whether a case cuts connections or restarts the broker: then no other case may run beside it. All others may run side by
+ * side, each on a queue of its own.
  */
 export const isDisruptive = ({ requires }: Case, capabilities: Capabilities.Capabilities): boolean =>
   requires?.({ capabilities, harness: { cutConnections: false, restart: false } })?.startsWith("harness.") === true
 
-/** What a case does in its laboratory. */
-export type Body = (lab: Lab.Lab) => Generator<Effect.Effect<any, unknown, Requirements>, void>
+/** The body of a case, as a generator function of its laboratory. */
+export type Body = (lab: Lab.Lab) => Generator<Effect.Effect<unknown, unknown, Requirements>, void>
 
-/** The same as a function that answers an Effect. */
+/** The body of a case, as a function from its laboratory to an Effect. */
 export type Program = (lab: Lab.Lab) => Effect.Effect<void, unknown, Requirements>
 
-/** Builds the cases of one group; each gets a laboratory with a queue of its own. */
+/** Makes the constructor for the cases of one group. Each case gets a laboratory with a queue of its own. */
 export const inGroup =
   (group: string) =>
   (name: string, body: Body | Program, requires?: Requirement): Case => ({
@@ -52,12 +57,12 @@ export const inGroup =
     ...(requires === undefined ? {} : { requires }),
     run: Effect.flatMap(Lab.make(group), (lab) => {
       const program = body(lab)
-      return Effect.andThen(Effect.isEffect(program) ? program : Effect.gen(() => program), lab.judgeLateness)
+      return Effect.andThen(Effect.isEffect(program) ? program : Effect.gen(() => program), lab.checkLateness)
     })
   })
 
-/** The facts about the broker and the harness at hand. */
-export const facts: Effect.Effect<Facts, never, Broker.Broker | Harness> = Effect.gen(function* () {
+/** The abilities of the broker and the harness at hand. */
+export const abilities: Effect.Effect<Abilities, never, Broker.Broker | Harness> = Effect.gen(function* () {
   const { capabilities } = yield* Broker.Broker
   const { cutConnections, restart } = yield* Harness
   return { capabilities, harness: { cutConnections: cutConnections !== undefined, restart: restart !== undefined } }

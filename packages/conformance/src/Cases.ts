@@ -1,4 +1,4 @@
-/** All cases, by group. */
+/** The cases of the suite. */
 import type { Case } from "./Case.ts"
 import { cases as admin } from "./cases/admin.ts"
 import { cases as backoff } from "./cases/backoff.ts"
@@ -21,6 +21,7 @@ import { cases as settling } from "./cases/settling.ts"
 import { cases as shutdown } from "./cases/shutdown.ts"
 import { cases as time } from "./cases/time.ts"
 
+/** All cases, by group, in the order in which they run. */
 export const cases: ReadonlyArray<Case> = [
   ...delivery,
   ...foreign,

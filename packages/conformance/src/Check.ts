@@ -1,7 +1,10 @@
-/** What cases assert with. No test runner is needed; runners that show differences find `actual` and `expected`. */
+/**
+ * The assertions of cases. They need no test runner; a runner that shows differences finds `actual` and `expected` in the
+ * error. All throw {@link CheckFailed}.
+ */
 import * as Equal from "effect/Equal"
 
-/** A case's promise that the broker did not keep. */
+/** The error of an assertion that does not hold. */
 export class CheckFailed extends Error {
   override readonly name = "CheckFailed"
   readonly actual: unknown
@@ -19,21 +22,22 @@ const show = (value: unknown): string => {
   return text.length > 500 ? `${text.slice(0, 500)}…` : text
 }
 
-/** What is not as it should be, in words; `undefined` where nothing is, by structural equality. */
+/** The difference between two values, as a sentence; `undefined` where they are structurally equal. */
 export const difference = (what: string, actual: unknown, expected: unknown): string | undefined =>
   Equal.equals(actual, expected) ? undefined : `${what}: expected ${show(expected)}, got ${show(actual)}`
 
-/** Structural equality. */
+/** Checks that two values are structurally equal. */
 export const equal = (what: string, actual: unknown, expected: unknown): void => {
   const found = difference(what, actual, expected)
   if (found !== undefined) throw new CheckFailed(found, actual, expected)
 }
 
+/** Checks that a condition holds. `seen` is shown where it does not. */
 export const isTrue = (what: string, condition: boolean, seen?: unknown): void => {
   if (!condition) throw new CheckFailed(seen === undefined ? what : `${what}; seen: ${show(seen)}`, seen)
 }
 
-/** The same bytes. */
+/** Checks that two arrays have the same bytes. */
 export const sameBytes = (what: string, actual: Uint8Array, expected: Uint8Array): void => {
   const at = expected.findIndex((byte, index) => actual[index] !== byte)
   if (actual.length === expected.length && at === -1) return
@@ -42,7 +46,7 @@ export const sameBytes = (what: string, actual: Uint8Array, expected: Uint8Array
   )
 }
 
-/** The value, which must be there. */
+/** Checks that a value is not `undefined`, and answers it. */
 export const present = <A>(what: string, value: A | undefined): A => {
   if (value === undefined) throw new CheckFailed(`${what}: missing`)
   return value

@@ -1,9 +1,9 @@
 /**
- * Controls: things that have no reason to be late, and whose lateness is therefore the machine's.
+ * Controls: timers and messages that only a late machine makes late.
  *
- * Two kinds are kept going all the time. A timer of this process shows what the event loop and the scheduler of the system
- * cost. An echo, which is an undelayed message through the same broker and the same connection, shows what the broker's
- * process and the way to it and back cost. {@link Lateness} says what follows from them.
+ * Two kinds run all the time. A timer of this process shows the lateness of the event loop and of the system's scheduler. An
+ * echo, which is an undelayed message through the same broker and the same connection, shows that of the broker's process
+ * and of the way there and back. {@link Lateness} compares what a test saw to the controls of the same time.
  */
 import { type Broker, RetryPolicy, Settlement } from "@requeue/core"
 import * as Clock from "effect/Clock"
@@ -14,28 +14,32 @@ import { CheckFailed } from "./Check.ts"
 import * as Lateness from "./Lateness.ts"
 import * as Workload from "./Workload.ts"
 
+/** Controls that are kept going. */
 export interface Service {
   /**
-   * By how many milliseconds the latest control was late in this window, in milliseconds since the epoch; 0 when none was.
-   * Waits until the controls that had begun in it have ended. Fails when one was lost: it did not come within a minute,
-   * though no connection broke.
+   * Answers by how many milliseconds the latest control of a window was late; 0 when none was. The window's ends are in
+   * milliseconds since 1970. Waits until the controls that began in the window have ended. Fails when one is lost: it did
+   * not come within a minute, though no connection broke.
    */
   readonly lateness: (from: number, to: number) => Effect.Effect<number, CheckFailed>
-  /** Waits until controls that begin from now on have ended: what was under way before would have been seen by then. */
+  /** Waits for the end of controls that begin now. By then a test has seen everything that was under way before. */
   readonly pulse: Effect.Effect<void>
 }
 
-/** What a test saw come, and when; its controls are asked for by {@link check}. */
+/** Something that a test saw come, and when. {@link check} compares it to the controls of its time. */
 export interface Arrival extends Omit<Lateness.Reading, "control"> {
-  /** When it was asked for, in milliseconds since the epoch. */
+  /** When it was asked for, in milliseconds since 1970. */
   readonly from: number
-  /** When it came. */
+  /** When it came, in milliseconds since 1970. */
   readonly at: number
-  /** How often it went through the broker, each time as late as a control may be. Default 1. */
+  /** How often it went through the broker; it may be late by as many controls. Default 1. */
   readonly hops?: number
 }
 
-/** Judges what came against the controls of its own time. `share` is what may be late of it, as {@link Lateness.check} has it. */
+/**
+ * Compares each arrival to the controls of its own time, and fails as {@link Lateness.check} does. `share` is the part of
+ * the arrivals that may be late, from 0 to below 1. Default 0.
+ */
 export const check = (
   { lateness }: Service,
   arrivals: ReadonlyArray<Arrival>,
@@ -51,33 +55,56 @@ export const check = (
     (readings) => Lateness.check(readings, share)
   )
 
-/** For virtual time, in which nothing is late. */
+/** The controls for virtual time, in which nothing is late. */
 export const none: Service = { lateness: () => Effect.succeed(0), pulse: Effect.void }
 
-/** The controls at hand. The suite provides them; where nobody does, there are none. */
+/** The controls at hand. The suite provides them in real time. Default: {@link none}. */
 export const Control = Context.Reference<Service>("@requeue/conformance/Control", { defaultValue: () => none })
 
-/** Milliseconds from one control to the next, of each kind. */
-const [tick, beat] = [10, 100]
+/** Milliseconds from one timer to the next. */
+const timerInterval = 10
 
-/** Milliseconds for which what was seen is kept. */
-const memory = 15 * 60_000
+/** Milliseconds from one echo to the next. */
+const echoInterval = 100
+
+/** Milliseconds for which late controls and lost echoes are remembered. */
+const retention = 15 * 60_000
 
 /** Milliseconds after which an echo is lost. */
-const patience = 60_000
+const echoTimeout = 60_000
 
-/** Echoes under way; while so many are, no other is sent. */
-const most = 20
+/** While so many echoes are under way, no other is sent. */
+const maxEchoes = 20
 
 const first = "e0"
 
-/** What took from one moment to another, and should have taken no time. */
+/** The time that a control took; it should have taken none. */
 interface Span {
   readonly from: number
   readonly to: number
 }
 
-/** Keeps the controls of a broker going, on a queue that nobody else uses, until the scope ends. */
+/** Remembers the spans of late controls. */
+const makeSpans = (now: () => number) => {
+  let [spans, swept]: [Array<Span>, number] = [[], now()]
+  return {
+    /** Records a control that began at `from` and ends now. */
+    end: (from: number): void => {
+      const to = now()
+      if (to - from > 1) spans.push({ from, to })
+      if (to - swept < retention) return
+      swept = to
+      spans = spans.filter((span) => span.to > to - retention)
+    },
+    /** Answers the milliseconds of the longest span that touches a window. */
+    longest: (from: number, to: number): number =>
+      spans
+        .filter((span) => span.to >= from && span.from <= to)
+        .reduce((longest, span) => Math.max(longest, span.to - span.from), 0)
+  }
+}
+
+/** Keeps the controls of a broker going, on a queue that nobody else uses, until the scope closes. */
 export const make = (broker: Broker.Service, queue: string): Effect.Effect<Service, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
@@ -85,78 +112,68 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
     const fork = Effect.runForkWith(yield* Effect.context())
     /** When echoes that have not come back were sent, by their ids. */
     const open = new Map<string, number>()
-    let spans: Array<Span> = []
-    let [echoes, swept] = [0, now()]
-
-    const ended = (from: number): void => {
-      const to = now()
-      if (to - from > 1) spans.push({ from, to })
-      if (to - swept < memory) return
-      swept = to
-      spans = spans.filter((span) => span.to > to - memory)
-    }
+    const spans = makeSpans(now)
+    let echoes = 0
 
     const subscription = yield* broker.subscribe({
       queue,
       retry: RetryPolicy.make({ maxRetries: "unlimited" }),
       deadLetterQueues: [`${queue}.dlq`],
-      maxCredit: most,
+      maxCredit: maxEchoes,
       onDelivery: (delivery) => {
         const sent = open.get(delivery.metadata.id)
-        // The first one makes the way that the others take.
-        if (sent !== undefined && delivery.metadata.id !== first) ended(sent)
+        // The first echo does not count: it opens the connections that the others use.
+        if (sent !== undefined && delivery.metadata.id !== first) spans.end(sent)
         open.delete(delivery.metadata.id)
         fork(subscription.settle([{ delivery, settlement: Settlement.Ack }]))
       },
-      // What a broken connection took with it says nothing of the machine.
+      // An echo that a broken connection took with it says nothing about the machine.
       onReconnect: () => open.clear()
     })
-    subscription.credit(most)
+    subscription.credit(maxEchoes)
 
     const echo = Effect.suspend(() => {
-      // One that is lost is told for as long as it may be asked for.
-      for (const [id, sent] of open) if (now() - sent > memory) open.delete(id)
-      if (open.size >= most) return Effect.void
+      // A lost echo is reported for as long as somebody may ask for its window.
+      for (const [id, sent] of open) if (now() - sent > retention) open.delete(id)
+      if (open.size >= maxEchoes) return Effect.void
       const id = `e${echoes++}`
       open.set(id, now())
       const publish = Effect.suspend(() => broker.publish([Workload.outgoing(queue, id, { now: now() })]))
       return Effect.catchCause(publish, () => Effect.sync(() => open.delete(id)))
     })
-    // From one waking to the next, so that there is no time in between that nobody sees.
+    // Counts from one waking to the next, so that no time in between is missed.
     let woken = now()
-    const timer = Effect.map(Effect.sleep(tick), () => {
-      ended(woken + tick)
+    const timer = Effect.map(Effect.sleep(timerInterval), () => {
+      spans.end(woken + timerInterval)
       woken = now()
     })
 
-    /** Waits until those that were sent until then are back, or lost. */
+    /** Waits until the echoes that were sent by then are back, or lost. */
     const returned = (until: number): Effect.Effect<void> =>
       Effect.suspend(() => {
-        const [first] = [...open.values()].filter((sent) => sent <= until && now() - sent < patience)
-        return first === undefined ? Effect.void : Effect.andThen(Effect.sleep(tick), returned(until))
+        const [first] = [...open.values()].filter((sent) => sent <= until && now() - sent < echoTimeout)
+        return first === undefined ? Effect.void : Effect.andThen(Effect.sleep(timerInterval), returned(until))
       })
 
     yield* Effect.forkScoped(Effect.forever(timer))
-    // Each at its time, and not when the one before is back: where the broker stands still, many are late by as much.
+    // An echo does not wait for the one before: while the broker stands still, several are late by as much.
     const send = Effect.sync(() => fork(echo))
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(send, Effect.sleep(beat))))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(send, Effect.sleep(echoInterval))))
 
     return {
       lateness: (from, to) =>
         Effect.gen(function* () {
-          yield* Effect.sleep(2 * tick)
+          yield* Effect.sleep(2 * timerInterval)
           yield* returned(to)
-          const lost = [...open.values()].find((sent) => sent <= to && sent + patience >= from)
+          const lost = [...open.values()].find((sent) => sent <= to && sent + echoTimeout >= from)
           if (lost !== undefined) {
-            const what = `an undelayed message of the control on ${queue} did not come within ${patience} ms`
+            const what = `an undelayed message of the control on ${queue} did not come within ${echoTimeout} ms`
             return yield* Effect.fail(new CheckFailed(what))
           }
-          return spans
-            .filter((span) => span.to >= from && span.from <= to)
-            .reduce((latest, span) => Math.max(latest, span.to - span.from), 0)
+          return spans.longest(from, to)
         }),
       pulse: Effect.andThen(
-        Effect.sleep(2 * beat),
+        Effect.sleep(2 * echoInterval),
         Effect.suspend(() => returned(now()))
       )
     }

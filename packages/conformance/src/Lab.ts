@@ -1,6 +1,6 @@
 /**
- * A case's laboratory: a queue of its own, a recorded broker, consumers whose runs are written down, and waiting that
- * ends with a clear message.
+ * A case's laboratory: a queue of its own, a recorded broker, consumers whose runs are recorded, and waiting that fails
+ * with a clear message.
  */
 import {
   Broker,
@@ -17,67 +17,76 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { CheckFailed } from "./Check.ts"
 import { Control } from "./Control.ts"
-import * as HarnessModule from "./Harness.ts"
+import { Harness, type Service as HarnessService } from "./Harness.ts"
 import * as Observer from "./internal/observer.ts"
 import * as Recording from "./Recording.ts"
 import { Subject } from "./Subject.ts"
 import * as Workload from "./Workload.ts"
 
-export type Run = Observer.Run
+export type { DelayOptions } from "./internal/lateness.ts"
+export type { Run } from "./internal/observer.ts"
 
-type Started<E = Consumer.StartError> = Effect.Effect<Consumer.Consumer, E, Scope.Scope>
+type Started = Effect.Effect<Consumer.Consumer, Consumer.StartError, Scope.Scope>
 
+/** The laboratory of one case. */
 export interface Lab extends Observer.View {
+  /** The queue of this case, and of no other. */
   readonly queue: string
-  /** Where the queue's dead letters go unless a policy says otherwise. */
+  /** The queue of its dead letters, unless a policy says otherwise. */
   readonly dlq: string
   /** The recorded broker. */
   readonly broker: Broker.Service
   readonly capabilities: Capabilities.Capabilities
-  readonly harness: HarnessModule.Service
+  readonly harness: HarnessService
+  /** Failures to inject into the broker. */
   readonly faults: Recording.Faults
-  /** The shortest delay that can be told from none, in milliseconds; cases use small multiples. */
+  /** The shortest delay that can be told from none, in milliseconds; cases use small multiples of it. */
   readonly unit: number
-  /** How late a due message may be, in milliseconds. */
+  /** Milliseconds by which a due message may be late. */
   readonly slack: number
-  /** The longest time that a client may take to be back after its connection broke, in milliseconds. */
+  /** Milliseconds that a client may take at most to be back after its connection broke. */
   readonly recovery: number
+  /** Milliseconds since 1970. */
   readonly now: () => number
   /** Sends messages whose ids and bodies are these texts, in order. */
   readonly send: (...ids: ReadonlyArray<string>) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
+  /** Sends a message whose id and body are this text, with a delay in milliseconds. */
   readonly sendDelayed: (id: string, delay: number) => Effect.Effect<void, Producer.SendError | Consumer.StartError>
+  /** Makes the producer under test. Default: for the case's own queue. */
   readonly producer: <A>(
     queue?: QueueDefinition.Input<A>,
     options?: Producer.Options
   ) => Effect.Effect<Producer.Producer<A>, Consumer.StartError>
-  /** Publishes below the producer, with metadata of the case's own making. */
+  /** Publishes below the producer, with metadata that the case may change. */
   readonly publish: (id: string, change?: Partial<Outgoing.Outgoing["metadata"]>) => Effect.Effect<void, unknown>
-  readonly start: <A = any>(
+  /** Starts the consumer under test. Default: on the case's own queue, with a handler that does nothing. */
+  readonly start: <A = unknown>(
     options?: Consumer.Options,
     handler?: Handler.MessageHandler<A>,
     queue?: QueueDefinition.Input<A>
   ) => Started
-  readonly startBatch: <A = any>(
+  /** Starts the consumer under test with a handler of batches. Defaults as for `start`. */
+  readonly startBatch: <A = unknown>(
     options: Consumer.Options,
     handler?: Handler.BatchHandler<A>,
     queue?: QueueDefinition.Input<A>
   ) => Started
-  /** Waits until the broker holds so many messages in a dead-letter queue; then answers them. */
+  /** Waits until a dead-letter queue has so many messages or more, and answers them. Default: the case's own. */
   readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
-  /** Waits until the broker's numbers are these; numbers that it cannot tell are not compared. */
+  /** Waits until the broker's numbers of a queue are these. Numbers that it cannot tell are not compared. */
   readonly untilPending: (counts: Partial<Broker.Counts>, queue?: string) => Effect.Effect<void, unknown>
   /** Waits until a consumer was told of a new connection. */
   readonly untilReconnected: Effect.Effect<void, CheckFailed>
-  /** Waits until nothing is left in the queue, so far as the broker can tell. */
+  /** Waits until nothing is left in the queue, as far as the broker can tell. */
   readonly untilEmpty: Effect.Effect<void, unknown>
 }
 
 const recovery = 120_000
 
-/** A laboratory on the broker, harness and subject at hand. */
-export const make = (base: string): Effect.Effect<Lab, unknown, Broker.Broker | HarnessModule.Harness> =>
+/** Makes a laboratory on the broker, the harness and the subject at hand. `base` is part of its queue's name. */
+export const make = (base: string): Effect.Effect<Lab, unknown, Broker.Broker | Harness> =>
   Effect.gen(function* () {
-    const harness = yield* HarnessModule.Harness
+    const harness = yield* Harness
     const subject = yield* Subject
     const control = yield* Control
     const clock = yield* Clock.Clock

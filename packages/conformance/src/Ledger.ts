@@ -1,13 +1,15 @@
-/** What became of every case: nothing is left out silently. */
+/** The ledger of a suite: the outcome of every case. Nothing is left out silently. */
 
+/** The outcome of one case. */
 export type Outcome =
   | { readonly _tag: "Passed" }
   | { readonly _tag: "Failed"; readonly error: unknown }
   /** The broker or the harness lacks what the case is about. */
   | { readonly _tag: "NotApplicable"; readonly missing: string }
-  /** How late something was could not be judged: each time that it was measured, the machine itself was late. */
+  /** Each time that the case was measured, the machine itself was too late to tell whether the broker was. */
   | { readonly _tag: "NotMeasurable"; readonly reason: string }
 
+/** One case of a ledger. */
 export interface Line {
   readonly group: string
   readonly name: string
@@ -16,14 +18,16 @@ export interface Line {
   readonly measured: number
 }
 
+/** The outcomes of a suite's cases. */
 export interface Ledger {
-  /** The adapter, as the suite was told. */
+  /** The adapter's name. */
   readonly name: string
   readonly lines: ReadonlyArray<Line>
-  /** Cases of the suite, whether they were run or not. */
+  /** The number of cases of the suite, including those that did not run. */
   readonly cases: number
 }
 
+/** The numbers of cases, by outcome. */
 export interface Totals {
   readonly passed: number
   readonly failed: number
@@ -31,10 +35,11 @@ export interface Totals {
   readonly notMeasurable: number
   /** Cases that were measured more than once. */
   readonly measuredAgain: number
-  /** Left out by the test runner, for example because a single case was asked for. */
+  /** Cases that the test runner left out, for example because it ran a single one. */
   readonly notRun: number
 }
 
+/** Counts the cases of a ledger by outcome. */
 export const totals = ({ cases, lines }: Ledger): Totals => {
   const count = (tag: Outcome["_tag"]) => lines.filter(({ outcome }) => outcome._tag === tag).length
   return {
@@ -69,7 +74,7 @@ const detail = ({ measured, outcome }: Line): string => {
   return parts.length === 0 ? "" : ` (${parts.join("; ")})`
 }
 
-/** The ledger as text: a line per case, by group, and the totals. */
+/** Shows a ledger as text: a line for each case, by group, and then the totals. */
 export const render = (ledger: Ledger): string => {
   const { failed, measuredAgain, notApplicable, notMeasurable, notRun, passed } = totals(ledger)
   const groups = [...new Set(ledger.lines.map(({ group }) => group))]

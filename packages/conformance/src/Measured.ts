@@ -1,30 +1,31 @@
 /**
- * Measuring again where the control was late. That is no second chance for what is tested: it fails as soon as it does
- * something wrong, and is late as soon as it is late by a control that was not. What failed was the ruler.
+ * Measuring again where a control was late. That is no second chance for what is tested: it fails at the first measurement
+ * in which it does something wrong, or is late while its control is not. Only measurements that say nothing are repeated.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { NotMeasurable } from "./Lateness.ts"
 
-/** What came of measuring. */
+/** The end of the last measurement. */
 export interface Measured<A, E> {
   /** How often it was measured. */
   readonly times: number
-  /** What the last measurement came to. */
+  /** How the last measurement ended. */
   readonly exit: Exit.Exit<A, E>
-  /** Why nothing could be measured, not even the last time; `undefined` where something was. */
+  /** Why the last measurement, too, says nothing; `undefined` where it says something. */
   readonly reason: NotMeasurable | undefined
 }
 
+/** How often, and how, something is measured again. */
 export interface Options {
-  /** Measurements at most. Default 5. */
+  /** The largest number of measurements. Default 5. */
   readonly most?: number | undefined
-  /** Wraps each measurement but the first, for example to let nothing else be measured again beside it. */
+  /** Wraps each measurement but the first, for example so that only one runs at a time. Default: wraps nothing. */
   readonly again?: (<A, E, R>(measurement: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
 }
 
-/** Only where nothing else went wrong: a failure beside it is a failure. */
+/** Answers why a measurement says nothing, unless something else failed as well: then it failed. */
 const reasonOf = (exit: Exit.Exit<unknown, unknown>): NotMeasurable | undefined => {
   if (Exit.isSuccess(exit)) return undefined
   const [only, ...others] = exit.cause.reasons
@@ -33,8 +34,8 @@ const reasonOf = (exit: Exit.Exit<unknown, unknown>): NotMeasurable | undefined 
 }
 
 /**
- * Runs a measurement until it does not fail with {@link NotMeasurable}, or until it has done so as often as allowed.
- * Never fails: how the last measurement ended stands in the answer.
+ * Repeats a measurement as long as it fails with {@link NotMeasurable}, but only as often as the options allow. Never fails:
+ * the answer says how the last measurement ended.
  */
 export const run = <A, E, R>(
   measurement: Effect.Effect<A, E, R>,
@@ -48,26 +49,29 @@ export const run = <A, E, R>(
   return attempt(1)
 }
 
-const isRuler = (reason: Cause.Reason<unknown>): boolean =>
+const isNotMeasurable = (reason: Cause.Reason<unknown>): boolean =>
   (Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) && reason.defect) instanceof NotMeasurable
 
-/** What went wrong; where something else stands beside a ruler that failed, that. */
+/** Answers the error of a failed measurement. {@link NotMeasurable} is the last choice: any other error goes before. */
 export const errorOf = <E>({ reasons }: Cause.Cause<E>): unknown => {
-  const others = reasons.filter((reason) => !isRuler(reason))
+  const others = reasons.filter((reason) => !isNotMeasurable(reason))
   return Cause.squash(Cause.fromReasons(others.length === 0 ? reasons : others))
 }
 
-/** What a test runner hands to a test; Vitest's has `task`, whose `meta` stands in its reports. */
+/** The argument that a test runner gives to a test. Vitest's has a `task`, whose `meta` stands in its reports. */
 export interface TestContext {
   readonly skip: (reason?: string) => unknown
   readonly task?: { readonly meta: object }
 }
 
-/** A measurement as the body of a test: it fails with the measurement, and is skipped when that could not be made. */
+/** Runs a measurement as the body of a test, and reports it as {@link report} does. */
 export const inTest = async (context: TestContext, measurement: Effect.Effect<void, unknown>): Promise<void> =>
   report(context, await Effect.runPromise(run(measurement)))
 
-/** Tells the runner how often was measured; throws what failed, and skips the test when nothing could be measured. */
+/**
+ * Reports to a test runner how often something was measured. Throws the error of a measurement that failed; skips the test
+ * where the last measurement says nothing.
+ */
 export const report = (
   { skip, task: { meta } = { meta: {} } }: TestContext,
   { exit, reason, times }: Measured<unknown, unknown>

@@ -1,5 +1,5 @@
 /**
- * A broker or a consumer that is broken on purpose, and the case that must find it: the proof that the case proves
+ * A broker or a consumer that is broken on purpose, and the case that must fail on it. A case that finds its mutant proves
  * something.
  */
 import { Broker } from "@requeue/core"
@@ -13,18 +13,19 @@ import * as Ledger from "./Ledger.ts"
 import { original, type Shape, Subject } from "./Subject.ts"
 import * as Suite from "./Suite.ts"
 
+/** A way to be wrong. */
 export interface Mutant {
-  /** What it does wrong, in words. */
+  /** Says what it does wrong. */
   readonly name: string
   /** The name of the case that must fail on it. */
   readonly kills: string
-  /** Breaks the broker. `fork` runs something that the broker does behind its caller's back. */
+  /** Breaks the broker. `fork` runs an effect in the background. */
   readonly broker?: (broker: Broker.Service, fork: (effect: Effect.Effect<unknown, unknown>) => void) => Broker.Service
   /** Breaks the consumer or the producer. */
   readonly subject?: (subject: Shape) => Shape
 }
 
-/** The layer with the mutant in it. */
+/** Puts the mutant into a suite's layer. */
 export const apply = <E>(
   { broker: mutate, subject }: Mutant,
   layer: Layer.Layer<Broker.Broker | Harness, E>
@@ -41,12 +42,13 @@ export const apply = <E>(
   return Layer.provideMerge(broken, layer)
 }
 
+/** Whether the case found the mutant. */
 export type Verdict =
   | { readonly _tag: "Killed"; readonly error: unknown }
   /** The case passes on the mutant, or does not apply to this broker. */
   | { readonly _tag: "Survived"; readonly outcome: Ledger.Outcome }
 
-/** Runs the mutant's case against the mutant. Dies when there is no such case. */
+/** Runs the case that the mutant names against the mutant. Dies unless exactly one case has that name. */
 export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdict> => {
   const { cases = allCases } = options
   const one = cases.filter(({ name }) => name === mutant.kills)
@@ -60,7 +62,11 @@ export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdi
   )
 }
 
-/** Every case that fails on the mutant: for whoever looks for the best case to name. */
+/**
+ * Answers the names of all cases that fail on the mutant.
+ *
+ * When to use: to find the best case for a new mutant to name.
+ */
 export const killers = (mutant: Mutant, options: Suite.Options): Effect.Effect<ReadonlyArray<Case.Case["name"]>> =>
   Effect.map(Suite.run({ ...options, layer: apply(mutant, options.layer) }), ({ lines }) =>
     lines.filter(({ outcome }) => outcome._tag === "Failed").map(({ name }) => name)

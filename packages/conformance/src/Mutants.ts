@@ -1,4 +1,4 @@
-/** All mutants: every one of them must be killed by the case that it names. */
+/** The mutants of the suite. */
 import type { Mutant } from "./Mutant.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
@@ -10,6 +10,7 @@ import { mutants as waiting } from "./mutants/waiting.ts"
 
 export { shifted } from "./mutants/punctuality.ts"
 
+/** All mutants. Each must be killed by the case that it names. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
   ...delivering,

@@ -1,4 +1,4 @@
-/** What a case may ask of a broker or a harness, and the words for it when it is missing. */
+/** Requirements of cases: what a broker or a harness must be able to do, and its name for the ledger when it cannot. */
 import { Capabilities } from "@requeue/core"
 import type { Requirement } from "./Case.ts"
 
@@ -6,35 +6,41 @@ type Flag = {
   [K in keyof Capabilities.Capabilities]: Capabilities.Capabilities[K] extends boolean ? K : never
 }[keyof Capabilities.Capabilities]
 
-/** The broker has the capability. */
+/** Requires a capability of the broker. */
 export const has =
   (flag: Flag): Requirement =>
   ({ capabilities }) =>
     capabilities[flag] ? undefined : flag
 
-/** The broker lacks the capability: for the case that says what holds without it. */
+/** Requires that the broker lacks a capability: for the case that says what holds without it. */
 export const lacks =
   (flag: Flag): Requirement =>
   ({ capabilities }) =>
     capabilities[flag] ? `absence of ${flag}` : undefined
 
+/** Requires a harness that can cut connections. */
 export const cutConnections: Requirement = ({ harness }) =>
   harness.cutConnections ? undefined : "harness.cutConnections"
 
-/** Cut connections take their deliveries with them. */
-export const boundConnections: Requirement = (facts) => cutConnections(facts) ?? has("connectionBound")(facts)
+/** Requires that connections can be cut, and that their deliveries end with them. */
+export const boundConnections: Requirement = (abilities) =>
+  cutConnections(abilities) ?? has("connectionBound")(abilities)
 
-/** Cut connections leave deliveries alone. */
-export const unboundConnections: Requirement = (facts) => cutConnections(facts) ?? lacks("connectionBound")(facts)
+/** Requires that connections can be cut, and that deliveries outlive them. */
+export const unboundConnections: Requirement = (abilities) =>
+  cutConnections(abilities) ?? lacks("connectionBound")(abilities)
 
+/** Requires a harness that can restart the broker. */
 export const restart: Requirement = ({ harness }) => (harness.restart ? undefined : "harness.restart")
 
+/** Requires a broker that leases deliveries. */
 export const lease: Requirement = ({ capabilities }) => (capabilities.lease === undefined ? "lease" : undefined)
 
+/** Requires a broker that does not lease deliveries. */
 export const noLease: Requirement = ({ capabilities }) =>
   capabilities.lease === undefined ? undefined : "absence of lease"
 
-/** The broker tells these numbers of a queue. */
+/** Requires a broker that tells these numbers of a queue. */
 export const counts =
   (...numbers: ReadonlyArray<keyof Capabilities.Capabilities["counts"]>): Requirement =>
   ({ capabilities }) => {
@@ -42,22 +48,24 @@ export const counts =
     return missing === undefined ? undefined : `counts.${missing}`
   }
 
-/** A body that is too large can be made in a test. */
+/** Requires a limit of bodies that a test can exceed. */
 export const bodyLimit: Requirement = ({ capabilities }) =>
   capabilities.maxBodySize <= 64 * 1024 * 1024 ? undefined : "maxBodySize of 64 MiB or less"
 
+/** Requires a broker that can delay retries by 24 hours. */
 export const longRetries: Requirement = ({ capabilities }) =>
   Capabilities.longestRetry(capabilities) >= 24 * 60 * 60 * 1000 ? undefined : "retryDelay of 24 hours"
 
-export const limitedRetries: Requirement = (facts) =>
-  longRetries(facts) === undefined ? "absence of retryDelay of 24 hours" : undefined
+/** Requires a broker that cannot delay retries by 24 hours. */
+export const limitedRetries: Requirement = (abilities) =>
+  longRetries(abilities) === undefined ? "absence of retryDelay of 24 hours" : undefined
 
-/** All of these; the first that is missing is named. */
+/** Requires all of these; the ledger names the first that is missing. */
 export const all =
   (...requirements: ReadonlyArray<Requirement>): Requirement =>
-  (facts) => {
+  (abilities) => {
     for (const requirement of requirements) {
-      const missing = requirement(facts)
+      const missing = requirement(abilities)
       if (missing !== undefined) return missing
     }
     return undefined

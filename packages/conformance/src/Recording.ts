@@ -1,22 +1,22 @@
 /**
- * A broker that passes everything on to another one and writes down what it saw, in order, with the time of each entry;
- * and that fails on demand, as brokers do.
+ * A broker that passes everything on to another one, records it in order and with its time, and fails on demand as brokers
+ * do.
  */
 import type { Broker, BrokerError, Delivery, Outgoing, Settlement } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
-/** `at` is in milliseconds since the epoch. */
+/** One entry of a recording; `at` is in milliseconds since 1970. */
 export type Entry =
   | { readonly _tag: "Credit"; readonly at: number; readonly queue: string; readonly limit: number }
   | { readonly _tag: "Delivered"; readonly at: number; readonly queue: string; readonly delivery: Delivery.Delivery }
   | { readonly _tag: "Reconnected"; readonly at: number; readonly queue: string }
-  /** A settlement was asked of the broker. */
+  /** The broker was asked for a settlement. */
   | Settling
-  /** The broker's answer to a settlement. */
+  /** The broker answered a settlement. */
   | (Omit<Settling, "_tag"> & { readonly _tag: "Settled"; readonly error: BrokerError.BrokerError | undefined })
   | { readonly _tag: "Publishing"; readonly at: number; readonly messages: ReadonlyArray<Outgoing.Outgoing> }
-  /** The broker has confirmed them. */
+  /** The broker confirmed the messages. */
   | { readonly _tag: "Published"; readonly at: number; readonly messages: ReadonlyArray<Outgoing.Outgoing> }
 
 interface Settling {
@@ -27,22 +27,27 @@ interface Settling {
   readonly settlement: Settlement.Settlement
 }
 
-/** Failures to inject; a case sets and clears them. What fails here does not reach the broker. */
+/** Failures to inject; a case sets and clears them. A call that fails here does not reach the broker. */
 export interface Faults {
+  /** Answers the error of a settlement, or `undefined` to let it pass. */
   settle: ((request: Broker.SettleRequest) => BrokerError.BrokerError | undefined) | undefined
-  /** Answers `undefined` to let a publish pass. */
+  /** Answers what happens instead of a publish, or `undefined` to let it pass. */
   publish:
     | ((messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError> | undefined)
     | undefined
 }
 
+/** A recorded broker. */
 export interface Recording {
+  /** The broker to use in the other one's place. */
   readonly broker: Broker.Service
+  /** All entries so far, oldest first. */
   readonly log: ReadonlyArray<Entry>
+  /** None at first. */
   readonly faults: Faults
 }
 
-/** Wraps a broker. */
+/** Makes a recorded broker of a broker. */
 export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
   Effect.map(Clock.Clock, (clock) => {
     const log: Array<Entry> = []

@@ -4,6 +4,7 @@
 import { Consumer, Producer } from "@requeue/core"
 import * as Context from "effect/Context"
 
+/** The functions that cases start consumers and producers with. */
 export interface Shape {
   readonly start: typeof Consumer.start
   readonly startBatch: typeof Consumer.startBatch
@@ -17,4 +18,5 @@ export const original: Shape = {
   makeProducer: Producer.make
 }
 
+/** The consumer and producer under test. Default: {@link original}. */
 export const Subject = Context.Reference<Shape>("@requeue/conformance/Subject", { defaultValue: () => original })

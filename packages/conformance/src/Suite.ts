@@ -32,28 +32,29 @@ export interface Runner {
   readonly afterAll: (body: () => Promise<void>) => unknown
 }
 
+/** An adapter, and how its cases run. */
 export interface Options<E = unknown> {
-  /** Heads the ledger. */
+  /** The adapter's name, with its version; it heads the ledger. */
   readonly name: string
-  /** The adapter and the harness on the same broker. With `virtualTime`, each case gets its own. */
+  /** The adapter and the harness on the same broker. With `virtualTime` it is built anew for each case. */
   readonly layer: Layer.Layer<Broker.Broker | Harness, E>
-  /** Default: all. */
+  /** The cases to run. Default: all. */
   readonly cases?: ReadonlyArray<Case.Case> | undefined
-  /** Longest time of one case, in milliseconds of the clock that it runs on. Default 5 minutes. */
+  /** Longest time of one measurement of a case, in milliseconds of the clock that it runs on. Default 5 minutes. */
   readonly timeout?: number | undefined
-  /** How often a case is measured at most, when the machine was too late to tell whether the broker was. Default 5. */
+  /** How often a case is measured at most where the machine is too late to tell whether the broker is. Default 5. */
   readonly measurements?: number | undefined
-  /** For a broker inside the process that takes its time from Effect's Clock. Default false. */
+  /** Runs each case in virtual time: for a broker inside the process that takes its time from Effect's Clock. Default false. */
   readonly virtualTime?: boolean | undefined
-  /** What the consumers log is shown. Default false. */
+  /** Shows the log lines of the consumers. Default false. */
   readonly logs?: boolean | undefined
-  /** Takes the ledger's text. Default: the console. */
+  /** Takes the ledger's text at the end of {@link register}. Default: prints it. */
   readonly write?: ((text: string) => void) | undefined
 }
 
 const [defaultTimeout, defaultMeasurements] = [300_000, 5]
 
-/** Gives up at once when the time is over, though what is interrupted then may take long to end. */
+/** Fails as soon as the time is over, and does not wait for the end of the effect, which is interrupted then. */
 const within = <A, E, R>(effect: Effect.Effect<A, E, R>, timeout: number, name: string) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkDetach(effect)
@@ -64,16 +65,16 @@ const within = <A, E, R>(effect: Effect.Effect<A, E, R>, timeout: number, name: 
     )
   })
 
-/** The case, unless it requires what is not there. */
-const judge = ({ name, requires, run: program }: Case.Case, timeout: number) =>
-  Effect.gen(function* () {
-    const missing = requires?.(yield* Case.facts)
-    if (missing !== undefined) return { _tag: "NotApplicable", missing } as const
+/** Runs a case, unless the broker or the harness lacks what it requires. */
+const outcomeOf = ({ name, requires, run: program }: Case.Case, timeout: number) =>
+  Effect.gen(function* (): Effect.fn.Return<Ledger.Outcome, unknown, Broker.Broker | Harness> {
+    const missing = requires?.(yield* Case.abilities)
+    if (missing !== undefined) return { _tag: "NotApplicable", missing }
     yield* within(Effect.scoped(program), timeout, name)
-    return { _tag: "Passed" } as const
+    return { _tag: "Passed" }
   })
 
-/** What the consumers log is shown where that is asked for. */
+/** Shows the log lines of the effect, or hides them. */
 const logging =
   ({ logs = false }: Pick<Options, "logs">) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -81,37 +82,36 @@ const logging =
 
 type Result = Measured.Measured<Ledger.Outcome, unknown>
 
-const outcomeOf = ({ exit, reason }: Result): Ledger.Outcome => {
-  if (reason !== undefined) return { _tag: "NotMeasurable", reason: reason.message }
-  return Exit.isSuccess(exit) ? exit.value : { _tag: "Failed", error: Measured.errorOf(exit.cause) }
+const lineOf = ({ group, name }: Case.Case, { exit, reason, times: measured }: Result): Ledger.Line => {
+  const line = (outcome: Ledger.Outcome): Ledger.Line => ({ group, name, outcome, measured })
+  if (reason !== undefined) return line({ _tag: "NotMeasurable", reason: reason.message })
+  return line(Exit.isSuccess(exit) ? exit.value : { _tag: "Failed", error: Measured.errorOf(exit.cause) })
 }
 
-const lineOf = ({ group, name }: Case.Case, result: Result): Ledger.Line => ({
-  group,
-  name,
-  outcome: outcomeOf(result),
-  measured: result.times
-})
+/** A measurement of a case on a broker that is there. */
+type Measurement = Effect.Effect<Ledger.Outcome, unknown, Broker.Broker | Harness>
 
-/** What came of a case. Of those that run side by side, one at a time is measured again: that leaves it more of the machine. */
-const runner = ({
-  layer,
-  logs,
-  measurements = defaultMeasurements,
-  timeout = defaultTimeout,
-  virtualTime
-}: Options) => {
+/**
+ * Runs single cases; `prepare` changes each measurement. Of those that run side by side, one at a time is measured again:
+ * that leaves it more of the machine.
+ */
+const runner = <R>(
+  { logs, measurements = defaultMeasurements, timeout = defaultTimeout }: Options,
+  prepare: (measurement: Measurement) => Effect.Effect<Ledger.Outcome, unknown, R>
+) => {
   const again = Semaphore.withPermits(Semaphore.makeUnsafe(1), 1)
-  return (one: Case.Case): Effect.Effect<Result, never, Broker.Broker | Harness> => {
-    const judged = logging({ logs })(judge(one, timeout))
-    return Measured.run<Ledger.Outcome, unknown, Broker.Broker | Harness>(
-      virtualTime === true ? VirtualTime.run(Effect.provide(judged, Layer.fresh(layer))) : judged,
-      { most: measurements, again }
-    )
-  }
+  return (one: Case.Case): Effect.Effect<Result, never, R> =>
+    Measured.run(prepare(logging({ logs })(outcomeOf(one, timeout))), { most: measurements, again })
 }
 
-/** In real time, what lateness is judged against. */
+/** Runs every case in virtual time, on a broker of its own. */
+const virtualRunner = (options: Options) =>
+  runner(options, (measurement) => VirtualTime.run(Effect.provide(measurement, Layer.fresh(options.layer))))
+
+/** Runs the cases in real time, on the broker that is provided. */
+const realRunner = (options: Options) => runner(options, (measurement) => measurement)
+
+/** The controls for real time, to which the lateness of a case is compared. */
 const controls = (options: Options) =>
   Layer.effect(
     Control.Control,
@@ -124,25 +124,35 @@ const controls = (options: Options) =>
 const withControls = (options: Options) => Layer.provideMerge(controls(options), options.layer)
 
 /**
- * Runs the cases one after another and answers the ledger, in which failures stand. Dies when there is no broker, no
- * harness, or no queue for the controls.
+ * Runs the cases one after another and answers the ledger. A case that fails is a line of the ledger. Dies when there is no
+ * broker, no harness, or no queue for the controls.
  */
 export const run = (options: Options): Effect.Effect<Ledger.Ledger> => {
   const { cases = allCases, name } = options
-  const runCase = runner(options)
-  const lines = Effect.forEach(cases, (one) => Effect.map(runCase(one), (result) => lineOf(one, result)))
-  const provided = options.virtualTime === true ? withoutBroker(lines) : Effect.provide(lines, withControls(options))
-  return Effect.map(Effect.orDie(provided), (done) => ({ name, lines: done, cases: cases.length }))
+  const linesBy = <R>(runCase: (one: Case.Case) => Effect.Effect<Result, never, R>) =>
+    Effect.forEach(cases, (one) => Effect.map(runCase(one), (result) => lineOf(one, result)))
+  const lines =
+    options.virtualTime === true
+      ? linesBy(virtualRunner(options))
+      : Effect.provide(linesBy(realRunner(options)), withControls(options))
+  return Effect.map(Effect.orDie(lines), (done) => ({ name, lines: done, cases: cases.length }))
 }
 
-/** In virtual time every case brings its own broker. */
-const withoutBroker = <A, E>(effect: Effect.Effect<A, E, Broker.Broker | Harness>): Effect.Effect<A, E> =>
-  effect as Effect.Effect<A, E>
+/** Runs cases as promises, until it is disposed of. */
+const promiseRunner = (options: Options) => {
+  if (options.virtualTime === true) {
+    const runCase = virtualRunner(options)
+    return { start: (one: Case.Case) => Effect.runPromise(runCase(one)), dispose: async () => {} }
+  }
+  const runtime = ManagedRuntime.make(withControls(options))
+  const runCase = realRunner(options)
+  return { start: (one: Case.Case) => runtime.runPromise(runCase(one)), dispose: () => runtime.dispose() }
+}
 
 /**
- * Registers every case as a test, by group, and prints the ledger at the end.
+ * Registers every case as a test, by group, and writes the ledger when all have run.
  *
- * A case that does not apply is skipped by the runner, with the missing capability as the reason; nothing else is.
+ * A case that does not apply is skipped, with the missing capability as the reason. So is one that could not be measured.
  *
  * @example
  * ```ts no-run
@@ -159,10 +169,7 @@ const withoutBroker = <A, E>(effect: Effect.Effect<A, E, Broker.Broker | Harness
 export const register = ({ afterAll, describe, test }: Runner, options: Options): void => {
   const { cases = allCases, measurements = defaultMeasurements, name, timeout = defaultTimeout } = options
   const lines: Array<Ledger.Line> = []
-  const runtime = options.virtualTime === true ? undefined : ManagedRuntime.make(withControls(options))
-  const runCase = runner(options)
-  const start = (one: Case.Case): Promise<Result> =>
-    runtime === undefined ? Effect.runPromise(withoutBroker(runCase(one))) : runtime.runPromise(runCase(one))
+  const { dispose, start } = promiseRunner(options)
 
   const register = (one: Case.Case) =>
     test(one.name, { timeout: measurements * (timeout + 10_000) }, async (context) => {
@@ -181,7 +188,7 @@ export const register = ({ afterAll, describe, test }: Runner, options: Options)
       const text = Ledger.render({ name, lines, cases: cases.length })
       if (options.write === undefined) Effect.runSync(Console.log(text))
       else options.write(text)
-      await runtime?.dispose()
+      await dispose()
     })
   })
 }

@@ -1,32 +1,31 @@
 /**
- * Runs a program in virtual time: a `TestClock` that goes on by itself to the next moment at which somebody wakes up.
+ * Runs a program in virtual time: a `TestClock` that goes on by itself to the time at which the next sleeper wakes up.
  *
  * Nothing waits in real time, so hours of delays take milliseconds, and everything that is due happens in order. Before
- * the clock moves, fibers and promises that can still do something get turns of the event loop. What is used inside
- * must take its time from Effect's Clock and must not wait for input and output.
+ * the clock moves, fibers and promises that can still do something get turns of the event loop. The program must take its
+ * time from Effect's Clock, and must not wait for input or output.
  */
 import { VirtualClock } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
 
-/** The wall clock starts here, so that no time is 0: 2030-01-01T00:00:00Z. */
+/** The time at which virtual time begins, 2030-01-01T00:00:00Z, in milliseconds since 1970: no time of a test is 0. */
 export const epoch: number = Date.UTC(2030, 0, 1)
 
 /** Turns of the event loop before the clock moves on. */
 const turns = 3
 
-/** Turns of the event loop after which a program that waits, but not for the clock, is given up. */
-const patience = 10_000
+/** Rounds of {@link turns} after which a program that waits, but not for the clock, is given up. */
+const maxIdleRounds = 10_000
 
-/** Runs the effect in virtual time of its own, from {@link epoch} on. Dies when it waits for ever. */
+/** Runs the effect in virtual time of its own, which begins at {@link epoch}. Dies when the effect waits for ever. */
 export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.gen(function* () {
     const context = yield* Layer.build(TestClock.layer())
-    const testClock = Context.get(context as Context.Context<any>, Clock.Clock) as TestClock.TestClock
+    const testClock = yield* Effect.provideContext(TestClock.testClockWith(Effect.succeed), context)
     const clock = VirtualClock.make(testClock, epoch)
     const fiber = yield* effect.pipe(
       Effect.provideService(Clock.Clock, clock),
@@ -39,10 +38,10 @@ export const run = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E
       if (next !== undefined) {
         idle = 0
         yield* clock.setTime(next)
-      } else if (++idle > patience) {
+      } else if (++idle > maxIdleRounds) {
         yield* Fiber.interrupt(fiber)
         return yield* Effect.die(new Error("VirtualTime.run: the program waits for something that is no clock"))
       }
     }
     return yield* Fiber.join(fiber)
-  }).pipe(Effect.scoped) as Effect.Effect<A, E, R>
+  }).pipe(Effect.scoped)

@@ -1,5 +1,5 @@
 /**
- * Waiting for what a test can see: it ends when that is there, or fails with a sentence that says what was not.
+ * Waiting until a test sees something. It fails with a sentence that says what did not come.
  *
  * Time is that of Effect's Clock, so the same waiting works in virtual time and in real time.
  */
@@ -7,22 +7,23 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { CheckFailed } from "./Check.ts"
 
-/** How a failure names what was waited for; a function is asked when it is too late. */
+/** The name of what is waited for, for the error. A function is called only when the time is over. */
 export type What = string | (() => string)
 
-/** Both in milliseconds. */
-export interface Patience {
-  /** How long to wait. Default 60,000. */
+/** How long to wait, and how often to look. */
+export interface Options {
+  /** Milliseconds to wait at most. Default 60,000. */
   readonly within?: number
-  /** From one look to the next, at first; then a twentieth of what was waited. Default 20. */
+  /** Milliseconds from one look to the next; a twentieth of the time waited, once that is more. Default 20. */
   readonly every?: number
 }
 
 /**
- * Looks until there is something, and answers it.
+ * Looks again and again until a look answers something, and answers that.
  *
- * Fails with {@link CheckFailed} when there is still `undefined` after `within`, and with what a look fails with.
+ * Fails with {@link CheckFailed} when looks still answer `undefined` after `within`, and with the error of a look that fails.
  *
+ * @example
  * ```ts
  * import { Wait } from "@requeue/conformance"
  * import * as Effect from "effect/Effect"
@@ -35,7 +36,7 @@ export interface Patience {
 export const found = <A, E, R>(
   what: What,
   look: Effect.Effect<A | undefined, E, R>,
-  { every = 20, within = 60_000 }: Patience = {}
+  { every = 20, within = 60_000 }: Options = {}
 ): Effect.Effect<A, E | CheckFailed, R> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
@@ -53,8 +54,10 @@ export const found = <A, E, R>(
   })
 
 /**
- * Waits until a condition holds. What it throws, or rejects with, is a defect.
+ * Waits until a condition holds, for `within` milliseconds at most; default 60,000. An error that the condition throws, or
+ * rejects with, is a defect.
  *
+ * @example
  * ```ts
  * import { Wait } from "@requeue/conformance"
  * import * as Effect from "effect/Effect"

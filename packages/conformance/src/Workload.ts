@@ -1,7 +1,7 @@
 /**
- * Work for fault tests: messages of which most go well, every fifth only at its third attempt, and every fiftieth never.
+ * Work for fault tests: most messages succeed at once, every fifth at its third attempt, and every fiftieth never.
  *
- * So every settlement is on its way when something breaks. {@link Books} keep the account of it.
+ * So settlements of every kind are under way when something breaks. {@link Books} keep the account.
  */
 import { Backoff, type Broker, type BrokerError, Consumer, type Message, Outgoing, RetryPolicy } from "@requeue/core"
 import * as Clock from "effect/Clock"
@@ -12,34 +12,34 @@ import type { Books } from "./Books.ts"
 
 const maxRetries = 4
 
-/** Ids with a number at their end, from 0 on: `m0`, `m1`. The prefix must be one character. */
+/** Makes ids that end with their number: `m0`, `m1` and so on. The prefix must be one character; default `m`. */
 export const ids = (count: number, prefix = "m"): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`)
 
 const numberOf = (id: string): number => Number(id.slice(1))
 
-/** Whether a message always fails, and becomes a dead letter. */
+/** Whether a message fails at every attempt, and becomes a dead letter. */
 export const isDoomed = (id: string): boolean => numberOf(id) % 50 === 0
 
-/** Runs of its handler that a message takes when nothing breaks: more are runs that came again. */
+/** The number of handler runs that a message takes while nothing breaks. */
 export const runsOf = (id: string): number => (isDoomed(id) ? maxRetries + 1 : numberOf(id) % 5 === 0 ? 3 : 1)
 
-/** What else there is to say of a message. */
+/** Further details of a message. */
 export interface Details {
-  /** Milliseconds. Default 0. */
+  /** Milliseconds until its delivery. Default 0. */
   readonly delay?: number
   readonly headers?: Message.Headers
-  /** When it is published, in milliseconds since the epoch. */
+  /** When it is published, in milliseconds since 1970. */
   readonly now: number
 }
 
-/** A message below the producer, whose body is its id as JSON. */
+/** Makes a message for `Broker.publish`; its body is its id as JSON. */
 export const outgoing = (queue: string, id: string, { delay = 0, headers = {}, now }: Details): Outgoing.Outgoing =>
   Outgoing.make({ queue, id, body: new TextEncoder().encode(JSON.stringify(id)), headers, delay }, now)
 
 /**
- * Publishes messages, so many at a time, each until it is confirmed: a failed publish may have been stored, and is sent
- * again.
+ * Publishes messages in portions, each portion again and again until the broker confirms it. A message whose confirmation
+ * was lost may be stored twice. `portion` is a number of messages; default 100.
  */
 export const publishAll = (
   broker: Broker.Service,
@@ -56,10 +56,10 @@ export const publishAll = (
   })
 
 /**
- * Starts a consumer that does the work and keeps the books.
+ * Starts a consumer that handles the messages and keeps the books.
  *
- * Its retries come after 100 ms, 4 of them at most, and 20 handlers run at a time, each for a millisecond.
- * The package's README has an example.
+ * It retries a message after 100 ms, 4 times at most. 20 handlers run at a time, each for one millisecond. The package's
+ * README has an example.
  */
 export const start = (
   queue: string,

@@ -1,6 +1,6 @@
 /**
- * The conformance suite of Requeue: what every broker adapter must do, as cases that run on any test runner, and the
- * broken brokers that the cases must find.
+ * The conformance suite of Requeue: cases that every broker adapter must pass, on any test runner, and broken brokers that
+ * the cases must find.
  */
 export * as Books from "./Books.ts"
 export * as Case from "./Case.ts"

@@ -11,7 +11,7 @@ const reading = fc.record({
   control: fc.nat(5000)
 })
 
-describe("judge", () => {
+describe("verdictOf", () => {
   it.each<[late: number, bound: number, control: number, verdict: Lateness.Verdict]>([
     [-1, 100, 9999, "Early"],
     [0, 100, 0, "OnTime"],
@@ -29,20 +29,21 @@ describe("judge", () => {
     [1, 0, 0, "Late"],
     [1, 0, 1, "NotMeasurable"]
   ])("%d ms late, %d allowed, the control %d: %s", (late, bound, control, verdict) => {
-    assert.strictEqual(Lateness.judge({ what: "it", late, bound, control }), verdict)
+    assert.strictEqual(Lateness.verdictOf({ what: "it", late, bound, control }), verdict)
   })
 
   it("what is within its bound is on time, whatever the control says", () =>
-    fc.assert(fc.property(reading, (one) => one.late > one.bound || Lateness.judge(one) === "OnTime")))
+    fc.assert(fc.property(reading, (one) => one.late > one.bound || Lateness.verdictOf(one) === "OnTime")))
 
   it("what is later than one and a half times its bound never passes", () =>
-    fc.assert(fc.property(reading, (one) => one.late <= 1.5 * one.bound || Lateness.judge(one) !== "OnTime")))
+    fc.assert(fc.property(reading, (one) => one.late <= 1.5 * one.bound || Lateness.verdictOf(one) !== "OnTime")))
 
   it("with a control in time, lateness beyond the bound and the control is always found", () =>
     fc.assert(
       fc.property(
         reading,
-        (one) => one.control > one.bound / 2 || one.late <= one.bound + one.control || Lateness.judge(one) === "Late"
+        (one) =>
+          one.control > one.bound / 2 || one.late <= one.bound + one.control || Lateness.verdictOf(one) === "Late"
       )
     ))
 })

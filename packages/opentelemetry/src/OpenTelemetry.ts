@@ -1,13 +1,13 @@
 /**
  * Traces and metrics of Requeue by OpenTelemetry's conventions for messaging.
  *
- * When to use: give it to `connect` (`telemetry`), or provide the {@link layer} next to the broker's. Without it, Requeue
- * does nothing of this and costs nothing for it.
+ * When to use: give it to `connect` as its option `telemetry`, or provide the {@link layer} next to the broker's. Without
+ * it, Requeue makes no spans and no metrics, and they cost nothing.
  *
- * One message is one trace, over all its attempts, its dead letter and its redrives: the context that it was created in
- * travels in its headers (`traceparent` and `tracestate`, https://www.w3.org/TR/trace-context/), no copy of it changes
- * that, and every run of a handler is a child of it. A run that does several messages cannot be a child of all, so it
- * begins a trace of its own with a link to each.
+ * One message is one trace, over all its attempts, its dead letter and its redrives. The context in which it was created
+ * travels in its headers (`traceparent` and `tracestate`, https://www.w3.org/TR/trace-context/). All its copies keep that
+ * context, and every run of its handler is a child of it. A run with several messages cannot be a child of all, so it begins
+ * a trace of its own with a link to each.
  *
  * Names of spans and attributes: https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
  */
@@ -22,14 +22,15 @@ import * as Metrics from "./internal/metrics.ts"
 import * as Send from "./internal/send.ts"
 import * as Watch from "./internal/watch.ts"
 
+/** The parts of OpenTelemetry to use. */
 export interface Options {
-  /** Where spans go. Default: the provider that is registered globally when this is made. */
+  /** Takes the spans. Default: the provider that is registered globally at that time. */
   readonly tracerProvider?: TracerProvider | undefined
-  /** Where metrics go. Default: the provider that is registered globally when this is made. */
+  /** Takes the metrics. Default: the provider that is registered globally at that time. */
   readonly meterProvider?: MeterProvider | undefined
   /**
-   * How context travels in headers. Default: W3C trace context. For baggage as well, a `CompositePropagator` of
-   * `@opentelemetry/core`.
+   * Writes contexts into headers, and reads them. Default: W3C trace context. To carry baggage as well, give a
+   * `CompositePropagator` of `@opentelemetry/core`.
    */
   readonly propagator?: TextMapPropagator | undefined
 }
@@ -40,9 +41,9 @@ const names: OptionNames.Of<Options> = { tracerProvider: true, meterProvider: tr
 const scope = "@requeue/opentelemetry"
 
 /**
- * Telemetry for `connect`, or for the reference `Telemetry.Telemetry`.
+ * Makes the telemetry for `connect`, or for the reference `Telemetry.Telemetry`.
  *
- * Make it once, and after the providers have been registered.
+ * Make it once, after the providers have been registered.
  *
  * @throws RangeError when an option is unknown
  *
@@ -81,10 +82,10 @@ export const make = (options: Options = {}): Telemetry.Service => {
 }
 
 /**
- * The same for programs with Effect: provide it to producers, consumers and redrives.
+ * Makes the layer of the telemetry, for programs with Effect: provide it to producers, consumers and redrives.
  *
- * A misspelt option is a defect when the layer is built. Spans of `Effect.withSpan` in a handler are children of its run where Effect's own tracer goes to OpenTelemetry as
- * well, for example by `@effect/opentelemetry`.
+ * A misspelt option is a defect when the layer is built. Spans of `Effect.withSpan` in a handler are children of the
+ * handler's run where Effect's own tracer writes to OpenTelemetry as well, for example by `@effect/opentelemetry`.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** What every broker offers, and how one is found. */
+/** The interface of every broker, and the search for one. */
 
 /** One server process. */
 export interface Node {
@@ -23,12 +23,12 @@ export interface Node {
 /** A broker that accepts connections. `start`, `kill`, `stop` and `restart` mean all nodes. */
 export interface Broker<N extends Node = Node> extends AsyncDisposable {
   readonly version: string
-  /** Where it came from, for people. */
+  /** Where it came from, for messages. */
   readonly source: string
-  /** Of the first node. The credentials are in it, and in the next. */
+  /** The address of the first node, with its credentials; so has `managementUrl`. */
   readonly url: string
   readonly managementUrl: string | undefined
-  /** Empty, and every control but `dispose` refused, when the environment named the broker. */
+  /** Empty where an environment variable named the broker: then every control but `dispose` is refused. */
   readonly nodes: ReadonlyArray<N>
   readonly start: () => Promise<void>
   readonly kill: () => Promise<void>
@@ -38,22 +38,24 @@ export interface Broker<N extends Node = Node> extends AsyncDisposable {
   readonly dispose: () => Promise<void>
 }
 
+/** The broker to start. */
 export interface StartOptions {
   /**
-   * `newest` at hand without a download, `system` for the machine's own, a release, or a server by name. Default: newest.
+   * `newest` is the newest at hand without a download, `system` the machine's own; else a release, or a server by name.
+   * Default: newest.
    */
   readonly version?: string | undefined
-  /** How many there can be depends on the broker. Default: 1. */
+  /** The number of nodes; which numbers are possible depends on the broker. Default: 1. */
   readonly nodes?: number | undefined
-  /** Milliseconds until a start that is not done has failed. Default: 300,000, because machines are slow, or busy. */
+  /** Milliseconds after which a start fails. Default: 300,000, because machines are slow or busy. */
   readonly deadline?: number | undefined
-  /** Keep it running when this process ends. */
+  /** Keeps the broker running when this process ends. Default: false. */
   readonly detached?: boolean | undefined
-  /** Takes the progress of what takes long. Default: standard error. */
+  /** Takes lines about the progress of long work. Default: writes them to standard error. */
   readonly say?: ((line: string) => void) | undefined
 }
 
-/** What was asked for, with the defaults. */
+/** Adds the defaults to options. */
 export const settingsOf = (options: StartOptions) => ({
   version: options.version ?? "newest",
   count: options.nodes ?? 1,
@@ -68,11 +70,12 @@ export interface Source<Options extends StartOptions = StartOptions, B extends B
   readonly open: (options: Options) => Promise<B>
 }
 
+/** The error of a source that has no broker. */
 export class Unavailable extends Error {
   override readonly name = "Unavailable"
 }
 
-/** The first source that has one. */
+/** Opens the first source that has a broker. Throws `Unavailable` with the reasons of all when none has one. */
 export const firstOf = async (sources: ReadonlyArray<Source>, options: StartOptions, remedy: string) => {
   const reasons: Array<string> = []
   for (const source of sources) {
@@ -86,7 +89,7 @@ export const firstOf = async (sources: ReadonlyArray<Source>, options: StartOpti
   throw new Unavailable(`${remedy}\n${reasons.join("\n")}`)
 }
 
-/** A broker of nodes that were started here. */
+/** Makes a broker of nodes that were started here. */
 export const ofNodes = <N extends Node>(
   nodes: readonly [N, ...Array<N>],
   rest: Pick<Broker, "version" | "source" | "managementUrl" | "dispose">
@@ -111,7 +114,7 @@ export const ofNodes = <N extends Node>(
   }
 }
 
-/** A broker that somebody else runs. */
+/** Makes a broker that was started elsewhere, and is named by an environment variable. */
 export const foreign = (variable: string, rest: Pick<Broker, "version" | "url" | "managementUrl">): Broker<never> => {
   const refuse = (action: string) => async () => {
     throw new Unavailable(`${action}() needs a broker that was started here: unset ${variable}`)

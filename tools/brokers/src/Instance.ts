@@ -1,6 +1,6 @@
 /**
- * An instance is a folder with the data of one broker, a block of ports and the processes that use them. Its record in
- * the folder tells everybody else what to end and remove once its owner is gone.
+ * An instance is a folder with the data of one broker, a block of ports and the processes that use them. A record in the
+ * folder lists what must be ended and removed when the instance's owner is gone.
  */
 import { spawn as spawnProcess, type ChildProcess } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -15,23 +15,26 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { createServer } from "node:net"
+import { createServer, Socket } from "node:net"
 import { homedir } from "node:os"
 import { extname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as docker from "./docker.ts"
+import { codeOf } from "./errorCode.ts"
 import * as processes from "./processes.ts"
 
-export interface Record {
+/** The record of an instance. */
+export interface InstanceRecord {
   readonly id: string
-  /** None when the instance is to outlive the process that made it. */
+  /** The process that made it; `undefined` where the instance outlives that. */
   readonly owner: processes.Identity | undefined
   readonly processes: ReadonlyArray<processes.Identity>
   readonly containers: ReadonlyArray<string>
-  /** What the maker wants to know about it later. */
+  /** Facts about the broker, for the command line. */
   readonly notes: { readonly [name: string]: string | number | undefined }
 }
 
+/** An instance that this process made. */
 export interface Instance {
   readonly id: string
   readonly folder: string
@@ -39,8 +42,8 @@ export interface Instance {
   /** Starts a process of the instance; its output goes to a file in the folder. */
   readonly spawn: (command: string, args: ReadonlyArray<string>, options: SpawnOptions) => processes.Identity
   readonly addContainer: (name: string) => void
-  readonly note: (notes: Record["notes"]) => void
-  /** From now on it outlives this process. */
+  readonly note: (notes: InstanceRecord["notes"]) => void
+  /** Lets the instance outlive this process. */
   readonly detach: () => Promise<void>
   readonly dispose: () => Promise<void>
 }
@@ -50,13 +53,13 @@ interface SpawnOptions {
   readonly output: string
 }
 
-/** Where everything of ours is: instances, and Debian trees. */
+/** A path in the folder of this package's files: instances, Debian trees, and programs that it installs. */
 export const home = (...path: ReadonlyArray<string>): string =>
   join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "requeue", ...path)
 
 const portsPerInstance = 16
-// Below the ports that systems give to outgoing connections: one of those could otherwise sit on the port of a broker
-// that was killed and is to come back.
+// Below the ports that systems give to outgoing connections: such a connection could take the port of a broker that was
+// killed and will start again.
 const [firstPort, lastPort] = [20_000, 32_000]
 
 const isFree = (port: number): Promise<boolean> =>
@@ -79,7 +82,7 @@ const claim = async (): Promise<{ folder: string; base: number }> => {
       mkdirSync(folder, { mode: 0o700 })
       return { folder, base }
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause
+      if (codeOf(cause) !== "EEXIST") throw cause
     }
   }
   throw new Error(`No ${portsPerInstance} free ports next to each other from ${firstPort} to ${lastPort} on 127.0.0.1`)
@@ -87,29 +90,30 @@ const claim = async (): Promise<{ folder: string; base: number }> => {
 
 const recordFile = (folder: string) => join(folder, "record.json")
 
-const write = (folder: string, record: Record): void => {
+const write = (folder: string, record: InstanceRecord): void => {
   writeFileSync(`${recordFile(folder)}.new`, JSON.stringify(record))
   renameSync(`${recordFile(folder)}.new`, recordFile(folder))
 }
 
-export const read = (folder: string): Record | undefined => {
+export const read = (folder: string): InstanceRecord | undefined => {
   try {
-    return JSON.parse(readFileSync(recordFile(folder), "utf8")) as Record
+    const record: InstanceRecord = JSON.parse(readFileSync(recordFile(folder), "utf8"))
+    return record
   } catch {
     return undefined
   }
 }
 
 /** Ends the processes of the recorded instance and removes its folder. */
-export const remove = async (folder: string, record: Record): Promise<void> => {
-  // Twice: a process that was ended may have started a helper just before.
+export const remove = async (folder: string, record: InstanceRecord): Promise<void> => {
+  // Twice, because a process may have started a helper just before it was ended.
   for (let pass = 0; pass < 2; pass++) await processes.kill([...record.processes, ...processes.marked(record.id)])
   for (const name of record.containers) await docker.remove(name)
   if (read(folder)?.id === record.id) rmSync(folder, { recursive: true, force: true })
 }
 
 /** All recorded instances. */
-export const list = (): ReadonlyArray<{ folder: string; record: Record }> => {
+export const list = (): ReadonlyArray<{ folder: string; record: InstanceRecord }> => {
   mkdirSync(home("run"), { recursive: true })
   return readdirSync(home("run")).flatMap((name) => {
     const record = read(home("run", name))
@@ -117,19 +121,19 @@ export const list = (): ReadonlyArray<{ folder: string; record: Record }> => {
   })
 }
 
-/** Removes what owners that died have left behind. What cannot be removed now, as without its engine, waits. */
+/** Removes the instances of owners that died. One that cannot be removed now, for lack of its Docker engine, stays. */
 export const sweep = async (): Promise<void> => {
   const abandoned = list().filter(({ record: { owner } }) => owner !== undefined && !processes.isAlive(owner))
   await Promise.allSettled(abandoned.map(({ folder, record }) => remove(folder, record)))
   for (const name of readdirSync(home("run"))) {
     const folder = home("run", name)
-    // Claimed by a process that ended before it could write its record: a matter of microseconds.
+    // A process that ended between its claim and its record leaves a folder without a record.
     const age = Date.now() - (statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
     if (age > 60_000 && read(folder) === undefined) rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** A process that removes the instance when this one is gone, however it went: its standard input ends then. */
+/** Starts a process that removes the instance when this one is gone: its standard input ends then. */
 const startKeeper = (folder: string, id: string): ChildProcess => {
   const program = fileURLToPath(new URL(`./keeper${extname(import.meta.url)}`, import.meta.url))
   const keeper = spawnProcess(process.execPath, [program, folder, id], {
@@ -137,17 +141,17 @@ const startKeeper = (folder: string, id: string): ChildProcess => {
     stdio: ["pipe", "ignore", "ignore"]
   })
   keeper.unref()
-  ;(keeper.stdin as unknown as { unref: () => void }).unref()
+  if (keeper.stdin instanceof Socket) keeper.stdin.unref()
   return keeper
 }
 
-/** A new instance, which is removed when this process ends. */
+/** Makes an instance, which is removed when this process ends. */
 export const make = async (): Promise<Instance> => {
   await sweep()
   const { folder, base } = await claim()
   const id = randomBytes(8).toString("hex")
-  let record: Record = { id, owner: processes.identify(process.pid), processes: [], containers: [], notes: {} }
-  const update = (change: Partial<Record>) => write(folder, (record = { ...record, ...change }))
+  let record: InstanceRecord = { id, owner: processes.identify(process.pid), processes: [], containers: [], notes: {} }
+  const update = (change: Partial<InstanceRecord>) => write(folder, (record = { ...record, ...change }))
   update({})
   const keeper = startKeeper(folder, id)
   const dismissKeeper = async () => {
@@ -163,7 +167,7 @@ export const make = async (): Promise<Instance> => {
     port: (index) => base + index,
     spawn: (command, args, { env, output }) => {
       const file = openSync(join(folder, output), "a")
-      // Detached: Ctrl-C in a terminal is for this process, which decides what becomes of the broker.
+      // Detached, so that Ctrl-C in a terminal reaches this process only.
       const child = spawnProcess(command, args, {
         cwd: folder,
         detached: true,

@@ -1,10 +1,10 @@
 /**
- * Opens an AMQP 0-9-1 connection and closes it again: the way to know that a server takes connections, and who it is.
- * Not a driver, so that this package needs none. https://www.rabbitmq.com/resources/specs/amqp0-9-1.pdf
+ * Opens an AMQP 0-9-1 connection and closes it again, to see that a server accepts connections and which version it has.
+ * This package needs no driver for it. https://www.rabbitmq.com/resources/specs/amqp0-9-1.pdf
  */
 import { connect } from "node:net"
 import { connect as connectTls } from "node:tls"
-import { patience } from "./ready.ts"
+import { answerTimeout } from "./ready.ts"
 
 const short = (text: string) => Buffer.concat([Buffer.from([Buffer.byteLength(text)]), Buffer.from(text)])
 const long = (bytes: Buffer) => {
@@ -13,7 +13,7 @@ const long = (bytes: Buffer) => {
   return Buffer.concat([length, bytes])
 }
 const frame = (type: number, method: number, ...args: ReadonlyArray<Buffer>) => {
-  // Connection's methods, on channel 0.
+  // A method of the class Connection, on channel 0.
   const payload = Buffer.concat([Buffer.from([0, 10, 0, method]), ...args])
   return Buffer.concat([Buffer.from([type, 0, 0]), long(payload), Buffer.from([0xce])])
 }
@@ -29,11 +29,11 @@ const properties = long(
 
 const decode = (text: string) => decodeURIComponent(text)
 
-/** The same address without what is secret in it. */
+/** Takes the credentials out of an address. */
 export const redact = (url: string): string => url.replace(/^(\w+:\/\/)?.*@/, "$1***@")
 
-/** The server's version. Fails with the server's own words when it refuses. */
-export const handshake = (address: string, milliseconds = patience): Promise<string> => {
+/** Answers the server's version. Fails with the server's own message when it refuses, and after `milliseconds`. */
+export const handshake = (address: string, milliseconds = answerTimeout): Promise<string> => {
   const url = new URL(address)
   const host = url.hostname === "" ? "localhost" : url.hostname.replace(/^\[|\]$/g, "")
   const secure = url.protocol === "amqps:"
@@ -60,7 +60,7 @@ export const handshake = (address: string, milliseconds = patience): Promise<str
         socket.write(frame(1, 31, args.subarray(0, 8)))
         socket.write(frame(1, 40, short(vhost), short(""), Buffer.from([0])))
       } else if (method === 41) {
-        // Close with code 200, and no wait for the answer.
+        // Closes with code 200, and does not wait for the reply.
         socket.write(frame(1, 50, Buffer.from([0, 200]), short(""), Buffer.alloc(4)), () => end(() => resolve(version)))
       } else if (method === 50) fail(args.toString("utf8", 3, 3 + args.readUInt8(2)))
     }

@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util"
 import type { StartOptions } from "./Broker.ts"
 import * as Instance from "./Instance.ts"
+import { codeOf } from "./errorCode.ts"
 import { isAlive } from "./processes.ts"
 import { isName, kinds, names, start, type BrokerName } from "./start.ts"
 
@@ -129,7 +130,7 @@ const main = async (args: Array<string>): Promise<void> => {
 }
 
 const isMisuse = (cause: unknown): boolean =>
-  cause instanceof Misuse || String((cause as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS")
+  cause instanceof Misuse || String(codeOf(cause)).startsWith("ERR_PARSE_ARGS")
 
 await main(process.argv.slice(2)).catch((cause: unknown) => {
   console.error(cause instanceof Error ? cause.message : cause)

@@ -1,29 +1,19 @@
-/** Debian's packages: installed where this is Debian, or in a tree beside it for the versions of other releases. */
-import { execFile } from "node:child_process"
+/** Debian's packages: installed on a Debian, or in a tree of its own for the version of another release. */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { promisify } from "node:util"
 import { Unavailable } from "./Broker.ts"
 import { home } from "./Instance.ts"
+import { run } from "./installer.ts"
 import { withLock } from "./lock.ts"
 
-const run = promisify(execFile)
-const minutes = 60_000
-
-const command = async (name: string, ...args: ReadonlyArray<string>): Promise<void> => {
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1", LC_ALL: "C.UTF-8" }
-  await run(name, args, { env, timeout: 30 * minutes, maxBuffer: 1 << 26 }).catch((cause: Error) => {
-    const { stdout = "", stderr = "" } = cause as { stdout?: string; stderr?: string }
-    const said = `${stdout}\n${stderr}`.trim().split("\n").slice(-3).join(" / ")
-    throw new Unavailable(`${[name, ...args].join(" ")} failed: ${said === "" ? cause.message : said}`)
-  })
-}
+const command = (name: string, ...args: ReadonlyArray<string>): Promise<void> =>
+  run(name, args, { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1", LC_ALL: "C.UTF-8" })
 
 const needsRootOnDebian = () => {
   if (!existsSync("/etc/debian_version") || !existsSync("/usr/bin/apt-get")) throw new Unavailable("this is no Debian")
   if (process.getuid?.() !== 0) throw new Unavailable("this user is not root")
 }
 
-// A package's server would start at once, on its usual ports and open to everybody. A policy that is there stays.
+// Without this policy a package's server would start at once, on its usual ports and open to everybody.
 const policy = "/usr/sbin/policy-rc.d"
 const withoutServices = async (action: () => Promise<void>): Promise<void> => {
   if (existsSync(policy)) return action()
@@ -41,7 +31,7 @@ export const install = async (name: string, say: (line: string) => void): Promis
   await withLock(home("apt.lock"), say, async () => {
     say(`Installing ${name} from Debian ...`)
     const get = () => command("apt-get", "install", "--yes", "--no-install-recommends", name)
-    // The lists may be missing or old.
+    // The lists of packages may be missing or old.
     const getFresh = async () => {
       await command("apt-get", "update")
       await get()
@@ -50,9 +40,10 @@ export const install = async (name: string, say: (line: string) => void): Promis
   })
 }
 
+/** The folder of a tree. */
 export const treeOf = (release: string, name: string): string => home("debian", `${release}-${name}`)
 
-/** A folder with a minimal Debian of a release and one package, made on first use. */
+/** Makes a tree, which is a folder with a minimal Debian of a release and one package, unless it is there. */
 export const makeTree = async (release: string, name: string, say: (line: string) => void): Promise<string> => {
   const tree = treeOf(release, name)
   if (existsSync(tree)) return tree
@@ -66,7 +57,7 @@ export const makeTree = async (release: string, name: string, say: (line: string
     say(`Making a Debian ${release} with ${name} in ${tree}: about 400 MB, once ...`)
     const began = performance.now()
     await command("debootstrap", "--variant=minbase", `--include=${name}`, release, partial)
-    // Names such as localhost are to mean the same in it.
+    // Names such as localhost mean the same inside the tree then.
     copyFileSync("/etc/hosts", `${partial}/etc/hosts`)
     rmSync(`${partial}/var/cache/apt/archives`, { recursive: true, force: true })
     renameSync(partial, tree)

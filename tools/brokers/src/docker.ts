@@ -3,18 +3,20 @@ import { execFile } from "node:child_process"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { Unavailable } from "./Broker.ts"
-import { patience } from "./ready.ts"
+import { answerTimeout } from "./ready.ts"
 
 const run = promisify(execFile)
 
-const failure = (cause: unknown): string => {
-  const { code, stderr, message } = cause as { code?: unknown; stderr?: string; message: string }
+/** The error of a command that fails. */
+type Failure = Error & { readonly code?: unknown; readonly stderr?: string }
+
+const failure = ({ code, message, stderr }: Failure): string => {
   if (code === "ENOENT") return "the docker command is not installed"
   return (stderr?.trim() || message).split("\n").slice(-1).join("")
 }
 
 const docker = async (...args: ReadonlyArray<string>): Promise<string> => {
-  const { stdout, stderr } = await run("docker", args, { maxBuffer: 1 << 26 }).catch((cause: unknown) => {
+  const { stdout, stderr } = await run("docker", args, { maxBuffer: 1 << 26 }).catch((cause: Failure) => {
     throw new Error(`docker ${args[0]}: ${failure(cause)}`)
   })
   return `${stdout}${args[0] === "logs" ? stderr : ""}`
@@ -22,10 +24,10 @@ const docker = async (...args: ReadonlyArray<string>): Promise<string> => {
 
 let engine: Promise<unknown> | undefined
 
-/** Throws `Unavailable` without an engine. Asked once: an engine on another machine may not answer at all. */
+/** Throws `Unavailable` without an engine. Asks only once, because an engine on another machine may not answer at all. */
 export const needsEngine = async (): Promise<void> => {
   engine ??= run("docker", ["version", "--format", "{{.Server.Version}}"], { timeout: 30_000 })
-  await engine.catch((cause: unknown) => {
+  await engine.catch((cause: Failure) => {
     throw new Unavailable(failure(cause))
   })
 }
@@ -39,11 +41,11 @@ export const hasImage = (image: string): Promise<boolean> =>
 export interface ContainerOptions {
   readonly image: string
   readonly env: { readonly [name: string]: string }
-  /** Ports of this machine, by the container's. */
+  /** Ports of this machine, by the ports of the container. */
   readonly ports: { readonly [inside: number]: number }
-  /** Files to copy in, by their path inside. */
+  /** Files to copy into the container, by their path inside. */
   readonly files: { readonly [inside: string]: string }
-  /** In place of the image's own. */
+  /** Replaces the command of the image. */
   readonly command?: ReadonlyArray<string>
   readonly say: (line: string) => void
 }
@@ -57,13 +59,13 @@ export interface Container {
   readonly exec: (...command: ReadonlyArray<string>) => Promise<string>
 }
 
-/** Who removes the container in the end. */
+/** The instance that removes the container in the end. */
 interface Owner {
   readonly id: string
   readonly addContainer: (name: string) => void
 }
 
-/** Removes a container and its data. That it is gone, or going, is as good. */
+/** Removes a container and its data, unless it is gone already. */
 export const remove = async (name: string): Promise<void> => {
   for (const began = performance.now(); ; ) {
     const failed = await docker("rm", "--force", "--volumes", name).then(
@@ -73,7 +75,7 @@ export const remove = async (name: string): Promise<void> => {
     if (failed === undefined) return
     const found = await docker("ps", "--all", "--quiet", "--filter", `name=^${name}$`)
     if (found.trim() === "") return
-    if (performance.now() - began > patience) throw failed
+    if (performance.now() - began > answerTimeout) throw failed
     await sleep(200)
   }
 }
@@ -86,12 +88,12 @@ export const make = async (instance: Owner, options: ContainerOptions): Promise<
       throw new Unavailable(`cannot pull ${options.image}: ${cause.message}`)
     })
   }
-  // Before it is made: a record without a container does no harm.
+  // Recorded before it is made, because a record without a container does no harm.
   instance.addContainer(name)
   const env = Object.entries(options.env).flatMap(([key, value]) => ["--env", `${key}=${value}`])
   const ports = Object.entries(options.ports).flatMap(([inside, port]) => ["--publish", `127.0.0.1:${port}:${inside}`])
   const { command = [], image } = options
-  // With an init process nothing that ended inside is taken for alive.
+  // The init process takes care of zombies, which would be taken for alive.
   await docker("create", "--init", "--name", name, "--hostname", "requeue", ...env, ...ports, image, ...command)
   for (const [inside, file] of Object.entries(options.files)) await docker("cp", file, `${name}:${inside}`)
   const isRunning = async () => (await docker("inspect", "--format", "{{.State.Running}}", name)).trim() === "true"

@@ -29,7 +29,7 @@ export const make = async (instance: Instance, { image, password, deadline, say 
   const url = `amqp://requeue:${password}@127.0.0.1:${port}/`
   const start = async () => {
     await container.start()
-    // What publishes the port accepts connections before the server does, and the container may end meanwhile.
+    // Docker accepts connections on the port before the server does, and the container may end meanwhile.
     const what = `${image} on 127.0.0.1:${port}`
     const { isRunning: isAlive, log } = container
     await untilReady((milliseconds) => handshake(url, milliseconds), { what, deadline, isAlive, log, say })

@@ -1,4 +1,4 @@
-/** RabbitMQ installations on this machine: the machine's own, and those in Debian trees of ours. */
+/** RabbitMQ installations on this machine: the machine's own, and those in Debian trees. */
 import { accessSync, constants, realpathSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
 
@@ -6,7 +6,7 @@ export interface Installation {
   readonly version: string
   /** The folder of the scripts, as seen from inside the root. */
   readonly scripts: string
-  /** The tree to change root to, if it is not the machine's own. */
+  /** The tree to change root to; `undefined` for the machine's own. */
   readonly root: string | undefined
 }
 
@@ -19,7 +19,7 @@ const isExecutable = (file: string): boolean => {
   }
 }
 
-/** Its version stands in the path, as in /usr/lib/rabbitmq/lib/rabbitmq_server-3.10.8/sbin/rabbitmq-server. */
+/** Reads the version from the path, such as /usr/lib/rabbitmq/lib/rabbitmq_server-3.10.8/sbin/rabbitmq-server. */
 const inFolder = (folder: string, root: string | undefined): Installation | undefined => {
   const server = join(root ?? "/", folder, "rabbitmq-server")
   if (!isExecutable(server)) return undefined
@@ -27,7 +27,7 @@ const inFolder = (folder: string, root: string | undefined): Installation | unde
   return version === undefined ? undefined : { version, scripts: folder, root }
 }
 
-// Debian's first: what it has on the PATH is a wrapper that changes the user and the folder.
+// Debian's folder comes first: the program on its PATH is a wrapper that changes the user and the folder.
 const debian = "/usr/lib/rabbitmq/bin"
 
 export const ofSystem = (): Installation | undefined => {
@@ -35,7 +35,7 @@ export const ofSystem = (): Installation | undefined => {
   for (const folder of [debian, ...path]) {
     const found = inFolder(folder, undefined)
     if (found === undefined) continue
-    // The other scripts are beside the real one.
+    // The other scripts are beside the file that a link leads to.
     const own = dirname(realpathSync(join(folder, "rabbitmq-server")))
     return folder === debian ? found : { ...found, scripts: own }
   }
@@ -49,7 +49,7 @@ export const isOf = (version: string, release: string): boolean => `${version}.`
 
 const parts = (version: string) => version.split(".").map(Number)
 
-/** Newest first. */
+/** Compares installations: the newest comes first. */
 export const byAge = (a: Installation, b: Installation): number => {
   const [left, right] = [parts(a.version), parts(b.version)]
   const at = left.findIndex((part, index) => part !== right[index])

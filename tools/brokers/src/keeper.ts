@@ -6,7 +6,7 @@ const [folder, id] = process.argv.slice(2)
 process.stdin.resume()
 process.stdin.once("close", () => {
   const record = folder === undefined ? undefined : read(folder)
-  // By now the folder may be another instance's, or nobody's to keep.
+  // By now the folder may belong to another instance, or to one without an owner.
   if (folder === undefined || record === undefined || record.id !== id || record.owner === undefined) return
   void remove(folder, record)
 })

@@ -22,8 +22,8 @@ interface Options {
 
 const run = promisify(execFile)
 
-// In a tree the instance's folder appears here. Mounts are seen by the processes of the node only and end with them, so
-// that nothing has to be unmounted, whoever is killed.
+// The instance's folder appears here inside a tree. Only the processes of the node see the mounts, which end with them:
+// nothing has to be unmounted, whatever is killed.
 const mountPoint = "/mnt"
 const enter = `set -e
 mount --bind /proc "$1/proc"
@@ -41,7 +41,7 @@ const configuration = (instance: Instance, index: number, options: Options): str
     "default_user = requeue",
     `default_pass = ${options.password}`,
     "log.console = false",
-    // Counts of the management API are to be current.
+    // Keeps the counts of the management API current.
     "collect_statistics_interval = 250",
     ...(options.count === 1 ? [] : ["cluster_formation.peer_discovery_backend = classic_config"]),
     ...Array.from({ length: options.count === 1 ? 0 : options.count }, (_, peer) => {
@@ -50,8 +50,8 @@ const configuration = (instance: Instance, index: number, options: Options): str
     ""
   ].join("\n")
 
-// What a node that starts cannot hand on yet, because a queue has no leader, it hands on again after this time, and not
-// after the three minutes that are its default.
+// While a queue has no leader, a node that starts cannot publish dead letters to it. It tries again after this time; the
+// default is three minutes.
 const advanced = "[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}]}].\n"
 
 const tail = (folder: string): string => {
@@ -65,36 +65,41 @@ const knock = async (port: number): Promise<void> => {
   await once(socket, "connect").finally(() => socket.destroy())
 }
 
-export const make = (instance: Instance, installation: Installation, options: Options): ReadonlyArray<RabbitMqNode> => {
-  const { root } = installation
+/** The commands of an installation, run for one instance. */
+const makeCommands = (instance: Instance, { root, scripts }: Installation) => {
   const home = root === undefined ? instance.folder : mountPoint
-  writeFileSync(join(instance.folder, ".erlang.cookie"), randomBytes(16).toString("hex"), { mode: 0o400 })
-  // In place of the machine's own, which may say anything.
-  writeFileSync(join(instance.folder, "env.conf"), "")
-
-  /** How to run a command where the installation is. */
-  const inside = (command: string, args: ReadonlyArray<string>): [string, Array<string>] =>
-    root === undefined
-      ? [command, [...args]]
-      : [
-          "unshare",
-          ["--mount", "--propagation", "private", "sh", "-c", enter, "sh", root, instance.folder, command, ...args]
-        ]
-
-  const common = {
-    PATH: root === undefined ? (process.env["PATH"] ?? "") : "/usr/sbin:/usr/bin:/sbin:/bin",
-    HOME: home,
-    LANG: "C.UTF-8",
-    // Every node of the instance, and nobody else.
-    ERL_EPMD_PORT: String(instance.port(0)),
-    ERL_EPMD_ADDRESS: "127.0.0.1"
+  return {
+    scripts,
+    /** The instance's folder, as commands see it. */
+    home,
+    /** Answers the command line that runs a command inside the root. */
+    inside: (command: string, args: ReadonlyArray<string>): [string, Array<string>] =>
+      root === undefined
+        ? [command, [...args]]
+        : [
+            "unshare",
+            ["--mount", "--propagation", "private", "sh", "-c", enter, "sh", root, instance.folder, command, ...args]
+          ],
+    env: {
+      PATH: root === undefined ? (process.env["PATH"] ?? "") : "/usr/sbin:/usr/bin:/sbin:/bin",
+      HOME: home,
+      LANG: "C.UTF-8",
+      // One port mapper for all nodes of the instance, and for no others.
+      ERL_EPMD_PORT: String(instance.port(0)),
+      ERL_EPMD_ADDRESS: "127.0.0.1"
+    }
   }
+}
 
+type Commands = ReturnType<typeof makeCommands>
+
+/** Makes a function that starts the instance's Erlang port mapper, unless it runs. */
+const makeEpmd = (instance: Instance, { env, inside }: Commands, options: Options) => {
   let epmd: { readonly process: processes.Identity; readonly ready: Promise<void> } | undefined
-  // Ours in the foreground: the one that a node starts is a daemon, of which we do not know the pid.
-  const startEpmd = () => {
+  // Started in the foreground: one that a node starts is a daemon with an unknown pid.
+  return (): Promise<void> => {
     if (epmd !== undefined && processes.isAlive(epmd.process)) return epmd.ready
-    const process = instance.spawn(...inside("epmd", []), { env: common, output: "epmd.log" })
+    const process = instance.spawn(...inside("epmd", []), { env, output: "epmd.log" })
     const port = instance.port(0)
     const ready = untilReady(() => knock(port), {
       ...options,
@@ -106,52 +111,67 @@ export const make = (instance: Instance, installation: Installation, options: Op
     epmd = { process, ready }
     return ready
   }
+}
 
-  return Array.from({ length: options.count }, (_, index) => {
+/** Writes the files of a node, and answers the environment that names them. */
+const prepare = (instance: Instance, { env, home }: Commands, options: Options, index: number) => {
+  const name = `n${index + 1}`
+  const folder = join(instance.folder, name)
+  const own = `${home}/${name}`
+  mkdirSync(folder)
+  writeFileSync(join(folder, "rabbitmq.conf"), configuration(instance, index, options))
+  writeFileSync(join(folder, "advanced.config"), advanced)
+  writeFileSync(join(folder, "enabled_plugins"), "[rabbitmq_management].\n")
+  return {
+    ...env,
+    RABBITMQ_NODENAME: `${name}@localhost`,
+    RABBITMQ_DIST_PORT: String(instance.port(3 * index + 3)),
+    RABBITMQ_CONF_ENV_FILE: `${home}/env.conf`,
+    RABBITMQ_CONFIG_FILE: `${own}/rabbitmq.conf`,
+    RABBITMQ_ADVANCED_CONFIG_FILE: `${own}/advanced.config`,
+    RABBITMQ_ENABLED_PLUGINS_FILE: `${own}/enabled_plugins`,
+    RABBITMQ_MNESIA_BASE: `${own}/data`,
+    RABBITMQ_LOGS: `${own}/server.log`,
+    // With it the script becomes the Erlang VM instead of waiting for it, so that the pid is the VM's.
+    RABBITMQ_ALLOW_INPUT: "1",
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "-noinput -kernel inet_dist_use_interface {127,0,0,1}"
+  }
+}
+
+/** Makes the nodes of an instance: one, or a cluster. None of them is started yet. */
+export const make = (
+  instance: Instance,
+  installation: Installation,
+  options: Options
+): readonly [RabbitMqNode, ...Array<RabbitMqNode>] => {
+  const commands = makeCommands(instance, installation)
+  const { inside, scripts } = commands
+  writeFileSync(join(instance.folder, ".erlang.cookie"), randomBytes(16).toString("hex"), { mode: 0o400 })
+  // Takes the place of the machine's own file, which may contain anything.
+  writeFileSync(join(instance.folder, "env.conf"), "")
+  const startEpmd = makeEpmd(instance, commands, options)
+
+  const makeNode = (index: number): RabbitMqNode => {
     const name = `n${index + 1}`
     const port = instance.port(3 * index + 1)
     const url = `amqp://requeue:${options.password}@127.0.0.1:${port}/`
-    const folder = join(instance.folder, name)
-    const own = `${home}/${name}`
-    mkdirSync(folder)
-    writeFileSync(join(folder, "rabbitmq.conf"), configuration(instance, index, options))
-    writeFileSync(join(folder, "advanced.config"), advanced)
-    writeFileSync(join(folder, "enabled_plugins"), "[rabbitmq_management].\n")
-    const env = {
-      ...common,
-      RABBITMQ_NODENAME: `${name}@localhost`,
-      RABBITMQ_DIST_PORT: String(instance.port(3 * index + 3)),
-      RABBITMQ_CONF_ENV_FILE: `${home}/env.conf`,
-      RABBITMQ_CONFIG_FILE: `${own}/rabbitmq.conf`,
-      RABBITMQ_ADVANCED_CONFIG_FILE: `${own}/advanced.config`,
-      RABBITMQ_ENABLED_PLUGINS_FILE: `${own}/enabled_plugins`,
-      RABBITMQ_MNESIA_BASE: `${own}/data`,
-      RABBITMQ_LOGS: `${own}/server.log`,
-      // With it the script becomes the Erlang VM instead of waiting for it, so that the pid is the VM's.
-      RABBITMQ_ALLOW_INPUT: "1",
-      RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "-noinput -kernel inet_dist_use_interface {127,0,0,1}"
-    }
+    const env = prepare(instance, commands, options, index)
+    const log = () => tail(join(instance.folder, name))
 
     let vm: processes.Identity | undefined
     const isRunning = () => vm !== undefined && processes.isAlive(vm)
     const start = async () => {
       if (isRunning()) return
       await startEpmd()
-      const started = instance.spawn(...inside(`${installation.scripts}/rabbitmq-server`, []), {
-        env,
-        output: `${name}/output.log`
-      })
+      const started = instance.spawn(...inside(`${scripts}/rabbitmq-server`, []), { env, output: `${name}/output.log` })
       vm = started
       await untilReady((milliseconds) => handshake(url, milliseconds), {
         ...options,
         what: `RabbitMQ ${installation.version} on 127.0.0.1:${port}`,
         isAlive: () => processes.isAlive(started),
-        log: () => tail(folder),
+        log,
         end: () => processes.kill([started])
       })
-    }
-    const kill = async () => {
-      if (vm !== undefined) await processes.kill([vm])
     }
     const stop = async () => {
       if (vm === undefined || !processes.signal(vm, "SIGTERM")) return
@@ -165,17 +185,20 @@ export const make = (instance: Instance, installation: Installation, options: Op
       managementUrl: `http://requeue:${options.password}@127.0.0.1:${port + 1}/`,
       pid: () => (isRunning() ? vm?.pid : undefined),
       start,
-      kill,
+      kill: async () => {
+        if (vm !== undefined) await processes.kill([vm])
+      },
       stop,
       restart: async () => {
         await stop()
         await start()
       },
-      log: async () => tail(folder),
+      log: async () => log(),
       ctl: async (...args) => {
-        const { stdout } = await run(...inside(`${installation.scripts}/rabbitmqctl`, args), { env })
+        const { stdout } = await run(...inside(`${scripts}/rabbitmqctl`, args), { env })
         return stdout
       }
     }
-  })
+  }
+  return [makeNode(0), ...Array.from({ length: options.count - 1 }, (_, index) => makeNode(index + 1))]
 }

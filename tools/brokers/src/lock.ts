@@ -1,11 +1,12 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { codeOf } from "./errorCode.ts"
 import * as processes from "./processes.ts"
 
 /**
- * Runs an action of which the machine can take one at a time. A lock whose owner died is taken over; that of one who
- * lives is waited for, however long that takes.
+ * Runs an action while no other process of this machine holds the lock. Waits for a lock as long as its owner lives, and
+ * takes over one whose owner died.
  */
 export const withLock = async <A>(file: string, say: (line: string) => void, action: () => Promise<A>): Promise<A> => {
   mkdirSync(dirname(file), { recursive: true })
@@ -15,7 +16,7 @@ export const withLock = async <A>(file: string, say: (line: string) => void, act
       writeFileSync(file, own, { flag: "wx" })
       break
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause
+      if (codeOf(cause) !== "EEXIST") throw cause
     }
     if (isStale(file)) rmSync(file, { force: true })
     else {
@@ -33,9 +34,10 @@ export const withLock = async <A>(file: string, say: (line: string) => void, act
 
 const isStale = (file: string): boolean => {
   try {
-    return !processes.isAlive(JSON.parse(readFileSync(file, "utf8")) as processes.Identity)
+    const owner: processes.Identity = JSON.parse(readFileSync(file, "utf8"))
+    return !processes.isAlive(owner)
   } catch {
-    // It went, or is being written just now.
+    // The file is gone, or is being written just now.
     return false
   }
 }

@@ -1,4 +1,4 @@
-/** NSQ: where one comes from. */
+/** The sources of NSQ. */
 import { redact } from "./amqp.ts"
 import {
   foreign,
@@ -20,13 +20,13 @@ import * as nodes from "./nsq/nodes.ts"
 import { untilReady } from "./ready.ts"
 
 export interface NsqStartOptions extends StartOptions {
-  /** For every nsqd. */
+  /** Flags for every nsqd. Default: none. */
   readonly flags?: nodes.Flags | undefined
 }
 
-/** `url` is that of the first nsqd, `managementUrl` that of nsqlookupd, over HTTP. */
+/** One nsqlookupd and its nsqds. `url` is that of the first nsqd, `managementUrl` that of nsqlookupd over HTTP. */
 export interface NsqBroker extends Broker {
-  /** Not one of the nodes. None when the environment named the broker. */
+  /** The nsqlookupd, which is not one of the nodes; `undefined` where an environment variable named the broker. */
   readonly lookupd: Node | undefined
 }
 
@@ -58,11 +58,12 @@ const attach = async ({ count, flags, version }: Settings): Promise<NsqBroker> =
   return { ...foreign(variable, { version: found, url, managementUrl }), lookupd: undefined }
 }
 
-/** Until nsqlookupd knows all of them. */
+/** Waits until nsqlookupd knows every nsqd. */
 const registered = async ({ lookupd, nodes: all, isAlive }: nodes.Made, { deadline, say }: Settings): Promise<void> => {
   const ask = async (milliseconds: number) => {
     const response = await fetch(`${lookupd.url}nodes`, { signal: AbortSignal.timeout(milliseconds) })
-    const { producers = [] } = response.ok ? ((await response.json()) as { producers?: Array<unknown> }) : {}
+    const found: unknown = response.ok ? await response.json() : {}
+    const { producers = [] } = found as { readonly producers?: ReadonlyArray<unknown> } // as nsqlookupd documents it
     if (producers.length !== all.length) throw new Error(`nsqlookupd knows ${producers.length}`)
   }
   await untilReady(ask, {
@@ -100,7 +101,7 @@ const launch = async (settings: Settings, hostOf: (instance: Instance.Instance) 
 const launchLocal = (found: installation.Installation, settings: Settings): Promise<NsqBroker> =>
   launch(settings, async (instance) => Host.local(instance, found))
 
-/** Flags that name something of this machine, which a container does not see. */
+/** Flags that name files or addresses of this machine, which a container does not see. */
 const ofMachine = ["auth-http-address", "tls-cert", "tls-key", "tls-root-ca-file"] as const
 
 const launchContainer = async (settings: Settings): Promise<NsqBroker> => {
@@ -115,7 +116,7 @@ const launchContainer = async (settings: Settings): Promise<NsqBroker> => {
   return launch(settings, (instance) => Host.container(instance, image(version), nodes.portsOf(instance, count), say))
 }
 
-/** What runs here without a download. */
+/** The installations that run here without a download. */
 const atHand = () => [...installation.installed(), ...[installation.built()].filter((one) => one !== undefined)]
 
 const launchInstalled = async (settings: Settings): Promise<NsqBroker> => {
@@ -135,10 +136,10 @@ const launchBuilt = async (settings: Settings): Promise<NsqBroker> => {
   return launchLocal(await installation.build(say), settings)
 }
 
-/** They know nothing of each other: clients find all of them through nsqlookupd. */
+/** The nsqds know nothing of each other: clients find all of them through nsqlookupd. */
 export const nodeCounts = [1, 2, 3]
 
-/** Whether it accepts connections. */
+/** Whether the server at this address accepts connections. */
 export const answers = (url: string): Promise<boolean> =>
   identify(url).then(
     () => true,

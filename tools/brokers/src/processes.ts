@@ -1,18 +1,19 @@
 /**
- * Processes by pid and start time. A pid alone may belong to somebody else by the time it is signalled; with its start
- * time it cannot.
+ * Processes by pid and start time. A pid alone may belong to another process by the time it is signalled; a pid and a start
+ * time cannot.
  */
 import { execFileSync } from "node:child_process"
 import { readFileSync, readdirSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
-import { patience } from "./ready.ts"
+import { codeOf } from "./errorCode.ts"
+import { answerTimeout } from "./ready.ts"
 
 export interface Identity {
   readonly pid: number
   readonly started: string
 }
 
-/** The variable that every process of an instance has in its environment, its helpers and daemons too. */
+/** The environment variable that every process of an instance has, also its helpers and daemons. */
 export const marker = "REQUEUE_BROKERS_INSTANCE"
 
 const linux = process.platform === "linux"
@@ -22,9 +23,9 @@ const boot = linux ? readFileSync("/proc/sys/kernel/random/boot_id", "utf8").tri
 
 const startedOnLinux = (pid: number): string | undefined => {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-  // The command's name may contain anything; what follows its last parenthesis is fields.
+  // The command's name may contain anything. The fields begin after the last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  // A zombie whose threads still end has its ports still.
+  // A zombie keeps its ports until all its threads have ended.
   const isZombie = fields[0] === "Z" && Number(fields[17]) <= 1
   return isZombie || fields[0] === "X" ? undefined : `${boot} ${fields[19]}`
 }
@@ -34,7 +35,7 @@ const startedElsewhere = (pid: number): string | undefined => {
   return line === "" || line.startsWith("Z") ? undefined : line.slice(line.indexOf(" ")).trim()
 }
 
-/** Who has this pid now, unless nobody or only a zombie has. */
+/** Identifies the process with this pid; `undefined` where there is none, or only a zombie. */
 export const identify = (pid: number): Identity | undefined => {
   try {
     const started = linux ? startedOnLinux(pid) : startedElsewhere(pid)
@@ -44,25 +45,25 @@ export const identify = (pid: number): Identity | undefined => {
   }
 }
 
-/** One that ended before anybody could look at it. Never alive, and never signalled. */
+/** Identifies a process that ended before it could be looked at. It is never alive, and never signalled. */
 export const lost = (pid: number): Identity => ({ pid, started: "never" })
 
 export const isAlive = ({ pid, started }: Identity): boolean => identify(pid)?.started === started
 
-/** Sends a signal to the process if it is still the same; says whether it was. */
+/** Sends a signal to a process if it is still alive, and answers whether it was. */
 export const signal = (identity: Identity, name: NodeJS.Signals): boolean => {
   if (!isAlive(identity)) return false
   try {
     process.kill(identity.pid, name)
     return true
   } catch (cause) {
-    // It ended in between; anything else, such as a lack of permission, is news.
-    if ((cause as NodeJS.ErrnoException).code === "ESRCH") return false
+    // It ended in between. Any other error, such as a lack of permission, is thrown.
+    if (codeOf(cause) === "ESRCH") return false
     throw cause
   }
 }
 
-/** Whether all of them ended in time. */
+/** Waits until all have ended, and answers whether they did so in time. */
 export const ended = async (identities: ReadonlyArray<Identity>, milliseconds: number): Promise<boolean> => {
   const deadline = performance.now() + milliseconds
   while (identities.some(isAlive)) {
@@ -75,12 +76,12 @@ export const ended = async (identities: ReadonlyArray<Identity>, milliseconds: n
 /** Ends processes with SIGKILL and waits until they are gone. */
 export const kill = async (identities: ReadonlyArray<Identity>): Promise<void> => {
   for (const identity of identities) signal(identity, "SIGKILL")
-  if (await ended(identities, patience)) return
+  if (await ended(identities, answerTimeout)) return
   const pids = identities.filter(isAlive).map(({ pid }) => pid)
-  throw new Error(`Processes ${pids.join(", ")} are still there ${patience} ms after SIGKILL`)
+  throw new Error(`Processes ${pids.join(", ")} are still there ${answerTimeout} ms after SIGKILL`)
 }
 
-/** Those with the instance's id in their environment. Only Linux can tell; elsewhere there are the recorded ones. */
+/** Finds the processes with an instance's id in their environment. Finds none where this is not Linux. */
 export const marked = (id: string): ReadonlyArray<Identity> => {
   if (!linux) return []
   return readdirSync("/proc").flatMap((name) => {

@@ -3,22 +3,23 @@ import { once } from "node:events"
 import { connect, createServer, type AddressInfo, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 
-export interface Proxy {
+/** A running proxy. */
+export interface TcpProxy {
   readonly port: number
-  /** Open connections. */
+  /** The number of open connections. */
   readonly connections: () => number
-  /** Resets all connections. New ones are let in. */
+  /** Resets all connections. New ones are accepted. */
   readonly cut: () => void
-  /** While on, nothing passes in either direction, the end of a connection neither: a partition. It passes later. */
+  /** While on, nothing passes in either direction, not even the end of a connection: a partition. It passes later. */
   readonly blackhole: (on: boolean) => void
   /** While on, new connections are reset. */
   readonly refuse: (on: boolean) => void
-  /** Milliseconds that bytes spend on the way, in each direction, from now on. */
+  /** Delays bytes from now on, by so many milliseconds in each direction. */
   readonly delay: (milliseconds: number) => void
   readonly close: () => Promise<void>
 }
 
-/** Bytes of one direction that may be on the way before its sender has to wait. */
+/** While so many bytes of one direction are on the way, their sender has to wait. */
 const window = 1 << 20
 
 interface Piece {
@@ -27,58 +28,66 @@ interface Piece {
   readonly pass: () => boolean
 }
 
+/** The state of a proxy. */
+interface State {
+  readonly sockets: Set<Socket>
+  /** Milliseconds that bytes spend on the way. */
+  lag: number
+  refusing: boolean
+  /** Ends with the partition; `undefined` while there is none. */
+  opened: PromiseWithResolvers<void> | undefined
+}
+
+/** Passes all that arrives at one socket to another, in order and with the proxy's delay. */
+const forward = (from: Socket, to: Socket, state: State): void => {
+  const pieces: Array<Piece> = []
+  let underway = 0
+  let pumping = false
+  const pump = async () => {
+    if (pumping) return
+    pumping = true
+    for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) {
+      // Timers fire up to a millisecond early.
+      while (performance.now() < piece.due) await sleep(Math.ceil(piece.due - performance.now()))
+      while (state.opened !== undefined) await state.opened.promise
+      // A receiver that is gone never drains, or fails meanwhile; the next piece finds that out.
+      if (!piece.pass() && !to.destroyed) await Promise.race([once(to, "drain"), once(to, "close")]).catch(() => {})
+      underway -= piece.size
+      if (underway < window) from.resume()
+    }
+    pumping = false
+  }
+  const put = (size: number, pass: () => boolean) => {
+    pieces.push({ due: performance.now() + state.lag, size, pass })
+    underway += size
+    if (underway >= window) from.pause()
+    void pump()
+  }
+  state.sockets.add(from)
+  from.on("data", (bytes) => put(bytes.length, () => to.destroyed || to.write(bytes)))
+  from.on("end", () => put(0, () => (to.end(), true)))
+  // "close" follows.
+  from.on("error", () => {})
+  from.on("close", (broken) => {
+    state.sockets.delete(from)
+    put(0, () => {
+      if (broken) to.resetAndDestroy()
+      else to.destroySoon()
+      return true
+    })
+  })
+}
+
 /** Sees the bytes of each direction as they arrive. Connections are counted from 1. */
 export type Tap = (connection: number, from: "client" | "server", bytes: Buffer) => void
 
 /** Forwards connections to a port of 127.0.0.1. */
-export const proxy = async (target: number, tap?: Tap): Promise<Proxy> => {
-  const sockets = new Set<Socket>()
+export const proxy = async (target: number, tap?: Tap): Promise<TcpProxy> => {
+  const state: State = { sockets: new Set(), lag: 0, refusing: false, opened: undefined }
   let accepted = 0
-  let refusing = false
-  let lag = 0
-  let opened: PromiseWithResolvers<void> | undefined
-
-  const forward = (from: Socket, to: Socket) => {
-    const pieces: Array<Piece> = []
-    let underway = 0
-    let pumping = false
-    const pump = async () => {
-      if (pumping) return
-      pumping = true
-      for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) {
-        // Timers fire up to a millisecond early.
-        while (performance.now() < piece.due) await sleep(Math.ceil(piece.due - performance.now()))
-        while (opened !== undefined) await opened.promise
-        // A receiver that is gone never drains, or fails meanwhile; the piece after says so.
-        if (!piece.pass() && !to.destroyed) await Promise.race([once(to, "drain"), once(to, "close")]).catch(() => {})
-        underway -= piece.size
-        if (underway < window) from.resume()
-      }
-      pumping = false
-    }
-    const put = (size: number, pass: () => boolean) => {
-      pieces.push({ due: performance.now() + lag, size, pass })
-      underway += size
-      if (underway >= window) from.pause()
-      void pump()
-    }
-    sockets.add(from)
-    from.on("data", (bytes) => put(bytes.length, () => to.destroyed || to.write(bytes)))
-    from.on("end", () => put(0, () => (to.end(), true)))
-    // Its end follows as "close".
-    from.on("error", () => {})
-    from.on("close", (broken) => {
-      sockets.delete(from)
-      put(0, () => {
-        if (broken) to.resetAndDestroy()
-        else to.destroySoon()
-        return true
-      })
-    })
-  }
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    if (refusing) {
+    if (state.refusing) {
       client.on("error", () => {})
       client.resetAndDestroy()
       return
@@ -87,29 +96,30 @@ export const proxy = async (target: number, tap?: Tap): Promise<Proxy> => {
     const connection = ++accepted
     client.on("data", (bytes) => tap?.(connection, "client", bytes))
     upstream.on("data", (bytes) => tap?.(connection, "server", bytes))
-    forward(client, upstream)
-    forward(upstream, client)
+    forward(client, upstream, state)
+    forward(upstream, client, state)
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
+  const { port } = server.address() as AddressInfo // the address of a TCP server
 
   const cut = () => {
-    for (const socket of sockets) socket.resetAndDestroy()
+    for (const socket of state.sockets) socket.resetAndDestroy()
   }
   const blackhole = (on: boolean) => {
-    if (on) opened ??= Promise.withResolvers<void>()
+    if (on) state.opened ??= Promise.withResolvers<void>()
     else {
-      opened?.resolve()
-      opened = undefined
+      state.opened?.resolve()
+      state.opened = undefined
     }
   }
   return {
-    port: (server.address() as AddressInfo).port,
-    connections: () => sockets.size / 2,
+    port,
+    connections: () => state.sockets.size / 2,
     cut,
     blackhole,
-    refuse: (on) => void (refusing = on),
-    delay: (milliseconds) => void (lag = milliseconds),
+    refuse: (on) => void (state.refusing = on),
+    delay: (milliseconds) => void (state.lag = milliseconds),
     close: async () => {
       const closed = once(server, "close")
       server.close()

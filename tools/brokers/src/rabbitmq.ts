@@ -1,4 +1,4 @@
-/** RabbitMQ: where one comes from. */
+/** The sources of RabbitMQ. */
 import { randomBytes } from "node:crypto"
 import { handshake, redact } from "./amqp.ts"
 import { foreign, ofNodes, settingsOf, Unavailable, type Source, type StartOptions } from "./Broker.ts"
@@ -40,7 +40,7 @@ const attach = async ({ version, count }: Settings): Promise<RabbitMqBroker> => 
   return foreign(variable, { version: found, url, managementUrl: process.env["REQUEUE_RABBITMQ_MANAGEMENT_URL"] })
 }
 
-/** What runs here without a download, newest first. */
+/** The installations that run here without a download, newest first. */
 const atHand = (): ReadonlyArray<Installation> => {
   const trees = Object.values(debians).map((release) => ofTree(debian.treeOf(release, packageName)))
   return [ofSystem(), ...trees].filter((one) => one !== undefined).toSorted(byAge)
@@ -51,20 +51,20 @@ const pick = (version: string): Installation | undefined => {
   return version === "newest" ? atHand()[0] : atHand().find((one) => isOf(one.version, version))
 }
 
-/** Until the first node sees all of them running. */
+/** Waits until the first node sees all of them running. */
 const joined = async (nodes: ReadonlyArray<RabbitMqNode>, { deadline, say }: Settings): Promise<void> => {
   const { username, password, host } = new URL(nodes[0]?.managementUrl ?? "")
   const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` }
   const ask = async (milliseconds: number) => {
     const response = await fetch(`http://${host}/api/nodes`, { headers, signal: AbortSignal.timeout(milliseconds) })
-    const peers = response.ok ? ((await response.json()) as ReadonlyArray<{ running?: boolean }>) : []
+    const peers = response.ok ? ((await response.json()) as ReadonlyArray<{ running?: boolean }>) : [] // as RabbitMQ documents it
     const running = peers.filter((peer) => peer.running === true).length
     if (running !== nodes.length) throw new Error(`${running} are running`)
   }
   await untilReady(ask, {
     what: `A cluster of ${nodes.length} nodes`,
     deadline,
-    // They are of this machine: a container runs no cluster.
+    // They run on this machine: a container runs no cluster.
     isAlive: () => nodes.every((node) => node.pid() !== undefined),
     log: async () => (await Promise.all(nodes.map((node) => node.log()))).join("\n"),
     say
@@ -75,13 +75,13 @@ const joined = async (nodes: ReadonlyArray<RabbitMqNode>, { deadline, say }: Set
 const launch = async (
   source: string,
   settings: Settings,
-  make: (instance: Instance.Instance) => Promise<ReadonlyArray<RabbitMqNode>>
+  make: (instance: Instance.Instance) => Promise<readonly [RabbitMqNode, ...Array<RabbitMqNode>]>
 ): Promise<RabbitMqBroker> => {
   const instance = await Instance.make()
   try {
-    const nodes = (await make(instance)) as [RabbitMqNode, ...Array<RabbitMqNode>]
+    const nodes = await make(instance)
     const [first] = nodes
-    // At once: the nodes of a cluster look for each other while they start.
+    // All at once, because the nodes of a cluster look for each other while they start.
     await Promise.all(nodes.map((node) => node.start()))
     if (nodes.length > 1) await joined(nodes, settings)
     const version = await handshake(first.url)
@@ -128,10 +128,10 @@ const launchPackage = async (settings: Settings): Promise<RabbitMqBroker> => {
   throw new Unavailable(`Debian ${release} has ${found.version} now`)
 }
 
-/** A node that works alone, or a cluster. */
+/** One node, or a cluster of three. */
 export const nodeCounts = [1, 3]
 
-/** Whether it accepts connections. */
+/** Whether the server at this address accepts connections. */
 export const answers = (url: string): Promise<boolean> =>
   handshake(url).then(
     () => true,

@@ -1,24 +1,24 @@
-/** Waiting for servers on machines of any speed: for minutes while they start, not at all for one that has ended. */
+/** Waiting for servers: for minutes while they start, on machines of any speed, and not at all for one that has ended. */
 import { setTimeout as sleep } from "node:timers/promises"
 
-/** Milliseconds that one answer may take. */
-export const patience = 60_000
+/** Milliseconds that a server or a command may take to answer. */
+export const answerTimeout = 60_000
 
 export interface Waiting {
-  /** What is waited for, for people. */
+  /** The name of the server, for messages. */
   readonly what: string
-  /** Milliseconds until it has failed. */
+  /** Milliseconds after which the waiting fails. */
   readonly deadline: number
   readonly isAlive: () => boolean | Promise<boolean>
-  /** The end of its log. */
+  /** Answers the end of the server's log. */
   readonly log: () => string | Promise<string>
-  /** Ends what failed to get ready. */
+  /** Ends a server that did not get ready. */
   readonly end?: () => Promise<void>
-  /** Takes the progress. */
+  /** Takes lines about the progress. */
   readonly say: (line: string) => void
 }
 
-/** Asks until there is an answer; `ask` gets the milliseconds that it may take. */
+/** Asks until there is an answer, and answers that. `ask` gets the milliseconds that it may take. */
 export const untilReady = async <A>(ask: (milliseconds: number) => Promise<A>, waiting: Waiting): Promise<A> => {
   const { what, deadline, isAlive, log, end, say } = waiting
   const began = performance.now()
@@ -29,7 +29,7 @@ export const untilReady = async <A>(ask: (milliseconds: number) => Promise<A>, w
   }
   for (let told = 10_000, waited = 0; ; waited = performance.now() - began) {
     if (!(await isAlive())) throw await fail("ended before it was ready")
-    const answer = await ask(Math.max(1, Math.min(patience, Math.round(deadline - waited)))).then(
+    const answer = await ask(Math.max(1, Math.min(answerTimeout, Math.round(deadline - waited)))).then(
       (value) => ({ value }),
       (cause: Error) => cause.message
     )
@@ -39,7 +39,7 @@ export const untilReady = async <A>(ask: (milliseconds: number) => Promise<A>, w
       say(`Waiting for ${what} since ${Math.round(waited / 1000)} s (${answer}) ...`)
       told *= 2
     }
-    // The longer it takes, the less often it is asked: it needs the machine itself.
+    // Asks less often the longer it takes, because the server needs the machine itself.
     await sleep(Math.min(10 + waited / 20, 250))
   }
 }

@@ -1,4 +1,4 @@
-/** SQS: where a server that speaks it comes from. */
+/** The sources of servers that speak the protocol of SQS. */
 import { randomBytes } from "node:crypto"
 import { redact } from "./amqp.ts"
 import { foreign, ofNodes, settingsOf, Unavailable, type Source, type StartOptions } from "./Broker.ts"
@@ -17,7 +17,7 @@ const variable = "REQUEUE_SQS_URL"
 
 export const nodeCounts = [1]
 
-/** What `version` may ask for. */
+/** The servers that `version` may name. */
 export const servers = ["fauxqs", "elasticmq", "moto"] as const
 type Name = (typeof servers)[number]
 
@@ -71,7 +71,7 @@ const launchContainer = async (settings: Settings): Promise<SqsBroker> => {
   )
 }
 
-/** A source that is tried when its server, or none by name, is asked for. */
+/** Makes a source that is tried when `version` names its server, or no server. */
 const source = (
   name: string,
   server: Name,
@@ -101,7 +101,7 @@ export const sources: ReadonlyArray<Source<StartOptions, SqsBroker>> = [
   source("moto", "moto", async (settings) => launchProcess(await moto.install(settings.say), settings))
 ]
 
-/** Whether it answers. */
+/** Whether the server at this address answers. */
 export const answers = (url: string): Promise<boolean> =>
   handshake(url).then(
     () => true,

@@ -6,29 +6,29 @@ import type { RabbitMqBroker } from "./RabbitMqNode.ts"
 import * as sqs from "./sqs.ts"
 import type { SqsBroker } from "./sqs/SqsNode.ts"
 
-/** What this package must know about a broker. */
+/** A kind of broker. */
 export interface Kind {
-  /** In the order in which they are tried. */
+  /** Its sources, in the order in which they are tried. */
   readonly sources: ReadonlyArray<Source>
-  /** How many nodes it can have. */
+  /** The numbers of nodes that it can have. */
   readonly nodeCounts: ReadonlyArray<number>
-  /** What to say when none of them has one. */
+  /** The error message for when no source has one. */
   readonly remedy: (version?: string) => string
   /** Whether the server at this address accepts connections. */
   readonly answers: (url: string) => Promise<boolean>
-  /** What `version` may name, where more than one server speaks the same protocol. */
+  /** The servers that `version` may name, where several speak the same protocol. */
   readonly servers?: ReadonlyArray<string>
 }
 
-export type BrokerName = "rabbitmq" | "nsq" | "sqs"
+export const names = ["rabbitmq", "nsq", "sqs"] as const
+
+export type BrokerName = (typeof names)[number]
 
 export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq, sqs }
 
-export const names = Object.keys(kinds) as ReadonlyArray<BrokerName>
-
 export const isName = (text: unknown): text is BrokerName => names.some((name) => name === text)
 
-/** Starts a broker, or finds a running one. It is disposed of when this process ends, unless that was done before. */
+/** Starts a broker, or finds a running one. It ends with this process at the latest. */
 export function start(name: "rabbitmq", options?: StartOptions): Promise<RabbitMqBroker>
 export function start(name: "nsq", options?: NsqStartOptions): Promise<NsqBroker>
 export function start(name: "sqs", options?: StartOptions): Promise<SqsBroker>

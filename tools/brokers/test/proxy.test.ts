@@ -3,10 +3,10 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { buffer, text } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, assert, beforeEach, test } from "vitest"
-import { proxy, type Proxy } from "../src/proxy.ts"
+import { proxy, type TcpProxy } from "../src/proxy.ts"
 
 let server: Server
-let between: Proxy
+let between: TcpProxy
 /** The server's ends of the connections. */
 let accepted: Array<Socket>
 

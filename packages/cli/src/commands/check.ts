@@ -9,7 +9,7 @@ import { Problem } from "../Problem.ts"
 import * as Table from "../Table.ts"
 import * as Target from "../Target.ts"
 
-/** A wish, and how it is met. */
+/** A demand of a queue's consumer, and how the broker meets it. */
 interface Checked {
   readonly queue: string
   readonly wish: string
@@ -32,9 +32,9 @@ const show = (answer: Feasibility.Support): Pick<Checked, "answer" | "detail"> =
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
-/** What only some queues of the broker cannot do: that there is no plan for it. */
+/** Answers the demand for which this queue cannot be planned, though the broker has the capability; `undefined` where it can. */
 const unplanned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
-  Effect.match(plan(Operating.wishOf(queue)), {
+  Effect.match(plan(Operating.requestOf(queue)), {
     onSuccess: () => undefined,
     onFailure: ({ detail, field, remedy }): Checked => ({
       queue: queue.name,
@@ -44,15 +44,15 @@ const unplanned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
     })
   })
 
-/** What the broker makes of each wish of a queue's consumer. */
+/** Checks each demand of a queue's consumer. */
 const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Adapter.Operator) {
   const { capabilities } = operator
   const { name, options } = queue
-  const wishes = Feasibility.check(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name).map(
+  const demands = Feasibility.check(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name).map(
     ({ answer, field }): Checked => ({ queue: name, wish: field, ...show(answer) })
   )
   const refused = yield* unplanned(queue, operator)
-  return refused === undefined ? wishes : [...wishes.filter(({ wish }) => wish !== refused.wish), refused]
+  return refused === undefined ? demands : [...demands.filter(({ wish }) => wish !== refused.wish), refused]
 })
 
 export const check = Command.make("check", { ...Target.flags, policy: Policy.flag }, (flags) =>
@@ -62,10 +62,12 @@ export const check = Command.make("check", { ...Target.flags, policy: Policy.fla
     const found = Effect.flatMap(Operating.open(target), (operator) =>
       Effect.forEach(target.queues, (queue) => checked(queue, operator))
     )
-    const wishes = (yield* Effect.scoped(found)).flat()
-    const rows = wishes.map(({ answer, detail, queue, wish }) => [queue, wish, paint(colours[answer], answer), detail])
-    yield* result({ broker: target.name, wishes }, () => Table.format(["queue", "wish", "answer", "detail"], rows))
-    if (wishes.some(({ answer }) => answer === "impossible")) return yield* new Problem()
+    const demands = (yield* Effect.scoped(found)).flat()
+    const rows = demands.map(({ answer, detail, queue, wish }) => [queue, wish, paint(colours[answer], answer), detail])
+    yield* result({ broker: target.name, wishes: demands }, () =>
+      Table.format(["queue", "wish", "answer", "detail"], rows)
+    )
+    if (demands.some(({ answer }) => answer === "impossible")) return yield* new Problem()
   })
 ).pipe(
   Command.withDescription(

@@ -1,11 +1,11 @@
-/** `requeue completion`: a script for the shell, which then completes commands and flags. */
+/** `requeue completion`: prints a script with which the shell completes commands and flags. */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Completions from "effect/cli/Completions"
 import * as Effect from "effect/Effect"
 import { Output } from "../Output.ts"
 
-/** `root` is asked for late: this command is one of its own. */
+/** Makes the command. `root` is a function because the root has this command among its own. */
 export const completion = (root: () => Command.Command.Any) =>
   Command.make(
     "completion",
@@ -14,7 +14,7 @@ export const completion = (root: () => Command.Command.Any) =>
       Effect.gen(function* () {
         const { result } = yield* Output
         const generated = Completions.generate("requeue", shell, Completions.fromCommand(root()))
-        // It says itself how it was made.
+        // A comment in the script says how it was made.
         const script = generated.replaceAll("requeue --completions", "requeue completion")
         yield* result({ shell, script }, () => script)
       })

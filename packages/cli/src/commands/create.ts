@@ -1,4 +1,4 @@
-/** `requeue create`: makes what the queues need on the broker. */
+/** `requeue create`: creates the objects that the queues need on the broker. */
 import type { Adapter } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import { Output } from "../Output.ts"
 import * as Policy from "../Policy.ts"
 import * as Target from "../Target.ts"
 
-/** What of a queue's plan was missing, and is there now. */
+/** Creates a queue's objects, and answers those that were missing before. */
 const created = Effect.fnUntraced(function* (operator: Adapter.Operator, request: Adapter.PlanRequest) {
   const before = yield* operator.inspect(request)
   yield* operator.create(request)
@@ -24,7 +24,7 @@ export const create = Command.make(
         const { done, paint, progress, result } = yield* Output
         const target = yield* Target.resolve(rest, policy)
         const operator = yield* Operating.open(target)
-        const made = yield* Effect.forEach(target.queues.map(Operating.wishOf), (request) =>
+        const made = yield* Effect.forEach(target.queues.map(Operating.requestOf), (request) =>
           Effect.andThen(progress(`creating ${request.queue}`), created(operator, request))
         ).pipe(Effect.ensuring(done))
         yield* result({ broker: target.name, queues: made }, () =>

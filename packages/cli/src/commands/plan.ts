@@ -1,4 +1,4 @@
-/** `requeue plan`: what a broker would be given for the queues, and how that differs from what it has. */
+/** `requeue plan`: shows the objects that the queues need on the broker, and which of them are there. */
 import { type Adapter, Plan } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -25,14 +25,14 @@ const flags = {
 
 interface Planned {
   readonly plan: Plan.Plan
-  /** `undefined` when nothing was asked of the broker. */
+  /** `undefined` when the broker was not asked. */
   readonly inspection: Plan.Inspection | undefined
 }
 
 const header = ({ broker, delays, queue }: Plan.Plan): string => `queue ${queue} on ${broker}, delays: ${delays}`
 
 const planned = (target: Target.Target, offline: boolean) => {
-  const requests = target.queues.map(Operating.wishOf)
+  const requests = target.queues.map(Operating.requestOf)
   if (offline) {
     return Effect.forEach(requests, (request) =>
       Effect.map(Operating.plan(target, request), (plan): Planned => ({ plan, inspection: undefined }))

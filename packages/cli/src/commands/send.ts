@@ -1,4 +1,4 @@
-/** `requeue send`: one message, from an argument, a file or standard input. */
+/** `requeue send`: sends one message from an argument, a file or standard input. */
 import { type Codec, Delay, Producer, QueueDefinition } from "@requeue/core"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -40,7 +40,7 @@ const flags = {
   id: Flag.String("id").pipe(Flag.withDescription("The message's id. Default: a random UUID"), Flag.optional)
 }
 
-/** The bytes as they are. */
+/** Makes a codec that leaves bytes as they are. */
 const codec = (raw: boolean): Codec.Codec<Uint8Array> => ({
   contentType: raw ? undefined : "application/json",
   encode: (bytes) => bytes,
@@ -58,7 +58,7 @@ const read = Effect.fnUntraced(function* (body: Option.Option<string>, file: Opt
   return yield* Effect.tryPromise({
     try: () => readFile(path),
     catch: (error) => {
-      // With the name that was given, and not the path that it became.
+      // With the name that was given, and not with the absolute path.
       const detail = `--file: ${String(error).replace(path, () => file.value)}`
       return new UsageError({ detail, remedy: "Give a file that can be read" })
     }
@@ -76,11 +76,15 @@ const verify = (bytes: Uint8Array): Effect.Effect<void, UsageError> =>
   })
 
 const headersOf = (given: ReadonlyArray<string>): Effect.Effect<Record<string, string>, UsageError> => {
-  const wrong = given.find((each) => !/^[^=]+=/.test(each))
-  if (wrong !== undefined) {
-    return Effect.fail(new UsageError({ detail: `--header: ${wrong} has no value`, remedy: "Write name=value" }))
+  const entries: Array<readonly [string, string]> = []
+  for (const text of given) {
+    const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+    if (name === undefined || value === undefined) {
+      return Effect.fail(new UsageError({ detail: `--header: ${text} has no value`, remedy: "Write name=value" }))
+    }
+    entries.push([name, value])
   }
-  return Effect.succeed(Object.fromEntries(given.map((each) => each.split(/=(.*)/s, 2) as [string, string])))
+  return Effect.succeed(Object.fromEntries(entries))
 }
 
 export const send = Command.make("send", flags, ({ body, delay, file, header, id, raw, ...rest }) =>

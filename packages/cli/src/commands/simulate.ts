@@ -1,4 +1,4 @@
-/** `requeue simulate`: what a policy does, before it does it. */
+/** `requeue simulate`: shows the schedule of a policy, and what it does in an outage. */
 import { ConsumerBackoff, ConsumerOptions, Delay, RetryPolicy } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -57,8 +57,8 @@ const flags = {
 
 type Asked = Command.Command.Config.Infer<typeof flags>
 
-/** Messages of one outage beyond which a simulation takes too long. */
-const patience = 1_000_000
+/** The largest number of messages in one outage: more would take too long to simulate. */
+const maxMessages = 1_000_000
 
 const scenarioOf = (options: ConsumerOptions.Options, outage: number, asked: Asked) => {
   const { handlerTime, rate, seed } = asked
@@ -72,7 +72,7 @@ const scenarioOf = (options: ConsumerOptions.Options, outage: number, asked: Ask
       })
     )
   }
-  if ((rate * outage) / 1000 > patience) {
+  if ((rate * outage) / 1000 > maxMessages) {
     return Effect.fail(
       new UsageError({
         detail: `--rate: ${Math.round((rate * outage) / 1000)} messages in one outage are too many to simulate`,
@@ -94,7 +94,7 @@ const scenarioOf = (options: ConsumerOptions.Options, outage: number, asked: Ask
   return Effect.succeed(scenario)
 }
 
-/** One after the other, so that the program can be interrupted in between. */
+/** Simulates outages one after another, so that the program can be interrupted in between. */
 const simulated = (scenario: Simulation.Scenario, rounds: number) =>
   Effect.gen(function* () {
     const { done, progress } = yield* Output

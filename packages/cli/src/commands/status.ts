@@ -1,4 +1,4 @@
-/** `requeue status`: what waits in the queues, and in their dead-letter queues. */
+/** `requeue status`: shows the numbers of queues and of their dead-letter queues. */
 import type { Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
@@ -24,7 +24,7 @@ const flags = {
 
 type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError.BrokerError, Broker.Broker>
 
-/** Looks again and again. A broker that is away for a while is said to be, and waited for. */
+/** Shows the numbers again and again. While the broker cannot be reached, it shows the error instead. */
 const watchFor = (broker: string, look: Look, interval: number) =>
   Effect.gen(function* () {
     const { isScreen, line, paint, redraw } = yield* Output
@@ -41,8 +41,8 @@ const watchFor = (broker: string, look: Look, interval: number) =>
         if (isScreen) return yield* redraw(`${broker}, ${at}\n${paint("red", error.message)}`)
         yield* line({ at, broker, error: error.message }, () => `${at}  ${error.message}`)
       })
-    const patiently = Effect.catchIf(show, ({ isRetryable }) => isRetryable, complain)
-    yield* Effect.forever(Effect.andThen(patiently, Effect.sleep(interval)))
+    const showOrComplain = Effect.catchIf(show, ({ isRetryable }) => isRetryable, complain)
+    yield* Effect.forever(Effect.andThen(showOrComplain, Effect.sleep(interval)))
   })
 
 export const status = Command.make("status", flags, ({ interval, watch, ...rest }) =>

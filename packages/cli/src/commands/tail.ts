@@ -1,8 +1,8 @@
 /**
- * `requeue tail`: what waits in a queue, as it comes.
+ * `requeue tail`: prints the messages of a queue as they come.
  *
- * No broker shows what passes through a queue to somebody who is not a consumer of it. So this looks at what waits, again
- * and again; or, where that is asked for, it is a consumer and takes the messages away.
+ * No broker shows the messages that pass through a queue to somebody who does not consume it. So this command peeks at the
+ * messages that wait, again and again. With `--take` it is a consumer, and takes the messages away.
  */
 import { Broker, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
 import { BoundedMap } from "@requeue/core/adapter-kit"
@@ -40,12 +40,14 @@ const flags = {
   )
 }
 
-/** Messages that one look shows, and that are in our hands with --take, at most. */
+/** The largest number of messages of one look. */
 const depth = 1000
-const hands = 100
 
-/** Messages that are known to have been printed. */
-const memory = 100_000
+/** The largest number of unsettled messages with --take. */
+const maxUnsettled = 100
+
+/** The number of printed messages that are remembered. */
+const maxPrinted = 100_000
 
 interface Source {
   readonly queue: string
@@ -69,16 +71,16 @@ const print = (queue: string, { attempts, body, headers, metadata }: Delivery.De
     )
   })
 
-/** What waits twice is the same message only if all of this is the same. */
+/** Names a message. Two looks see the same message only where all of this is the same. */
 const nameOf = (queue: string, { attempts, metadata }: Delivery.Delivery): string => {
   const { deadLetter, firstPublished, id, redrives } = metadata
   return JSON.stringify([queue, id, firstPublished, redrives, attempts, deadLetter?.at])
 }
 
-/** Prints what waits and has not been printed; ends after `limit` messages. */
+/** Prints the messages that wait and have not been printed; ends after `limit` messages. */
 const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit: number, interval: number) {
   const { admin } = yield* Broker.Broker
-  const printed = BoundedMap.make<true>(memory)
+  const printed = BoundedMap.make<true>(maxPrinted)
   for (let left = limit; ; yield* Effect.sleep(interval)) {
     for (const { queue } of sources) {
       for (const delivery of yield* admin.peek(queue, depth)) {
@@ -92,7 +94,7 @@ const look = Effect.fnUntraced(function* (sources: ReadonlyArray<Source>, limit:
   }
 })
 
-/** Takes messages, prints each, and only then removes it; ends after `limit` messages. */
+/** Takes messages; prints each and then acks it; ends after `limit` messages. */
 const take = (sources: ReadonlyArray<Source>, limit: number) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -103,7 +105,7 @@ const take = (sources: ReadonlyArray<Source>, limit: number) =>
           Effect.map(
             broker.subscribe({
               ...source,
-              maxCredit: hands,
+              maxCredit: maxUnsettled,
               onDelivery: (delivery) => Queue.offerUnsafe(arrived, { source, delivery }),
               onReconnect: () => {}
             }),
@@ -112,7 +114,7 @@ const take = (sources: ReadonlyArray<Source>, limit: number) =>
         )
       )
       for (let left = limit; left > 0; left--) {
-        for (const subscription of subscriptions.values()) subscription.credit(Math.min(hands, left))
+        for (const subscription of subscriptions.values()) subscription.credit(Math.min(maxUnsettled, left))
         const { delivery, source } = yield* Queue.take(arrived)
         yield* print(source.queue, delivery)
         yield* subscriptions.get(source)!.settle([{ delivery, settlement: Settlement.Ack }])

@@ -1,4 +1,4 @@
-/** `requeue verify`: whether the queues are on the broker as the policies need them. */
+/** `requeue verify`: checks that the objects on the broker are those that the policies need. */
 import type { Adapter, Plan } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -43,7 +43,7 @@ export const verify = Command.make(
         const { paint, progress, done, result } = yield* Output
         const target = yield* Target.resolve(rest, policy)
         const operator = yield* Operating.open(target)
-        const found = yield* Effect.forEach(target.queues.map(Operating.wishOf), (request) =>
+        const found = yield* Effect.forEach(target.queues.map(Operating.requestOf), (request) =>
           Effect.andThen(progress(`looking at ${request.queue}`), verified(operator, request))
         ).pipe(Effect.ensuring(done))
         yield* result({ broker: target.name, queues: found }, () =>

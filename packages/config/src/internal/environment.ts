@@ -1,8 +1,9 @@
-/** What the environment says about a file: overrides of its values, and secrets in them. */
+/** Environment variables in a file: overrides of its values, and secrets in them. */
 import { OptionNames } from "@requeue/core/adapter-kit"
 import type { StrictSchema } from "@requeue/core/schema"
 
-export type Environment = Readonly<Record<string, string | undefined>>
+/** The environment variables of a process. */
+export type Variables = Readonly<Record<string, string | undefined>>
 
 type Path = StrictSchema.Problem["path"]
 
@@ -11,14 +12,14 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   Object.prototype.toString.call(value) === "[object Object]" &&
   !Object.values(Object(value)).some((item) => typeof item === "function")
 
-/** Each value that is no object and no list, with its path. */
+/** The paths of all values that are neither object nor list. */
 const leaves = (value: unknown, path: Path = []): ReadonlyArray<Path> => {
   if (Array.isArray(value)) return value.flatMap((item, index) => leaves(item, [...path, index]))
   if (isObject(value)) return Object.entries(value).flatMap(([key, item]) => leaves(item, [...path, key]))
   return [path]
 }
 
-/** `queues.orders.retry.maxRetries` is `REQUEUE_QUEUES_ORDERS_RETRY_MAX_RETRIES`. */
+/** The variable of a path: `REQUEUE_QUEUES_ORDERS_RETRY_MAX_RETRIES` for `queues.orders.retry.maxRetries`. */
 export const variableOf = (path: Path): string =>
   ["requeue", ...path]
     .map((key) =>
@@ -29,7 +30,7 @@ export const variableOf = (path: Path): string =>
     )
     .join("_")
 
-/** Where a variable may put a value: where the file has one, and where it chooses a broker. */
+/** The paths that variables may override: those of the file's values, and those that choose a broker. */
 const slots = (file: Readonly<Record<string, unknown>>): ReadonlyArray<Path> => {
   const keys = (field: string): ReadonlyArray<string> => Object.keys(isObject(file[field]) ? file[field] : {})
   return [
@@ -47,7 +48,7 @@ const set = (value: unknown, [key, ...rest]: Path, text: string): unknown => {
   return { ...object, [key]: set(object[key], rest, text) }
 }
 
-/** A number stays a number, and a truth value one, where the text is one. */
+/** Turns a text into a number or a boolean where the value before was one. */
 const typed = (value: unknown, text: string): unknown => {
   if (typeof value === "number" && text.trim() !== "" && Number.isFinite(Number(text))) return Number(text)
   if (typeof value === "boolean" && ["true", "false"].includes(text)) return text === "true"
@@ -56,21 +57,24 @@ const typed = (value: unknown, text: string): unknown => {
 
 const isOverride = (name: string): boolean => /^REQUEUE_(BROKER$|(BROKERS|QUEUES|POLICIES)_)/.test(name)
 
-/** The file with a URL alone written as an object, so that every broker has its `url`. */
+/** Turns brokers that are a URL alone into objects, so that every broker has its `url`. */
 const normal = (file: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   if (!isObject(file["brokers"])) return file
-  const brokers = Object.entries(file["brokers"]).map(([name, url]) => [name, typeof url === "string" ? { url } : url])
-  return { ...file, brokers: Object.fromEntries(brokers) as unknown }
+  const brokers = Object.entries(file["brokers"]).map(
+    ([name, url]) => [name, typeof url === "string" ? { url } : url] as const
+  )
+  return { ...file, brokers: Object.fromEntries<unknown>(brokers) }
 }
 
-/** The file with the values that the environment has for it. A variable that overrides nothing is a problem. */
+/** Puts the values of environment variables into a file. A variable that overrides nothing is a problem. */
 export const override = (
   given: unknown,
-  environment: Environment
+  environment: Variables
 ): readonly [unknown, ReadonlyArray<StrictSchema.Problem>] => {
   if (!isObject(given)) return [given, []]
-  let file: unknown = normal(given)
-  const found = Map.groupBy(slots(file as Readonly<Record<string, unknown>>), variableOf)
+  const written = normal(given)
+  let file: unknown = written
+  const found = Map.groupBy(slots(written), variableOf)
   const problems: Array<StrictSchema.Problem> = []
   for (const [name, text] of Object.entries(environment)) {
     if (text === undefined || !isOverride(name)) continue
@@ -94,13 +98,13 @@ export const override = (
 /** A value with its secrets filled in. */
 export interface Expanded {
   readonly value: unknown
-  /** What was filled in, by its variable: not to be shown. */
+  /** The values that were filled in, by variable. They must not be shown. */
   readonly secrets: ReadonlyMap<string, string>
   readonly problems: ReadonlyArray<StrictSchema.Problem>
 }
 
 /** Fills in `${NAME}` in every text of a value. */
-export const expand = (given: unknown, environment: Environment, at: Path): Expanded => {
+export const expand = (given: unknown, environment: Variables, at: Path): Expanded => {
   const secrets = new Map<string, string>()
   const problems: Array<StrictSchema.Problem> = []
   const fill = (value: unknown, path: Path): unknown => {
@@ -122,14 +126,14 @@ export const expand = (given: unknown, environment: Environment, at: Path): Expa
   return { value: fill(given, at), secrets, problems }
 }
 
-/** How a message may write a secret: as it is, in quotes, or in one line. */
+/** The ways in which a message may write a secret: as it is, in quotes, or in one line. */
 const forms = (secret: string): ReadonlyArray<string> => [
   secret,
   JSON.stringify(secret).slice(1, -1),
   secret.replaceAll(/\s+/g, " ")
 ]
 
-/** A text in which no secret is to be seen; what has two letters is none. */
+/** Replaces secrets in a text by their variables. A value of two letters or less is no secret. */
 export const mask = (text: string, secrets: ReadonlyMap<string, string>): string => {
   const longest = [...secrets].filter(([, secret]) => secret.length > 2).toSorted(([, a], [, b]) => b.length - a.length)
   return longest.reduce(

@@ -1,4 +1,4 @@
-/** From a decoded file to values: names of policies and brokers are looked up, definitions made. */
+/** Linking: turns a decoded file into values, and looks up the names of policies and brokers. */
 import { Codec, ConsumerBackoff, ConsumerOptions, QueueDefinition, type RetryPolicy } from "@requeue/core"
 import { OptionNames } from "@requeue/core/adapter-kit"
 import { StrictSchema } from "@requeue/core/schema"
@@ -6,6 +6,7 @@ import * as Result from "effect/Result"
 import type { ConfigFile } from "../ConfigFile.ts"
 import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
 
+/** The values of a file. */
 export interface Linked {
   readonly defaultBroker: string | undefined
   readonly policies: Readonly<Record<string, RetryPolicy.RetryPolicy>>
@@ -14,9 +15,14 @@ export interface Linked {
 
 type Written = NonNullable<ConfigFile["queues"]>[string]
 
-const codecs = { json: Codec.json, text: Codec.text, bytes: Codec.bytes } as const
+// Any, because the file does not say what type the bodies have.
+const codecs: Readonly<Record<NonNullable<Written["codec"]>, Codec.Codec<any>>> = {
+  json: Codec.json,
+  text: Codec.text,
+  bytes: Codec.bytes
+}
 
-/** The names in the file that nothing has. */
+/** Names in the file that no broker or policy has. */
 const missing = (file: ConfigFile, brokers: ReadonlyArray<string>): ReadonlyArray<StrictSchema.Problem> => {
   const problems: Array<StrictSchema.Problem> = []
   const lookUp = (what: string, name: string, known: ReadonlyArray<string>, path: StrictSchema.Problem["path"]) => {
@@ -51,17 +57,17 @@ const queueOf = (key: string, written: Written, file: ConfigFile, defaultBroker:
     retry: typeof retry === "string" ? file.policies?.[retry] : retry,
     consumerBackoff: backoffOf(consumerBackoff)
   }
-  // For its checks: a bad option is an error of the file, not of the consumer that it is for.
+  // Checks the options: a bad one is an error of the file, not of a consumer.
   ConsumerOptions.resolve(options)
   return {
-    ...QueueDefinition.make(name, { codec: codecs[codec] as Codec.Codec<any>, delay }),
+    ...QueueDefinition.make(name, { codec: codecs[codec], delay }),
     broker,
     options,
     retryPath: typeof retry === "string" ? ["policies", retry] : ["queues", key, "retry"]
   }
 }
 
-/** The values that the file means; else what does not fit together. */
+/** Links a file. Fails with everything that does not fit together. */
 export const link = (file: ConfigFile): Result.Result<Linked, ReadonlyArray<StrictSchema.Problem>> => {
   const brokers = Object.keys(file.brokers)
   const absent = missing(file, brokers)

@@ -6,16 +6,17 @@ import { pathToFileURL } from "node:url"
 import * as Yaml from "yaml"
 import { ConfigFileError } from "../ConfigFileError.ts"
 
-/** In this order. */
+/** The names of config files; the first that is there wins. */
 const names = ["ts", "mts", "js", "mjs", "json", "yaml", "yml"].map((extension) => `requeue.config.${extension}`)
 
-/** What is said in place of a file's name when none is found. */
+/** Stands for the file's name in errors where no file is found. */
 export const anyName = "requeue.config.{ts,js,json,yaml}"
 
+/** A config file on disk. */
 export interface Source {
-  /** Absolute. */
+  /** The absolute path. */
   readonly path: string
-  /** As people see it: relative to where the program runs, where that is shorter. */
+  /** The path in messages: relative to the working directory where that is shorter. */
   readonly file: string
 }
 
@@ -27,7 +28,7 @@ const source = (path: string, cwd: string): Source => {
 const refuse = (file: string, detail: string, remedy: string): ConfigFileError =>
   new ConfigFileError({ file, problems: [{ path: [], detail, remedy }] })
 
-/** The file that is named, or the first of the known names in the folder or one above it. */
+/** Finds the named file, or the first config file in the folder or one above it. */
 export const locate = (named: string | undefined, cwd: string): Effect.Effect<Source, ConfigFileError> =>
   Effect.suspend(() => {
     if (named !== undefined) {
@@ -45,15 +46,16 @@ export const locate = (named: string | undefined, cwd: string): Effect.Effect<So
 
 const parse = async ({ path }: Source): Promise<unknown> => {
   if (![".json", ".yaml", ".yml"].includes(extname(path))) {
-    const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown }
+    const module: { readonly default?: unknown } = await import(pathToFileURL(path).href)
     if (module.default === undefined) throw new Error("it has no default export; write export default { … }")
     return module.default
   }
   const text = readFileSync(path, "utf8")
-  return extname(path) === ".json" ? (JSON.parse(text) as unknown) : (Yaml.parse(text) as unknown)
+  const value: unknown = extname(path) === ".json" ? JSON.parse(text) : Yaml.parse(text)
+  return value
 }
 
-/** What stands in the file. */
+/** Reads the value in a file. */
 export const read = (from: Source): Effect.Effect<unknown, ConfigFileError> =>
   Effect.tryPromise({
     try: () => parse(from),

@@ -1,4 +1,4 @@
-/** What operators see and do. */
+/** The operators' view of a queue: counts, peeking and purging. */
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -16,7 +16,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.send("a", "b", "c", "d", "e")
       yield* lab.sendDelayed("late", 100 * lab.unit)
       yield* lab.start({}, () => Effect.never)
-      // One runs, one waits in the consumer's hands.
+      // The consumer holds two: one runs, the other waits for its turn.
       yield* lab.until("two deliveries", () => lab.entriesOf("Delivered").length === 2)
       yield* lab.quiet(lab.harness.settleTime)
       Check.equal("counts", yield* lab.broker.admin.counts(lab.queue), { ready: 3, inFlight: 2, delayed: 1 })

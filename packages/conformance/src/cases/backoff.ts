@@ -1,4 +1,4 @@
-/** A consumer that slows down while what all its messages need is not there. */
+/** A consumer that slows down while something that all its messages need is down. */
 import { Backoff, BatchPolicy, ConsumerBackoff, Failure, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -9,18 +9,18 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("consumer backoff")
 
-/** Pauses of 1, 2, 4, … units. */
+/** A backoff with pauses of 1, 2, 4 and 8 units. */
 const policy = (lab: Lab, options: ConsumerBackoff.Options = {}) =>
   ConsumerBackoff.make({ multiplier: lab.unit / 2, maxBackoffDuration: 8 * lab.unit, ...options })
 
-/** Retries enough, and each so late that only the backoff decides when a handler runs. */
+/** A retry policy with so many and so late retries that only the backoff decides when a handler runs. */
 const patient = (lab: Lab) => RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant(50 * lab.unit) })
 
 const credits = (lab: Lab) => lab.entriesOf("Credit").map(({ limit }) => limit)
 const pauses = (lab: Lab) => lab.eventsOf("BackoffEntered").map(({ wait }) => wait / lab.unit)
 const fail = () => Effect.fail(new Error("down"))
 
-/** Every run but the first began as soon as the broker had taken the settlement before it, or sooner. */
+/** Checks that each run began as soon as the broker had taken the settlement before it, or sooner. */
 const checkUnpaused = (lab: Lab): void => {
   for (const [index, { at }] of lab.entriesOf("Settled").entries()) {
     const next = lab.runs[index + 1]
@@ -28,7 +28,7 @@ const checkUnpaused = (lab: Lab): void => {
   }
 }
 
-/** A consumer of `ids` whose first so many runs fail. */
+/** Starts a consumer of 20 messages of which the first runs fail, so many of them. */
 const failing = (lab: Lab, failures: number, options: ConsumerBackoff.Options = {}, concurrency = 1) =>
   Effect.gen(function* () {
     yield* lab.send(...Array.from({ length: 20 }, (_, index) => `m${index}`))
@@ -112,7 +112,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       if (runs === 1) return lab.untilEvents("BackoffEntered", 1)
       if (runs === 2) return fail()
       if (runs === 3) left = lab.eventsOf("BackoffLeft").length
-      // The probe runs long enough for another stale success, were there one, to be taken for its own.
+      // The probe runs for so long that another stale success, if there were one, would be taken for the probe's own.
       return Effect.sleep(lab.unit)
     })
     yield* lab.untilEvents("Succeeded", 1)
@@ -154,7 +154,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       // Long enough for the retry, the cut and the new connection.
       yield* failing(lab, 1, { multiplier: 10 * lab.unit, maxBackoffDuration: 20 * lab.unit })
       yield* lab.untilEvents("BackoffEntered", 1)
-      // A retry whose copy is still under way would be cut off as well, and slow the consumer for a second reason.
+      // Otherwise the cut would hit the retry's copy on its way, and slow the consumer down for a second reason.
       yield* lab.untilEvents("RetryScheduled", 1)
       yield* lab.harness.cutConnections!
       yield* lab.untilReconnected
@@ -184,8 +184,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilDeadLetters(3)
     yield* lab.untilEvents("Succeeded", 1)
     Check.equal("pauses", pauses(lab), [1])
-    const [first, second] = lab.runs.map(({ at }) => at) as [number, number]
-    // The probe may have to wait for its turn behind those that no handler sees.
+    const [first, second] = [lab.runs[0]!.at, lab.runs[1]!.at]
+    // The probe may have to wait for its turn behind the messages that no handler sees.
     const unseen = lab.arrivals().filter(({ at, delivery }) => at < second && !/^[ab]$/.test(delivery.metadata.id))
     const turn = Math.max(first, ...unseen.map(({ at }) => at - lab.unit))
     lab.checkDelay("the pause", lab.unit, first, second, { accepted: turn })

@@ -1,4 +1,4 @@
-/** How messages are gathered into batches. */
+/** How messages are collected into batches. */
 import { BatchPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -17,13 +17,13 @@ const batches = (lab: Lab) => {
 
 const sizes = (lab: Lab) => batches(lab).map((ids) => ids.length)
 
-/** Messages are in these batches, where all of them arrived before the first was due. */
+/** Checks the sizes of the batches, unless the machine was so late that a message missed the first one. */
 const inBatches = (lab: Lab, expected: ReadonlyArray<number>) =>
   lab.checkTimely("sizes", sizes(lab), expected, lab.arrivals()[0]!.at)
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)
 
-/** When a delivery arrived. */
+/** The time at which a message was delivered. */
 const arrival = (lab: Lab, id: string) => lab.arrivals().find(({ delivery }) => delivery.metadata.id === id)!.at
 
 export const cases: ReadonlyArray<Case.Case> = [

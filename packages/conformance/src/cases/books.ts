@@ -13,7 +13,7 @@ const test = Case.inGroup("books")
 
 const ids = Workload.ids(60)
 
-/** What the handler does with a message, for a draw from 0 to 1. */
+/** Does something with a message that depends on a random number from 0 to 1. */
 const act = (lab: Lab, message: Handler.Received<unknown>, draw: number): Effect.Effect<unknown, unknown> | void => {
   if (draw < 0.15) return message.ack()
   if (draw < 0.3) return message.retry({ delay: Math.floor(draw * 20) % 2 === 0 ? 0 : lab.unit })
@@ -23,17 +23,17 @@ const act = (lab: Lab, message: Handler.Received<unknown>, draw: number): Effect
   return draw < 0.8 ? Effect.sleep(5) : undefined
 }
 
-/** How often messages ended so. */
+/** The number of messages that ended so. */
 const ended = (lab: Lab, tag: "Succeeded" | "DeadLettered" | "Dropped") => lab.eventsOf(tag).length
 
-/** Runs the random workload, with something that goes wrong in between. */
+/** Runs the random workload; `trouble` happens halfway. */
 const workload = (lab: Lab, seed: string, trouble: Effect.Effect<void, unknown>) =>
   Effect.gen(function* () {
     const retry = RetryPolicy.make({ maxRetries: 3 })
     const books = Books.make(ids)
     const batch = BatchPolicy.make({ maxBatchSize: 5, maxBatchTimeout: 20 })
     const draws = yield* Random.withSeed(Effect.all(Array.from({ length: 1000 }, () => Random.next)), seed)
-    // Each run of each message has a draw of its own, in whatever order they come.
+    // Each run of each message has a random number of its own, so that the order of runs does not matter.
     const drawOf = ({ attempts, id }: Handler.Received<unknown>) =>
       draws[(7 * ids.indexOf(id) + attempts) % draws.length]!
     yield* lab.start({ retry, concurrency: 2, batch, onEvent: books.onEvent }, (message) =>
@@ -75,7 +75,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       const cut = lab.harness.cutConnections!
       const settling = (count: number) =>
         lab.until(`${count} settlements`, () => lab.entriesOf("Settling").length >= count, lab.recovery)
-      // Each cut breaks what is on its way, and then what is being made again.
+      // The first cut breaks what is under way, the second one the connections that are being made again.
       const cutTwice = (count: number) => Effect.all([settling(count), cut, Effect.sleep(30), cut])
       yield* workload(lab, "cuts", Effect.asVoid(Effect.forEach([1, 10, 20], cutTwice)))
     },

@@ -111,7 +111,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
   }),
   test("throws, rejections, failures and defects are all failures, of any value", function* (lab) {
-    const ways: ReadonlyArray<() => any> = [
+    const ways: ReadonlyArray<() => Handler.Result> = [
       () => {
         throw new Error("thrown")
       },

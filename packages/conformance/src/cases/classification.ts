@@ -1,4 +1,4 @@
-/** What an error says about its message. */
+/** Errors that decide about their message: permanent ones, drops, and retries with a time. */
 import { Failure, RetryPolicy } from "@requeue/core"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ const test = Case.inGroup("classification")
 
 class NotFound extends Data.TaggedError("NotFound") {}
 
-/** One message whose handler fails so; answers its dead letter. */
+/** Lets the handler of one message fail with an error, and answers the message's dead letter. */
 const deadLetterOf = (lab: Lab, error: unknown, retry = RetryPolicy.make()) =>
   Effect.gen(function* () {
     yield* lab.send("a")

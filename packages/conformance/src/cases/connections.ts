@@ -1,4 +1,4 @@
-/** Connections that break: what was on its way comes again, and is counted. */
+/** Connections that break: messages that were under way come again, and the redelivery is counted. */
 import { BatchPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("connections")
 
-/** Four messages in batches of two; the connection breaks under the first batch, whose handler goes on after `noticed`. */
+/** Sends four messages, which come in batches of two. The connection breaks during the first batch; after `noticed`, its handler goes on. */
 const cutInBatch = <E>(lab: Lab, noticed: Effect.Effect<void, E>) =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()

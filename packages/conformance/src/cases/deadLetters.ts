@@ -1,4 +1,4 @@
-/** What is given up is kept, seen in the broker itself. */
+/** Dead letters, as they are found in the broker itself. */
 import {
   Broker,
   Codec,
@@ -18,7 +18,7 @@ const test = Case.inGroup("dead letters")
 
 const boom = () => Effect.fail(new Error("boom"))
 
-/** As W3C writes it, with what its grammar allows in a state. https://www.w3.org/TR/trace-context/ */
+/** A trace context with all kinds of characters that its grammar allows. https://www.w3.org/TR/trace-context/ */
 const traceContext = {
   traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
   tracestate: "rojo=00f067aa0ba902b7,tenant@vendor=a:b;c/d*e_f-g"

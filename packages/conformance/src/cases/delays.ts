@@ -1,4 +1,4 @@
-/** When a message comes: of a retry, and of a send. */
+/** The delays of retries: which one is used, and that it is kept. */
 import { Backoff, type Consumer, Delay, Failure, type Handler, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -8,10 +8,10 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("retry delays")
 
-/** Units of delay that the sources give; the more a source counts, the shorter, and none is taken for another. */
+/** The delay of each source, in units: all differ, and a source that has precedence over others is shorter. */
 const units = { explicit: 1, error: 2, policy: 3, consumer: 4 } as const
 
-/** One retry, with the delays of these sources given; answers after how many units it was asked for and came. */
+/** Retries one message with delays from these sources; answers the delay that was used, in units. */
 const asked = (
   lab: Lab,
   given: ReadonlyArray<keyof typeof units | "zero">,
@@ -71,7 +71,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   source("an explicit delay of 0 beats all others", ["zero", "error", "policy", "consumer"], 0),
   source("an explicit delay of 0 on the batch beats all others", ["zero", "error", "policy", "consumer"], 0, onBatch),
   test("retryAfter may be a date", function* (lab) {
-    // Whole seconds, and a second off at worst.
+    // A date has whole seconds, so the delay may be off by one.
     const due = Math.ceil(lab.now() / 1000) * 1000 + 2000
     yield* lab.send("a")
     yield* lab.start({}, (message) =>

@@ -1,4 +1,4 @@
-/** What comes out is what was put in. */
+/** A message comes out as it was put in. */
 import { Codec, QueueDefinition } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -10,15 +10,16 @@ const test = Case.inGroup("delivery")
 
 const everyByte = Uint8Array.from({ length: 1024 }, (_, index) => (index * 7) % 256)
 
-/** Sends bytes and answers what the handler got. */
+/** Sends bytes, and answers the bytes that the handler got. */
 const roundTrip = (lab: Lab, body: Uint8Array) =>
   Effect.gen(function* () {
     const queue = QueueDefinition.make(lab.queue, { codec: Codec.bytes })
     const producer = yield* lab.producer(queue)
     yield* producer.send(body)
-    yield* lab.start({}, () => {}, queue)
-    const [run] = yield* lab.untilRuns(1)
-    return run!.body as Uint8Array
+    let received: Uint8Array | undefined
+    yield* lab.start({}, ({ body }) => void (received = body), queue)
+    yield* lab.untilRuns(1)
+    return Check.present("body", received)
   })
 
 const odd = { "Straße-π": "naïve ☃ 🚀", "x-empty": "", "X-Case": "a", "x-case": "b" }
@@ -45,7 +46,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.sameBytes("body", yield* roundTrip(lab, new Uint8Array(0)), new Uint8Array(0))
   }),
   test("a body of 256 KB survives", function* (lab) {
-    // What is not the body's, such as metadata and headers, may count towards the broker's limit.
+    // Metadata and headers may count towards the broker's limit as well.
     const size = Math.min(256_000, lab.capabilities.maxBodySize - 4096)
     const body = Uint8Array.from({ length: size }, (_, index) => (index * 31 + (index >> 8)) % 256)
     Check.sameBytes("body", yield* roundTrip(lab, body), body)

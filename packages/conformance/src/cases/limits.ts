@@ -1,4 +1,4 @@
-/** How often a message is delivered. */
+/** The number of deliveries of a message. */
 import { Backoff, BatchPolicy, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
@@ -11,7 +11,7 @@ const fail = () => Effect.fail(new Error("no"))
 
 const attempts = (lab: Lab) => lab.runs.map((run) => run.attempts)
 
-/** A handler that always fails sees attempts 1 to `runs`, and then the message is in the dead letters. */
+/** Checks that a handler that always fails sees attempts 1 to `runs`, and that the message is a dead letter then. */
 const exhausts = (lab: Lab, retry: RetryPolicy.RetryPolicy | undefined, runs: number) =>
   Effect.gen(function* () {
     yield* lab.send("a")
@@ -98,7 +98,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("attempts are the message's: another consumer goes on counting", function* (lab) {
     yield* lab.send("a")
-    // The first consumer has ended by then: what comes meanwhile would be given back, which some brokers count.
+    // Late enough for the first consumer to have ended: it would give the message back, which some brokers count.
     const first = yield* lab.start({}, (message) =>
       message.attempts < 2 ? fail() : message.retry({ delay: 3 * lab.unit })
     )
@@ -106,12 +106,12 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* first.drain()
     yield* lab.start({}, fail)
     const [letter] = yield* lab.untilDeadLetters(1)
-    // Unless it came back before the first consumer had ended, and was given back then.
+    // On a late machine it may have come before the first consumer had ended.
     lab.checkTimely("attempts", attempts(lab), [1, 2, 3, 4], lab.runs[1]!.at)
     Check.equal("attempts in the dead letter", letter!.metadata.deadLetter?.attempts, 4)
   }),
   test("a message over its limit is dead-lettered without a run", function* (lab) {
-    // As after crashes: deliveries that never came to a verdict were counted.
+    // As after crashes: deliveries were counted, though they had no verdict.
     yield* lab.publish("a", { attempts: 4 })
     yield* lab.publish("b", { attempts: 3 })
     yield* lab.start({}, fail)

@@ -7,16 +7,16 @@ import type { Lab } from "../Lab.ts"
 
 const test = Case.inGroup("precedence")
 
-/** What becomes of a message: `acked`, or retried after so many units of delay. */
+/** The end of a message's first delivery: `acked`, or retried after so many units of delay. */
 type Fate = "acked" | number
 
-/** In units of delay. The policy's own differs from all that the calls give. */
+/** Delays, in units. The policy's differs from all that the calls give. */
 const [short, middle, policy, long] = [1, 2, 3, 4]
 
 interface Calls {
   readonly a: Handler.Received<unknown>
   readonly batch: Handler.Batch<unknown>
-  /** Options with so many units of delay. */
+  /** Makes options with so many units of delay. */
   readonly after: (units: number) => { readonly delay: number }
 }
 

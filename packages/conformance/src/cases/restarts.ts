@@ -1,4 +1,4 @@
-/** Brokers that restart: what they keep, and where they do not, what still holds. */
+/** Brokers that restart: what they keep, and what holds where they keep nothing. */
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"

@@ -1,4 +1,4 @@
-/** Where messages go that are given up, and what does not travel with them. */
+/** The dead-letter queues that a policy chooses, and what does not travel with a dead letter. */
 import { type Metadata, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

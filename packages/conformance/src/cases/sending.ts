@@ -1,4 +1,4 @@
-/** What a producer may rely on. */
+/** The promises to a producer: confirmation, delays, refusals and bounds. */
 import { BrokerError, Codec, QueueDefinition } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -10,18 +10,18 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("sending")
 
-/** When a message reached the consumer. */
+/** Waits for a message's delivery, and answers its time. */
 const arrival = (lab: Lab, id: string) =>
   Effect.map(
     lab.until(`the arrival of ${id}`, () => lab.runs.some((run) => run.id === id)),
     () => lab.runs.find((run) => run.id === id)!.at
   )
 
-/** When the broker confirmed a message. */
+/** The time at which the broker confirmed a message. */
 const confirmation = (lab: Lab, id: string) =>
   lab.entriesOf("Published").find(({ messages }) => messages.some(({ metadata }) => metadata.id === id))!.at
 
-/** A message that was sent with a delay comes at its time. */
+/** Checks that a message that was sent with a delay comes at its time. */
 const comes = (lab: Lab, id: string, delay: number, sent: number) =>
   Effect.map(arrival(lab, id), (at) => lab.checkDelay(id, delay, sent, at, { accepted: confirmation(lab, id) }))
 

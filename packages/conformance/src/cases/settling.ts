@@ -12,7 +12,7 @@ const test = Case.inGroup("settling")
 const broken = (reason: BrokerError.Reason) =>
   new BrokerError.BrokerError({ broker: "test", operation: "settle", reason, detail: "made to fail by the case" })
 
-/** The first so many settlements of this kind fail, and do not reach the broker. */
+/** Lets the first settlements of one kind fail, so many of them, without reaching the broker. */
 const fails = (lab: Lab, tag: Settlement.Settlement["_tag"], reason: BrokerError.Reason, times = 1) => {
   let left = times
   lab.faults.settle = ({ settlement }: Broker.SettleRequest) =>

@@ -11,7 +11,7 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("shutdown")
 
-/** A drain gives back what it has, then the subscription ends, then what had still been on its way is given back. */
+/** The exchanges of a drain: it gives back what it holds, ends the subscription, and gives back what came meanwhile. */
 const hops = 3
 
 export const cases: ReadonlyArray<Case.Case> = [

@@ -1,83 +1,103 @@
-/** What a laboratory sees: handler runs, events, the broker's own view; and the waiting for it. */
+/** The observations of a laboratory: handler runs, events and the broker's own numbers; and how to wait for them. */
 import type { Broker, Consumer, Delivery, Event, Handler, Message } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import * as Check from "../Check.ts"
-import * as Control from "../Control.ts"
+import type { CheckFailed } from "../Check.ts"
+import type * as Control from "../Control.ts"
 import type { Service as HarnessService } from "../Harness.ts"
-import type { NotMeasurable } from "../Lateness.ts"
 import type * as Recording from "../Recording.ts"
 import * as Wait from "../Wait.ts"
+import * as Lateness from "./lateness.ts"
 
-/** One run of a handler for one message. Times are in milliseconds since the epoch. */
+/** One run of a handler for one message. Times are in milliseconds since 1970. */
 export interface Run {
   readonly id: string
   readonly body: unknown
   readonly attempts: number
   readonly headers: Message.Headers
   readonly timestamp: number
+  /** When it began. */
   readonly at: number
-  /** Counts the handler's runs, from 0. */
+  /** The number of the handler run, from 0; messages of a batch share it. */
   readonly batch: number
 }
 
 type EventTag = Event.Event["_tag"]
 type EntryTag = Recording.Entry["_tag"]
 
-/** What a delay is not to blame for. */
-interface Way {
-  /** Its lateness counts from then: the broker's confirmation was waited for. Default: from when it was asked. */
-  readonly accepted?: number
-  /** Exchanges with the broker that follow each other before it has ended, each as late as a control may be. Default 1. */
-  readonly hops?: number
-}
+const hasTag =
+  <T extends string>(tag: T) =>
+  <A extends { readonly _tag: string }>(it: A): it is Extract<A, { _tag: T }> =>
+    it._tag === tag
 
-/** What a case can see, and wait for. */
-export interface View {
+/** The observations of a case. `within` is in milliseconds; default 60,000. */
+export interface View extends Lateness.Checks {
+  /** All that passed between the core and the broker, in order. */
   readonly log: ReadonlyArray<Recording.Entry>
+  /** All handler runs, in the order in which they began. */
   readonly runs: ReadonlyArray<Run>
+  /** All events of all consumers, in order. */
   readonly events: ReadonlyArray<Event.Event>
+  /** The events of one kind. */
   readonly eventsOf: <T extends EventTag>(tag: T) => ReadonlyArray<Extract<Event.Event, { _tag: T }>>
+  /** The entries of the log of one kind. */
   readonly entriesOf: <T extends EntryTag>(tag: T) => ReadonlyArray<Extract<Recording.Entry, { _tag: T }>>
-  /** Deliveries that came at their time; a consumer gives back the others until it is theirs. */
+  /** The deliveries that came at their time or later. A consumer gives back those that come before it. */
   readonly arrivals: () => ReadonlyArray<Extract<Recording.Entry, { _tag: "Delivered" }>>
-  /** Waits until the condition holds; fails with `what` after the deadline. */
-  readonly until: (what: string, condition: () => boolean, within?: number) => Effect.Effect<void, Check.CheckFailed>
-  /** Waits until so many messages have been handed to a handler; then answers them. */
-  readonly untilRuns: (count: number, within?: number) => Effect.Effect<ReadonlyArray<Run>, Check.CheckFailed>
-  /** Waits until so many events of this kind have been told; then answers them. */
+  /** Waits until a condition holds; fails with `what` in its message. */
+  readonly until: (what: string, condition: () => boolean, within?: number) => Effect.Effect<void, CheckFailed>
+  /** Waits until there are so many handler runs or more, and answers them. */
+  readonly untilRuns: (count: number, within?: number) => Effect.Effect<ReadonlyArray<Run>, CheckFailed>
+  /** Waits until there are so many events of one kind or more, and answers them. */
   readonly untilEvents: <T extends EventTag>(
     tag: T,
     count: number,
     within?: number
-  ) => Effect.Effect<ReadonlyArray<Extract<Event.Event, { _tag: T }>>, Check.CheckFailed>
-  /** Lets so much time pass that whatever is due now would have been seen. */
+  ) => Effect.Effect<ReadonlyArray<Extract<Event.Event, { _tag: T }>>, CheckFailed>
+  /** Lets so much time pass that all that is due now has been seen. Default: as much as broker and harness need. */
   readonly quiet: (millis?: number) => Effect.Effect<void>
-  /**
-   * A delay that was asked at `from` and ended at `at`: never early, and late by no more than the broker may be. Early
-   * fails at once; how late it was is judged at the case's end, when the controls of the time in between are known.
-   */
-  readonly checkDelay: (what: string, delay: number, from: number, at: number, way?: Way) => void
-  /** What must be so wherever the machine kept up from one moment until now; judged at the case's end as well. */
-  readonly checkTimely: (what: string, actual: unknown, expected: unknown, from: number) => void
-  /** Judges how late all that was late. Fails with `CheckFailed` or `NotMeasurable`. */
-  readonly judgeLateness: Effect.Effect<void, Check.CheckFailed | NotMeasurable>
 }
 
+/** An observer and its hooks. */
 export interface Observer {
   readonly view: View
   readonly untilPending: (counts: Partial<Broker.Counts>, queue: string) => Effect.Effect<void, unknown>
   readonly untilDeadLetters: (count: number, queue: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
   readonly ran: (messages: ReadonlyArray<Handler.Received<unknown>>) => void
-  /** The options with an event hook that also writes down, and an end that does not take long. */
+  /** Adds to a consumer's options a hook that records events, and a short drain timeout as the default. */
   readonly watch: (options: Consumer.Options) => Consumer.Options
 }
 
-/** Milliseconds between two looks at what is in this process. */
-const pause = 5
+/** Milliseconds from one look at the state of this process to the next. */
+const pollInterval = 5
 
-/** Milliseconds that whatever must come is waited for. It decides nothing on a machine that is slow. */
+/** Milliseconds to wait for what must come: enough for any slow machine. */
 const deadline = 60_000
 
+/** Waiting for what the harness sees in the broker. */
+const makeWaits = (harness: HarnessService): Pick<Observer, "untilDeadLetters" | "untilPending"> => ({
+  untilDeadLetters: (count, queue) =>
+    Wait.found(
+      `${count} dead letters in ${queue}`,
+      Effect.map(harness.deadLetters(queue), (letters) => (letters.length >= count ? letters : undefined)),
+      { within: deadline }
+    ),
+  untilPending: (wanted, queue) => {
+    let seen: Broker.Counts | undefined
+    return Wait.found(
+      () => `${JSON.stringify(wanted)} messages in ${queue}, the broker says ${JSON.stringify(seen)}`,
+      Effect.map(harness.pending(queue), (counts) => {
+        seen = counts
+        const differ = (["ready", "inFlight", "delayed"] as const).some(
+          (key) => wanted[key] !== undefined && counts[key] !== undefined && counts[key] !== wanted[key]
+        )
+        return differ ? undefined : true
+      }),
+      { within: deadline }
+    )
+  }
+})
+
+/** Makes the observer of one case. `slack` is the milliseconds by which a due message may be late. */
 export const make = (env: {
   readonly control: Control.Service
   readonly harness: HarnessService
@@ -88,7 +108,6 @@ export const make = (env: {
   const { control, harness, log, now, slack } = env
   const runs: Array<Run> = []
   const events: Array<Event.Event> = []
-  const arrivals: Array<Control.Arrival> = []
   let batches = 0
 
   const until = (what: Wait.What, condition: () => boolean, within = deadline) =>
@@ -96,14 +115,15 @@ export const make = (env: {
       Wait.found(
         what,
         Effect.sync(() => (condition() ? true : undefined)),
-        { within, every: pause }
+        { within, every: pollInterval }
       )
     )
 
-  const entriesOf: View["entriesOf"] = (tag) => log.filter((entry): entry is any => entry._tag === tag)
-  const eventsOf: View["eventsOf"] = (tag) => events.filter((event): event is any => event._tag === tag)
+  const entriesOf: View["entriesOf"] = (tag) => log.filter(hasTag(tag))
+  const eventsOf: View["eventsOf"] = (tag) => events.filter(hasTag(tag))
 
   const view: View = {
+    ...Lateness.make({ bound: harness.lateness, control, now, slack }),
     log,
     runs,
     events,
@@ -125,23 +145,11 @@ export const make = (env: {
         until(`${count} events ${tag}`, () => eventsOf(tag).length >= count, within),
         () => eventsOf(tag)
       ),
-    quiet: (millis = 100 + slack + harness.settleTime) => Effect.andThen(Effect.sleep(millis), control.pulse),
-    checkDelay: (what, delay, from, at, { accepted = from, hops = 1 } = {}) => {
-      const took = at - from
-      Check.isTrue(`${what}: early, asked for ${delay} ms, came after ${took} ms`, took >= delay)
-      const late = Math.max(0, at - accepted - delay)
-      arrivals.push({ what: `${what}, asked for ${delay} ms`, late, bound: slack, from, at, hops })
-    },
-    checkTimely: (what, actual, expected, from) => {
-      const difference = Check.difference(what, actual, expected)
-      if (difference === undefined) return
-      const reading = { what: difference, late: Number.POSITIVE_INFINITY, bound: harness.lateness }
-      arrivals.push({ ...reading, from, at: now() })
-    },
-    judgeLateness: Effect.suspend(() => Control.check(control, arrivals))
+    quiet: (millis = 100 + slack + harness.settleTime) => Effect.andThen(Effect.sleep(millis), control.pulse)
   }
 
   return {
+    ...makeWaits(harness),
     view,
     ran: (messages) => {
       const [at, batch] = [now(), batches++]
@@ -156,26 +164,6 @@ export const make = (env: {
         events.push(event)
         options.onEvent?.(event)
       }
-    }),
-    untilDeadLetters: (count, queue) =>
-      Wait.found(
-        `${count} dead letters in ${queue}`,
-        Effect.map(harness.deadLetters(queue), (letters) => (letters.length >= count ? letters : undefined)),
-        { within: deadline }
-      ),
-    untilPending: (wanted, queue) => {
-      let seen: Broker.Counts | undefined
-      return Wait.found(
-        () => `${JSON.stringify(wanted)} messages in ${queue}, the broker says ${JSON.stringify(seen)}`,
-        Effect.map(harness.pending(queue), (counts) => {
-          seen = counts
-          const differ = (["ready", "inFlight", "delayed"] as const).some(
-            (key) => wanted[key] !== undefined && counts[key] !== undefined && counts[key] !== wanted[key]
-          )
-          return differ ? undefined : true
-        }),
-        { within: deadline }
-      )
-    }
+    })
   }
 }

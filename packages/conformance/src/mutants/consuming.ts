@@ -13,31 +13,27 @@ const options = (name: string, kills: string, change: (options: Consumer.Options
   })
 })
 
-/** Changes what batch handlers get, or what they answer. */
+/** Changes the batches that handlers get, or what handlers answer. */
 const handled = (
   name: string,
   kills: string,
-  change: (batch: Handler.Batch<any>, run: (batch: Handler.Batch<any>) => unknown) => unknown
+  change: <A, R>(batch: Handler.Batch<A>, run: (batch: Handler.Batch<A>) => Handler.Result<R>) => Handler.Result<R>
 ): Mutant => ({
   name,
   kills,
   subject: (subject) => ({
     ...subject,
     startBatch: (queue, given, handler) =>
-      subject.startBatch(
-        queue,
-        given,
-        (batch, context) => change(batch, (seen) => handler(seen as never, context)) as void
-      )
+      subject.startBatch(queue, given, (batch, context) => change(batch, (seen) => handler(seen, context)))
   })
 })
 
-/** The same batch with other methods. */
-const rewired = (
-  batch: Handler.Batch<any>,
-  methods: (message: Handler.Received<any>) => Partial<Handler.Received<any>>,
-  all: Partial<Handler.Batch<any>>
-) => {
+/** Makes a batch with the same messages and other methods. */
+const rewired = <A>(
+  batch: Handler.Batch<A>,
+  methods: (message: Handler.Received<A>) => Partial<Handler.Received<A>>,
+  all: Partial<Handler.Batch<A>>
+): Handler.Batch<A> => {
   const messages = batch.messages.map((message) => {
     const { attempts, body, headers, id, timestamp } = message
     const own = { ack: () => message.ack(), retry: (given?: object) => message.retry(given) }
@@ -141,7 +137,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     subject: (subject) => ({
       ...subject,
       start: (queue, given, handler) => {
-        const lenient = { ...Codec.json, decode: (bytes: Uint8Array): any => new TextDecoder().decode(bytes) }
+        const decode = (bytes: Uint8Array): any => new TextDecoder().decode(bytes) // not the type that handlers expect
+        const lenient = { ...Codec.json, decode }
         const name = QueueDefinition.from(queue).name
         return subject.start(QueueDefinition.make(name, { codec: lenient }), given, handler)
       }

@@ -18,7 +18,7 @@ const delivers = (name: string, kills: string, change: (delivery: Delivery.Deliv
   broker: (broker) => decorate(broker, { onDelivery: (delivery, options) => options.onDelivery(change(delivery)) })
 })
 
-/** The same delivery to the broker, another one to the consumer: what settles must be the original. */
+/** Changes the metadata of a delivery. */
 const withMetadata =
   (change: (metadata: Metadata.Metadata) => Partial<Metadata.Metadata>) => (delivery: Delivery.Delivery) => ({
     ...delivery,
@@ -105,7 +105,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "delivers twice",
     kills: "two consumers of a queue share its messages",
-    // A while later: what comes while its ack is under way is known again, and acked unseen.
+    // After a while: a message that comes while its ack is under way is recognised, and acked without a run.
     broker: (broker, fork) =>
       decorate(broker, {
         onDelivery: (delivery, options) => {

@@ -4,7 +4,7 @@ import { decorate } from "../internal/decorate.ts"
 import { Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 
-/** A message on its way back: whether its time has come, and how to hand it over. */
+/** A message whose retry is under way: whether its time has come, and how to hand it over. */
 interface Way {
   isOver: boolean
   handOver: () => void
@@ -14,16 +14,16 @@ const name = (by: number): string =>
   by < 0 ? `hands over retries ${-by} ms early` : `hands over retries ${by} ms late`
 
 /**
- * Hands over every delayed retry so many milliseconds late, or early where that is negative.
+ * Makes a mutant that hands over every delayed retry `by` milliseconds late, or early where `by` is negative.
  *
- * When to use: to see that an adapter's suite notices it, on the real broker. Late by twice what the harness allows and
- * early by 5 ms must be found on any machine, also on a busy one.
+ * When to use: to see that a suite measures well on a real broker. Retries that are late by twice what the harness allows,
+ * and those that are 5 ms early, must be found on any machine, also on a busy one.
  */
 export const shifted = (by: number): Mutant => ({
   name: name(by),
   kills: "of many retries at a time, none is early and none is late",
   broker: (broker, fork) => {
-    // A broker that is late itself is asked for less, and what comes is held until it is early by just so much.
+    // The broker may be late itself. So it is asked for a shorter delay, and the retry is held until it is `by` too early.
     const margin = by < 0 ? 200 + broker.capabilities.delayResolution : -by
     const ways = new Map<string, Way>()
     return decorate(broker, {
@@ -50,5 +50,5 @@ export const shifted = (by: number): Mutant => ({
   }
 })
 
-/** For a broker that is never late by more than a millisecond, in virtual time. */
+/** Mutants for a broker in virtual time, which is never late by more than a millisecond. */
 export const mutants: ReadonlyArray<Mutant> = [shifted(-5), shifted(2)]

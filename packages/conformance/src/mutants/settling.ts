@@ -1,10 +1,15 @@
 /** Brokers that settle wrongly. */
-import { type Broker, Outgoing, Settlement } from "@requeue/core"
+import { Outgoing, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
 
 type Tag = Settlement.Settlement["_tag"]
+
+const hasTag =
+  <T extends Tag>(tag: T) =>
+  (settlement: Settlement.Settlement): settlement is Extract<Settlement.Settlement, { _tag: T }> =>
+    settlement._tag === tag
 
 /** Replaces every settlement of one kind. */
 const instead = <T extends Tag>(
@@ -18,13 +23,9 @@ const instead = <T extends Tag>(
   broker: (broker) =>
     decorate(broker, {
       settle: ({ delivery, settlement }) =>
-        settlement._tag === tag
-          ? { delivery, settlement: other(settlement as Extract<Settlement.Settlement, { _tag: T }>) }
-          : undefined
+        hasTag(tag)(settlement) ? { delivery, settlement: other(settlement) } : undefined
     })
 })
-
-const isDeadLetter = ({ settlement }: Broker.SettleRequest): boolean => settlement._tag === "DeadLetter"
 
 export const mutants: ReadonlyArray<Mutant> = [
   instead("acks dead letters", "maxRetries 0: one delivery, then the dead letters", "DeadLetter", () => Settlement.Ack),
@@ -84,11 +85,9 @@ export const mutants: ReadonlyArray<Mutant> = [
     kills: "when a dead-lettering is told, the dead letter is in its queue",
     broker: (broker, fork) =>
       decorate(broker, {
-        settle: (request, { queue }) => {
-          if (!isDeadLetter(request)) return undefined
-          const { delivery, settlement } = request
-          const letter = settlement as Extract<Settlement.Settlement, { _tag: "DeadLetter" }>
-          const copy = Outgoing.deadLetter(delivery, letter, queue, delivery.metadata.firstPublished)
+        settle: ({ delivery, settlement }, { queue }) => {
+          if (settlement._tag !== "DeadLetter") return undefined
+          const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
           fork(Effect.delay(broker.publish([copy]), 100))
           return { delivery, settlement: Settlement.Ack }
         }

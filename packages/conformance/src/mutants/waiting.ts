@@ -28,27 +28,25 @@ export const mutants: ReadonlyArray<Mutant> = [
         return Effect.gen(function* () {
           const broker = yield* Broker.Broker
           const fork = Effect.runForkWith(yield* Effect.context())
-          const debounced = {
-            ...broker,
-            subscribe: ((wanted) => {
-              let waiting: Array<Delivery.Delivery> = []
-              let timer: Fiber.Fiber<void> | undefined
-              const flush = Effect.sync(() => {
-                const ready = waiting
-                waiting = []
-                for (const delivery of ready) wanted.onDelivery(delivery)
-              })
-              return broker.subscribe({
-                ...wanted,
-                onDelivery: (delivery) => {
-                  waiting.push(delivery)
-                  timer?.interruptUnsafe()
-                  timer = fork(Effect.delay(flush, batch.maxBatchTimeout))
-                }
-              })
-            }) as typeof broker.subscribe
+          const subscribe: typeof broker.subscribe = (wanted) => {
+            let waiting: Array<Delivery.Delivery> = []
+            let timer: Fiber.Fiber<void> | undefined
+            const flush = Effect.sync(() => {
+              const ready = waiting
+              waiting = []
+              for (const delivery of ready) wanted.onDelivery(delivery)
+            })
+            return broker.subscribe({
+              ...wanted,
+              onDelivery: (delivery) => {
+                waiting.push(delivery)
+                timer?.interruptUnsafe()
+                timer = fork(Effect.delay(flush, batch.maxBatchTimeout))
+              }
+            })
           }
           const atOnce = { ...given, batch: { ...batch, maxBatchTimeout: 0 } }
+          const debounced = { ...broker, subscribe }
           return yield* Effect.provideService(subject.startBatch(queue, atOnce, handler), Broker.Broker, debounced)
         })
       }

@@ -1,5 +1,5 @@
 /**
- * Names and values of attributes, as the conventions have them, and those that are our own.
+ * Names and values of attributes: those of the conventions, and Requeue's own.
  *
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
  */
@@ -27,10 +27,10 @@ export const delay = "requeue.retry.delay"
 export const because = "requeue.backoff.because"
 export const state = "requeue.message.state"
 
-/** Systems whose names the conventions spell differently. */
+/** Values of `messaging.system.name` that differ from the broker's name. */
 const systems: Readonly<Record<string, string>> = { sqs: "aws.sqs" }
 
-/** What the conventions called the system before they called it `messaging.system.name`; most tools still read it. */
+/** Values of `messaging.system`, the attribute's older name, that differ from the broker's name. Most tools still read it. */
 const formerly: Readonly<Record<string, string>> = { sqs: "aws_sqs" }
 
 export const system = (broker: string): Attributes => ({
@@ -46,23 +46,23 @@ const identity = (id: string, body: Uint8Array, redriven: number): Attributes =>
   ...(redriven === 0 ? {} : { [redrives]: redriven })
 })
 
-/** Of one message that goes out. */
+/** The attributes of a message to publish. */
 export const outgoing = ({ body, metadata }: Outgoing.Outgoing): Attributes =>
   identity(metadata.id, body, metadata.redrives)
 
-/** Of one delivery. */
+/** The attributes of a delivery. */
 export const delivery = ({ attempts, body, metadata }: Delivery.Delivery): Attributes => ({
   ...identity(metadata.id, body, metadata.redrives),
   [attempt]: attempts
 })
 
-/** Why a call of the broker failed, or ended without an answer. */
+/** The error type of a call to the broker that failed, or ended without an answer. */
 export const errorOf = (cause: Cause.Cause<BrokerError.BrokerError>): string =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => (Cause.hasInterruptsOnly(cause) ? "interrupted" : "_OTHER"),
     onSome: ({ reason }) => reason
   })
 
-/** Of one message, its own; of several, how many. */
+/** The attributes of one message; of several, their number. */
 export const ofAll = <A>(all: ReadonlyArray<A>, ofOne: (one: A) => Attributes): Attributes =>
   all.length === 1 ? ofOne(all[0]!) : { [batchCount]: all.length }

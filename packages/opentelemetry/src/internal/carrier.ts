@@ -1,4 +1,4 @@
-/** Carries context in the headers of messages, and from span to span. */
+/** Carries contexts in the headers of messages, and from span to span. */
 import {
   type Context,
   context,
@@ -15,12 +15,13 @@ import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import * as Attributes from "./attributes.ts"
 
+/** Reads and writes contexts in headers. */
 export interface Carrier {
-  /** The context that a message was created in; `undefined` of one that carries none. */
+  /** Reads the context in which a message was created; `undefined` where it carries none. */
   readonly creation: (headers: Message.Headers) => Context | undefined
-  /** Links to the contexts that messages were created in. */
+  /** Makes links to the contexts in which messages were created. */
   readonly linksTo: (deliveries: ReadonlyArray<Delivery.Delivery>) => ReadonlyArray<Link>
-  /** The headers with a context in them. */
+  /** Makes headers with a context in them. */
   readonly inject: (created: Context, headers: Message.Headers) => Message.Headers
 }
 
@@ -44,34 +45,32 @@ export const make = (propagator: TextMapPropagator): Carrier => {
   }
 }
 
-/** A link to the span of a context; none to a context without a span. */
+/** Makes a link to the span of a context; none where the context has no span. */
 export const linkTo = (from: Context | undefined, attributes: Link["attributes"] = {}): ReadonlyArray<Link> => {
   const spanContext = from && trace.getSpanContext(from)
   return spanContext === undefined ? [] : [{ context: spanContext, attributes }]
 }
 
 /**
- * What an Effect runs in. OpenTelemetry's own active context follows promises; it is lost, or another fiber's, where
- * fibers are resumed.
+ * The context of an Effect. OpenTelemetry's own active context follows promises. In a fiber that is resumed it is lost, or
+ * that of another fiber.
  */
 const Current = EffectContext.Reference<Context | undefined>("@requeue/opentelemetry/Current", {
   defaultValue: () => undefined
 })
 
-/** What the handler does belongs to the context, be it a promise's work or an Effect's. */
+/** Runs a handler in a context. It holds for the handler's promise, and for its Effect. */
 export const within = <A>(inner: Context, handler: () => A): A => {
   const result = context.with(inner, handler)
   const span = trace.getSpanContext(inner)
   if (!Effect.isEffect(result) || span === undefined) return result
   const { spanId, traceFlags, traceId } = span
   const sampled = (traceFlags & TraceFlags.SAMPLED) !== 0
-  return (result as Effect.Effect<unknown, unknown>).pipe(
-    Effect.withParentSpan(Tracer.externalSpan({ spanId, traceId, sampled })),
-    Effect.provideService(Current, inner)
-  ) as A
+  const traced = Effect.withParentSpan(result, Tracer.externalSpan({ spanId, traceId, sampled }))
+  return Effect.provideService(traced, Current, inner) as A // the handler's Effect, with references added
 }
 
-/** The context of whoever runs this: an Effect's span, else what OpenTelemetry has active. */
+/** The context of the running fiber: that of its span, else OpenTelemetry's active one. */
 export const current: Effect.Effect<Context> = Effect.gen(function* () {
   const base = (yield* Current) ?? context.active()
   const span = Option.getOrUndefined(yield* Effect.serviceOption(Tracer.ParentSpan))

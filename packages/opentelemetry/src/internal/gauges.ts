@@ -1,29 +1,31 @@
-/** What is observed when metrics are collected: consumers, their backoff, their queues, the connection. */
+/** Gauges, observed when metrics are collected: consumers, their backoff, their queues, the connection. */
 import type { Attributes as Values, BatchObservableResult, Meter } from "@opentelemetry/api"
 import type { Health, Telemetry } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Attributes from "./attributes.ts"
 
+/** The gauges of all consumers. */
 export interface Gauges {
-  /** Observes a consumer until the answer is called. */
+  /** Observes a consumer. The function that it answers ends that. */
   readonly add: (consumer: Telemetry.About) => () => void
 }
 
 /**
- * The consumers of one queue: together they are one number, else the last would hide the others. Without any it is still
- * observed, as a queue that nobody takes messages from: an SDK goes on telling the last number that it was told.
+ * The consumers of one queue. They are observed as one number: of several, an SDK would keep only the last. A queue without
+ * consumers is still observed, because an SDK goes on reporting the last number that it got.
  */
-interface Queue {
+interface ObservedQueue {
   readonly where: Values
   readonly members: Set<Telemetry.About>
 }
 
-/** Longest wait for a queue's numbers: others are collected as well. */
-const patience = "5 seconds"
+/** The longest wait for a queue's numbers, so that a slow broker does not hold up the other metrics. */
+const countsTimeout = "5 seconds"
 
+/** Makes the gauges of a meter. */
 export const make = (meter: Meter): Gauges => {
-  const queues = new Map<string, Queue>()
+  const queues = new Map<string, ObservedQueue>()
   const gauge = (name: string, unit: string, description: string) =>
     meter.createObservableGauge(name, { unit, description })
   const consumers = gauge("requeue.consumers", "{consumer}", "Consumers that take messages.")
@@ -33,7 +35,7 @@ export const make = (meter: Meter): Gauges => {
   const backlog = gauge("requeue.queue.messages", "{message}", "Messages in the queue, as the broker tells.")
   const connected = gauge("requeue.broker.connected", "1", "1 while the broker is reached, else 0.")
 
-  const observeQueue = async (result: BatchObservableResult, { where, members }: Queue): Promise<void> => {
+  const observeQueue = async (result: BatchObservableResult, { where, members }: ObservedQueue): Promise<void> => {
     observeConsumers(
       result,
       where,
@@ -43,7 +45,7 @@ export const make = (meter: Meter): Gauges => {
     if (first === undefined) return
     result.observe(connected, first.connection().state === "up" ? 1 : 0, Attributes.system(first.broker))
     const counts = await Effect.runPromise(
-      first.counts.pipe(Effect.timeoutOption(patience), Effect.orElseSucceed(Option.none))
+      first.counts.pipe(Effect.timeoutOption(countsTimeout), Effect.orElseSucceed(Option.none))
     )
     if (Option.isNone(counts)) return
     const { delayed, inFlight: taken, ready } = counts.value

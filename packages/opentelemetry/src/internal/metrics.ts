@@ -1,20 +1,25 @@
 /**
- * Instruments, and what they count. No attribute names a message: their values are few.
+ * Counters and histograms. No attribute names a message, so that attributes have few values.
  *
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics/
  */
 import type { Attributes as Values, Meter } from "@opentelemetry/api"
 import type { Event, Outgoing, Telemetry } from "@requeue/core"
+import { BoundedMap } from "@requeue/core/adapter-kit"
 import * as Attributes from "./attributes.ts"
 
+/** The metrics of one consumer. */
 export interface ConsumerMetrics {
   readonly onEvent: Event.Hook
-  /** A handler has run for so many milliseconds. */
+  /** Records a handler run and its milliseconds. */
   readonly processed: (millis: number, ending: Telemetry.Ending) => void
+  /** Records a settlement and its milliseconds; `error` is the type of its error. */
   readonly settled: (operation: string, millis: number, error: string | undefined) => void
 }
 
+/** The metrics of all producers and consumers. */
 export interface Metrics {
+  /** Records a publish and its milliseconds; `error` is the type of its error. */
   readonly sent: (
     broker: string,
     messages: ReadonlyArray<Outgoing.Outgoing>,
@@ -24,142 +29,148 @@ export interface Metrics {
   readonly consumer: (about: Telemetry.About) => ConsumerMetrics
 }
 
-/** Seconds; as the conventions ask. */
+/** Bounds in seconds, as the conventions have them. */
 const operationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** Seconds: from milliseconds to a day. */
+/** Bounds in seconds: from milliseconds to a day. */
 const delayBuckets = [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400]
 
 const attemptBuckets = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50, 100]
 
-/** Errors that are told by name, at most; further ones are `_OTHER`. A name may come from anywhere. */
-const errorLimit = 100
+/** The number of errors that are named, because a name may be anything; further ones are `_OTHER`. */
+const maxErrors = 100
 
-/** Retries whose lateness is awaited at most; the oldest are forgotten. */
-const dueLimit = 10_000
+/** The number of retries whose due times are remembered. */
+const maxDue = 10_000
 
-export const make = (meter: Meter): Metrics => {
+const makeInstruments = (meter: Meter) => {
   const histogram = (name: string, unit: string, description: string, explicitBucketBoundaries: Array<number>) =>
     meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries } })
-  const sentMessages = meter.createCounter("messaging.client.sent.messages", {
-    unit: "{message}",
-    description: "Messages that were sent, also in vain."
-  })
-  const consumed = meter.createCounter("messaging.client.consumed.messages", {
-    unit: "{message}",
-    description: "Deliveries."
-  })
-  const operations = histogram(
-    "messaging.client.operation.duration",
-    "s",
-    "Duration of sends and settlements.",
-    operationBuckets
-  )
-  const processing = histogram("messaging.process.duration", "s", "Duration of handler runs.", operationBuckets)
-  const settlements = meter.createCounter("requeue.settlements", {
-    unit: "{message}",
-    description: "What became of deliveries."
-  })
-  const attempts = histogram(
-    "requeue.message.attempts",
-    "{attempt}",
-    "Attempts of messages that came to an end.",
-    attemptBuckets
-  )
-  const asked = histogram("requeue.retry.delay", "s", "Delay that was asked of retries.", delayBuckets)
-  const lateness = histogram("requeue.retry.lateness", "s", "How much later than asked a retry came.", delayBuckets)
-  const pauses = meter.createCounter("requeue.consumer.pauses", {
-    unit: "{pause}",
-    description: "Pauses by consumer backoff."
-  })
-  const lostLeases = meter.createCounter("requeue.lease.losses", {
-    unit: "{lease}",
-    description: "Leases that could not be extended."
-  })
+  const counter = (name: string, unit: string, description: string) => meter.createCounter(name, { unit, description })
+  return {
+    sentMessages: counter("messaging.client.sent.messages", "{message}", "Messages that were sent, also in vain."),
+    consumed: counter("messaging.client.consumed.messages", "{message}", "Deliveries."),
+    operations: histogram(
+      "messaging.client.operation.duration",
+      "s",
+      "Duration of sends and settlements.",
+      operationBuckets
+    ),
+    processing: histogram("messaging.process.duration", "s", "Duration of handler runs.", operationBuckets),
+    settlements: counter("requeue.settlements", "{message}", "What became of deliveries."),
+    attempts: histogram(
+      "requeue.message.attempts",
+      "{attempt}",
+      "Attempts of messages that came to an end.",
+      attemptBuckets
+    ),
+    asked: histogram("requeue.retry.delay", "s", "Delay that was asked of retries.", delayBuckets),
+    lateness: histogram("requeue.retry.lateness", "s", "How much later than asked a retry came.", delayBuckets),
+    pauses: counter("requeue.consumer.pauses", "{pause}", "Pauses by consumer backoff."),
+    lostLeases: counter("requeue.lease.losses", "{lease}", "Leases that could not be extended.")
+  }
+}
 
+type Instruments = ReturnType<typeof makeInstruments>
+
+/** Makes the attributes of an error's name. */
+const makeErrors = () => {
   const named = new Set<string>()
-  const error = (name: string | undefined): Values => {
+  return (name: string | undefined): Values => {
     if (name === undefined) return {}
-    if (named.size < errorLimit) named.add(name)
+    if (named.size < maxErrors) named.add(name)
     return { [Attributes.errorType]: named.has(name) ? name : "_OTHER" }
   }
+}
 
-  const consumer = (about: Telemetry.About): ConsumerMetrics => {
-    const fixed = { ...Attributes.system(about.broker), [Attributes.destination]: about.queue }
-    /** When retries are due, by message. */
-    const due = new Map<string, number>()
-
-    const awaitRetry = (id: string, delay: number): void => {
+/** The delays and the lateness of a consumer's retries. */
+const makeRetries = ({ asked, lateness }: Instruments, about: Telemetry.About, fixed: Values) => {
+  const due = BoundedMap.make<number>(maxDue)
+  return {
+    forget: due.delete,
+    scheduled: (id: string, delay: number): void => {
       asked.record(delay / 1000, fixed)
-      due.delete(id)
       due.set(id, about.now() + delay)
-      if (due.size > dueLimit) due.delete(due.keys().next().value!)
-    }
-
-    /** One that comes before its time is given back, and comes again. */
-    const arrived = (id: string): void => {
+    },
+    /** A message that comes before its time is given back, and comes again. */
+    arrived: (id: string): void => {
+      if (due.isEmpty()) return
       const late = about.now() - (due.get(id) ?? Number.POSITIVE_INFINITY)
       if (late < 0) return
       due.delete(id)
       lateness.record(late / 1000, fixed)
     }
+  }
+}
 
-    const settle = (way: string, more: Values = {}) =>
-      settlements.add(1, { ...fixed, ...more, [Attributes.settlement]: way })
+const makeConsumer = (
+  instruments: Instruments,
+  error: (name: string | undefined) => Values,
+  about: Telemetry.About
+): ConsumerMetrics => {
+  const { attempts, consumed, lostLeases, operations, pauses, processing, settlements } = instruments
+  const fixed = { ...Attributes.system(about.broker), [Attributes.destination]: about.queue }
+  const retries = makeRetries(instruments, about, fixed)
 
-    const end = (event: Event.Event & { readonly attempts: number }, way: string, more?: Values): void => {
-      settle(way, more)
-      due.delete((event as { readonly id: string }).id)
-      attempts.record(event.attempts, { ...fixed, [Attributes.settlement]: way })
-    }
+  const settle = (way: string, more: Values = {}) =>
+    settlements.add(1, { ...fixed, ...more, [Attributes.settlement]: way })
 
-    return {
-      processed: (millis, ending) =>
-        processing.record(millis / 1000, {
-          ...fixed,
-          [Attributes.operationName]: "process",
-          ...error(ending._tag === "Failed" ? ending.error.name : undefined)
-        }),
-      settled: (name, millis, failure) =>
-        operations.record(millis / 1000, { ...fixed, ...Attributes.operation(name, "settle"), ...error(failure) }),
-      onEvent: (event) => {
-        switch (event._tag) {
-          case "Received":
-            consumed.add(1, { ...fixed, [Attributes.operationName]: "process" })
-            if (due.size > 0) arrived(event.id)
-            return
-          case "Succeeded":
-            return end(event, "ack")
-          case "DeadLettered": {
-            const more = { [Attributes.reason]: event.reason, [Attributes.target]: event.target }
-            return end(event, "dead_letter", { ...more, ...error(event.error.name) })
-          }
-          case "Dropped":
-            return end(event, "drop", { [Attributes.reason]: event.reason, ...error(event.error.name) })
-          case "RetryScheduled":
-            settle("retry", error(event.error?.name))
-            return awaitRetry(event.id, event.delay)
-          case "Released":
-            return settle("release")
-          case "BackoffEntered":
-            return pauses.add(1, { ...fixed, [Attributes.because]: event.because })
-          case "LeaseLost":
-            return lostLeases.add(1, fixed)
-          default:
+  const end = (event: Event.Subject, way: string, more?: Values): void => {
+    settle(way, more)
+    retries.forget(event.id)
+    attempts.record(event.attempts, { ...fixed, [Attributes.settlement]: way })
+  }
+
+  return {
+    processed: (millis, ending) =>
+      processing.record(millis / 1000, {
+        ...fixed,
+        [Attributes.operationName]: "process",
+        ...error(ending._tag === "Failed" ? ending.error.name : undefined)
+      }),
+    settled: (name, millis, failure) =>
+      operations.record(millis / 1000, { ...fixed, ...Attributes.operation(name, "settle"), ...error(failure) }),
+    onEvent: (event) => {
+      switch (event._tag) {
+        case "Received":
+          consumed.add(1, { ...fixed, [Attributes.operationName]: "process" })
+          return retries.arrived(event.id)
+        case "Succeeded":
+          return end(event, "ack")
+        case "DeadLettered": {
+          const more = { [Attributes.reason]: event.reason, [Attributes.target]: event.target }
+          return end(event, "dead_letter", { ...more, ...error(event.error.name) })
         }
+        case "Dropped":
+          return end(event, "drop", { [Attributes.reason]: event.reason, ...error(event.error.name) })
+        case "RetryScheduled":
+          settle("retry", error(event.error?.name))
+          return retries.scheduled(event.id, event.delay)
+        case "Released":
+          return settle("release")
+        case "BackoffEntered":
+          return pauses.add(1, { ...fixed, [Attributes.because]: event.because })
+        case "LeaseLost":
+          return lostLeases.add(1, fixed)
+        default:
       }
     }
   }
+}
 
+/** Makes the metrics of a meter. */
+export const make = (meter: Meter): Metrics => {
+  const instruments = makeInstruments(meter)
+  const error = makeErrors()
   return {
     sent: (broker, messages, millis, failure) => {
       const why = { ...Attributes.system(broker), ...error(failure) }
       for (const [queue, { length }] of Map.groupBy(messages, (message) => message.queue)) {
         const where = { ...why, [Attributes.destination]: queue }
-        sentMessages.add(length, { ...where, [Attributes.operationName]: "send" })
-        operations.record(millis / 1000, { ...where, ...Attributes.operation("send", "send") })
+        instruments.sentMessages.add(length, { ...where, [Attributes.operationName]: "send" })
+        instruments.operations.record(millis / 1000, { ...where, ...Attributes.operation("send", "send") })
       }
     },
-    consumer
+    consumer: (about) => makeConsumer(instruments, error, about)
   }
 }

@@ -8,7 +8,8 @@ import * as Attributes from "./attributes.ts"
 import * as Carrier from "./carrier.ts"
 import type { Metrics } from "./metrics.ts"
 
-export interface Environment {
+/** The means by which spans and metrics are made. */
+export interface Instrumentation {
   readonly tracer: Tracer
   readonly metrics: Metrics
   readonly carrier: Carrier.Carrier
@@ -17,19 +18,20 @@ export interface Environment {
 /** One publish. */
 interface Call {
   readonly broker: string
-  /** Milliseconds since the epoch. */
+  /** In milliseconds since 1970. */
   readonly startTime: number
-  /** What it happens in. */
+  /** The context of the caller. */
   readonly active: Context
 }
 
 interface Sending {
   readonly span: Span
-  /** The messages, each with the context that it is created in. */
+  /** The messages, each with the context of its creation in its headers. */
   readonly messages: ReadonlyArray<Outgoing.Outgoing>
 }
 
-export const make = ({ carrier, metrics, tracer }: Environment): Telemetry.Service["send"] => {
+/** Makes the hook around publishes. */
+export const make = ({ carrier, metrics, tracer }: Instrumentation): Telemetry.Service["send"] => {
   const start = (
     operation: "send" | "create",
     messages: ReadonlyArray<Outgoing.Outgoing>,
@@ -52,14 +54,14 @@ export const make = ({ carrier, metrics, tracer }: Environment): Telemetry.Servi
     return [creation, { ...message, headers: carrier.inject(creation, message.headers) }]
   }
 
-  /** Each message is to be a trace of its own where nothing is active: so each is created by a span of its own. */
+  /** Creates a message by a span of its own: so each is a trace of its own where no context is active. */
   const create = (message: Outgoing.Outgoing, call: Call): readonly [Context, Outgoing.Outgoing] => {
     const span = start("create", [message], call, { kind: SpanKind.PRODUCER })
     span.end(call.startTime)
     return created(message, span, call)
   }
 
-  /** A message that carries a context already, because it is redriven or was given one, keeps it. */
+  /** Starts the spans. A message that carries a context already, because it is redriven or was given one, keeps it. */
   const begin = (messages: ReadonlyArray<Outgoing.Outgoing>, call: Call): Sending => {
     const known = messages.map(({ headers }) => carrier.creation(headers))
     const [only, ...others] = messages
@@ -72,7 +74,7 @@ export const make = ({ carrier, metrics, tracer }: Environment): Telemetry.Servi
       return creation === undefined ? create(message, call) : [creation, message]
     })
     const links = carrying.flatMap(([creation, message]) => Carrier.linkTo(creation, Attributes.outgoing(message)))
-    // A single one that is sent again by nobody in particular goes on with its trace.
+    // A single message that is sent again outside of any context goes on with its own trace.
     const isAlone = trace.getSpanContext(call.active) === undefined && others.length === 0
     const parent = isAlone ? (known[0] ?? call.active) : call.active
     const span = start("send", messages, call, { kind: SpanKind.CLIENT, links, parent })

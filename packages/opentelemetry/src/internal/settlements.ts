@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Attributes from "./attributes.ts"
 import type { ConsumerMetrics } from "./metrics.ts"
-import type { Environment } from "./send.ts"
+import type { Instrumentation } from "./send.ts"
 
 /** A run of a handler. */
 export interface Run {
@@ -18,7 +18,7 @@ interface Group {
   readonly deliveries: Array<Delivery.Delivery>
 }
 
-/** What settlements are called, in spans and metrics. */
+/** The names of settlements, in spans and metrics. */
 const operations: { readonly [K in Settlement.Settlement["_tag"]]: string } = {
   Ack: "ack",
   Retry: "retry",
@@ -40,6 +40,7 @@ const attributesOf = (settlement: Settlement.Settlement) => {
   }
 }
 
+/** Makes the hook around settlements. */
 export const make = (
   { broker, now, queue }: Telemetry.About,
   {
@@ -47,13 +48,13 @@ export const make = (
     metrics,
     runOf,
     tracer
-  }: Pick<Environment, "carrier" | "tracer"> & {
+  }: Pick<Instrumentation, "carrier" | "tracer"> & {
     readonly metrics: ConsumerMetrics
-    /** The run that a delivery was last handled in. */
+    /** The last run with a delivery. */
     readonly runOf: (delivery: Delivery.Delivery) => Run | undefined
   }
 ): Telemetry.Watch["settle"] => {
-  /** What came out of one run and becomes of it the same way is one settlement; what no handler saw stands alone. */
+  /** Groups deliveries of one run that are settled in the same way. A delivery that no handler saw is a group of its own. */
   const group = (requests: ReadonlyArray<Broker.SettleRequest>): ReadonlyArray<Group> => {
     const groups = new Map<Run | Delivery.Delivery, Map<string, Group>>()
     for (const { delivery, settlement } of requests) {
@@ -69,7 +70,7 @@ export const make = (
     return [...groups.values()].flatMap((ofRun) => [...ofRun.values()])
   }
 
-  /** Starts the spans of a group; answers what ends them. */
+  /** Starts the spans of a group, and answers the function that ends them. */
   const begin = ({ deliveries, parent, settlement }: Group, startTime: number) => {
     const name = operations[settlement._tag]
     const attributes = {

@@ -4,19 +4,20 @@ import type { Delivery, Telemetry } from "@requeue/core"
 import * as Attributes from "./attributes.ts"
 import * as Carrier from "./carrier.ts"
 import type { Gauges } from "./gauges.ts"
-import type { Environment } from "./send.ts"
+import type { Instrumentation } from "./send.ts"
 import * as Settlements from "./settlements.ts"
 
+/** Makes the hooks of one consumer. */
 export const make = (
   about: Telemetry.About,
-  { carrier, gauges, metrics, tracer }: Environment & { readonly gauges: Gauges }
+  { carrier, gauges, metrics, tracer }: Instrumentation & { readonly gauges: Gauges }
 ): Telemetry.Watch => {
   const { broker, now, queue } = about
   const consumer = metrics.consumer(about)
   const close = gauges.add(about)
   const runs = new WeakMap<Delivery.Delivery, Settlements.Run>()
 
-  /** One message's run belongs to its trace; a run of several can be a child of none of them. */
+  /** Starts the span of a run. With one message it belongs to the message's trace; with several it begins a trace. */
   const run = (deliveries: ReadonlyArray<Delivery.Delivery>, rerun: number): Telemetry.Run => {
     const [only, ...others] = deliveries
     const creation = others.length === 0 ? carrier.creation(only!.headers) : undefined

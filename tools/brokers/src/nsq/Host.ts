@@ -1,4 +1,4 @@
-/** Where NSQ's programs run: on this machine, or all of them in one container. */
+/** Hosts of NSQ's programs: this machine, or one container for all of them. */
 import { mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -19,10 +19,10 @@ export interface Host {
 }
 
 export interface Process {
-  /** While it runs, if it is one of this machine. */
+  /** Its pid, while it runs on this machine. */
   readonly pid: () => number | undefined
   readonly isAlive: () => Promise<boolean>
-  /** Sends the signal, and says whether it was gone in time. */
+  /** Sends a signal, and answers whether the process ended in time. */
   readonly end: (signal: "SIGTERM" | "SIGKILL", milliseconds: number) => Promise<boolean>
 }
 
@@ -51,7 +51,7 @@ export const local = (instance: Instance, { folder, version }: Installation): Ho
   log: async (name) => lastLines(readFileSync(join(instance.folder, `${name}.log`), "utf8"))
 })
 
-/** One container that only stays: what runs in it is started and ended by itself, and finds each other on 127.0.0.1. */
+/** A container that does nothing itself. Programs are started and ended in it, and reach each other on 127.0.0.1. */
 export const container = async (
   instance: Instance,
   image: string,
@@ -61,7 +61,7 @@ export const container = async (
   const box = await docker.make(instance, {
     image,
     env: {},
-    // The same outside as inside, because nsqlookupd tells clients the ports that it was told.
+    // The ports are the same outside as inside, because nsqlookupd tells clients the ports inside.
     ports: Object.fromEntries(ports.map((port) => [port, port])),
     files: {},
     command: ["tail", "-f", "/dev/null"],

@@ -1,10 +1,10 @@
 /**
- * Introduces itself to an nsqd: the way to know that it takes connections, and who it is. It works without TLS and
- * without a secret where the nsqd asks for them later. Not a driver, so that this package needs none.
+ * Sends IDENTIFY to an nsqd, to see that it accepts connections and which version it has. It needs no TLS and no secret,
+ * also where the nsqd demands them afterwards. This package needs no driver for it.
  * https://nsq.io/clients/tcp_protocol_spec.html
  */
 import { connect } from "node:net"
-import { patience } from "../ready.ts"
+import { answerTimeout } from "../ready.ts"
 
 const hello = (): Buffer => {
   const body = JSON.stringify({ client_id: "requeue", user_agent: "requeue-brokers", feature_negotiation: true })
@@ -15,15 +15,15 @@ const hello = (): Buffer => {
 
 const versionIn = (answer: string): string | undefined => {
   try {
-    const { version } = JSON.parse(answer) as { version?: unknown }
+    const { version }: { readonly version?: unknown } = JSON.parse(answer)
     return typeof version === "string" ? version : undefined
   } catch {
     return undefined
   }
 }
 
-/** The nsqd's version. */
-export const identify = (address: string, milliseconds = patience): Promise<string> => {
+/** Answers the nsqd's version. Fails after `milliseconds`. */
+export const identify = (address: string, milliseconds = answerTimeout): Promise<string> => {
   const url = new URL(address)
   return new Promise((resolve, reject) => {
     const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || 4150) })

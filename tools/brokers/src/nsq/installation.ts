@@ -1,4 +1,4 @@
-/** NSQ's programs on this machine: installed by somebody, or built by Go for us. */
+/** NSQ's programs on this machine: installed by its user, or built by this package with Go. */
 import { execFile, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs"
 import { homedir } from "node:os"
@@ -7,24 +7,24 @@ import { promisify } from "node:util"
 import { Unavailable } from "../Broker.ts"
 import { home } from "../Instance.ts"
 import { withLock } from "../lock.ts"
-import { patience } from "../ready.ts"
+import { answerTimeout } from "../ready.ts"
 
 export interface Installation {
   readonly version: string
-  /** Where `nsqd` and `nsqlookupd` are. */
+  /** The folder of `nsqd` and `nsqlookupd`. */
   readonly folder: string
 }
 
 const run = promisify(execFile)
 
-/** It says `nsqd v1.3.0 (built w/go1.26.8)`. */
+/** Finds the programs in a folder. `nsqd --version` prints `nsqd v1.3.0 (built w/go1.26.8)`. */
 const inFolder = (folder: string): Installation | undefined => {
-  const said = spawnSync(join(folder, "nsqd"), ["--version"], { encoding: "utf8", timeout: patience }).stdout ?? ""
+  const said = spawnSync(join(folder, "nsqd"), ["--version"], { encoding: "utf8", timeout: answerTimeout }).stdout ?? ""
   const version = /^nsqd v(\S+)/.exec(said)?.[1]
   return version === undefined || !existsSync(join(folder, "nsqlookupd")) ? undefined : { version, folder }
 }
 
-/** What somebody installed. */
+/** The installations of this machine's user. */
 export const installed = (): ReadonlyArray<Installation> => {
   const { GOBIN = "", GOPATH = "", PATH = "" } = process.env
   const ofGo = [
@@ -41,7 +41,7 @@ export const release = "1.3.0"
 
 const own = () => home("go", `nsq-${release}`)
 
-/** What was built before. */
+/** The installation that was built before, if there is one. */
 export const built = (): Installation | undefined => inFolder(own())
 
 /** Builds the release from its public module, once. */
@@ -66,10 +66,10 @@ export const build = async (say: (line: string) => void): Promise<Installation> 
     await go(["version"], partial)
     say(`Building NSQ ${release} with Go in ${own()}, once ...`)
     const began = performance.now()
-    // In the module's own folder its own versions of what it needs hold. `go install` of it needs the list of all its
-    // versions too, which not every proxy has.
+    // In the module's own folder, Go uses the versions of its own go.mod. `go install` would need the list of all versions of
+    // the module as well, which not every proxy has.
     const { stdout } = await go(["mod", "download", "-json", `github.com/nsqio/nsq@v${release}`], partial)
-    const { Dir } = JSON.parse(stdout) as { Dir: string }
+    const { Dir }: { readonly Dir: string } = JSON.parse(stdout)
     await go(["build", "-o", `${partial}/`, "./apps/nsqd", "./apps/nsqlookupd"], Dir)
     rmSync(own(), { recursive: true, force: true })
     renameSync(partial, own())

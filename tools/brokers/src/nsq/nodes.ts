@@ -5,7 +5,7 @@ import type { Host, Process } from "./Host.ts"
 import { untilReady } from "../ready.ts"
 import { identify } from "./identify.ts"
 
-/** Flags of nsqd that a test may want to differ, as `{ "max-req-timeout": "3s" }`. https://nsq.io/components/nsqd.html */
+/** Flags of nsqd that tests may set, such as `{ "max-req-timeout": "3s" }`. https://nsq.io/components/nsqd.html */
 export type Flags = { readonly [Flag in FlagName]?: string | number | undefined }
 
 type FlagName =
@@ -32,7 +32,7 @@ interface Program {
   readonly port: number
   readonly command: string
   readonly args: ReadonlyArray<string>
-  /** Fails unless it answers. */
+  /** Fails unless the program answers. */
   readonly ask: (milliseconds: number) => Promise<unknown>
 }
 
@@ -81,7 +81,7 @@ const toNode = (host: Host, { command, args, ask, ...program }: Program, { deadl
   }
 }
 
-/** The ports of all of them. Every program has its HTTP port after its TCP port, as in NSQ's defaults. */
+/** The ports of all programs. The HTTP port of each follows its TCP port, as in NSQ's defaults. */
 export const portsOf = (instance: Instance, count: number): ReadonlyArray<number> =>
   Array.from({ length: 2 * (count + 1) }, (_, index) => instance.port(index))
 
@@ -98,7 +98,7 @@ interface Options extends Settings {
 export interface Made {
   readonly lookupd: Node
   readonly nodes: readonly [Node, ...Array<Node>]
-  /** Whether all of them run. */
+  /** Whether all programs run. */
   readonly isAlive: () => Promise<boolean>
 }
 
@@ -125,25 +125,26 @@ export const make = async (instance: Instance, host: Host, options: Options): Pr
     options
   )
   const own = Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
-  const made = Array.from({ length: count }, async (_, index) => {
+  const makeNode = async (index: number): Promise<Started> => {
     const name = `n${index + 1}`
     const port = instance.port(2 * (index + 1))
     const url = `nsq://127.0.0.1:${port}`
     const args = [
       ...addresses(port),
-      // Only used with a certificate, and open to everybody on its usual port otherwise.
+      // Needed only with a certificate; its usual port would be open to everybody.
       `--https-address=${host.listen}:0`,
       `--lookupd-tcp-address=127.0.0.1:${lookupdPort}`,
       `--data-path=${await host.folder(name)}`,
-      // Two of one machine would else give the same id to different messages.
+      // Otherwise two nsqds of one machine would give the same id to different messages.
       `--node-id=${index + 1}`,
       ...own
     ]
     const ask = (milliseconds: number) => identify(url, milliseconds)
     const managementUrl = `http://127.0.0.1:${port + 1}/`
     return toNode(host, { name, command: "nsqd", url, managementUrl, port, args, ask }, options)
-  })
-  const nodes = (await Promise.all(made)) as [Started, ...Array<Started>]
+  }
+  const others = Array.from({ length: count - 1 }, (_, index) => makeNode(index + 1))
+  const nodes = await Promise.all([makeNode(0), ...others])
   const isAlive = async () => !(await Promise.all([lookupd, ...nodes].map((each) => each.isAlive()))).includes(false)
   return { lookupd, nodes, isAlive }
 }

@@ -1,4 +1,4 @@
-/** A server that speaks SQS and runs here as a process. None of them keeps anything when it ends. */
+/** Servers that speak SQS and run here as a process. They keep nothing when they end. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { SqsNode } from "./SqsNode.ts"
@@ -8,15 +8,15 @@ import { untilReady } from "../ready.ts"
 import { local } from "./address.ts"
 import { handshake } from "./handshake.ts"
 
-/** How to run one. */
+/** How to run a server. */
 export interface Server {
   readonly name: string
   readonly version: string
-  /** Where it came from, for people. */
+  /** Where it came from, for messages. */
   readonly source: string
   readonly command: string
   readonly args: (port: number, folder: string) => ReadonlyArray<string>
-  /** Moves its clock, where it has one of its own. */
+  /** Moves the server's clock forward, where it has one of its own. */
   readonly forward?: (port: number, milliseconds: number) => Promise<void>
 }
 

@@ -1,7 +1,7 @@
 import type { Broker, Node } from "../Broker.ts"
 
 export interface SqsNode extends Node {
-  /** Moves its clock by so many milliseconds; `undefined` where it is that of this machine. */
+  /** Moves the server's clock forward by so many milliseconds; `undefined` where it uses that of this machine. */
   readonly forward: ((milliseconds: number) => Promise<void>) | undefined
 }
 

@@ -2,12 +2,13 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { region } from "./address.ts"
-import { hasCommand, installOnce, run } from "./install.ts"
+import { run } from "../installer.ts"
+import { hasCommand, installOnce } from "./install.ts"
 import type { Server } from "./Server.ts"
 
 export const version = "1.7.1"
 
-/** Its own file format; queue URLs have the host of the request. */
+/** Makes its config file. Queue URLs have the host of the request then. */
 export const configuration = (host: string, port: number): string => `include classpath("application.conf")
 node-address { protocol = http, host = "*", port = ${port}, context-path = "" }
 rest-sqs { enabled = true, bind-hostname = "${host}", bind-port = ${port}, sqs-limits = strict }
@@ -26,14 +27,14 @@ const pom = `<project>
 </project>
 `
 
-/** Downloads its jars, once. */
+/** Downloads its jars, unless they are there. */
 export const install = async (say: (line: string) => void): Promise<Server> => {
   await hasCommand("java", "-version")
   const jars = await installOnce(`elasticmq-${version}`, "about 40 MB from Maven Central", say, async (folder) => {
     await hasCommand("mvn", "--version")
     const file = join(folder, "pom.xml")
     writeFileSync(file, pom)
-    await run("mvn", "-q", "-B", "-f", file, "dependency:copy-dependencies", `-DoutputDirectory=${folder}`)
+    await run("mvn", ["-q", "-B", "-f", file, "dependency:copy-dependencies", `-DoutputDirectory=${folder}`])
   })
   return {
     name: "elasticmq",

@@ -1,5 +1,5 @@
 /**
- * fauxqs, from npm: always there, and the only one with a clock that can be moved.
+ * fauxqs, from npm: it is always there, and the only server whose clock can be moved.
  * https://github.com/kibertoad/fauxqs
  */
 import { createRequire } from "node:module"
@@ -9,9 +9,9 @@ import type { Server } from "./Server.ts"
 
 const require = createRequire(import.meta.url)
 const program = fileURLToPath(new URL(`./fauxqsProcess${extname(import.meta.url)}`, import.meta.url))
-const { fauxqs: version } = (require("../../package.json") as { dependencies: { fauxqs: string } }).dependencies
+const { dependencies }: { readonly dependencies: { readonly fauxqs: string } } = require("../../package.json")
 
-/** Visibility, delays, deduplication and time stamps follow. */
+/** Moves its clock. Visibility, delays, deduplication and time stamps follow that. */
 const forward: Server["forward"] = async (port, milliseconds) => {
   const response = await fetch(`http://127.0.0.1:${port}/_clock/${milliseconds}`, { method: "POST" })
   if (!response.ok) throw new Error(`The clock of fauxqs was not moved: ${response.status}`)
@@ -19,7 +19,7 @@ const forward: Server["forward"] = async (port, milliseconds) => {
 
 export const server: Server = {
   name: "fauxqs",
-  version,
+  version: dependencies.fauxqs,
   source: "npm",
   command: process.execPath,
   args: (port) => [program, String(port)],

@@ -5,18 +5,18 @@ import { isValidText } from "./text.ts"
 
 let ahead = 0
 const now = Date.now
-// All that fauxqs does at a time of day it decides by Date.now, and it looks again every 20 ms while somebody polls.
+// fauxqs takes all its times from Date.now, and looks at it every 20 ms while a client polls.
 Date.now = () => now() + ahead
 
-// It looks for what AWS refuses one half of a surrogate pair at a time, and so refuses every emoji.
-const types = (await import(new URL("sqs/sqsTypes.js", import.meta.resolve("fauxqs")).href)) as {
-  readonly INVALID_MESSAGE_BODY_CHAR: RegExp
-}
+// fauxqs checks the halves of a surrogate pair one by one, and so refuses every emoji.
+const types: { readonly INVALID_MESSAGE_BODY_CHAR: RegExp } = await import(
+  new URL("sqs/sqsTypes.js", import.meta.resolve("fauxqs")).href
+)
 types.INVALID_MESSAGE_BODY_CHAR.test = (text) => !isValidText(text)
 
 const app = buildApp({ logger: false, defaultRegion: region })
-app.post("/_clock/:milliseconds", (request, reply) => {
-  ahead += Number((request.params as { milliseconds: string }).milliseconds)
+app.post<{ Params: { readonly milliseconds: string } }>("/_clock/:milliseconds", (request, reply) => {
+  ahead += Number(request.params.milliseconds)
   void reply.send(`${ahead} ms ahead`)
 })
 process.once("SIGTERM", () => void app.close().then(() => process.exit()))

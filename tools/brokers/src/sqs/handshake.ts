@@ -1,11 +1,19 @@
-/** The way to know that a server speaks SQS and takes our credentials. */
-import { patience } from "../ready.ts"
+/** Lists queues, to see that a server speaks SQS and accepts the credentials. */
+import { answerTimeout } from "../ready.ts"
 import { parse } from "./address.ts"
 
-/** Fails with the server's own words when it refuses. */
-export const handshake = async (address: string, milliseconds = patience): Promise<void> => {
+/** The error of the SDK, or of the network. */
+interface Failure {
+  readonly Code?: string
+  readonly code?: string
+  readonly message: string
+  readonly name: string
+}
+
+/** Fails with the server's own message when it refuses, and after `milliseconds`. */
+export const handshake = async (address: string, milliseconds = answerTimeout): Promise<void> => {
   const { credentials, endpoint, region } = parse(address) ?? {}
-  // Loaded when needed: whoever starts another broker does not wait for the SDK.
+  // Loaded when needed, so that the start of another broker does not wait for the SDK.
   const { ListQueuesCommand, SQSClient } = await import("@aws-sdk/client-sqs")
   const client = new SQSClient({
     maxAttempts: 1,
@@ -14,14 +22,13 @@ export const handshake = async (address: string, milliseconds = patience): Promi
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(credentials === undefined ? {} : { credentials })
   })
-  try {
-    await client.send(new ListQueuesCommand({ MaxResults: 1 }))
-  } catch (cause) {
-    const { Code, code, message, name } = cause as { Code?: string; code?: string; message: string; name: string }
-    // It knows us: that this one call is not ours to make says nothing about the others.
-    if (Code === "AccessDenied" || name === "AccessDeniedException") return
-    throw new Error(`${code ?? name}${message === "" ? "" : `: ${message}`}`, { cause })
-  } finally {
-    client.destroy()
-  }
+  await client
+    .send(new ListQueuesCommand({ MaxResults: 1 }))
+    .catch((cause: Failure) => {
+      const { Code, code, message, name } = cause
+      // The server knows the credentials; that they do not allow this call says nothing about others.
+      if (Code === "AccessDenied" || name === "AccessDeniedException") return
+      throw new Error(`${code ?? name}${message === "" ? "" : `: ${message}`}`, { cause })
+    })
+    .finally(() => client.destroy())
 }

@@ -1,4 +1,4 @@
-/** What is downloaded once for this user, and by one process at a time. */
+/** Downloads that are done once for this user, and by one process at a time. */
 import { execFile } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs"
 import { promisify } from "node:util"
@@ -7,16 +7,6 @@ import { home } from "../Instance.ts"
 import { withLock } from "../lock.ts"
 
 const execute = promisify(execFile)
-const minutes = 60_000
-
-/** Runs an installer; that it fails leaves the server unavailable. */
-export const run = async (command: string, ...args: ReadonlyArray<string>): Promise<void> => {
-  await execute(command, args, { timeout: 30 * minutes, maxBuffer: 1 << 26 }).catch((cause: Error) => {
-    const { stdout = "", stderr = "" } = cause as { stdout?: string; stderr?: string }
-    const said = `${stdout}\n${stderr}`.trim().split("\n").slice(-3).join(" / ")
-    throw new Unavailable(`${[command, ...args].join(" ")} failed: ${said === "" ? cause.message : said}`)
-  })
-}
 
 /** Throws `Unavailable` where the command does not run. */
 export const hasCommand = async (command: string, ...args: ReadonlyArray<string>): Promise<void> => {
@@ -25,7 +15,7 @@ export const hasCommand = async (command: string, ...args: ReadonlyArray<string>
   })
 }
 
-/** The folder of that name, filled on first use. */
+/** Answers the folder of this name, and fills it unless it is there. `size` tells people how much is downloaded. */
 export const installOnce = async (
   name: string,
   size: string,

@@ -1,4 +1,4 @@
-/** `requeue dead-letters group`: the causes, most frequent first. */
+/** `requeue dead-letters group`: shows the causes, most frequent first. */
 import { DeadLetters, Delay } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
@@ -10,7 +10,7 @@ import { Output } from "../../Output.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
-/** Letters that are looked at, at most. */
+/** The largest number of letters that are grouped. */
 const depth = 10_000
 
 const row = ({ count, error, message, newest, oldest, queue, reason }: DeadLetters.Group, now: number) => [

@@ -1,4 +1,4 @@
-/** `requeue dead-letters`: what was given up, why, and what to do about it. */
+/** `requeue dead-letters`: the commands for dead letters. */
 import * as Command from "effect/cli/Command"
 import { group } from "./group.ts"
 import { list, peek } from "./list.ts"

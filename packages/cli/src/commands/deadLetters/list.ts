@@ -1,4 +1,4 @@
-/** `requeue dead-letters list` and `peek`: what lies there, in a line each or whole. */
+/** `requeue dead-letters list` and `peek`: show dead letters, in a line each or whole. */
 import { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
@@ -18,7 +18,7 @@ const limit = (standard: number) =>
     Flag.withDefault(standard)
   )
 
-/** With a filter, so many are looked at to find those that are meant. */
+/** The number of letters among which a filter looks. */
 const depth = 10_000
 
 const find = Effect.fnUntraced(function* (queue: string, filter: LetterFilter.Filter, limit: number) {

@@ -1,4 +1,4 @@
-/** `requeue dead-letters purge`: removes dead letters, for good. */
+/** `requeue dead-letters purge`: removes dead letters for good. */
 import { DeadLetters, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
@@ -28,7 +28,7 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
     const isAll = LetterFilter.isEmpty(rest)
-    // Without a filter, the broker does it at once.
+    // Without a filter, the broker removes all at once.
     const filter = isAll ? undefined : (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
     const work = Effect.gen(function* () {
       const all = yield* Effect.forEach(target.queues, DeadLetters.make)

@@ -1,5 +1,5 @@
 /**
- * Errors as AWS answers them over JSON: the type in the body, the older code of the query protocol in a header.
+ * Errors as AWS sends them over JSON: the type is in the body, the older code of the query protocol in a header.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
  */
 import type { ServerResponse } from "node:http"
@@ -8,9 +8,9 @@ export interface AwsError {
   readonly code: string
   readonly message: string
   readonly status: number
-  /** The name in the body, where it is not the code. */
+  /** The type in the body, where it differs from the code. */
   readonly type?: string
-  /** The code of the query protocol, where it is not the code. */
+  /** The code of the query protocol, where it differs from the code. */
   readonly queryCode?: string
 }
 
@@ -30,7 +30,7 @@ export const missingParameter = (name: string): AwsError => ({
   status: 400
 })
 
-/** Those that a test may ask for by name, and those of the rules that have no detail. */
+/** Errors that a test may ask for by name, and those of rules without details. */
 const errors = {
   RequestThrottled: { message: "The request was denied due to request throttling.", status: 403 },
   ThrottlingException: { message: "Rate exceeded", status: 400, type: coral("ThrottlingException") },
@@ -96,7 +96,7 @@ export type ErrorName = keyof typeof errors
 
 export const named = (name: ErrorName): AwsError => ({ code: name, ...errors[name] })
 
-/** The entry of a batch that failed. */
+/** Makes the entry of a batch that failed. */
 export const failedEntry = (id: string, { code, message, status }: AwsError) => ({
   Id: id,
   Code: code,

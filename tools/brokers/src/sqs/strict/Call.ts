@@ -1,4 +1,4 @@
-/** A call of the SQS API, as the JSON protocol has it. */
+/** A call of the SQS API in the JSON protocol. */
 
 export interface Attribute {
   readonly DataType?: string
@@ -6,7 +6,7 @@ export interface Attribute {
   readonly BinaryValue?: string
 }
 
-/** What one message is about: an entry of a batch, or a call that is not one. */
+/** The part of a call that concerns one message: an entry of a batch, or the body of a call without entries. */
 export interface Entry {
   readonly Id?: string
   readonly MessageBody?: string
@@ -30,7 +30,7 @@ export interface Body extends Entry {
 export interface Call {
   readonly action: string
   readonly body: Body
-  /** The name of the queue; empty where none is named. */
+  /** The name of the queue; empty where the call names none. */
   readonly queue: string
 }
 
@@ -42,7 +42,7 @@ export const make = (action: string, body: Body): Call => ({
 
 export const isBatch = ({ action }: Call): boolean => action.endsWith("Batch")
 
-/** `DeleteMessage` of `DeleteMessageBatch`: rules and permissions are the same. */
+/** The action of a single message, such as `DeleteMessage` of `DeleteMessageBatch`: it has the same rules and permissions. */
 export const single = ({ action }: Call): string => action.replace(/Batch$/, "")
 
 export const isFifo = ({ queue }: Call): boolean => queue.endsWith(".fifo")

@@ -1,5 +1,5 @@
 /**
- * Messages that are handed out again though they are in flight, as a standard queue may do.
+ * Messages that are delivered again though they are in flight, as a standard queue may do.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html
  */
 import { randomUUID } from "node:crypto"
@@ -12,13 +12,13 @@ export const make = () => {
   let wanted = 0
   return {
     ask: (times: number): void => void (wanted += times),
-    /** Messages were handed out. */
+    /** Records messages that were delivered. */
     seen: (queue: string, messages: ReadonlyArray<Message>): void => {
       const copied = messages.slice(0, wanted)
       wanted -= copied.length
       if (copied.length > 0) again.set(queue, [...(again.get(queue) ?? []), ...copied])
     },
-    /** Those to hand out now, with the handle that the server behind knows them by. */
+    /** Takes the duplicates to deliver now, each with the handle that the server behind knows. */
     take: (queue: string, max: number): ReadonlyArray<{ readonly behind: string; readonly message: Message }> =>
       (again.get(queue)?.splice(0, max) ?? []).map((message) => {
         const count = Number(message.Attributes?.ApproximateReceiveCount)

@@ -1,15 +1,16 @@
-/** What goes wrong on purpose, in the order in which it was asked for. */
+/** Faults that a test asks for, in their order. */
 import type { ErrorName } from "./AwsError.ts"
 import type * as Call from "./Call.ts"
 
+/** The calls that a fault concerns. */
 export interface Where {
-  /** Of any call, if it is not said. A batch is an action of its own: `DeleteMessageBatch`. */
+  /** The action of the calls; a batch such as `DeleteMessageBatch` is an action of its own. Default: any. */
   readonly action?: string
-  /** Of any queue, if it is not said. */
+  /** The queue of the calls. Default: any. */
   readonly queue?: string
-  /** Calls that it happens to. Default: 1. */
+  /** The number of calls that fail. Default: 1. */
   readonly times?: number
-  /** It happens to every nth of these calls. Default: 1. */
+  /** Every nth of the calls fails. Default: 1. */
   readonly every?: number
 }
 
@@ -18,16 +19,16 @@ export type Effect =
   | { readonly kind: "refuse"; readonly error: ErrorName }
   /** The first entries of the batch are not done. */
   | { readonly kind: "refuseEntries"; readonly error: ErrorName; readonly entries: number }
-  /** The call is done; the answer never comes, or the connection breaks. */
+  /** The call is done, but its reply never comes, or the connection breaks. */
   | { readonly kind: "lose"; readonly how: "silence" | "reset" }
 
 /** A fault that was asked for. */
 export interface Fault {
-  /** Calls that it is still to happen to. */
+  /** The number of calls that will still fail. */
   readonly left: () => number
 }
 
-/** Those of one proxy. */
+/** Makes the faults of one proxy. */
 export const make = () => {
   const asked: Array<{ readonly where: Where; readonly effect: Effect; seen: number; left: number }> = []
   return {
@@ -36,7 +37,7 @@ export const make = () => {
       asked.push(fault)
       return { left: () => fault.left }
     },
-    /** What happens to this call. */
+    /** Takes the fault of a call; `undefined` where it has none. */
     take: ({ action, queue }: Call.Call): Effect | undefined => {
       const mine = asked.filter(
         ({ left, where }) => left > 0 && (where.action ?? action) === action && (where.queue ?? queue) === queue

@@ -1,21 +1,21 @@
 /**
- * Receipt handles that were given out, and until when they hold.
+ * Receipt handles of delivered messages, and the times at which their leases end.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
  */
 import { invalidParameter, named, type AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 
-/** Milliseconds from the receipt. */
+/** The longest lease, in milliseconds from the receipt. */
 const longest = 43_200_000
 
 interface Lease {
   readonly queue: string
-  /** What the server behind knows it by. */
+  /** The handle that the server behind knows. */
   readonly handle: string
   readonly received: number
   until: number
   deleted: boolean
-  /** Ends with the last call about it. */
+  /** Ends with the last call about this lease. */
   turn: Promise<unknown>
 }
 
@@ -32,7 +32,7 @@ export const make = (now: () => number) => {
   const about = (seconds: number | undefined) => `Value ${seconds} for parameter VisibilityTimeout is invalid. Reason: `
 
   return {
-    /** A message was handed out. */
+    /** Records the lease of a message that was delivered; `visible` is in seconds. */
     give: (handle: string, queue: string, visible: number, behind = handle): void => {
       const received = now()
       const until = received + visible * 1000
@@ -46,11 +46,11 @@ export const make = (now: () => number) => {
       for (const lease of mine) if (lease.deleted || lease.until <= at) mine.delete(lease)
       return mine.size
     },
-    /** The handle that the server behind knows. */
+    /** Answers the handle that the server behind knows. */
     behind: (handle: string): string => leases.get(handle)?.handle ?? handle,
     /**
-     * Asks about these entries once what was asked about any of them before has been answered: of calls that are under way
-     * together, the server behind may answer the second one first.
+     * Makes a call about entries when all calls before it about any of them have ended: of calls that are under way together,
+     * the server behind may do the second one first.
      */
     inTurn: <A>(entries: ReadonlyArray<Call.Entry>, ask: () => Promise<A>): Promise<A> => {
       const concerned = entries.flatMap(({ ReceiptHandle = "" }) => leases.get(ReceiptHandle) ?? [])
@@ -58,10 +58,10 @@ export const make = (now: () => number) => {
       for (const lease of concerned) lease.turn = asked
       return asked
     },
-    /** AWS takes a second delete for well, which ElasticMQ refuses. */
+    /** Whether a message was deleted before: AWS accepts a second delete, which ElasticMQ refuses. */
     isDone: (call: Call.Call, { ReceiptHandle = "" }: Call.Entry): boolean =>
       Call.single(call) === "DeleteMessage" && leases.get(ReceiptHandle)?.deleted === true,
-    /** Why the receipt handle does not do. */
+    /** Answers why AWS refuses the receipt handle; `undefined` where it does not. */
     refused: (call: Call.Call, { ReceiptHandle = "", VisibilityTimeout = 0 }: Call.Entry): AwsError | undefined => {
       const lease = leases.get(ReceiptHandle)
       if (lease === undefined || lease.queue !== call.queue) return named("ReceiptHandleIsInvalid")
@@ -81,7 +81,7 @@ export const make = (now: () => number) => {
       }
       return undefined
     },
-    /** The server did what was asked. */
+    /** Records that the server did a call. */
     done: (call: Call.Call, { ReceiptHandle = "", VisibilityTimeout = 0 }: Call.Entry): void => {
       const lease = leases.get(ReceiptHandle)
       if (lease === undefined) return

@@ -1,23 +1,23 @@
-/** Calls that do something to messages: each message on its own, also where a batch has several. */
+/** Calls about messages. Each message of a batch is refused or done on its own. */
 import { failedEntry, type AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 import type { Leases } from "./leases.ts"
 import { entryRefused } from "./rules.ts"
-import type { Answer, Ask } from "./upstream.ts"
+import type { Reply, Ask } from "./upstream.ts"
 
 type Refuses = (index: number) => AwsError | undefined
 
-const ok: Answer = { status: 200, headers: {}, body: {} }
+const ok: Reply = { status: 200, headers: {}, body: {} }
 
 const hasHandle = (call: Call.Call) => ["DeleteMessage", "ChangeMessageVisibility"].includes(Call.single(call))
 
-/** `onPurpose` says which entries of a batch a test wants refused. */
+/** Does a call for each of its messages. `onPurpose` answers the error of entries that a test wants to fail. */
 export const perMessage = async (
   call: Call.Call,
   ask: Ask,
   leases: Leases,
   onPurpose: Refuses
-): Promise<Answer | AwsError> => {
+): Promise<Reply | AwsError> => {
   const leased = hasHandle(call)
   const entries = Call.entriesOf(call).map((entry, index) => ({
     entry,
@@ -39,7 +39,7 @@ export const perMessage = async (
   const askAll = () => ask(call.action, { ...call.body, Entries: toDo.map(inBehind) })
   const got = toDo.length === 0 ? ok : await leases.inTurn(toDo, askAll)
   if (got.status !== 200) return got
-  const answered = got.body as Readonly<Record<string, ReadonlyArray<{ readonly Id: string }>>>
+  const answered = got.body as Readonly<Record<string, ReadonlyArray<{ readonly Id: string }>>> // as AWS documents it
   const doneBefore = new Set(toDo.filter((entry) => leases.isDone(call, entry)).map(({ Id = "" }) => Id))
   const isDone = ({ Id }: { readonly Id: string }): boolean => doneBefore.has(Id)
   const { Failed: failing = [], Successful: succeeding = [] } = answered
@@ -53,7 +53,7 @@ export const perMessage = async (
     refused === undefined ? [] : [failedEntry(Id, refused)]
   )
   const failed = [...Failed, ...refusals]
-  // A list that would be empty is not there.
+  // AWS leaves out a list that would be empty.
   const body = {
     ...(Successful.length === 0 ? {} : { Successful }),
     ...(failed.length === 0 ? {} : { Failed: failed })

@@ -1,6 +1,6 @@
 /**
- * A proxy in front of a server for tests that is as strict as AWS, and does what AWS does on bad days when a test says
- * so. It speaks the JSON protocol: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
+ * A proxy in front of a server for tests. It is as strict as AWS, and fails as AWS does when a test asks for that. It speaks
+ * the JSON protocol: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -21,34 +21,49 @@ import type { SqsBroker } from "../SqsNode.ts"
 import * as signature from "./signature.ts"
 import * as upstream from "./upstream.ts"
 
+/** A running proxy. */
 export interface StrictSqs extends AsyncDisposable {
-  /** What to connect to. */
+  /** The address to connect to. */
   readonly url: string
-  /** API calls since the start, by action; refused ones count, as AWS bills them. */
+  /** The numbers of API calls since the start, by action. Refused calls count, because AWS bills them. */
   readonly calls: () => Readonly<Record<string, number>>
   /** Answers calls with an error instead of doing them. Default: RequestThrottled. */
   readonly fail: (where: Faults.Where, error?: ErrorName) => Faults.Fault
-  /** Does not do the first entries of batches, and says so in `Failed`. Default: InternalFailure. */
+  /** Fails the first entries of batches instead of doing them. Default: InternalFailure. */
   readonly failEntries: (where: Faults.Where, entries: number, error?: ErrorName) => Faults.Fault
-  /** Does calls whose answer then never comes; with `reset` the connection breaks instead. */
+  /** Does calls without a reply; with `reset` the connection breaks as well. Default: silence. */
   readonly lose: (where: Faults.Where, how?: "silence" | "reset") => Faults.Fault
-  /** Hands the next messages out once more, though they are in flight. */
+  /** Delivers the next messages once more, though they are in flight. */
   readonly duplicate: (messages: number) => void
-  /** The actions, such as `DeleteMessage`, that there is no permission for from now on; a batch needs that of its action. */
+  /** Denies these actions from now on, and no others; `DeleteMessage` denies `DeleteMessageBatch` as well. */
   readonly deny: (actions: ReadonlyArray<string>) => void
-  /** Forgets all faults that were asked for. */
+  /** Removes all faults. */
   readonly clear: () => void
   /** Moves the clock of the proxy and of the server behind it. */
   readonly forward: (milliseconds: number) => Promise<void>
   readonly close: () => Promise<void>
 }
 
+/** The limits of the proxy. */
 export interface StrictOptions {
-  /** Messages of one queue that may be in flight. Default: 120,000, as on AWS. */
+  /** The quota of messages of one queue in flight. Default: 120,000, as on AWS. */
   readonly inFlight?: number
 }
 
-/** Stands in front of a broker that `start("sqs")` gave. */
+/** Sends a reply, in which the proxy's address replaces that of the server behind. */
+const reply = (response: ServerResponse, result: upstream.Reply | AwsError, port: number): void => {
+  if ("code" in result) return send(response, result)
+  const own = (url: unknown) => (typeof url === "string" ? `http://127.0.0.1:${port}${new URL(url).pathname}` : url)
+  const { QueueUrl, QueueUrls } = result.body
+  const urls = {
+    ...(QueueUrl === undefined ? {} : { QueueUrl: own(QueueUrl) }),
+    ...(Array.isArray(QueueUrls) ? { QueueUrls: QueueUrls.map(own) } : {})
+  }
+  response.writeHead(result.status, { "content-type": "application/x-amz-json-1.0", ...result.headers })
+  response.end(JSON.stringify({ ...result.body, ...urls }))
+}
+
+/** Starts a proxy in front of a broker of `start("sqs")`. */
 export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: StrictOptions = {}): Promise<StrictSqs> => {
   const { credentials, endpoint, region = "" } = parse(broker.url) ?? {}
   if (endpoint === undefined || credentials === undefined) {
@@ -71,40 +86,28 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     )
   }
 
-  const reply = (response: ServerResponse, result: upstream.Answer | AwsError): void => {
-    if ("code" in result) return send(response, result)
-    // The server behind gives its own address.
-    const own = (url: unknown) => (typeof url === "string" ? `http://127.0.0.1:${port}${new URL(url).pathname}` : url)
-    const { QueueUrl, QueueUrls } = result.body as { QueueUrl?: unknown; QueueUrls?: ReadonlyArray<unknown> }
-    const urls = {
-      ...(QueueUrl === undefined ? {} : { QueueUrl: own(QueueUrl) }),
-      ...(QueueUrls === undefined ? {} : { QueueUrls: QueueUrls.map(own) })
-    }
-    response.writeHead(result.status, { "content-type": "application/x-amz-json-1.0", ...result.headers })
-    response.end(JSON.stringify({ ...result.body, ...urls }))
-  }
-
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const bytes = await buffer(request)
     const action = String(request.headers["x-amz-target"]).replace("AmazonSQS.", "")
     counts[action] = (counts[action] ?? 0) + 1
     const stranger = signature.refused(request, bytes, { ...credentials, region })
     if (stranger !== undefined) return send(response, stranger)
-    const call = Call.make(action, JSON.parse(bytes.toString()) as Call.Body)
+    const body: Call.Body = JSON.parse(bytes.toString())
+    const call = Call.make(action, body)
     const fault = faults.take(call)
-    // Not ended when the client goes away: AWS finishes a long poll as well, and its messages are in flight then.
+    // Goes on when the client is gone: AWS finishes a long poll as well, and its messages are in flight then.
     const result = await answer(call, (...args) => upstream.call(endpoint, request.headers, ...args), fault)
-    if (fault?.kind !== "lose") reply(response, result)
+    if (fault?.kind !== "lose") reply(response, result, port)
     else if (fault.how === "reset") request.socket.resetAndDestroy()
   }
 
   const server = createServer((request, response) => {
-    // What the server behind does not answer, as when it was killed, is not answered here.
+    // A server behind that was killed does not reply; neither does the proxy.
     void handle(request, response).catch(() => request.socket.destroy())
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
-  const { port } = server.address() as AddressInfo
+  const { port } = server.address() as AddressInfo // the address of a TCP server
   const url = new URL(broker.url)
   url.host = `127.0.0.1:${port}`
 

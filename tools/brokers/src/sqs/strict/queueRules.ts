@@ -1,4 +1,4 @@
-/** What AWS refuses of a new queue or new attributes, and servers for tests let pass. */
+/** The rules of AWS for new queues and attributes, which servers for tests do not check. */
 import { invalidParameter, type AwsError } from "./AwsError.ts"
 import type * as Call from "./Call.ts"
 
@@ -14,13 +14,14 @@ const ranges: Readonly<Record<string, readonly [min: number, max: number]>> = {
 
 const jsonOf = (text: string): { readonly [name: string]: unknown } | undefined => {
   try {
-    return JSON.parse(text) as { readonly [name: string]: unknown }
+    const value: { readonly [name: string]: unknown } = JSON.parse(text)
+    return value
   } catch {
     return undefined
   }
 }
 
-/** The dead-letter queue that the attributes name. */
+/** Answers the dead-letter queue that a call's attributes name. */
 export const deadLetterTarget = ({ body: { Attributes } }: Call.Call): string | undefined =>
   String(jsonOf(Attributes?.["RedrivePolicy"] ?? "")?.["deadLetterTargetArn"] ?? "")
     .split(":")

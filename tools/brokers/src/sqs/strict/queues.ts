@@ -1,4 +1,4 @@
-/** What AWS knows of its queues when it takes a call, and the server behind does not look at. */
+/** The rules of AWS that depend on the state of queues, which the server behind does not check. */
 import { invalidParameter, named, type AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 import { deadLetterTarget } from "./queueRules.ts"
@@ -12,7 +12,7 @@ export const make = (now: () => number) => {
   const visibility = new Map<string, number>()
   const purged = new Map<string, number>()
   return {
-    /** Seconds that a received message is invisible if the call does not say. */
+    /** Answers the seconds for which a received message is invisible where the call does not say. */
     visibilityTimeout: async ({ body, queue }: Call.Call, ask: Ask): Promise<number> => {
       const known = visibility.get(queue)
       if (known !== undefined) return known
@@ -20,7 +20,8 @@ export const make = (now: () => number) => {
         QueueUrl: body.QueueUrl,
         AttributeNames: ["VisibilityTimeout"]
       })
-      const { VisibilityTimeout = "30" } = (answer["Attributes"] ?? {}) as { VisibilityTimeout?: string }
+      const found = (answer["Attributes"] ?? {}) as { readonly VisibilityTimeout?: string } // as AWS documents it
+      const { VisibilityTimeout = "30" } = found
       visibility.set(queue, Number(VisibilityTimeout))
       return Number(VisibilityTimeout)
     },

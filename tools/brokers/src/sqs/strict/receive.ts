@@ -6,40 +6,40 @@ import * as Call from "./Call.ts"
 import type { Duplicates } from "./duplicates.ts"
 import type { Leases } from "./leases.ts"
 import type { Queues } from "./queues.ts"
-import type { Answer, Ask } from "./upstream.ts"
+import type { Reply, Ask } from "./upstream.ts"
 
 interface State {
   readonly leases: Leases
   readonly queues: Queues
   readonly duplicates: Duplicates
-  /** Messages of one queue that may be in flight. */
+  /** The quota of messages of one queue in flight. */
   readonly inFlight: number
 }
 
-const answer = (Messages: ReadonlyArray<Message>): Answer => ({
+const replyWith = (Messages: ReadonlyArray<Message>): Reply => ({
   status: 200,
   headers: {},
   body: Messages.length === 0 ? {} : { Messages }
 })
 
 /**
- * Only who does not wait is told.
+ * Replies at the quota: with an error to a call that does not wait, else with no messages when its time is over.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
  */
-const atQuota = async (call: Call.Call): Promise<Answer | AwsError> => {
+const atQuota = async (call: Call.Call): Promise<Reply | AwsError> => {
   const { WaitTimeSeconds = 0 } = call.body
   if (WaitTimeSeconds === 0 && !Call.isFifo(call)) return named("OverLimit")
   await sleep(WaitTimeSeconds * 1000)
-  return answer([])
+  return replyWith([])
 }
 
-const messagesOf = ({ body }: Answer) => (body["Messages"] ?? []) as ReadonlyArray<Message>
+const messagesOf = ({ body }: Reply) => (body["Messages"] ?? []) as ReadonlyArray<Message> // as AWS documents it
 
 /**
- * fauxqs ends all polls when one message comes. A long poll of AWS ends empty when its time is over.
+ * Polls until a message comes or the time is over, as AWS does. fauxqs ends all polls when one message comes.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html
  */
-const poll = async (body: Call.Body, ask: Ask): Promise<Answer> => {
+const poll = async (body: Call.Body, ask: Ask): Promise<Reply> => {
   const end = performance.now() + (body.WaitTimeSeconds ?? 0) * 1000
   for (let WaitTimeSeconds = body.WaitTimeSeconds; ; ) {
     const got = await ask("ReceiveMessage", WaitTimeSeconds === undefined ? body : { ...body, WaitTimeSeconds })
@@ -48,7 +48,7 @@ const poll = async (body: Call.Body, ask: Ask): Promise<Answer> => {
   }
 }
 
-export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<Answer | AwsError> => {
+export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<Reply | AwsError> => {
   const { body, queue } = call
   const { duplicates, inFlight, leases, queues } = state
   const { MaxNumberOfMessages = 1, VisibilityTimeout = await queues.visibilityTimeout(call, ask) } = body
@@ -57,7 +57,7 @@ export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<
 
   const copies = duplicates.take(queue, MaxNumberOfMessages)
   for (const { behind, message } of copies) leases.give(message.ReceiptHandle ?? "", queue, VisibilityTimeout, behind)
-  if (copies.length > 0) return answer(copies.map(({ message }) => message))
+  if (copies.length > 0) return replyWith(copies.map(({ message }) => message))
 
   const got = await poll({ ...body, MaxNumberOfMessages: Math.min(MaxNumberOfMessages, room) }, ask)
   const messages = messagesOf(got)

@@ -1,5 +1,5 @@
 /**
- * What AWS refuses by looking at the call alone, and servers for tests let pass.
+ * The rules of AWS that depend on the call alone, which servers for tests do not check.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
  */
 import { isValidText } from "../text.ts"
@@ -20,7 +20,7 @@ const outside = (name: string, value: number | undefined, min: number, max: numb
 
 const bytes = (text = ""): number => Buffer.byteLength(text)
 
-/** The body and its attributes: names, types and values. */
+/** The size of a message: of its body, and of its attributes' names, types and values. */
 const sizeOf = ({ MessageAttributes = {}, MessageBody }: Call.Entry): number =>
   Object.entries(MessageAttributes).reduce(
     (sum, [name, { BinaryValue = "", DataType, StringValue }]) =>
@@ -83,7 +83,7 @@ const entryRules: Readonly<Record<string, (entry: Call.Entry, fifo: boolean) => 
   }
 }
 
-/** Why one message of the call is refused. */
+/** Answers why AWS refuses one message of a call; `undefined` where it does not. */
 export const entryRefused = (call: Call.Call, entry: Call.Entry): AwsError | undefined =>
   entryRules[Call.single(call)]?.(entry, Call.isFifo(call))
 
@@ -103,7 +103,7 @@ const receiveRefused = ({ MaxNumberOfMessages, VisibilityTimeout, WaitTimeSecond
   outside("VisibilityTimeout", VisibilityTimeout, 0, 43_200) ??
   outside("WaitTimeSeconds", WaitTimeSeconds, 0, 20)
 
-/** Why the whole call is refused. */
+/** Answers why AWS refuses a whole call; `undefined` where it does not. */
 export const callRefused = (call: Call.Call): AwsError | undefined => {
   if (Call.isBatch(call)) return batchRefused(call)
   if (call.action === "ReceiveMessage") return receiveRefused(call.body)

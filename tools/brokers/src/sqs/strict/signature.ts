@@ -1,5 +1,5 @@
 /**
- * Whether a call is signed by whom it says, for the region where it is.
+ * Checks the signature of a call, and its region.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 import { createHash, createHmac } from "node:crypto"
@@ -17,7 +17,7 @@ const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256"
 
 const shape = /Credential=([^/]+)\/(\d{8})\/([^/]+)\/sqs\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=(\w+)/
 
-/** Why nobody is believed to have sent this. */
+/** Answers why AWS refuses the signature; `undefined` where it does not. */
 export const refused = (
   { headers, method, url }: IncomingMessage,
   body: Buffer,

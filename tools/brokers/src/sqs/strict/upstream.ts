@@ -1,24 +1,26 @@
 /** The server behind the proxy. */
 import type { IncomingHttpHeaders } from "node:http"
 
-export interface Answer {
+/** The reply to a call. */
+export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: { readonly [name: string]: unknown }
 }
 
-export type Ask = (action: string, body: object) => Promise<Answer>
+/** Calls the server behind. */
+export type Ask = (action: string, body: object) => Promise<Reply>
 
-// Of these the server finds out which service and region is meant.
+// The server finds the service and the region in these headers.
 const passed = ["authorization", "content-type", "x-amz-date"]
 
-/** Calls the server in the name of the client whose headers these are. */
+/** Calls the server with the headers of the client. */
 export const call = async (
   endpoint: string,
   headers: IncomingHttpHeaders,
   action: string,
   body: object
-): Promise<Answer> => {
+): Promise<Reply> => {
   const response = await fetch(endpoint, {
     method: "POST",
     headers: {
@@ -28,6 +30,7 @@ export const call = async (
     body: JSON.stringify(body)
   })
   const text = await response.text()
+  const parsed: Reply["body"] = text === "" ? {} : JSON.parse(text)
   const error = response.headers.get("x-amzn-query-error")
   return {
     status: response.status,
@@ -35,6 +38,6 @@ export const call = async (
       "content-type": response.headers.get("content-type") ?? "application/x-amz-json-1.0",
       ...(error === null ? {} : { "x-amzn-query-error": error })
     },
-    body: text === "" ? {} : (JSON.parse(text) as Answer["body"])
+    body: parsed
   }
 }

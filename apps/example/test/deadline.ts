@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 const minutes = 5
 
 /** Waits for what a test needs; if it does not come, fails with what it was. */
-export const patiently = <A>(promise: Promise<A>, what: () => string): Promise<A> =>
+export const inTime = <A>(promise: Promise<A>, what: () => string): Promise<A> =>
   Promise.race([
     promise,
     sleep(minutes * 60_000, undefined, { ref: false }).then(() => {
