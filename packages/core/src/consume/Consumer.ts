@@ -10,15 +10,16 @@ import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import type { Broker } from "../port/Broker.ts"
 import { names, type Options } from "./ConsumerOptions.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received, Result } from "../message/Handler.ts"
-import * as Assembly from "./internal/lifecycle.ts"
 import { dispatch } from "./internal/dispatch.ts"
+import * as Lifecycle from "./internal/lifecycle.ts"
 import type { Consumer, StartError } from "./internal/lifecycle.ts"
-import type { Unit } from "./internal/handlerRun.ts"
+import type { Task } from "./internal/task.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 
 export type { Options } from "./ConsumerOptions.ts"
-export type { Consumer, DrainReport, StartError, Stats } from "./internal/lifecycle.ts"
+export type { Consumer, StartError, Stats } from "./internal/lifecycle.ts"
+export type { DrainReport } from "./internal/shutdown.ts"
 
 /**
  * Starts a consumer whose handler gets one message at a time; it drains when the scope closes.
@@ -44,13 +45,19 @@ export type { Consumer, DrainReport, StartError, Stats } from "./internal/lifecy
  * await Effect.runPromise(program)
  * ```
  */
-export const start = <A = any, R = never>(
+export const start = <
+  A = any, // Nobody checks the bodies of a queue that is given by name.
+  R = never
+>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: MessageHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(queue, options, { batch: options.batch ?? BatchPolicy.single, single: true, handler }, (unit, context) =>
-    handler(unit.message as Received<A>, context)
+  launch(
+    queue,
+    options,
+    { batch: options.batch ?? BatchPolicy.single, single: true, handler },
+    ({ message }, context) => handler(message as Received<A>, context) // The queue's codec has made the body.
   )
 
 /**
@@ -58,20 +65,26 @@ export const start = <A = any, R = never>(
  *
  * @throws RangeError when an option is out of its range, or the handler is no function
  */
-export const startBatch = <A = any, R = never>(
+export const startBatch = <
+  A = any, // Nobody checks the bodies of a queue that is given by name.
+  R = never
+>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(queue, options, { batch: options.batch ?? BatchPolicy.make(), single: false, handler }, (unit, context) =>
-    handler(unit.view() as Batch<A>, context)
+  launch(
+    queue,
+    options,
+    { batch: options.batch ?? BatchPolicy.make(), single: false, handler },
+    (task, context) => handler(task.toBatch() as Batch<A>, context) // The queue's codec has made the bodies.
   )
 
 const launch = <A, R>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   { handler: given, ...mode }: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean; handler: unknown },
-  handle: (unit: Unit, context: Context) => Result<R>
+  handle: (task: Task, context: Context) => Result<R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
     // Without one, every message would fail, and in the end be a dead letter.
@@ -82,16 +95,16 @@ const launch = <A, R>(
     const { concurrency = 1 } = options
     // One further batch is filled while the others are in progress.
     const window = mode.batch.maxBatchSize * (concurrency + 1)
-    const { consumer, engine } = yield* Assembly.make<R>({
+    const { consumer, engine } = yield* Lifecycle.make<R>({
       queue: QueueDefinition.from(queue),
       options,
       ...mode,
       concurrency: () => concurrency,
       window: () => window,
       maxCredit: window,
-      runner: (environment) => (unit, done, within) => {
-        const run = (context: Context) => handle(unit, context)
-        return dispatch(environment, within === undefined ? run : (context) => within(() => run(context)), done)
+      runHandler: (dependencies) => (task, done, within) => {
+        const run = (context: Context) => handle(task, context)
+        return dispatch(dependencies, within === undefined ? run : (context) => within(() => run(context)), done)
       }
     })
     engine.refresh()

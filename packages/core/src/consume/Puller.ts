@@ -15,9 +15,9 @@ import { ConfigurationError } from "../options/ConfigurationError.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as Delay from "../message/Delay.ts"
 import type { Batch } from "../message/Handler.ts"
-import * as Assembly from "./internal/lifecycle.ts"
+import * as Lifecycle from "./internal/lifecycle.ts"
 import type { Outcome } from "./internal/dispatch.ts"
-import type { Runner } from "./internal/workerPool.ts"
+import type { RunHandler } from "./internal/taskRunner.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
@@ -59,7 +59,7 @@ export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly 
   }
 }
 
-export interface Puller<A> extends Pick<Assembly.Consumer, "queue" | "stats" | "health" | "drain" | "done"> {
+export interface Puller<A> extends Pick<Lifecycle.Consumer, "queue" | "stats" | "health" | "drain" | "done"> {
   /**
    * The next batch; `undefined` when no message came in time, or when the puller is drained meanwhile. What an
    * interrupted pull had gathered goes back to the queue.
@@ -81,7 +81,7 @@ const names: OptionNames.Of<Options> = { ...shared, lease: true, maxOpen: true }
 export const make = <A = any>(
   queue: QueueDefinition.Input<A>,
   options: Options = {}
-): Effect.Effect<Puller<A>, Assembly.StartError, Broker | Scope.Scope> =>
+): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
   Effect.gen(function* () {
     OptionNames.check("Puller.make", options, names)
     const { maxOpen = 10 } = options
@@ -99,7 +99,7 @@ export const make = <A = any>(
     /** Batches that somebody waits for and may have. */
     const wanted = (): number => Math.min(waiting.length, maxOpen - open)
 
-    const hand: Runner = (unit, done) => {
+    const runHandler: RunHandler = (task, done) => {
       let ended = false
       const end = (outcome: Outcome): void => {
         if (ended) return
@@ -113,7 +113,7 @@ export const make = <A = any>(
       open++
       const take = waiting.shift()!
       take({
-        ...(unit.view() as Batch<A>),
+        ...(task.toBatch() as Batch<A>),
         settle: () => end({ _tag: "Succeeded" }),
         fail: (error) => end({ _tag: "Failed", error }),
         release: () => end({ _tag: "Interrupted" })
@@ -121,7 +121,7 @@ export const make = <A = any>(
       return { interrupt: () => end({ _tag: "Interrupted" }) }
     }
 
-    const { consumer, engine } = yield* Assembly.make<never>({
+    const { consumer, engine } = yield* Lifecycle.make<never>({
       queue: QueueDefinition.from(queue),
       options: {
         ...options,
@@ -133,7 +133,7 @@ export const make = <A = any>(
       concurrency: () => open + wanted(),
       window: (inProgress) => (wanted() === 0 ? 0 : inProgress + wanted() * batch.maxBatchSize),
       maxCredit: batch.maxBatchSize * maxOpen,
-      runner: () => hand
+      runHandler: () => runHandler
     })
 
     const next = (wait: number): Effect.Effect<PulledBatch<A> | undefined> =>
