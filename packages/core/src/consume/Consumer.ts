@@ -1,8 +1,8 @@
 /**
  * Consumers: a handler, the policies that it runs under, and the queue that it reads.
  *
- * Delivery is at least once. A handler may see a message again after a crash, a lost connection or a lost settlement, so
- * it must be safe to run twice with the same `message.id`.
+ * Delivery is at least once. A handler may see a message again after a crash, a lost connection or a lost settlement,
+ * so it must be safe to run twice with the same `message.id`.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -47,7 +47,7 @@ export type { DrainReport } from "./internal/shutdown.ts"
  * ```
  */
 export const start = <
-  A = any, // Nobody checks the bodies of a queue that is given by name.
+  A = any, // A queue that is given by name has unchecked bodies.
   R = never
 >(
   queue: QueueDefinition.Input<A>,
@@ -89,7 +89,7 @@ export const start = <
  * ```
  */
 export const startBatch = <
-  A = any, // Nobody checks the bodies of a queue that is given by name.
+  A = any, // A queue that is given by name has unchecked bodies.
   R = never
 >(
   queue: QueueDefinition.Input<A>,

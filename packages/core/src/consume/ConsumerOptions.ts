@@ -14,25 +14,25 @@ import * as RetryPolicy from "../policy/RetryPolicy.ts"
 /** Options of a consumer. All of them may be left out. */
 export interface Options {
   /**
-   * When and how often a failed message is delivered again, and where it goes in the end. Default: 3 retries at once, then
-   * the queue `<queue>.dlq`.
+   * When and how often a failed message is delivered again, and where it goes in the end. Default: 3 retries at once,
+   * then the queue `<queue>.dlq`.
    */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /**
-   * Delay of retries for which neither the handler, nor its error, nor the policy has one, 0 to 24 hours; a number counts
-   * milliseconds. Default 0.
+   * Delay of retries for which neither the handler, nor its error, nor the policy has one, 0 to 24 hours; a number
+   * counts milliseconds. Default 0.
    */
   readonly retryDelay?: Delay.Input | undefined
   /**
-   * How messages are gathered into batches. Default: single messages for a message handler; 10 messages or 5 seconds for a
-   * batch handler.
+   * How messages are gathered into batches. Default: single messages for a message handler; 10 messages or 5 seconds
+   * for a batch handler.
    */
   readonly batch?: BatchPolicy | undefined
   /** Number of batches that may be in progress at a time, 1 to 1,000. Default 1. */
   readonly concurrency?: number | undefined
   /**
-   * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer is
-   * interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
+   * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer
+   * is interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
    */
   readonly handlerTimeout?: Delay.Input | "unlimited" | undefined
   /** When the whole consumer pauses because its messages fail. Default: never. */
@@ -45,8 +45,8 @@ export interface Options {
    */
   readonly drainTimeout?: Delay.Input | undefined
   /**
-   * How to treat delays that the broker cannot honour: `"fail"` refuses to start, `"clamp"` shortens them to the longest
-   * that it can. Default `"fail"`.
+   * How to treat delays that the broker cannot honour: `"fail"` refuses to start, `"clamp"` shortens them to the
+   * longest that it can. Default `"fail"`.
    */
   readonly onLimit?: "fail" | "clamp" | undefined
   /** Called with everything that happens to every message. Default: nothing is called. */
@@ -71,7 +71,8 @@ export const names: OptionNames.Of<Options> = {
 }
 
 /**
- * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has one.
+ * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has
+ * one.
  *
  * @throws RangeError when an option is out of its range
  */
@@ -105,8 +106,8 @@ const concurrencyOf = (concurrency: number): number => {
 }
 
 /**
- * Fails when the broker cannot do what the options ask, or when dead letters would come back to their own queue. Consumers
- * call it before they subscribe.
+ * Fails when the broker cannot do what the options ask, or when dead letters would come back to their own queue.
+ * Consumers call it before they subscribe.
  */
 export const verify = (
   resolved: ReturnType<typeof resolve>,

@@ -1,9 +1,9 @@
 /**
  * Pull consumers: take a batch when there is room for it, work on it anywhere, settle it later.
  *
- * When to use: when something else decides the pace, such as a request that asks for work, or a cron job. A pulled batch
- * has a lease. When the lease ends, the messages that have not been settled count as failed and are retried under the
- * policy, as if a handler had timed out.
+ * When to use: when something else decides the pace, such as a request that asks for work, or a cron job. A pulled
+ * batch has a lease. When the lease ends, the messages that have not been settled count as failed and are retried under
+ * the policy, as if a handler had timed out.
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -49,8 +49,8 @@ export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly 
 /** A pull consumer. It drains when the scope that it was made in closes. */
 export interface Puller<A> extends Pick<Lifecycle.Consumer, "queue" | "stats" | "health" | "drain" | "done"> {
   /**
-   * Takes the next batch; succeeds with `undefined` when no message comes in time, or when the puller is drained meanwhile.
-   * The messages that an interrupted pull has gathered go back to the queue.
+   * Takes the next batch; succeeds with `undefined` when no message comes in time, or when the puller is drained
+   * meanwhile. The messages that an interrupted pull has gathered go back to the queue.
    *
    * @throws RangeError when `wait` is not 0 to 24 hours
    */
@@ -63,8 +63,8 @@ const names: OptionNames.Of<Options> = { ...shared, lease: true, maxOpen: true }
 /**
  * Makes a puller; it drains when the scope closes.
  *
- * It takes nothing from the queue until somebody pulls. Batches are filled as the batch policy says; by default with up to
- * 10 messages of those that arrive together. The policy's `immediate` is ignored: there is no handler to run again.
+ * It takes nothing from the queue until somebody pulls. Batches are filled as the batch policy says; by default with up
+ * to 10 messages of those that arrive together. The policy's `immediate` is ignored: there is no handler to run again.
  *
  * @throws RangeError when an option is out of its range
  *
@@ -88,7 +88,7 @@ const names: OptionNames.Of<Options> = { ...shared, lease: true, maxOpen: true }
  * ```
  */
 export const make = <
-  A = any // Nobody checks the bodies of a queue that is given by name.
+  A = any // A queue that is given by name has unchecked bodies.
 >(
   queue: QueueDefinition.Input<A>,
   options: Options = {}

@@ -1,4 +1,6 @@
-/** Decides on the settlement of a verdict: by the policy, the broker's longest delay, and the budget of dead letters. */
+/**
+ * Decides on the settlement of a verdict: by the policy, the broker's longest delay, and the budget of dead letters.
+ */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
 import * as DeadLetterBudget from "../../policy/DeadLetterBudget.ts"
@@ -13,8 +15,8 @@ export interface Decider {
   /** The settlement that the policy asks for. `failure` is how the handler ended; `undefined`: well, or not yet. */
   readonly settlement: (delivery: Delivery, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
   /**
-   * The signal for the consumer backoff. `Failed`: something that all messages need may be down. `Uncounted`: the verdict
-   * says nothing about that.
+   * The signal for the consumer backoff. `Failed`: something that all messages need may be down. `Uncounted`: the
+   * verdict says nothing about that.
    */
   readonly signal: (verdict: Verdict, failure: Failure | undefined) => "Succeeded" | "Failed" | "Uncounted"
   /** Takes a dead letter from the budget, and adds to it for an ack; `Exhausted` when no dead letter is left. */
@@ -26,7 +28,7 @@ export interface Decider {
 export interface Options extends Pick<Runtime, "random" | "wallClock"> {
   readonly queue: string
   readonly retry: RetryPolicy.RetryPolicy
-  /** Milliseconds until a retry for which nobody else has a delay; `undefined`: 0. */
+  /** Milliseconds until a retry for which neither the handler nor the policy has a delay; `undefined`: 0. */
   readonly retryDelay: Delay | undefined
   /** The longest delay that the broker can honour, in milliseconds. */
   readonly longest: Delay
@@ -37,7 +39,9 @@ export interface Options extends Pick<Runtime, "random" | "wallClock"> {
 export const make = ({ budget, longest, queue, random, retry, retryDelay, wallClock }: Options): Decider => {
   let left = budget?.max ?? 0
 
-  /** Shortens a delay that nobody could refuse before, such as an error's `retryAfter`, to what the broker can honour. */
+  /**
+   * Shortens a delay that could not be refused before, such as an error's `retryAfter`, to what the broker can honour.
+   */
   const bounded = (settlement: Settlement.Settlement): Settlement.Settlement =>
     settlement._tag === "Retry" && settlement.delay > longest ? { ...settlement, delay: longest } : settlement
 

@@ -1,4 +1,4 @@
-/** Runs a consumer's pipeline: feeds it what the subscription brings, keeps its leases, and says how it is. */
+/** Runs a consumer's pipeline: gives it deliveries and reconnections, extends its leases, and reports its state. */
 import type { SubscribeOptions } from "../../port/Broker.ts"
 import type { ConsumerHealth } from "../../observe/Health.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
@@ -34,7 +34,7 @@ export const make = (options: Pipeline.Options): Engine => {
     onReconnect: (isGone = () => true) =>
       credit.renew(() => {
         intake.onReconnect(isGone)
-        // The new connection delivers again what the lost one delivered and no handler has begun.
+        // Messages of the lost connection that no handler has begun are delivered again by the new one.
         for (const item of batcher.clear()) {
           if (isGone(item.delivery)) inFlight.forget(item)
           else batcher.push(item)

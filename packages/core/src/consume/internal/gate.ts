@@ -7,7 +7,7 @@ import type { Runtime } from "./runtime.ts"
 export interface Gate {
   /** Number of messages that may be in progress: 0 in a pause, 1 while probing, else `Infinity`. */
   readonly allowance: () => number
-  /** True when a batch may start: always outside of pauses, except while a probe is in progress. */
+  /** True when a batch may start: while running, and while probing until the probe has started. */
   readonly mayStart: () => boolean
   /** The state for health reports; `undefined` when nothing is held back and the level is 0. */
   readonly backoff: () => Backoff | undefined

@@ -1,4 +1,6 @@
-/** The two gates of a consumer: one for handlers that fail, one for the broker. A batch starts only when both allow it. */
+/**
+ * The two gates of a consumer: one for handlers that fail, one for the broker. A batch starts only when both allow it.
+ */
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Backoff } from "../../observe/Health.ts"
 import * as Gate from "./gate.ts"

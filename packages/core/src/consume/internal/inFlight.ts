@@ -1,6 +1,6 @@
 /**
- * Every delivery in flight, from its arrival until the broker has taken its settlement: settles it, and remembers what the
- * broker may not have heard of.
+ * Every delivery in flight, from its arrival until the broker has taken its settlement: settles it, and remembers what
+ * the broker may not have heard of.
  */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import type { Delivery } from "../../message/Delivery.ts"

@@ -37,7 +37,9 @@ const parseRetry = (
   return { delay: millis, backoff }
 }
 
-/** A message as the handler sees it. Its data are own properties, so that it prints; its methods are on the prototype. */
+/**
+ * A message as the handler sees it. Its data are own properties, so that it prints; its methods are on the prototype.
+ */
 export class ReceivedMessage implements Received<unknown> {
   readonly id: string
   readonly body: unknown

@@ -9,6 +9,7 @@ import type { ConfigurationError } from "../../options/ConfigurationError.ts"
 import * as ConsumerOptions from "../ConsumerOptions.ts"
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
+import type * as Delay from "../../message/Delay.ts"
 import type { Hook } from "../../observe/Event.ts"
 import * as Health from "../../observe/Health.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
@@ -50,13 +51,13 @@ export interface Consumer {
   /** The consumer's health, for probes; `Health.check` adds the broker's. */
   readonly health: () => Health.ConsumerHealth
   /**
-   * Stops taking messages, gives back those that no handler has begun, and waits for the handlers. When the time is over,
-   * interrupts the handlers that still run and gives back their messages. Then closes the subscription. Of several calls,
-   * the one whose time ends first decides.
+   * Stops taking messages, gives back those that no handler has begun, and waits for the handlers. When the time is
+   * over, interrupts the handlers that still run and gives back their messages. Then closes the subscription. Of
+   * several calls, the one whose time ends first decides.
    *
    * @param timeout how long handlers may go on, 0 to 24 hours. Default: the consumer's `drainTimeout`
    */
-  readonly drain: (timeout?: ConsumerOptions.Options["drainTimeout"]) => Effect.Effect<Shutdown.DrainReport>
+  readonly drain: (timeout?: Delay.Input) => Effect.Effect<Shutdown.DrainReport>
   /** Ends when the consumer has stopped; fails when it stopped itself. */
   readonly done: Shutdown.Shutdown["done"]
 }

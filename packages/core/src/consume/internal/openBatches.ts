@@ -13,7 +13,9 @@ import type { Task } from "./task.ts"
 export interface PulledBatch<A> extends Batch<A> {
   /** Ends the batch well: messages without a verdict are acked. */
   readonly settle: () => void
-  /** Ends the batch badly: messages without a verdict are retried, or dead-lettered, as the error and the policy say. */
+  /**
+   * Ends the batch badly: messages without a verdict are retried, or dead-lettered, as the error and the policy say.
+   */
   readonly fail: (error: unknown) => void
   /** Ends the batch untouched: messages without a verdict go back to the queue, uncounted where the broker can. */
   readonly release: () => void

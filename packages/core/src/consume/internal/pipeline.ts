@@ -1,6 +1,6 @@
 /**
- * Connects the parts that a message passes, intake, batcher, worker pool and deliveries in flight, with the gates and the
- * credit that hold them back.
+ * Connects the parts that a message passes, intake, batcher, worker pool and deliveries in flight, with the gates and
+ * the credit that hold them back.
  *
  * Everything on a message's way is plain synchronous JavaScript; Effect is entered once for a handler that returns an
  * Effect, and once for the settlement.

@@ -5,7 +5,9 @@ import type { Timers } from "../../adapter-kit/Timers.ts"
 export interface Pulls<Batch> {
   /** Number of pulls that wait. */
   readonly size: () => number
-  /** Waits for a batch. Succeeds with `undefined` when no first message comes within `millis`, or after {@link stop}. */
+  /**
+   * Waits for a batch. Succeeds with `undefined` when no first message comes within `millis`, or after {@link stop}.
+   */
   readonly wait: (millis: number) => Effect.Effect<Batch | undefined>
   /** Gives a batch to the pull that has waited longest; there must be one. */
   readonly serve: (batch: Batch) => void

@@ -31,7 +31,8 @@ export const make =
     if (error.reason === "LeaseLost") gates.handler.signal({ _tag: "Failed", id: item.key })
     // A delivery ends with its lease or its connection: the broker delivers it again by itself.
     const isGone = error.reason === "LeaseLost" || error.reason === "ConnectionLost"
-    // One that is gone does not tell whether the broker takes settlements. If it was the probe, it must not be waited for.
+    // One that is gone does not tell whether the broker takes settlements. If it was the probe, it must not be waited
+    // for.
     gates.broker.signal({ _tag: isGone ? "Uncounted" : "Failed", id: item.key })
     if (isGone) return forget(item)
     // After a timeout, nobody knows whether the dead letter was stored.

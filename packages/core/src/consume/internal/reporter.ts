@@ -1,4 +1,4 @@
-/** Reports what happens to deliveries: everything to the audit hook, and to the log what needs an operator. */
+/** Reports events of deliveries: all of them to the audit hook, and to the log those that need an operator. */
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"

@@ -1,4 +1,7 @@
-/** Effect's clock, randomness and fibers, asked for once in a consumer's life, so that no message costs a fiber for them. */
+/**
+ * Effect's clock, randomness and fibers, asked for once in a consumer's life, so that no message costs a fiber for
+ * them.
+ */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"

@@ -49,7 +49,7 @@ export interface Callbacks {
 /** An item with its settlement is itself the request for it, which saves an object for each message. */
 type DecidedItem = Item & SettleRequest
 
-/** Whether the settler sends settlements by itself, in batches, so that nobody need flush. */
+/** True when the settler sends settlements by itself, in batches: callers need not flush. */
 export const gathers = ({ batch, wait }: Pick<Options, "batch" | "wait">): boolean => batch > 1 && wait > 0
 
 export const make = (options: Options & Callbacks): Settler => {

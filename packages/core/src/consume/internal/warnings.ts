@@ -1,4 +1,4 @@
-/** Writes to the log what an operator must know of deliveries, each kind of handler's mistake only once. */
+/** Log lines for operators. Those about mistakes of handlers are written once for each kind of mistake. */
 import type { Call } from "../../policy/Acknowledgement.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
