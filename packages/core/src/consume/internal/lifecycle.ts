@@ -136,6 +136,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
 
     const onClosed = () => watch?.close()
     const shutdown = yield* Shutdown.make({ engine, scope, drainTimeout, fork, timers, onClosed })
+    const status = statusOf(queue.name, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
     yield* Effect.annotateLogs(Effect.logInfo("consuming"), {
@@ -144,7 +145,6 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       retry: RetryPolicy.describe(retry, retryDelay).text
     })
 
-    const status = statusOf(queue.name, engine, shutdown)
     return { engine, consumer: { queue: queue.name, ...status, drain: shutdown.drain, done: shutdown.done } }
   })
 

@@ -1,7 +1,4 @@
-/**
- * Effect's clock, randomness and fibers, asked for once in a consumer's life, so that no message costs a fiber for
- * them.
- */
+/** Effect's clock, randomness and fibers, fetched when a consumer starts, so that messages cost no fiber for them. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
