@@ -1,4 +1,4 @@
-/** Deliveries and items for tests of what handles them. */
+/** Makes deliveries and items for tests. */
 import type { Delivery } from "../src/message/Delivery.ts"
 import type { Item } from "../src/consume/internal/item.ts"
 import * as Metadata from "../src/message/Metadata.ts"

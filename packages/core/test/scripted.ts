@@ -31,7 +31,7 @@ export const plain: Capabilities = {
   peek: true
 }
 
-/** What it says of itself. */
+/** The connection and the counts that the broker reports. */
 interface Says {
   readonly connection?: Service["connection"]
   readonly counts?: Effect.Effect<Counts, BrokerError>
@@ -80,7 +80,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
     faults,
     deliver: (id: string, more: Partial<Delivery> = {}) => subscriber!.onDelivery(delivery(id, more)),
     reconnect: (isGone?: (delivery: Delivery) => boolean) => subscriber!.onReconnect(isGone),
-    /** What was asked of the broker since the last call. */
+    /** The calls that the broker got since the last `take`, in order. */
     take: () => {
       const taken = log
       log = []

@@ -1,8 +1,8 @@
 /**
- * Consumers: a handler, the policies it runs under, and the queue it reads.
+ * Consumers: a handler, the policies that it runs under, and the queue that it reads.
  *
  * Delivery is at least once. A handler may see a message again after a crash, a lost connection or a lost settlement,
- * so it must bear being run twice with the same `message.id`.
+ * so it must be safe to run twice with the same `message.id`.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -10,20 +10,22 @@ import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import type { Broker } from "../port/Broker.ts"
 import { names, type Options } from "./ConsumerOptions.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received, Result } from "../message/Handler.ts"
-import * as Assembly from "./internal/lifecycle.ts"
 import { dispatch } from "./internal/dispatch.ts"
+import * as Lifecycle from "./internal/lifecycle.ts"
 import type { Consumer, StartError } from "./internal/lifecycle.ts"
-import type { Unit } from "./internal/handlerRun.ts"
+import type { Task } from "./internal/task.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 
 export type { Options } from "./ConsumerOptions.ts"
-export type { Consumer, DrainReport, StartError, Stats } from "./internal/lifecycle.ts"
+export type { Consumer, StartError, Stats } from "./internal/lifecycle.ts"
+export type { DrainReport } from "./internal/shutdown.ts"
 
 /**
  * Starts a consumer whose handler gets one message at a time; it drains when the scope closes.
  *
- * With a batch policy, the messages of a batch run side by side, and each is answered for alone.
+ * When to use: by default. With a batch policy, the handler runs for the messages of a batch side by side, and each of
+ * them has its own outcome.
  *
  * @throws RangeError when an option is out of its range, or the handler is no function
  *
@@ -44,54 +46,88 @@ export type { Consumer, DrainReport, StartError, Stats } from "./internal/lifecy
  * await Effect.runPromise(program)
  * ```
  */
-export const start = <A = any, R = never>(
+export const start = <
+  A = any, // A queue that is given by name has unchecked bodies.
+  R = never
+>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: MessageHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(queue, options, { batch: options.batch ?? BatchPolicy.single, single: true, handler }, (unit, context) =>
-    handler(unit.message as Received<A>, context)
+  launch(
+    queue,
+    options,
+    { batch: options.batch ?? BatchPolicy.single, single: true, handler },
+    ({ message }, context) => handler(message as Received<A>, context) // The queue's codec has made the body.
   )
 
 /**
  * Starts a consumer whose handler gets batches; it drains when the scope closes.
  *
+ * When to use: where one call can do the work of many messages, such as an insert of many rows.
+ *
  * @throws RangeError when an option is out of its range, or the handler is no function
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { BatchPolicy, Consumer, Producer } from "@requeue/core"
+ * import { Deferred, Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const sum = yield* Deferred.make<number>()
+ *   const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: "1 second" })
+ *   yield* Consumer.startBatch<number>("numbers", { batch }, ({ messages }) =>
+ *     Deferred.succeed(sum, messages.reduce((total, { body }) => total + body, 0))
+ *   )
+ *   const producer = yield* Producer.make<number>("numbers")
+ *   yield* producer.sendBatch([{ body: 1 }, { body: 2 }, { body: 3 }])
+ *   return yield* Deferred.await(sum)
+ * }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+ *
+ * await Effect.runPromise(program) // => 6
+ * ```
  */
-export const startBatch = <A = any, R = never>(
+export const startBatch = <
+  A = any, // A queue that is given by name has unchecked bodies.
+  R = never
+>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(queue, options, { batch: options.batch ?? BatchPolicy.make(), single: false, handler }, (unit, context) =>
-    handler(unit.view() as Batch<A>, context)
+  launch(
+    queue,
+    options,
+    { batch: options.batch ?? BatchPolicy.make(), single: false, handler },
+    (task, context) => handler(task.toBatch() as Batch<A>, context) // The queue's codec has made the bodies.
   )
 
 const launch = <A, R>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   { handler: given, ...mode }: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean; handler: unknown },
-  handle: (unit: Unit, context: Context) => Result<R>
+  handle: (task: Task, context: Context) => Result<R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    // Without one, every message would fail, and in the end be a dead letter.
+    // Without a handler, every message would fail, and would be a dead letter in the end.
     if (typeof given !== "function") {
       throw new RangeError(`Consumer.start: handler must be a function, after the options, got ${typeof given}`)
     }
     OptionNames.check("Consumer.start", options, names)
     const { concurrency = 1 } = options
-    // One further batch is filled while the others are in progress.
+    // One more batch is filled while the others are in progress.
     const window = mode.batch.maxBatchSize * (concurrency + 1)
-    const { consumer, engine } = yield* Assembly.make<R>({
+    const { consumer, engine } = yield* Lifecycle.make<R>({
       queue: QueueDefinition.from(queue),
       options,
       ...mode,
       concurrency: () => concurrency,
       window: () => window,
       maxCredit: window,
-      runner: (environment) => (unit, done, within) => {
-        const run = (context: Context) => handle(unit, context)
-        return dispatch(environment, within === undefined ? run : (context) => within(() => run(context)), done)
+      runHandler: (dependencies) => (task, done, within) => {
+        const run = (context: Context) => handle(task, context)
+        return dispatch(dependencies, within === undefined ? run : (context) => within(() => run(context)), done)
       }
     })
     engine.refresh()

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Delay from "../../src/message/Delay.ts"
 import type { Delivery } from "../../src/message/Delivery.ts"
-import * as Intake from "../../src/consume/internal/admission.ts"
+import * as Admission from "../../src/consume/internal/admission.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
 import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
@@ -11,7 +11,7 @@ const now = 50_000
 const due = (notBefore: number) => ({ metadata: { ...Metadata.make("a", 0), notBefore } })
 const tooMany = { name: "AttemptsExceeded", message: "delivered 5 times, 4 allowed" }
 
-describe("turnAway", () => {
+describe("refusal", () => {
   const rows: ReadonlyArray<readonly [string, Partial<Delivery>, boolean, Settlement.Settlement | undefined]> = [
     ["nothing that a handler may see", {}, false, undefined],
     ["what this process has handled already", {}, true, Settlement.Ack],
@@ -30,7 +30,7 @@ describe("turnAway", () => {
   ]
   it.each(rows)("%s", (_, more, acked, expected) => {
     const context = { policy: RetryPolicy.make(), queue: "work", acked, now }
-    assert.deepStrictEqual(Intake.turnAway(delivery("a", more), context), expected)
+    assert.deepStrictEqual(Admission.refusal(delivery("a", more), context), expected)
   })
 })
 
@@ -38,7 +38,7 @@ describe("undecodable", () => {
   it("goes where the policy says", () => {
     const error = { name: "Error", message: "boom" }
     const settlement = (options: RetryPolicy.Options) =>
-      Intake.undecodable(RetryPolicy.make(options), "work", new Error("boom"))
+      Admission.undecodable(RetryPolicy.make(options), "work", new Error("boom"))
     assert.deepStrictEqual(settlement({}), Settlement.DeadLetter("undecodable", "work.dlq", error))
     const routed = { deadLetter: { routes: { undecodable: "odd" }, redact: () => ({ name: "E", message: "***" }) } }
     assert.deepStrictEqual(

@@ -59,7 +59,7 @@ describe("batcher", () => {
     })
   )
 
-  it.effect("what is left of a larger crowd keeps its own time", () =>
+  it.effect("messages that did not fit into a batch keep their own time", () =>
     Effect.gen(function* () {
       const { batcher, due, push } = yield* start({ maxBatchSize: 2, maxBatchTimeout: 100 })
       push("a", "b")

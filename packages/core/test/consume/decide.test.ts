@@ -3,14 +3,14 @@ import type { Verdict } from "../../src/policy/Acknowledgement.ts"
 import * as Backoff from "../../src/policy/Backoff.ts"
 import * as DeadLetterBudget from "../../src/policy/DeadLetterBudget.ts"
 import * as Failure from "../../src/policy/Failure.ts"
-import * as Judge from "../../src/consume/internal/decide.ts"
+import * as Decider from "../../src/consume/internal/decide.ts"
 import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
 import { delivery } from "../items.ts"
 
 const now = 50_000
-const make = (retry: RetryPolicy.Options = {}, more: Partial<Parameters<typeof Judge.make>[0]> = {}) =>
-  Judge.make({
+const make = (retry: RetryPolicy.Options = {}, more: Partial<Parameters<typeof Decider.make>[0]> = {}) =>
+  Decider.make({
     queue: "work",
     retry: RetryPolicy.make(retry),
     retryDelay: undefined,
@@ -26,7 +26,7 @@ const error = { name: "Error", message: "boom" }
 const ack = (by: Verdict["by"]): Verdict => ({ _tag: "Ack", by })
 const retry = (by: Verdict["by"], delay?: number, backoff = true): Verdict => ({ _tag: "Retry", by, delay, backoff })
 
-type Row = readonly [string, Judge.Judge, Verdict, Failure.Failure | undefined, Settlement.Settlement]
+type Row = readonly [string, Decider.Decider, Verdict, Failure.Failure | undefined, Settlement.Settlement]
 
 describe("settlement", () => {
   const permanent = failure({ permanent: true })
@@ -60,8 +60,8 @@ describe("settlement", () => {
     ],
     ["exactly the age allowed", make({ maxAge: now }), retry("outcome"), failure(), Settlement.Retry(0, error)]
   ]
-  it.each(rows)("%s", (_, judge, verdict, failure, expected) =>
-    assert.deepStrictEqual(judge.settlement(delivery("a"), verdict, failure), expected)
+  it.each(rows)("%s", (_, decider, verdict, failure, expected) =>
+    assert.deepStrictEqual(decider.settlement(delivery("a"), verdict, failure), expected)
   )
 
   it("takes the attempts from the delivery", () =>
@@ -73,7 +73,7 @@ describe("settlement", () => {
 
 describe("signal", () => {
   const uncounted = { classify: { uncounted: ["Error"] } }
-  const rows: ReadonlyArray<readonly [string, Judge.Judge, Verdict, Failure.Failure | undefined, string]> = [
+  const rows: ReadonlyArray<readonly [string, Decider.Decider, Verdict, Failure.Failure | undefined, string]> = [
     ["an ack", make(), ack("message"), undefined, "Succeeded"],
     ["an ack, then a failure", make(), ack("message"), failure(), "Succeeded"],
     ["a failure", make(), retry("outcome"), failure(), "Failed"],
@@ -85,8 +85,8 @@ describe("signal", () => {
     ["an asked retry, then an uncounted failure", make(uncounted), retry("message"), failure(), "Failed"],
     ["an asked retry of all that opts out", make(), retry("batch", undefined, false), failure(), "Uncounted"]
   ]
-  it.each(rows)("%s", (_, judge, verdict, failure, expected) =>
-    assert.strictEqual(judge.signal(verdict, failure), expected)
+  it.each(rows)("%s", (_, decider, verdict, failure, expected) =>
+    assert.strictEqual(decider.signal(verdict, failure), expected)
   )
 })
 
@@ -94,13 +94,13 @@ describe("spend", () => {
   const dead = Settlement.DeadLetter("permanent", "work.dlq", error)
 
   it("without a budget allows everything", () => {
-    const judge = make()
-    for (let i = 0; i < 1000; i++) assert.strictEqual(judge.spend(dead), "Allowed")
+    const decider = make()
+    for (let i = 0; i < 1000; i++) assert.strictEqual(decider.spend(dead), "Allowed")
   })
 
   it("allows as many dead letters as there are, and more when successes earn them", () => {
-    const judge = make({}, { budget: DeadLetterBudget.make(2, { perSuccess: 0.5 }) })
-    const spend = (...settlements: ReadonlyArray<Settlement.Settlement>) => settlements.map(judge.spend).at(-1)
+    const decider = make({}, { budget: DeadLetterBudget.make(2, { perSuccess: 0.5 }) })
+    const spend = (...settlements: ReadonlyArray<Settlement.Settlement>) => settlements.map(decider.spend).at(-1)
     assert.strictEqual(spend(dead, dead), "Allowed")
     assert.strictEqual(spend(dead), "Exhausted")
     assert.strictEqual(spend(Settlement.Ack, dead), "Exhausted")
@@ -109,26 +109,26 @@ describe("spend", () => {
   })
 
   it("counts nothing else", () => {
-    const judge = make({}, { budget: DeadLetterBudget.make(1) })
+    const decider = make({}, { budget: DeadLetterBudget.make(1) })
     const free = [Settlement.Retry(0), Settlement.Release(), Settlement.Drop("dropped", error)]
-    for (let i = 0; i < 50; i++) for (const each of free) assert.strictEqual(judge.spend(each), "Allowed")
-    assert.deepStrictEqual([judge.spend(dead), judge.spend(dead)], ["Allowed", "Exhausted"])
+    for (let i = 0; i < 50; i++) for (const each of free) assert.strictEqual(decider.spend(each), "Allowed")
+    assert.deepStrictEqual([decider.spend(dead), decider.spend(dead)], ["Allowed", "Exhausted"])
   })
 
   it("counts what the policy discards as well: that is lost for good", () => {
-    const judge = make({}, { budget: DeadLetterBudget.make(1) })
+    const decider = make({}, { budget: DeadLetterBudget.make(1) })
     const discarded = Settlement.Drop("retries-exhausted", error)
-    assert.deepStrictEqual([judge.spend(discarded), judge.spend(discarded)], ["Allowed", "Exhausted"])
+    assert.deepStrictEqual([decider.spend(discarded), decider.spend(discarded)], ["Allowed", "Exhausted"])
   })
 
   it("has back what was not stored, and never more than there was", () => {
-    const judge = make({}, { budget: DeadLetterBudget.make(1) })
-    judge.refund(dead)
+    const decider = make({}, { budget: DeadLetterBudget.make(1) })
+    decider.refund(dead)
     for (let i = 0; i < 5; i++) {
-      assert.strictEqual(judge.spend(dead), "Allowed")
-      judge.refund(Settlement.Ack)
-      judge.refund(dead)
+      assert.strictEqual(decider.spend(dead), "Allowed")
+      decider.refund(Settlement.Ack)
+      decider.refund(dead)
     }
-    assert.deepStrictEqual([judge.spend(dead), judge.spend(dead)], ["Allowed", "Exhausted"])
+    assert.deepStrictEqual([decider.spend(dead), decider.spend(dead)], ["Allowed", "Exhausted"])
   })
 })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { HandlerTimeout } from "../../src/policy/Failure.ts"
 import type { Context } from "../../src/message/Handler.ts"
 import * as Deadlines from "../../src/adapter-kit/Deadlines.ts"
-import { dispatch, type Environment, type Outcome } from "../../src/consume/internal/dispatch.ts"
+import { dispatch, type Outcome } from "../../src/consume/internal/dispatch.ts"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
 
 /** Runs one handler; `outcomes` collects every call of `done`. */
@@ -13,7 +13,7 @@ export const start = Effect.fnUntraced(function* (
   timeout = Number.POSITIVE_INFINITY
 ) {
   const timers = yield* Timers.make
-  const fork = Effect.runForkWith(yield* Effect.context()) as Environment["fork"]
+  const fork = Effect.runForkWith(yield* Effect.context())
   const outcomes: Array<Outcome> = []
   const run = dispatch({ fork, deadlines: Deadlines.make(timers, timeout) }, handler, (outcome) =>
     outcomes.push(outcome)

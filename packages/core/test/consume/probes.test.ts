@@ -1,4 +1,4 @@
-/** Whatever becomes of a probe, somebody hears of it: no consumer waits for ever, and none goes round at once. */
+/** Every probe ends with a signal, whatever becomes of it: no consumer waits for ever, and none tries again at once. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

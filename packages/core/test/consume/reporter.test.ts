@@ -7,25 +7,25 @@ import { delivery } from "../items.ts"
 
 const start = () => {
   const lines: Array<string> = []
-  const reporter = Reporter.make(
-    "q",
-    undefined,
-    (message, { error }) => lines.push(`${message.split(";")[0]}: ${String(error)}`),
-    ({ message, name }) => ({ name, message: message.replace("secret", "***") }),
-    () => 0
-  )
+  const reporter = Reporter.make({
+    queue: "q",
+    hook: undefined,
+    warn: (message, { error }) => lines.push(`${message.split(";")[0]}: ${String(error)}`),
+    redact: ({ message, name }) => ({ name, message: message.replace("secret", "***") }),
+    wallClock: () => 0
+  })
   return { lines, fail: (error: unknown) => reporter.failed(delivery("a"), Failure.make(error, 0), false) }
 }
 
 describe("a message that is given up", () => {
   const lines: Array<unknown> = []
-  const reporter = Reporter.make(
-    "orders",
-    undefined,
-    (message, annotations) => lines.push([message, annotations]),
-    (error) => error,
-    () => 100_000
-  )
+  const reporter = Reporter.make({
+    queue: "orders",
+    hook: undefined,
+    warn: (message, annotations) => lines.push([message, annotations]),
+    redact: (error) => error,
+    wallClock: () => 100_000
+  })
   const late = delivery("a", { attempts: 4, metadata: Metadata.make("a", 10_000) })
   const error = { name: "Error", message: "no" }
 

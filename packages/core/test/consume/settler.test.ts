@@ -4,7 +4,6 @@ import { TestClock } from "effect/testing"
 import type { SettleFailure, SettleRequest } from "../../src/port/Broker.ts"
 import { BrokerError } from "../../src/port/BrokerError.ts"
 import type { Delivery } from "../../src/message/Delivery.ts"
-import type { Environment } from "../../src/consume/internal/dispatch.ts"
 import * as Settler from "../../src/consume/internal/settler.ts"
 import * as Settlement from "../../src/message/Settlement.ts"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
@@ -26,7 +25,7 @@ interface Options {
 
 const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = [], takes = 0, wait = 0 }: Options) {
   const timers = yield* Timers.make
-  const fork = Effect.runForkWith(yield* Effect.context()) as Environment["fork"]
+  const fork = Effect.runForkWith(yield* Effect.context())
   const log: Array<string> = []
   const waiting: Array<unknown> = []
   const answer = (deliveries: ReadonlyArray<Delivery>) =>

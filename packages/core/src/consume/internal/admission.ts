@@ -1,4 +1,4 @@
-/** What happens to a delivery before any handler sees it: pure decisions. */
+/** Decides which deliveries no handler may see. Pure. */
 import * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import { summarize } from "../../policy/Failure.ts"
@@ -11,7 +11,7 @@ import * as Settlement from "../../message/Settlement.ts"
  * `acked` tells whether this process has handled the message already and only the broker does not know. `now` is in
  * milliseconds since the epoch.
  */
-export const turnAway = (
+export const refusal = (
   delivery: Delivery,
   context: {
     readonly policy: RetryPolicy.RetryPolicy
@@ -26,7 +26,7 @@ export const turnAway = (
     return Settlement.Release(Math.min(Math.ceil(metadata.notBefore - context.now), Delay.max))
   }
   if (attempts > context.policy.maxAttempts) {
-    // Earlier deliveries never came to a verdict: they crashed their process, or the broker over-counts.
+    // Earlier deliveries never came to a verdict: they crashed their process, or the broker counts too many.
     return RetryPolicy.giveUp(context.policy, context.queue, "retries-exhausted", {
       name: "AttemptsExceeded",
       message: `delivered ${attempts} times, ${context.policy.maxAttempts} allowed`
@@ -35,6 +35,6 @@ export const turnAway = (
   return undefined
 }
 
-/** Where an undecodable body goes: no retry makes it decodable. */
+/** The settlement of a delivery whose body cannot be decoded: no retry makes it decodable. */
 export const undecodable = (policy: RetryPolicy.RetryPolicy, queue: string, error: unknown): Settlement.Settlement =>
   RetryPolicy.giveUp(policy, queue, "undecodable", summarize(error))

@@ -1,12 +1,14 @@
 /**
- * Gathers what arrives into batches: full, or as old as the policy lets the first message grow.
+ * Gathers messages into batches. A batch is due when it is full, or when its first message has waited as long as the
+ * policy allows.
  *
- * One timer at most, for the batch being filled; it dies with its batch.
+ * There is one timer at most, for the batch that is being filled; it is cancelled with its batch.
  */
+import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
+import type { Timer, Timers } from "../../adapter-kit/Timers.ts"
 import type { Item } from "./item.ts"
-import * as Turn from "./turnClock.ts"
+import * as TurnClock from "./turnClock.ts"
 
 export interface Batcher {
   readonly push: (item: Item) => void
@@ -15,19 +17,20 @@ export interface Batcher {
    * consumer that probes with one message does not wait for more.
    */
   readonly take: (limit: number) => ReadonlyArray<Item> | undefined
-  /** All that waits, in order of arrival. */
+  /** Removes all messages that wait, and returns them in order of arrival. */
   readonly clear: () => ReadonlyArray<Item>
+  /** Number of messages that wait. */
   readonly size: () => number
 }
 
 export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Timers, onDue: () => void): Batcher => {
   const items: Array<Item> = []
-  let timer: ReturnType<Timers["after"]> | undefined
-  const arrival = Turn.clock(timers.now)
+  let timer: Timer | undefined
+  const arrival = TurnClock.make(timers.now)
 
-  /** Milliseconds; what the sum of two fractions may be off does not count. */
+  /** Milliseconds until the batch is due. */
   const dueIn = (): number =>
-    maxBatchTimeout === 0 ? 0 : Math.max(0, items[0]!.arrived + maxBatchTimeout - timers.now() - 0.001)
+    maxBatchTimeout === 0 ? 0 : Math.max(0, items[0]!.arrived + maxBatchTimeout - timers.now() - Deadlines.tolerance)
 
   const arm = (): void => {
     timers.cancel(timer)

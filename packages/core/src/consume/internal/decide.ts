@@ -1,4 +1,6 @@
-/** From a verdict to a settlement: the policy's decision, the broker's limit, the budget of dead letters. */
+/**
+ * Decides on the settlement of a verdict: by the policy, the broker's longest delay, and the budget of dead letters.
+ */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
 import * as DeadLetterBudget from "../../policy/DeadLetterBudget.ts"
@@ -7,39 +9,46 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Failure } from "../../policy/Failure.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
+import type { Runtime } from "./runtime.ts"
 
-export interface Judge {
+export interface Decider {
+  /** The settlement that the policy asks for. `failure` is how the handler ended; `undefined`: well, or not yet. */
   readonly settlement: (delivery: Delivery, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
-  /** What the verdict says about what all messages need. */
+  /**
+   * The signal for the consumer backoff. `Failed`: something that all messages need may be down. `Uncounted`: the
+   * verdict says nothing about that.
+   */
   readonly signal: (verdict: Verdict, failure: Failure | undefined) => "Succeeded" | "Failed" | "Uncounted"
-  /** Takes the settlement from the budget; `Exhausted` when it is a dead letter too many. */
+  /** Takes a dead letter from the budget, and adds to it for an ack; `Exhausted` when no dead letter is left. */
   readonly spend: (settlement: Settlement.Settlement) => "Allowed" | "Exhausted"
-  /** Puts back what was spent on a settlement that the broker did not take. */
+  /** Returns to the budget what was spent on a settlement that the broker did not take. */
   readonly refund: (settlement: Settlement.Settlement) => void
 }
 
-export const make = (options: {
+export interface Options extends Pick<Runtime, "random" | "wallClock"> {
   readonly queue: string
   readonly retry: RetryPolicy.RetryPolicy
+  /** Milliseconds until a retry for which neither the handler nor the policy has a delay; `undefined`: 0. */
   readonly retryDelay: Delay | undefined
-  /** The longest delay that the broker can honour. */
+  /** The longest delay that the broker can honour, in milliseconds. */
   readonly longest: Delay
+  /** `undefined`: dead letters are not limited. */
   readonly budget: DeadLetterBudget.DeadLetterBudget | undefined
-  readonly random: () => number
-  /** Milliseconds since the epoch. */
-  readonly wallClock: () => number
-}): Judge => {
-  const { budget, longest, queue, random, retry, retryDelay, wallClock } = options
+}
+
+export const make = ({ budget, longest, queue, random, retry, retryDelay, wallClock }: Options): Decider => {
   let left = budget?.max ?? 0
 
-  /** A delay that nobody could refuse in time, such as an error's `retryAfter`, ends at what the broker can honour. */
+  /**
+   * Shortens a delay that could not be refused before, such as an error's `retryAfter`, to what the broker can honour.
+   */
   const bounded = (settlement: Settlement.Settlement): Settlement.Settlement =>
     settlement._tag === "Retry" && settlement.delay > longest ? { ...settlement, delay: longest } : settlement
 
   return {
     settlement: (delivery, verdict, failure) => {
       if (verdict._tag === "Ack") return Settlement.Ack
-      const facts = {
+      const input = {
         queue,
         attempts: delivery.attempts,
         age: wallClock() - delivery.metadata.firstPublished,
@@ -49,7 +58,7 @@ export const make = (options: {
         defaultDelay: retryDelay,
         random: random()
       }
-      return bounded(RetryPolicy.decide(retry, facts))
+      return bounded(RetryPolicy.decide(retry, input))
     },
     signal: (verdict, failure) => {
       if (verdict._tag === "Ack") return "Succeeded"
@@ -74,6 +83,6 @@ export const make = (options: {
   }
 }
 
-/** A dead letter, or what would be one if the policy did not discard it; a `DropError` is neither. */
+/** True of a dead letter, and of a message that would be one if the policy did not discard it; not of a `DropError`. */
 const isGivenUp = (settlement: Settlement.Settlement): boolean =>
   settlement._tag === "DeadLetter" || (settlement._tag === "Drop" && settlement.reason !== "dropped")

@@ -1,7 +1,7 @@
 /**
- * One run of a handler, whatever it returns: an Effect, a promise, or nothing.
+ * Runs a handler once, whatever it returns: an Effect, a promise, or nothing.
  *
- * Plain JavaScript around the handler's own work: no fiber, promise or timer that the handler did not ask for.
+ * It adds plain JavaScript only to the handler's own work: no fiber, promise or timer that the handler did not ask for.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,9 @@ import type * as Fiber from "effect/Fiber"
 import { HandlerTimeout } from "../../policy/Failure.ts"
 import type { Context } from "../../message/Handler.ts"
 import type { Deadline, Deadlines } from "../../adapter-kit/Deadlines.ts"
+import type { Runtime } from "./runtime.ts"
 
+/** How a run of the handler ended. */
 export type Outcome =
   | { readonly _tag: "Succeeded" }
   | { readonly _tag: "Failed"; readonly error: unknown }
@@ -21,9 +23,8 @@ export interface Run {
   readonly interrupt: () => void
 }
 
-export interface Environment {
-  readonly fork: (effect: Effect.Effect<unknown, unknown>) => Fiber.Fiber<unknown, unknown>
-  /** How long a run may take. */
+export interface Dependencies extends Pick<Runtime, "fork"> {
+  /** Limits the time of each run. */
   readonly deadlines: Deadlines
 }
 
@@ -47,8 +48,11 @@ class LazyContext implements Context {
   }
 }
 
-const isThenable = (u: unknown): boolean =>
-  typeof u === "object" && u !== null && typeof (u as { then?: unknown }).then === "function"
+const isThenable = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  const { then } = value as { readonly then?: unknown } // Asked with `in`, a proxy may deny what it has.
+  return typeof then === "function"
+}
 
 /** A class, so that a run costs one object and not a handful of closures. */
 class HandlerRun implements Run, Deadline {
@@ -59,7 +63,7 @@ class HandlerRun implements Run, Deadline {
   readonly #done: (outcome: Outcome) => void
   #ended = false
   #stopped: Outcome | undefined = undefined
-  /** What is waited for: a fiber, or a promise that nothing can end. */
+  /** The fiber of the handler, or a promise, which nothing can end; `undefined` until there is one of them. */
   #waitsFor: Fiber.Fiber<unknown, unknown> | "a promise" | undefined = undefined
 
   constructor(deadlines: Deadlines, done: (outcome: Outcome) => void) {
@@ -67,7 +71,7 @@ class HandlerRun implements Run, Deadline {
     this.#done = done
   }
 
-  run(fork: Environment["fork"], handler: (context: Context) => unknown): void {
+  run(fork: Dependencies["fork"], handler: (context: Context) => unknown): void {
     this.#deadlines.start(this)
     let result: unknown
     let thenable: boolean
@@ -78,13 +82,13 @@ class HandlerRun implements Run, Deadline {
       return this.#end({ _tag: "Failed", error })
     }
     if (Effect.isEffect(result)) {
-      const fiber = fork(result as Effect.Effect<unknown, unknown>)
+      const fiber = fork(result as Effect.Effect<unknown, unknown>) // `fork` has the services that it needs.
       this.#waitsFor = fiber
       // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
       fiber.addObserver((exit) => this.#end(fromExit(exit, this.#stopped)))
     } else if (thenable) {
       this.#waitsFor = "a promise"
-      // A foreign thenable may throw: `resolve` makes a rejection of that, and is free for a promise.
+      // A foreign thenable may throw: `resolve` turns that into a rejection, and costs nothing for a promise.
       Promise.resolve(result).then(
         () => this.#end(Succeeded),
         (error: unknown) => this.#end({ _tag: "Failed", error })
@@ -118,7 +122,7 @@ class HandlerRun implements Run, Deadline {
 
 /** Starts the handler; `done` is called exactly once, perhaps before this returns. */
 export const dispatch = (
-  { deadlines, fork }: Environment,
+  { deadlines, fork }: Dependencies,
   handler: (context: Context) => unknown,
   done: (outcome: Outcome) => void
 ): Run => {

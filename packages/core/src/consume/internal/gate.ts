@@ -1,55 +1,55 @@
-/** A running consumer backoff: the pure machine, its timer, and the credit that it allows at the moment. */
+/** A running consumer backoff: the pure state machine, its timer, and the credit that it allows at the moment. */
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Backoff } from "../../observe/Health.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
+import type { Timer } from "../../adapter-kit/Timers.ts"
+import type { Runtime } from "./runtime.ts"
 
 export interface Gate {
-  /** Messages that may be in progress: 0, 1, or as many as the consumer likes. */
+  /** Number of messages that may be in progress: 0 in a pause, 1 while probing, else `Infinity`. */
   readonly allowance: () => number
-  /** True while a probe may start, or when the gate is wide open. */
+  /** True when a batch may start: while running, and while probing until the probe has started. */
   readonly mayStart: () => boolean
-  /** `undefined` while it is wide open and at level 0. */
+  /** The state for health reports; `undefined` when nothing is held back and the level is 0. */
   readonly backoff: () => Backoff | undefined
   readonly signal: (event: ConsumerBackoff.Event) => void
+  /** Cancels the timer: a pause does not end any more. */
   readonly close: () => void
+}
+
+export interface Dependencies extends Pick<Runtime, "random" | "timers" | "wallClock"> {
+  readonly because: Backoff["because"]
+  /** Called when the allowance may have changed. */
+  readonly onChange: () => void
+  /** Called when the mode has changed, before `onChange`. */
+  readonly onTransition: (before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
 }
 
 const states = { Running: "running", Paused: "paused", Probing: "probing" } as const
 
-export const make = (
-  policy: ConsumerBackoff.ConsumerBackoff,
-  env: {
-    readonly because: Backoff["because"]
-    readonly timers: Timers
-    readonly random: () => number
-    /** Milliseconds since the epoch. */
-    readonly wallClock: () => number
-    readonly onChange: () => void
-    readonly onTransition: (before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
-  }
-): Gate => {
+export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Dependencies): Gate => {
+  const { because, random, timers, wallClock } = dependencies
   let state = ConsumerBackoff.initial
   let allowance = Number.POSITIVE_INFINITY
-  let timer: ReturnType<Timers["after"]> | undefined
+  let timer: Timer | undefined
   let until: number | undefined
 
   const pause = (millis: number): void => {
-    until = env.wallClock() + millis
-    timer = env.timers.after(millis, () => signal({ _tag: "Elapsed" }))
+    until = wallClock() + millis
+    timer = timers.after(millis, () => signal({ _tag: "Elapsed" }))
   }
 
   const signal = (event: ConsumerBackoff.Event): void => {
-    // With every message, and nearly always nothing to do.
+    // Every message signals, and nearly always there is nothing to do.
     if (ConsumerBackoff.ignores(policy, state, event)) return
     const before = state
-    const [after, commands] = ConsumerBackoff.step(policy, before, event, env.random())
+    const [after, commands] = ConsumerBackoff.step(policy, before, event, random())
     state = after
     for (const command of commands) {
       if (command._tag === "Wait") pause(command.millis)
       else allowance = { none: 0, one: 1, full: Number.POSITIVE_INFINITY }[command.amount]
     }
-    if (before.mode._tag !== after.mode._tag) env.onTransition(before, after)
-    if (commands.length > 0) env.onChange()
+    if (before.mode._tag !== after.mode._tag) dependencies.onTransition(before, after)
+    if (commands.length > 0) dependencies.onChange()
   }
 
   return {
@@ -59,9 +59,9 @@ export const make = (
       const { level, mode } = state
       if (mode._tag === "Running" && level === 0) return undefined
       const isPaused = mode._tag === "Paused"
-      return { because: env.because, state: states[mode._tag], level, until: isPaused ? until : undefined }
+      return { because, state: states[mode._tag], level, until: isPaused ? until : undefined }
     },
     signal,
-    close: () => env.timers.cancel(timer)
+    close: () => timers.cancel(timer)
   }
 }

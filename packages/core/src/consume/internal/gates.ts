@@ -1,42 +1,41 @@
-/** The two gates of a consumer, which it passes only where both let it: for handlers that fail, and for the broker. */
+/**
+ * The two gates of a consumer: one for handlers that fail, one for the broker. A batch starts only when both allow it.
+ */
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Backoff } from "../../observe/Health.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
 import * as Gate from "./gate.ts"
 
 export interface Gates {
-  /** As the user asks. */
+  /** Closes when handlers fail, under the policy of the user. */
   readonly handler: Gate.Gate
-  /** Always on. */
+  /** Closes when the broker does not take settlements. It cannot be turned off. */
   readonly broker: Gate.Gate
-  /** Messages that may be in progress. */
+  /** Number of messages that may be in progress: the smaller one of both gates. */
   readonly allowance: () => number
-  /** True while a batch may start. */
+  /** True when a batch may start. */
   readonly mayStart: () => boolean
-  /** Tells both. */
+  /** Signals both gates. */
   readonly signal: (event: ConsumerBackoff.Event) => void
-  /** Those that are not at rest. */
+  /** The states of the gates that hold something back, or whose level is above 0. */
   readonly backoff: () => ReadonlyArray<Backoff>
   readonly close: () => void
 }
 
-export const make = (
-  policy: ConsumerBackoff.ConsumerBackoff,
-  env: {
-    readonly timers: Timers
-    readonly random: () => number
-    /** Milliseconds since the epoch. */
-    readonly wallClock: () => number
-    readonly onChange: () => void
-    readonly onTransition: (
-      because: Backoff["because"],
-      before: ConsumerBackoff.State,
-      after: ConsumerBackoff.State
-    ) => void
-  }
-): Gates => {
+export interface Dependencies extends Omit<Gate.Dependencies, "because" | "onTransition"> {
+  readonly onTransition: (
+    because: Backoff["because"],
+    before: ConsumerBackoff.State,
+    after: ConsumerBackoff.State
+  ) => void
+}
+
+export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Dependencies): Gates => {
   const gate = (because: Backoff["because"], own: ConsumerBackoff.ConsumerBackoff): Gate.Gate =>
-    Gate.make(own, { ...env, because, onTransition: (before, after) => env.onTransition(because, before, after) })
+    Gate.make(own, {
+      ...dependencies,
+      because,
+      onTransition: (before, after) => dependencies.onTransition(because, before, after)
+    })
   const handler = gate("handler", policy)
   const broker = gate("broker", ConsumerBackoff.make())
   const both = [handler, broker]

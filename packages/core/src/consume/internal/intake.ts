@@ -1,97 +1,102 @@
-/** What arrives: turned away before any handler sees it, or decoded and handed on to its batch. */
+/** Takes deliveries in: settles those that no handler may see, decodes the others and hands them on to their batch. */
 import type { Codec } from "../../message/Codec.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
+import * as Admission from "./admission.ts"
 import type { Gate } from "./gate.ts"
-import * as Intake from "./admission.ts"
+import type { InFlight } from "./inFlight.ts"
 import type { Item } from "./item.ts"
-import type { Outbox } from "./inFlight.ts"
 import type { Reporter } from "./reporter.ts"
 
-export interface Arrivals {
+export interface Intake {
   /** `now` is in milliseconds since the epoch. */
   readonly onDelivery: (delivery: Delivery, now: number) => void
-  /** The connection that delivered these is another one now: what is still being decoded is delivered again. */
+  /** Drops bodies that are still being decoded, where the delivery went with its connection: it is delivered again. */
   readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
-  /** Messages whose codec takes its time. */
+  /** Number of deliveries whose bodies are being decoded by a codec that returned a promise. */
   readonly decoding: () => number
 }
 
-export const make = (env: {
+/** A codec of any body type, as far as a consumer needs it. */
+export type Decoder = Pick<Codec<unknown>, "decode">
+
+export interface Dependencies {
   readonly queue: string
-  readonly codec: Codec<any>
+  readonly codec: Decoder
   readonly retry: RetryPolicy
-  readonly outbox: Outbox
+  readonly inFlight: InFlight
   readonly brokerGate: Gate
   readonly reporter: Reporter
-  /** A delivery may have been on its way when the credit was taken away. */
+  /** Whether handlers still take messages. A delivery may have been on its way when the credit was taken away. */
   readonly isWanted: () => boolean
   readonly onDecoded: (item: Item) => void
-}): Arrivals => {
-  const { brokerGate, codec, isWanted, outbox, queue, retry } = env
+}
+
+export const make = (dependencies: Dependencies): Intake => {
+  const { brokerGate, codec, inFlight, isWanted, onDecoded, queue, reporter, retry } = dependencies
   const decoding = new Set<Item>()
+  /** Those of them that a lost connection delivered. */
   const lost = new Set<Item>()
 
-  const turnAway = (item: Item, settlement: Settlement.Settlement): void => {
-    // No handler sees it, but the broker is probed with its settlement: else one that fails would go round at once.
+  const refuse = (item: Item, settlement: Settlement.Settlement): void => {
+    // No handler probes the broker with this delivery, so its settlement must: else one that fails would go round at
+    // once.
     brokerGate.signal({ _tag: "Started", id: item.key })
-    outbox.settle(item, settlement)
-    outbox.flush()
+    inFlight.settle(item, settlement)
+    inFlight.flush()
   }
 
-  const refusal = (delivery: Delivery, now: number): Settlement.Settlement | undefined =>
-    isWanted()
-      ? Intake.turnAway(delivery, { policy: retry, queue, acked: outbox.isAcked(delivery), now })
-      : Settlement.Release()
+  const refuseUndecodable = (item: Item, error: unknown): void =>
+    refuse(item, Admission.undecodable(retry, queue, error))
 
-  const hand = (item: Item, body: unknown): void => {
+  const accept = (item: Item, body: unknown): void => {
     item.body = body
-    env.onDecoded(item)
+    onDecoded(item)
   }
-
-  const refuse = (item: Item, error: unknown): void => turnAway(item, Intake.undecodable(retry, queue, error))
 
   const decode = (item: Item): void => {
     let body: unknown
     try {
       body = codec.decode(item.delivery.body, item.delivery.headers)
     } catch (error) {
-      return refuse(item, error)
+      return refuseUndecodable(item, error)
     }
-    if (body instanceof Promise) wait(item, body)
-    else hand(item, body)
+    if (body instanceof Promise) awaitBody(item, body)
+    else accept(item, body)
   }
 
-  const wait = (item: Item, body: Promise<unknown>): void => {
+  const awaitBody = (item: Item, body: Promise<unknown>): void => {
     decoding.add(item)
-    /** What a lost connection delivered is delivered again. */
-    const isOurs = (): boolean => {
+    /** Ends the wait. False when the delivery went with its connection: the broker delivers it again. */
+    const isStillOurs = (): boolean => {
       decoding.delete(item)
       const isLost = lost.delete(item)
-      if (isLost) outbox.forget(item)
+      if (isLost) inFlight.forget(item)
       return !isLost
     }
     body.then(
       (decoded) => {
-        if (!isOurs()) return
-        if (isWanted()) hand(item, decoded)
-        else turnAway(item, Settlement.Release())
+        if (!isStillOurs()) return
+        if (isWanted()) accept(item, decoded)
+        else refuse(item, Settlement.Release())
       },
       (error: unknown) => {
-        if (isOurs()) refuse(item, error)
+        if (isStillOurs()) refuseUndecodable(item, error)
       }
     )
   }
 
   return {
     onDelivery: (delivery, now) => {
-      env.reporter.received(delivery)
-      const refused = refusal(delivery, now)
-      // Ours from now on: while a codec takes its time, its lease is extended.
-      const item = outbox.arrive(delivery)
-      if (refused === undefined) decode(item)
-      else turnAway(item, refused)
+      reporter.received(delivery)
+      const refusal = isWanted()
+        ? Admission.refusal(delivery, { policy: retry, queue, acked: inFlight.isAcked(delivery), now })
+        : Settlement.Release()
+      // In flight from now on: its lease is extended while its codec works.
+      const item = inFlight.add(delivery)
+      if (refusal === undefined) decode(item)
+      else refuse(item, refusal)
     },
     onReconnect: (isGone) => {
       for (const item of decoding) if (isGone(item.delivery)) lost.add(item)

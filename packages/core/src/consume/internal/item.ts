@@ -1,4 +1,4 @@
-/** A delivery inside the consumer, from its arrival to its settlement. */
+/** A delivery inside the consumer, from its arrival to its settlement, and as its handler sees it. */
 import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
 import * as Delay from "../../message/Delay.ts"
@@ -12,17 +12,17 @@ export interface Item extends Bag.Member {
   readonly delivery: Delivery
   /** `undefined` until it is decoded. */
   body: unknown
-  /** Names the delivery, not the message. */
+  /** Identifies the delivery, not the message: a redelivery has another key. */
   readonly key: DeliveryId
   /** When it began to wait for its batch, in monotonic milliseconds. */
   arrived: number
-  /** Once it is decided. From then on its lease is no longer extended. */
+  /** `undefined` until it is decided. From then on the lease is no longer extended. */
   settlement: Settlement | undefined
 }
 
-/** Takes the calls of a handler; `retry` delays are parsed already. */
+/** Records the calls that a handler makes on its messages and batch. Delays of retries are parsed already. */
 export interface Recorder {
-  readonly hear: (call: Acknowledgement.Call) => void
+  readonly record: (call: Acknowledgement.Call) => void
 }
 
 const parseRetry = (
@@ -37,7 +37,9 @@ const parseRetry = (
   return { delay: millis, backoff }
 }
 
-/** A message as the handler sees it: its data as own properties, so that it prints, and methods on the prototype. */
+/**
+ * A message as the handler sees it. Its data are own properties, so that it prints; its methods are on the prototype.
+ */
 export class ReceivedMessage implements Received<unknown> {
   readonly id: string
   readonly body: unknown
@@ -58,11 +60,11 @@ export class ReceivedMessage implements Received<unknown> {
     this.#longest = longest
   }
   ack(): void {
-    this.#recorder.hear({ _tag: "Ack", index: this.#index })
+    this.#recorder.record({ _tag: "Ack", index: this.#index })
   }
   retry(options?: RetryOptions): void {
     const wanted = parseRetry("message.retry.delay", options, this.#longest)
-    this.#recorder.hear({ _tag: "Retry", index: this.#index, ...wanted })
+    this.#recorder.record({ _tag: "Retry", index: this.#index, ...wanted })
   }
 }
 
@@ -75,6 +77,6 @@ export const toBatch = (
 ): Batch<unknown> => ({
   queue,
   messages,
-  ackAll: () => recorder.hear({ _tag: "AckAll" }),
-  retryAll: (options) => recorder.hear({ _tag: "RetryAll", ...parseRetry("batch.retryAll.delay", options, longest) })
+  ackAll: () => recorder.record({ _tag: "AckAll" }),
+  retryAll: (options) => recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll.delay", options, longest) })
 })

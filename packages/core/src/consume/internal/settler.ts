@@ -1,123 +1,137 @@
 /**
- * Hands settlements to the broker: once per delivery, gathered where the broker settles in batches, and never while a
+ * Sends settlements to the broker: once for each delivery, in batches where the broker takes batches, and never while a
  * lease extension of the same delivery is under way.
  */
 import * as Cause from "effect/Cause"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import type { SettleFailure, SettleRequest, Subscription } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
+import type { Timer } from "../../adapter-kit/Timers.ts"
 import type { Item } from "./item.ts"
+import type { Runtime } from "./runtime.ts"
 
 export interface Settler {
+  /** Adds a settlement to those that wait, which are sent when they fill a batch or have waited long enough. */
   readonly settle: (item: Item, settlement: Settlement) => void
-  /** Hands over what has gathered. */
+  /** Sends all settlements that wait. */
   readonly flush: () => void
-  /** Extends the leases of every item that is not being settled. */
+  /** Extends the leases of those items that are not being settled. */
   readonly extend: (items: Iterable<Item>) => void
-  /** True when nothing is under way. */
+  /** True when no settlement waits and no call of the broker is under way. */
   readonly isIdle: () => boolean
 }
 
-/** An item whose settlement is decided asks for it itself. */
-type Decided = Item & SettleRequest
-
-export const make = (env: {
+export interface Options extends Pick<Runtime, "fork" | "timers"> {
   /** The broker's name, for errors. */
   readonly broker: string
   readonly subscription: Subscription
-  readonly fork: (effect: Effect.Effect<unknown, unknown>) => Fiber.Fiber<unknown, unknown>
-  readonly timers: Timers
+  /** Settlements that the broker takes in one call. */
   readonly batch: number
+  /** Milliseconds that a settlement may wait for others; 0: it is sent with the next flush. */
   readonly wait: number
   readonly watch: Watch | undefined
+}
+
+export interface Callbacks {
   readonly onSettled: (item: Item, settlement: Settlement) => void
   readonly onFailed: (item: Item, settlement: Settlement, error: BrokerError) => void
   readonly onLeaseLost: (item: Item, error: BrokerError) => void
-  /** Called after the last of those of one call. */
+  /** Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items. */
   readonly onAnswered: () => void
-  /** The broker has not answered at once. */
-  readonly onWaiting: (items: ReadonlyArray<Decided>) => void
-}): Settler => {
-  let pending: Array<Decided> = []
+  /** Called when the broker has not answered at once. */
+  readonly onWaiting: (items: ReadonlyArray<DecidedItem>) => void
+}
+
+/** An item with its settlement is itself the request for it, which saves an object for each message. */
+type DecidedItem = Item & SettleRequest
+
+/** True when the settler sends settlements by itself, in batches: callers need not flush. */
+export const gathers = ({ batch, wait }: Pick<Options, "batch" | "wait">): boolean => batch > 1 && wait > 0
+
+export const make = (options: Options & Callbacks): Settler => {
+  const { batch, subscription, timers, wait, watch } = options
+  let pending: Array<DecidedItem> = []
   let extending = false
   let underWay = 0
-  let timer: ReturnType<Timers["after"]> | undefined
-
-  /** A call that was cut off answers nothing; one that died in the adapter failed for every delivery. */
-  const call = (
-    concerned: ReadonlyArray<{ readonly delivery: Delivery }>,
-    effect: Effect.Effect<ReadonlyArray<SettleFailure>>,
-    done: (failures: ReadonlyArray<SettleFailure> | undefined) => void
-  ): void => {
-    env.fork(effect).addObserver((exit) => {
-      if (Exit.isSuccess(exit)) return done(exit.value as ReadonlyArray<SettleFailure>)
-      if (Cause.hasInterruptsOnly(exit.cause)) return done(undefined)
-      const error = new BrokerError({
-        broker: env.broker,
-        operation: "settle",
-        reason: "Unsupported",
-        detail: `the adapter died: ${Cause.pretty(exit.cause)}`,
-        remedy: "Report this to the adapter's authors"
-      })
-      done(concerned.map(({ delivery }) => ({ delivery, error })))
-    })
-  }
+  let timer: Timer | undefined
 
   const flush = (): void => {
-    env.timers.cancel(timer)
+    timers.cancel(timer)
     timer = undefined
     if (extending || pending.length === 0) return
     const requests = pending
     pending = []
     let isAnswered = false
     underWay++
-    const settled = env.subscription.settle(requests)
-    call(requests, env.watch === undefined ? settled : env.watch.settle(requests, settled), (failures) => {
+    const settled = subscription.settle(requests)
+    call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures) => {
       underWay--
       isAnswered = true
-      // An interrupted settle was cut off by the consumer's own end: the broker brings the deliveries back.
+      // An interrupted call was cut off by the consumer's own end: the broker brings the deliveries back.
       if (failures !== undefined) report(requests, failures)
     })
-    if (!isAnswered) env.onWaiting(requests)
+    if (!isAnswered) options.onWaiting(requests)
   }
 
-  const report = (requests: ReadonlyArray<Decided>, failures: ReadonlyArray<SettleFailure>): void => {
+  const report = (requests: ReadonlyArray<DecidedItem>, failures: ReadonlyArray<SettleFailure>): void => {
     const failed = new Map(failures.map(({ delivery, error }) => [delivery, error]))
     for (const item of requests) {
       const error = failed.get(item.delivery)
-      if (error === undefined) env.onSettled(item, item.settlement)
-      else env.onFailed(item, item.settlement, error)
+      if (error === undefined) options.onSettled(item, item.settlement)
+      else options.onFailed(item, item.settlement, error)
     }
-    env.onAnswered()
+    options.onAnswered()
   }
 
   return {
     settle: (item, settlement) => {
       item.settlement = settlement
-      pending.push(item as Decided)
-      if (pending.length >= env.batch && env.batch > 1) flush()
-      else if (env.wait > 0) timer ??= env.timers.after(env.wait, flush)
+      pending.push(item as DecidedItem) // The line above decided it.
+      if (pending.length >= batch && batch > 1) flush()
+      else if (wait > 0) timer ??= timers.after(wait, flush)
     },
     flush,
     extend: (items) => {
       const unsettled = [...items].filter(({ settlement }) => settlement === undefined)
       if (extending || unsettled.length === 0) return
       extending = true
-      call(unsettled, env.subscription.extend(unsettled.map(({ delivery }) => delivery)), (failures = []) => {
+      call(options, unsettled, subscription.extend(unsettled.map(({ delivery }) => delivery)), (failures = []) => {
         extending = false
         for (const { delivery, error } of failures) {
           const item = unsettled.find((each) => each.delivery === delivery)
-          if (item !== undefined) env.onLeaseLost(item, error)
+          if (item !== undefined) options.onLeaseLost(item, error)
         }
         flush()
       })
     },
     isIdle: () => pending.length === 0 && underWay === 0 && !extending
   }
+}
+
+/**
+ * Runs a call of the broker, and calls back with the deliveries for which it failed: all of them when the adapter died,
+ * `undefined` when the call was interrupted.
+ */
+const call = (
+  { broker, fork }: Pick<Options, "broker" | "fork">,
+  concerned: ReadonlyArray<{ readonly delivery: Delivery }>,
+  effect: Effect.Effect<ReadonlyArray<SettleFailure>>,
+  done: (failures: ReadonlyArray<SettleFailure> | undefined) => void
+): void => {
+  fork(effect).addObserver((exit) => {
+    if (Exit.isSuccess(exit)) return done(exit.value)
+    if (Cause.hasInterruptsOnly(exit.cause)) return done(undefined)
+    const error = new BrokerError({
+      broker,
+      operation: "settle",
+      reason: "Unsupported",
+      detail: `the adapter died: ${Cause.pretty(exit.cause)}`,
+      remedy: "Report this to the adapter's authors"
+    })
+    done(concerned.map(({ delivery }) => ({ delivery, error })))
+  })
 }

@@ -1,5 +1,5 @@
-/** A clock that is read once in a turn of the event loop, however many messages the turn brings. */
-export const clock = (read: () => number): (() => number) => {
+/** A clock that is read once in a turn of the event loop, however many messages arrive in that turn. */
+export const make = (read: () => number): (() => number) => {
   let seen: number | undefined
   const forget = (): void => {
     seen = undefined

@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import { Broker } from "../../port/Broker.ts"
 import * as Delay from "../../message/Delay.ts"
 import type { ConsumerHealth } from "../../observe/Health.ts"
-import type { Consumer, DrainReport, Stats } from "../../consume/internal/lifecycle.ts"
+import type { Consumer, DrainReport, Stats } from "../../consume/Consumer.ts"
 import { logger } from "../../observe/internal/logger.ts"
 
 /** A running consumer. Leaving its `await using` block drains it. */

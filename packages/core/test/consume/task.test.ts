@@ -3,7 +3,7 @@ import type * as Acknowledgement from "../../src/policy/Acknowledgement.ts"
 import * as Delay from "../../src/message/Delay.ts"
 import type { Received } from "../../src/message/Handler.ts"
 import type { Item } from "../../src/consume/internal/item.ts"
-import { Unit } from "../../src/consume/internal/handlerRun.ts"
+import { Task } from "../../src/consume/internal/task.ts"
 import { delivery, item } from "../items.ts"
 
 const render = ([item, verdict]: readonly [Item, Acknowledgement.Verdict]) =>
@@ -11,27 +11,25 @@ const render = ([item, verdict]: readonly [Item, Acknowledgement.Verdict]) =>
 
 const start = (...names: ReadonlyArray<string>) => {
   const [final, ignored]: [Array<string>, Array<string>] = [[], []]
-  const unit = new Unit(
+  const task = new Task(
     {
       queue: "work",
       longest: 3_600_000,
-      on: {
-        final: (...decision) => final.push(render(decision)),
-        ignored: (item, call) => ignored.push(`${item?.key ?? "batch"} ${call._tag}`)
-      }
+      onFinal: (...decision) => final.push(render(decision)),
+      onIgnored: (item, call) => ignored.push(`${item?.key ?? "batch"} ${call._tag}`)
     },
     names.map((name) => item(name))
   )
-  const batch = unit.view()
+  const batch = task.toBatch()
   const close = (outcome: Acknowledgement.Outcome) => {
     const told: Array<string> = []
-    unit.close(outcome, (...decision) => told.push(render(decision)))
+    task.close(outcome, (...decision) => told.push(render(decision)))
     return told
   }
-  return { unit, close, batch, final, ignored, messages: batch.messages as ReadonlyArray<Received<unknown>> }
+  return { task, close, batch, final, ignored, messages: batch.messages as ReadonlyArray<Received<unknown>> }
 }
 
-describe("unit", () => {
+describe("task", () => {
   it("lets go at once of what nothing can change any more", () => {
     const { batch, final, messages, close } = start("a", "b", "c", "d")
     messages[0]!.ack()
@@ -65,24 +63,24 @@ describe("unit", () => {
   })
 
   it("shows another run only what is without a verdict", () => {
-    const { messages, unit } = start("a", "b", "c")
+    const { messages, task } = start("a", "b", "c")
     messages[0]!.ack()
     messages[2]!.retry()
-    assert.strictEqual(unit.undecided(), 1)
+    assert.strictEqual(task.undecided(), 1)
     assert.deepStrictEqual(
-      unit.view().messages.map(({ id }) => id),
+      task.toBatch().messages.map(({ id }) => id),
       ["b"]
     )
-    unit.view().ackAll()
-    assert.strictEqual(unit.undecided(), 0)
-    assert.deepStrictEqual(unit.view().messages, [])
+    task.toBatch().ackAll()
+    assert.strictEqual(task.undecided(), 0)
+    assert.deepStrictEqual(task.toBatch().messages, [])
   })
 
   it("abandoned, it parts the decided from the undecided", () => {
-    const { batch, final, ignored, messages, unit } = start("a", "b", "c", "d")
+    const { batch, final, ignored, messages, task } = start("a", "b", "c", "d")
     messages[0]!.ack()
     messages[1]!.retry()
-    const { decided, undecided } = unit.abandon()
+    const { decided, undecided } = task.abandon()
     assert.deepStrictEqual(final, ["a ack"])
     assert.deepStrictEqual(decided.map(render), ["b retry"])
     assert.deepStrictEqual(

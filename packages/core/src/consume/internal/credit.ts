@@ -1,0 +1,36 @@
+/** The credit of a subscription: how many deliveries the broker may have unsettled with this consumer. */
+import type { Subscription } from "../../port/Broker.ts"
+
+export interface Credit {
+  /** Gives the broker the credit that is wanted now, unless it has that credit already. */
+  readonly update: () => void
+  /**
+   * Gives a new connection its credit, whatever the lost one had. While `recover` runs, no credit is given: before all
+   * that it changes is changed, the credit could be too much.
+   */
+  readonly renew: (recover: () => void) => void
+}
+
+/** The subscription starts with a credit of 0. */
+export const make = (subscription: Pick<Subscription, "credit">, wanted: () => number): Credit => {
+  let given = 0
+  let recovering = false
+
+  const update = (): void => {
+    const credit = wanted()
+    if (credit === given || recovering) return
+    given = credit
+    subscription.credit(credit)
+  }
+
+  return {
+    update,
+    renew: (recover) => {
+      recovering = true
+      recover()
+      recovering = false
+      given = -1
+      update()
+    }
+  }
+}

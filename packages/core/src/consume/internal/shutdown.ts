@@ -1,0 +1,101 @@
+/** Takes a consumer down in order: no more messages, then the end of its handlers, then the end of its subscription. */
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import type { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
+import * as Delay from "../../message/Delay.ts"
+import type { Engine } from "./engine.ts"
+import type { Runtime } from "./runtime.ts"
+
+/** The result of a drain. */
+export interface DrainReport {
+  /** True when every handler ended in time. */
+  readonly complete: boolean
+  /** Number of messages that interrupted handlers had not decided on; they are in the queue again. */
+  readonly interrupted: number
+  /** Milliseconds from the call of `drain` until the consumer had stopped. */
+  readonly elapsed: number
+}
+
+export interface Shutdown {
+  readonly state: () => "running" | "draining" | "stopped"
+  /** The error that the consumer has stopped itself with. */
+  readonly error: () => DeadLetterBudgetExhausted | undefined
+  /** Drains. `timeout` is the time that handlers have; default: the consumer's. */
+  readonly drain: (timeout?: Delay.Input) => Effect.Effect<DrainReport>
+  /** Drains because of an error, with which {@link done} fails. */
+  readonly fail: (error: DeadLetterBudgetExhausted) => void
+  /** Ends when the consumer has stopped; fails when it stopped itself. */
+  readonly done: Effect.Effect<void, DeadLetterBudgetExhausted>
+}
+
+export interface Dependencies extends Pick<Runtime, "fork" | "timers"> {
+  readonly engine: Pick<Engine, "interrupt" | "stop" | "whenIdle">
+  /** The scope of the subscription and of the timers. */
+  readonly scope: Scope.Closeable
+  /** Milliseconds that handlers have when a drain does not say otherwise. */
+  readonly drainTimeout: number
+  /** Called once, when the subscription has ended. */
+  readonly onClosed: () => void
+}
+
+/** Milliseconds that the settlements of interrupted handlers have before the subscription is closed. */
+const settleGrace = 5000
+
+export const make = (dependencies: Dependencies): Effect.Effect<Shutdown> =>
+  Effect.gen(function* () {
+    const { drainTimeout, engine, fork, onClosed, scope, timers } = dependencies
+    const stopped = Deferred.makeUnsafe<void, DeadLetterBudgetExhausted>()
+    let state: ReturnType<Shutdown["state"]> = "running"
+    let fatal: DeadLetterBudgetExhausted | undefined
+    let complete = true
+    let interrupted = 0
+
+    const idle = Effect.callback<void>((resume) => engine.whenIdle(() => resume(Effect.void)))
+    const waitUntilIdle = (millis: number) =>
+      Effect.map(Effect.timeoutOption(idle, Duration.millis(millis)), Option.isSome)
+
+    const close = yield* Effect.cached(
+      Effect.suspend(() => {
+        state = "stopped"
+        const exit = fatal === undefined ? Exit.void : Exit.fail(fatal)
+        return Effect.andThen(
+          Scope.close(scope, Exit.void),
+          Effect.sync(() => {
+            onClosed()
+            Deferred.doneUnsafe(stopped, exit)
+          })
+        )
+      })
+    )
+
+    const drain: Shutdown["drain"] = (timeout = drainTimeout) =>
+      Effect.gen(function* () {
+        const millis = Delay.constrain("Consumer.drain: timeout", timeout, 0, Delay.max)
+        const begun = timers.now()
+        if (state === "running") state = "draining"
+        engine.stop()
+        if (!(yield* waitUntilIdle(millis))) {
+          const { handlers, messages } = engine.interrupt()
+          complete &&= handlers === 0
+          interrupted += messages
+          yield* waitUntilIdle(settleGrace)
+        }
+        yield* close
+        return { complete, interrupted, elapsed: timers.now() - begun }
+      })
+
+    return {
+      state: () => state,
+      error: () => fatal,
+      drain,
+      fail: (error) => {
+        fatal = error
+        fork(Effect.andThen(Effect.logError(error.message), drain()))
+      },
+      done: Deferred.await(stopped)
+    }
+  })

@@ -1,0 +1,106 @@
+/**
+ * A task: the messages that the handler answers for together, a whole batch or a single message. Records the handler's
+ * calls, reports a verdict at once when it is final, and the other verdicts when the handler has ended. The handler may
+ * run several times for one task.
+ */
+import * as Acknowledgement from "../../policy/Acknowledgement.ts"
+import type * as Bag from "../../adapter-kit/Bag.ts"
+import type { Delay } from "../../message/Delay.ts"
+import type { Batch, Received } from "../../message/Handler.ts"
+import type { Run } from "./dispatch.ts"
+import { type Item, ReceivedMessage, toBatch } from "./item.ts"
+
+export interface Options {
+  readonly queue: string
+  /** The longest delay that the broker can honour, in milliseconds. */
+  readonly longest: Delay
+  /** Called with a verdict that nothing can change any more, while the handler still runs. */
+  readonly onFinal: (item: Item, verdict: Acknowledgement.Verdict) => void
+  /** Called for a call that came too late to count; `item` is `undefined` for a call on the whole batch. */
+  readonly onIgnored: (item: Item | undefined, call: Acknowledgement.Call) => void
+}
+
+/** A class, so that a message costs one object and not a handful of closures. */
+export class Task implements Bag.Member {
+  place = -1
+  /** The latest run of the handler that did not end at once. */
+  run: Run | undefined = undefined
+  readonly items: ReadonlyArray<Item>
+  readonly #options: Options
+  readonly #messages: ReadonlyArray<Received<unknown>>
+  /** `undefined` until the first call: most handlers make none. */
+  #calls: Acknowledgement.State | undefined = undefined
+  /** Indexes of the messages whose verdict `onFinal` was given. */
+  #reported: Set<number> | undefined = undefined
+  #closed = false
+
+  constructor(options: Options, items: ReadonlyArray<Item>) {
+    this.items = items
+    this.#options = options
+    this.#messages = items.map((item, index) => new ReceivedMessage(item, index, this, options.longest))
+  }
+
+  /** The first message, which is the only one for a message handler. */
+  get message(): Received<unknown> {
+    return this.#messages[0]!
+  }
+
+  /** A batch of the messages without a verdict, for the next run of the handler. */
+  toBatch(): Batch<unknown> {
+    const { longest, queue } = this.#options
+    const open = this.#messages.filter((_, index) => this.#isUndecided(index))
+    return toBatch(queue, open, this, longest)
+  }
+
+  /** Number of messages without a verdict. */
+  undecided(): number {
+    return this.items.reduce((sum, _, index) => (this.#isUndecided(index) ? sum + 1 : sum), 0)
+  }
+
+  /** Records a call of the handler. */
+  record(call: Acknowledgement.Call): void {
+    const { onFinal, onIgnored } = this.#options
+    const before = this.#calls ?? Acknowledgement.make(this.items.length)
+    const after = this.#closed ? before : Acknowledgement.record(before, call)
+    if (after === before) {
+      if (this.#closed || Acknowledgement.contradicts(before, call))
+        onIgnored("index" in call ? this.items[call.index] : undefined, call)
+      return
+    }
+    this.#calls = after
+    for (let index = 0; index < this.items.length; index++) {
+      const verdict = after.verdicts[index]
+      const isNew = verdict !== before.verdicts[index] && this.#reported?.has(index) !== true
+      if (!isNew || !Acknowledgement.isFinal(verdict)) continue
+      this.#reported = (this.#reported ?? new Set()).add(index)
+      onFinal(this.items[index]!, verdict)
+    }
+  }
+
+  /** Ignores all later calls, and reports the verdict of every message that `onFinal` was not given. */
+  close(outcome: Acknowledgement.Outcome, each: (item: Item, verdict: Acknowledgement.Verdict) => void): void {
+    this.#closed = true
+    const verdicts = this.#calls && Acknowledgement.finalise(this.#calls, outcome)
+    for (let index = 0; index < this.items.length; index++) {
+      if (this.#reported?.has(index) === true) continue
+      each(this.items[index]!, verdicts?.[index] ?? Acknowledgement.byOutcome(outcome))
+    }
+  }
+
+  /** Ignores all later calls, and returns the messages without a verdict apart from those that have one. */
+  abandon(): {
+    readonly undecided: ReadonlyArray<Item>
+    readonly decided: ReadonlyArray<readonly [Item, Acknowledgement.Verdict]>
+  } {
+    const without = new Set(this.items.filter((_, index) => this.#isUndecided(index)))
+    const decided: Array<readonly [Item, Acknowledgement.Verdict]> = []
+    this.close("failure", (item, verdict) => {
+      if (!without.has(item)) decided.push([item, verdict])
+    })
+    return { undecided: [...without], decided }
+  }
+
+  #isUndecided(index: number): boolean {
+    return this.#calls?.verdicts[index] === undefined
+  }
+}

@@ -1,0 +1,79 @@
+/** Log lines for operators. Those about mistakes of handlers are written once for each kind of mistake. */
+import type { Call } from "../../policy/Acknowledgement.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
+import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
+import * as Delay from "../../message/Delay.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import type { Event } from "../../observe/Event.ts"
+import type { Failure } from "../../policy/Failure.ts"
+import type { ErrorSummary } from "../../message/Metadata.ts"
+import type { Settlement } from "../../message/Settlement.ts"
+import type { Item } from "./item.ts"
+import type { Runtime } from "./runtime.ts"
+
+export interface Options extends Pick<Runtime, "wallClock"> {
+  readonly queue: string
+  /** Writes a structured warning. */
+  readonly warn: (message: string, annotations: Readonly<Record<string, unknown>>) => void
+  /** Removes from an error what the log must not show. */
+  readonly redact: (error: ErrorSummary) => ErrorSummary
+}
+
+export interface Warnings {
+  readonly failed: (delivery: Delivery, failure: Failure) => void
+  readonly gaveUp: (delivery: Delivery, settlement: Extract<Settlement, { _tag: "DeadLetter" | "Drop" }>) => void
+  readonly settleFailed: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
+  readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
+  readonly ignored: (item: Item | undefined, call: Call) => void
+  readonly paused: (because: "handler" | "broker", state: ConsumerBackoff.State) => void
+  readonly hookThrew: (event: Event, error: unknown) => void
+}
+
+/** Number of names of errors whose first failure is logged. */
+const loggedNames = 100
+
+export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
+  const names = new Set<string>()
+  let warnedOfIgnored = false
+  const subject = ({ attempts, metadata }: Delivery) => ({ queue, id: metadata.id, attempts })
+
+  return {
+    // A handler that fails from the start must not look like one that is not called.
+    failed: (delivery, { summary }) => {
+      if (names.has(summary.name) || names.size >= loggedNames) return
+      names.add(summary.name)
+      const { message, name } = redact(summary)
+      warn("a handler failed; further errors of this name are not logged", {
+        ...subject(delivery),
+        error: `${name}: ${message}`
+      })
+    },
+    gaveUp: (delivery, settlement) => {
+      const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
+      const { error, reason } = settlement
+      warn("gave up a message", {
+        ...subject(delivery),
+        reason,
+        ...target,
+        error: `${error.name}: ${error.message}`,
+        age: Delay.format(Math.max(0, wallClock() - delivery.metadata.firstPublished))
+      })
+    },
+    settleFailed: (delivery, settlement, error) =>
+      warn("the broker did not take a settlement", { ...subject(delivery), settlement, error: error.message }),
+    leaseLost: (delivery, error) =>
+      warn("a lease could not be extended", { ...subject(delivery), error: error.message }),
+    ignored: (item, call) => {
+      if (warnedOfIgnored) return
+      warnedOfIgnored = true
+      warn("ignored a call that came too late: the first one decides; further ones are not logged", {
+        queue,
+        call: call._tag,
+        id: item?.delivery.metadata.id
+      })
+    },
+    paused: (because, { level, window }) =>
+      warn(`consumer backoff: pausing for ${Delay.format(window)}`, { queue, because, level }),
+    hookThrew: ({ _tag: event }, error) => warn("the audit hook threw", { queue, event, error: String(error) })
+  }
+}
