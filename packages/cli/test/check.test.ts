@@ -4,13 +4,13 @@ import { requeue } from "./requeue.ts"
 const orders = ["check", "--url", "memory:", "--queue", "orders"]
 
 describe("requeue check", () => {
-  it("says how each wish is met", async () => {
+  it("says how each requirement is met", async () => {
     const { code, stderr, stdout } = await requeue([...orders, "--policy", "webhookSender"])
     assert.deepStrictEqual([code, stderr], [0, ""])
     assert.strictEqual(
       stdout,
       [
-        "queue   wish            answer  detail",
+        "queue   field           support  detail",
         "orders  retry.backoff   exact",
         "orders  handlerTimeout  exact",
         ""
@@ -43,7 +43,7 @@ describe("requeue check", () => {
     const { stdout } = await requeue([...orders, "--json"])
     assert.deepStrictEqual(JSON.parse(stdout), {
       broker: "memory",
-      wishes: [{ queue: "orders", wish: "handlerTimeout", answer: "exact", detail: "" }]
+      requirements: [{ queue: "orders", field: "handlerTimeout", support: "exact", detail: "" }]
     })
   })
 })

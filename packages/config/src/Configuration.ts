@@ -226,10 +226,10 @@ const impossible = (
   capabilities: Capabilities.Capabilities
 ): ReadonlyArray<StrictSchema.Problem> =>
   Feasibility.check(ConsumerOptions.resolve(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
-    ({ answer, field }) => {
-      if (answer._tag !== "Impossible") return []
-      const detail = `on broker ${capabilities.broker}, for queue ${key}: ${answer.why}`
-      return [{ path: placeOf(key, queue, field), detail, remedy: answer.remedy }]
+    ({ support, field }) => {
+      if (support._tag !== "Impossible") return []
+      const detail = `on broker ${capabilities.broker}, for queue ${key}: ${support.why}`
+      return [{ path: placeOf(key, queue, field), detail, remedy: support.remedy }]
     }
   )
 

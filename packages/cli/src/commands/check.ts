@@ -9,50 +9,52 @@ import { Problem } from "../Problem.ts"
 import * as Table from "../Table.ts"
 import * as Target from "../Target.ts"
 
-/** A demand of a queue's consumer, and how the broker meets it. */
+/** A requirement of a queue's consumer, and how the broker meets it. */
 interface Checked {
   readonly queue: string
-  readonly wish: string
-  readonly answer: keyof typeof colours
+  readonly field: string
+  readonly support: keyof typeof colours
   readonly detail: string
 }
 
-const show = (answer: Feasibility.Support): Pick<Checked, "answer" | "detail"> => {
-  switch (answer._tag) {
+const show = (found: Feasibility.Support): Pick<Checked, "support" | "detail"> => {
+  switch (found._tag) {
     case "Exact":
-      return { answer: "exact", detail: "" }
+      return { support: "exact", detail: "" }
     case "Emulated":
-      return { answer: "emulated", detail: answer.how }
+      return { support: "emulated", detail: found.how }
     case "Clamped":
-      return { answer: "clamped", detail: `from ${Delay.format(answer.from)} to ${Delay.format(answer.to)}` }
+      return { support: "clamped", detail: `from ${Delay.format(found.from)} to ${Delay.format(found.to)}` }
     case "Impossible":
-      return { answer: "impossible", detail: `${answer.why}. ${answer.remedy}` }
+      return { support: "impossible", detail: `${found.why}. ${found.remedy}` }
   }
 }
 
 const colours = { exact: "green", emulated: "green", clamped: "yellow", impossible: "red" } as const
 
-/** Answers the demand for which this queue cannot be planned, though the broker has the capability; `undefined` where it can. */
+/** Answers the requirement for which this queue cannot be planned, though the broker has the capability; `undefined` where it can. */
 const unplanned = (queue: Target.Queue, { plan }: Adapter.Operator) =>
   Effect.match(plan(Operating.requestOf(queue)), {
     onSuccess: () => undefined,
     onFailure: ({ detail, field, remedy }): Checked => ({
       queue: queue.name,
-      wish: field,
-      answer: "impossible",
+      field,
+      support: "impossible",
       detail: `${detail}. ${remedy}`
     })
   })
 
-/** Checks each demand of a queue's consumer. */
+/** Checks each requirement of a queue's consumer. */
 const checked = Effect.fnUntraced(function* (queue: Target.Queue, operator: Adapter.Operator) {
   const { capabilities } = operator
   const { name, options } = queue
-  const demands = Feasibility.check(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name).map(
-    ({ answer, field }): Checked => ({ queue: name, wish: field, ...show(answer) })
+  const requirements = Feasibility.check(ConsumerOptions.resolve(options, capabilities.lease), capabilities, name).map(
+    ({ support, field }): Checked => ({ queue: name, field, ...show(support) })
   )
   const refused = yield* unplanned(queue, operator)
-  return refused === undefined ? demands : [...demands.filter(({ wish }) => wish !== refused.wish), refused]
+  return refused === undefined
+    ? requirements
+    : [...requirements.filter(({ field }) => field !== refused.field), refused]
 })
 
 export const check = Command.make("check", { ...Target.flags, policy: Policy.flag }, (flags) =>
@@ -62,12 +64,17 @@ export const check = Command.make("check", { ...Target.flags, policy: Policy.fla
     const found = Effect.flatMap(Operating.open(target), (operator) =>
       Effect.forEach(target.queues, (queue) => checked(queue, operator))
     )
-    const demands = (yield* Effect.scoped(found)).flat()
-    const rows = demands.map(({ answer, detail, queue, wish }) => [queue, wish, paint(colours[answer], answer), detail])
-    yield* result({ broker: target.name, wishes: demands }, () =>
-      Table.format(["queue", "wish", "answer", "detail"], rows)
+    const requirements = (yield* Effect.scoped(found)).flat()
+    const rows = requirements.map(({ detail, field, queue, support }) => [
+      queue,
+      field,
+      paint(colours[support], support),
+      detail
+    ])
+    yield* result({ broker: target.name, requirements }, () =>
+      Table.format(["queue", "field", "support", "detail"], rows)
     )
-    if (demands.some(({ answer }) => answer === "impossible")) return yield* new Problem()
+    if (requirements.some(({ support }) => support === "impossible")) return yield* new Problem()
   })
 ).pipe(
   Command.withDescription(

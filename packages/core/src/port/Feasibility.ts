@@ -19,7 +19,7 @@ export interface Finding {
   /** The field that requires it, for example `retry.backoff`. */
   readonly field: string
   /** How the broker meets it. */
-  readonly answer: Support
+  readonly support: Support
 }
 
 /** The options of a consumer that its broker must be able to honour. */
@@ -59,7 +59,7 @@ const lease = (timeout: number, { lease }: Capabilities): Support => {
 
 const ownDeadLetters = (queue: string): Finding => ({
   field: "retry.deadLetter",
-  answer: {
+  support: {
     _tag: "Impossible",
     why: "the queue is its own dead-letter queue: its dead letters would be consumed again for ever",
     remedy: `Name another queue, or none for ${queue}.dlq`
@@ -78,7 +78,7 @@ const ownDeadLetters = (queue: string): Finding => ({
  *
  * const retry = RetryPolicy.make({ backoff: Backoff.constant("1 hour") })
  * const program = Effect.map(Broker.Broker, ({ capabilities }) =>
- *   Feasibility.check({ retry, onLimit: "fail" }, capabilities).map(({ answer, field }) => `${field}: ${answer._tag}`)
+ *   Feasibility.check({ retry, onLimit: "fail" }, capabilities).map(({ support, field }) => `${field}: ${support._tag}`)
  * )
  * await Effect.runPromise(Effect.provide(program, MemoryBroker.layer())) // => ["retry.backoff: Exact"]
  * ```
@@ -95,7 +95,7 @@ export const check = (
   if (backoff !== undefined) {
     findings.push({
       field: "retry.backoff",
-      answer: delay(
+      support: delay(
         Backoff.longest(reachable(requirements.retry, backoff)),
         capabilities.retryDelay,
         requirements.onLimit
@@ -105,11 +105,11 @@ export const check = (
   if (requirements.retryDelay !== undefined) {
     findings.push({
       field: "retryDelay",
-      answer: delay(requirements.retryDelay, capabilities.retryDelay, requirements.onLimit)
+      support: delay(requirements.retryDelay, capabilities.retryDelay, requirements.onLimit)
     })
   }
   if (requirements.handlerTimeout !== undefined) {
-    findings.push({ field: "handlerTimeout", answer: lease(requirements.handlerTimeout, capabilities) })
+    findings.push({ field: "handlerTimeout", support: lease(requirements.handlerTimeout, capabilities) })
   }
   return findings
 }
@@ -129,12 +129,12 @@ export const refusal = (
   capabilities: Capabilities,
   queue: string
 ): ConfigurationError | undefined => {
-  for (const { answer, field } of findings) {
-    if (answer._tag !== "Impossible") continue
+  for (const { support, field } of findings) {
+    if (support._tag !== "Impossible") continue
     return new ConfigurationError({
       field,
-      detail: answer.why,
-      remedy: answer.remedy,
+      detail: support.why,
+      remedy: support.remedy,
       broker: capabilities.broker,
       queue
     })

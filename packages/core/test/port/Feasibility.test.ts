@@ -110,7 +110,9 @@ const table: ReadonlyArray<readonly [string, Feasibility.Requirements, Capabilit
 
 describe("check", () => {
   it.each(table)("%s", (_, requirements, capabilities, expected) => {
-    const findings = Feasibility.check(requirements, capabilities).map(({ field, answer }) => [field, answer] as const)
+    const findings = Feasibility.check(requirements, capabilities).map(
+      ({ field, support }) => [field, support] as const
+    )
     assert.deepStrictEqual(Object.fromEntries(findings), expected)
   })
 })
