@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { make } from "./internal/testing/bench.ts"
+import { make } from "./internal/testing/fixture.ts"
 import * as RealTime from "./internal/testing/realTime.ts"
 import type { DeadLetter, Happening, IdleOptions, Options, Sent, Tools } from "./internal/testing/tools.ts"
 

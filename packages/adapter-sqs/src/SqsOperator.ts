@@ -9,7 +9,7 @@ import { type BrokerError, ConfigurationError, Delay, RetryPolicy } from "@reque
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Client, connect } from "./internal/client.ts"
-import * as Queues from "./internal/queues.ts"
+import * as Queues from "./internal/declare/declare.ts"
 import { toBrokerError } from "./internal/toBrokerError.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
 import * as SqsPlan from "./SqsPlan.ts"

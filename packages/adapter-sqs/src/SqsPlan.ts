@@ -11,10 +11,10 @@
 import { ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
 import * as Names from "./internal/names.ts"
-import * as Backstop from "./internal/plan/backstop.ts"
-import { type Attributes, listed, type Plan, type Queue } from "./internal/plan/objects.ts"
-import * as Stay from "./internal/plan/stay.ts"
-import { type Finding, type Found, verify } from "./internal/plan/verify.ts"
+import * as Backstop from "./internal/declare/maxReceiveCount.ts"
+import { type Attributes, listed, type Plan, type Queue } from "./internal/declare/objects.ts"
+import * as Stay from "./internal/declare/retention.ts"
+import { type Finding, type Found, verify } from "./internal/declare/verify.ts"
 import type { Settings } from "./SqsOptions.ts"
 
 export { type Attributes, type Finding, type Found, type Plan, type Queue, verify }

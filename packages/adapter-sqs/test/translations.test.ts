@@ -4,9 +4,9 @@ import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import type { Message, MessageAttributeValue } from "../src/internal/client.ts"
 import { fromRefusal, toBrokerError } from "../src/internal/toBrokerError.ts"
-import { type Command, type Facts, hideFor, toCommand } from "../src/internal/toCommand.ts"
-import { toDelivery } from "../src/internal/toDelivery.ts"
-import { toEntry } from "../src/internal/toEntry.ts"
+import { type Command, type Facts, hideFor, toCommand } from "../src/internal/settle/toCommand.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
+import { toEntry } from "../src/internal/publish/toPublication.ts"
 import * as Wire from "../src/internal/wire.ts"
 
 const now = Date.UTC(2030, 0, 1)

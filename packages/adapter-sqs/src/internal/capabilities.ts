@@ -1,7 +1,7 @@
 /** What SQS can honour. */
 import type { Capabilities } from "@requeue/core/adapter-kit"
 import type { Settings } from "../SqsOptions.ts"
-import { longestHide } from "./toCommand.ts"
+import { longestHide } from "./settle/toCommand.ts"
 import * as Wire from "./wire.ts"
 
 export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities => ({

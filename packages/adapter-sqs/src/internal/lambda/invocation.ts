@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type { Settings } from "../../SqsOptions.ts"
 import * as Capabilities from "../capabilities.ts"
 import type { Message } from "../client.ts"
-import * as Subscription from "./subscription.ts"
+import * as Subscription from "./subscribe.ts"
 
 export interface Invocation {
   readonly broker: Broker.Service
