@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Delivery, Metadata } from "@requeue/core"
 import * as fc from "fast-check"
-import * as Groups from "../src/internal/consume/messageGroups.ts"
+import * as MessageGroups from "../src/internal/consume/messageGroups.ts"
 
 const delivery = (group: string, id: string): Delivery.Delivery => ({
   body: new Uint8Array(),
@@ -15,8 +15,8 @@ const world = () => {
   const out: Array<string> = []
   const back: Array<string> = []
   const id = ({ metadata }: Delivery.Delivery) => metadata.id
-  const groups = Groups.make({
-    hand: (one) => out.push(id(one)),
+  const groups = MessageGroups.make({
+    deliver: (one) => out.push(id(one)),
     giveBack: (some) => back.push(...some.map(id))
   })
   const [a1, a2, a3, b1] = [delivery("a", "a1"), delivery("a", "a2"), delivery("a", "a3"), delivery("b", "b1")]
@@ -24,7 +24,7 @@ const world = () => {
   return { out, back, groups, a1, a2, a3, b1 }
 }
 
-describe("groups", () => {
+describe("message groups", () => {
   it("one of each is out at a time, in order", () => {
     const { a1, a2, groups, out } = world()
     assert.deepStrictEqual(out, ["a1", "b1"])
@@ -76,8 +76,8 @@ describe("groups", () => {
           let count = 0
           const out = new Map<string, Delivery.Delivery>()
           const order = new Map<string, Array<number>>()
-          const groups = Groups.make({
-            hand: (one) => {
+          const groups = MessageGroups.make({
+            deliver: (one) => {
               const { group } = one.receipt as { readonly group: string }
               assert.isFalse(out.has(group))
               out.set(group, one)

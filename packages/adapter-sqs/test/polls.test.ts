@@ -3,7 +3,7 @@ import { BrokerError } from "@requeue/core"
 import { Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
-import * as Pool from "../src/internal/consume/polls.ts"
+import * as Polls from "../src/internal/consume/polls.ts"
 
 const down = new BrokerError.BrokerError({
   broker: "sqs",
@@ -12,54 +12,54 @@ const down = new BrokerError.BrokerError({
   detail: "down"
 })
 
-type Receive = Parameters<typeof Pool.make<string>>[0]["receive"]
+type Receive = Parameters<typeof Polls.make<string>>[0]["receive"]
 
-/** A pool whose polls are answered by hand. */
+/** Polls that are answered by hand. */
 const open = Effect.gen(function* () {
   const timers = yield* Timers.make
-  const polls: Array<{ readonly count: number; readonly on: Parameters<Receive>[1] }> = []
+  const underWay: Array<{ readonly count: number; readonly on: Parameters<Receive>[1] }> = []
   const told: Array<string> = []
   let held = 0
-  const pool = Pool.make<string>({
+  const polls = Polls.make<string>({
     timers,
-    most: 4,
-    size: 10,
-    held: () => held,
-    receive: (count, on) => polls.push({ count, on }),
+    maxPolls: 4,
+    pollSize: 10,
+    inFlight: () => held,
+    receive: (count, on) => underWay.push({ count, on }),
     onMessages: (messages) => (held += messages.length),
     onFailure: (_, isFirst) => told.push(isFirst ? "failure" : "again"),
     onRecovery: () => told.push("recovery")
   })
   return {
-    pool,
     polls,
+    underWay,
     told,
     /** The first poll that waits comes back with so many messages. */
-    answer: (count: number) => polls.shift()!.on.received(Array.from({ length: count }, () => "m")),
-    fail: () => polls.shift()!.on.failed(down),
+    answer: (count: number) => underWay.shift()!.on.received(Array.from({ length: count }, () => "m")),
+    fail: () => underWay.shift()!.on.failed(down),
     settled: (count: number) => {
       held -= count
-      pool.refresh()
+      polls.refresh()
     },
-    counts: () => polls.map(({ count }) => count),
+    counts: () => underWay.map(({ count }) => count),
     held: () => held
   }
 })
 
-describe("the pool of polls", () => {
+describe("polling", () => {
   it.effect("asks for nothing without credit, and for no more than the credit", () =>
     Effect.gen(function* () {
-      const { counts, pool } = yield* open
+      const { counts, polls } = yield* open
       assert.deepStrictEqual(counts(), [])
-      pool.credit(3)
+      polls.credit(3)
       assert.deepStrictEqual(counts(), [3])
     })
   )
 
   it.effect("has one poll while there is nothing, and more while there is much", () =>
     Effect.gen(function* () {
-      const { answer, counts, pool } = yield* open
-      pool.credit(100)
+      const { answer, counts, polls } = yield* open
+      polls.credit(100)
       assert.deepStrictEqual(counts(), [10])
       answer(0)
       assert.deepStrictEqual(counts(), [10])
@@ -76,8 +76,8 @@ describe("the pool of polls", () => {
 
   it.effect("never asks for more than is free, whatever is under way", () =>
     Effect.gen(function* () {
-      const { answer, counts, held, pool } = yield* open
-      pool.credit(25)
+      const { answer, counts, held, polls } = yield* open
+      polls.credit(25)
       answer(10)
       assert.deepStrictEqual([held(), counts()], [10, [10]])
       answer(10)
@@ -89,8 +89,8 @@ describe("the pool of polls", () => {
 
   it.effect("waits a moment for more room rather than to ask for one message at a time", () =>
     Effect.gen(function* () {
-      const { answer, counts, pool, settled } = yield* open
-      pool.credit(10)
+      const { answer, counts, polls, settled } = yield* open
+      polls.credit(10)
       answer(10)
       settled(1)
       yield* TestClock.adjust("30 millis")
@@ -103,8 +103,8 @@ describe("the pool of polls", () => {
 
   it.effect("does not wait when there is much room", () =>
     Effect.gen(function* () {
-      const { answer, counts, pool, settled } = yield* open
-      pool.credit(20)
+      const { answer, counts, polls, settled } = yield* open
+      polls.credit(20)
       answer(10)
       answer(10)
       settled(10)
@@ -114,9 +114,9 @@ describe("the pool of polls", () => {
 
   it.effect("stops without credit, and what was under way still comes", () =>
     Effect.gen(function* () {
-      const { answer, counts, held, pool } = yield* open
-      pool.credit(10)
-      pool.credit(0)
+      const { answer, counts, held, polls } = yield* open
+      polls.credit(10)
+      polls.credit(0)
       answer(3)
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual([held(), counts()], [3, []])
@@ -125,8 +125,8 @@ describe("the pool of polls", () => {
 
   it.effect("says an outage once, asks again with growing pauses, and says when it is over", () =>
     Effect.gen(function* () {
-      const { answer, counts, fail, pool, told } = yield* open
-      pool.credit(10)
+      const { answer, counts, fail, polls, told } = yield* open
+      polls.credit(10)
       for (const pause of [250, 500, 1000]) {
         fail()
         yield* TestClock.adjust(pause - 1)
@@ -143,10 +143,10 @@ describe("the pool of polls", () => {
 
   it.effect("ends when the last poll has ended", () =>
     Effect.gen(function* () {
-      const { answer, counts, pool } = yield* open
+      const { answer, counts, polls } = yield* open
       let hasEnded = false
-      pool.credit(10)
-      pool.close(() => (hasEnded = true))
+      polls.credit(10)
+      polls.close(() => (hasEnded = true))
       assert.isFalse(hasEnded)
       answer(2)
       assert.isTrue(hasEnded)

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Batch from "../src/internal/batchCall.ts"
-import * as Gather from "../src/internal/requestBatcher.ts"
+import * as BatchCall from "../src/internal/batchCall.ts"
+import * as RequestBatcher from "../src/internal/requestBatcher.ts"
 
 const context = { operation: "settle", queue: "q" }
 
@@ -13,9 +13,9 @@ const named = (name: string, httpStatusCode = 400) =>
   Object.assign(new Error("said"), { name, $metadata: { httpStatusCode } })
 
 /** What SQS answers to each call, and the calls: which items were in each. */
-const sqs = (answer: (items: ReadonlyArray<string>, call: number) => ReadonlyArray<Batch.Failed>) => {
+const sqs = (answer: (items: ReadonlyArray<string>, call: number) => ReadonlyArray<BatchCall.Failed>) => {
   const calls: Array<ReadonlyArray<string>> = []
-  const ask: Batch.Ask<{ readonly item: string }> = async (entries) => {
+  const ask: BatchCall.Ask<{ readonly item: string }> = async (entries) => {
     assert.strictEqual(new Set(entries.map(({ Id }) => Id)).size, entries.length)
     const items = entries.map(({ item }) => item)
     calls.push(items)
@@ -24,17 +24,17 @@ const sqs = (answer: (items: ReadonlyArray<string>, call: number) => ReadonlyArr
   return { calls, ask }
 }
 
-const failed = (index: number, Code: string, SenderFault: boolean): Batch.Failed => ({
+const failed = (index: number, Code: string, SenderFault: boolean): BatchCall.Failed => ({
   Id: String(index),
   Code,
   SenderFault
 })
 
 /** Runs with all the time that it takes. */
-const send = (items: ReadonlyArray<string>, ask: Batch.Ask<{ readonly item: string }>, isIdempotent = false) =>
+const send = (items: ReadonlyArray<string>, ask: BatchCall.Ask<{ readonly item: string }>, isIdempotent = false) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(
-      Batch.call(
+      BatchCall.call(
         items.map((item) => ({ item })),
         { ask, context, isIdempotent }
       )
@@ -133,9 +133,9 @@ describe("a batch", () => {
   )
 })
 
-describe("gathering", () => {
-  const make = (parallel: number, answer: (items: ReadonlyArray<number>) => Effect.Effect<Batch.Answers>) =>
-    Gather.make<number>({
+describe("the batcher", () => {
+  const make = (parallel: number, answer: (items: ReadonlyArray<number>) => Effect.Effect<BatchCall.Results>) =>
+    RequestBatcher.make<number>({
       call: answer,
       sizeOf: (bytes) => bytes,
       parallel,
@@ -146,7 +146,7 @@ describe("gathering", () => {
     Effect.gen(function* () {
       const calls: Array<ReadonlyArray<number>> = []
       const gate = yield* Deferred.make<void>()
-      const gather = make(4, (items) => {
+      const batcher = make(4, (items) => {
         calls.push(items)
         return Effect.as(
           Deferred.await(gate),
@@ -154,14 +154,14 @@ describe("gathering", () => {
         )
       })
       const fibers = yield* Effect.forEach([1, 2, 3], (item) =>
-        Effect.forkChild(gather.submit([item]), { startImmediately: true })
+        Effect.forkChild(batcher.submit([item]), { startImmediately: true })
       )
       assert.deepStrictEqual(calls, [[1]])
-      const full = yield* Effect.forkChild(gather.submit([4, 5, 6, 7, 8, 9, 10, 11]), { startImmediately: true })
+      const full = yield* Effect.forkChild(batcher.submit([4, 5, 6, 7, 8, 9, 10, 11]), { startImmediately: true })
       assert.deepStrictEqual(calls, [[1], [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]])
       yield* Deferred.succeed(gate, undefined)
       yield* Fiber.joinAll([...fibers, full])
-      yield* gather.idle
+      yield* batcher.idle
     })
   )
 
@@ -169,7 +169,7 @@ describe("gathering", () => {
     Effect.gen(function* () {
       const calls: Array<ReadonlyArray<number>> = []
       const fork = Effect.runForkWith(yield* Effect.context())
-      const gather = Gather.make<number>({
+      const batcher = RequestBatcher.make<number>({
         call: (items) => {
           calls.push(items)
           return calls.length === 1 ? Effect.never : Effect.succeed(items.map(() => undefined))
@@ -178,10 +178,10 @@ describe("gathering", () => {
         parallel: 2,
         fork: (effect) => void fork(effect)
       })
-      yield* Effect.forkChild(gather.submit([1]), { startImmediately: true })
-      const later = yield* Effect.forkChild(gather.submit([2]), { startImmediately: true })
+      yield* Effect.forkChild(batcher.submit([1]), { startImmediately: true })
+      const later = yield* Effect.forkChild(batcher.submit([2]), { startImmediately: true })
       yield* TestClock.adjust("30 millis")
-      const same = yield* Effect.forkChild(gather.submit([3]), { startImmediately: true })
+      const same = yield* Effect.forkChild(batcher.submit([3]), { startImmediately: true })
       assert.deepStrictEqual(calls, [[1]])
       yield* TestClock.adjust("20 millis")
       assert.deepStrictEqual(calls, [[1], [2, 3]])
@@ -198,7 +198,7 @@ describe("gathering", () => {
         async (submits, parallel) => {
           let running = 0
           const seen: Array<number> = []
-          const gather = make(parallel, (items) =>
+          const batcher = make(parallel, (items) =>
             Effect.gen(function* () {
               running++
               assert.isAtMost(running, parallel)
@@ -210,7 +210,7 @@ describe("gathering", () => {
               return items.map(() => undefined)
             })
           )
-          const answers = await Promise.all(submits.map((items) => Effect.runPromise(gather.submit(items))))
+          const answers = await Promise.all(submits.map((items) => Effect.runPromise(batcher.submit(items))))
           assert.deepStrictEqual(
             answers.map((each) => each.length),
             submits.map((each) => each.length)

@@ -1,15 +1,18 @@
 /**
- * One call of SQS for up to ten entries. It answers 200 though entries have failed: each is looked at, and those that
- * are no fault of ours are sent again.
+ * One call of SQS for up to ten entries. SQS answers 200 though entries have failed: each entry is looked at, and those
+ * whose failure is no fault of the sender are sent again.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api-actions.html
  */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type Context, fromRefusal, isTransient, toBrokerError } from "./toBrokerError.ts"
 
-/** What became of each item, in order; `undefined` is well. */
-export type Answers = ReadonlyArray<BrokerError.BrokerError | undefined>
+/** The error of each item, in order; `undefined` where it succeeded. */
+export type Results = ReadonlyArray<BrokerError.BrokerError | undefined>
 
+/** An entry that has failed, as SQS tells it. */
 export interface Failed {
   readonly Id: string | undefined
   readonly SenderFault: boolean | undefined
@@ -17,24 +20,28 @@ export interface Failed {
   readonly Message?: string | undefined
 }
 
+/** A batch call of the driver. */
 export type Ask<T> = (
   entries: Array<T & { readonly Id: string }>
 ) => Promise<{ readonly Failed?: ReadonlyArray<Failed> | undefined }>
 
+/** A batch call, and how it is repeated. */
 export interface Call<T> {
   readonly ask: Ask<T>
   readonly context: Context
-  /** Whether it does no harm to ask twice: a call without an answer, which may have happened, is then made again. */
+  /** Whether a call that got no answer, and may have taken effect, is made again. Set it where twice does no harm. */
   readonly isIdempotent: boolean
 }
 
 type Outcome = { readonly error: BrokerError.BrokerError; readonly again: boolean } | undefined
 
-/** Calls for one entry at most, and the wait after the first in milliseconds, which doubles. */
+/** The most calls for one entry. */
 const rounds = 4
+
+/** Milliseconds before the second call; they double with each further one. */
 const firstWait = 100
 
-/** What concerns the whole queue would fail for each entry alone as well. */
+/** Whether an error concerns the whole queue, so that each entry alone would fail as well. */
 const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "QueueMissing" || reason === "AccessRefused"
 
@@ -47,11 +54,11 @@ const outcomes = (count: number, failed: ReadonlyArray<Failed>, context: Context
   return result
 }
 
-/** Ends in bounded time: the SDK limits each call. */
+/** Makes the call. It never fails, and ends in bounded time, since the SDK limits each call. */
 export const call = <T extends object>(
   items: ReadonlyArray<T>,
   { ask, context, isIdempotent }: Call<T>
-): Effect.Effect<Answers> => {
+): Effect.Effect<Results> => {
   const once = (some: ReadonlyArray<T>): Effect.Effect<ReadonlyArray<Outcome>> =>
     Effect.matchEffect(
       Effect.tryPromise({

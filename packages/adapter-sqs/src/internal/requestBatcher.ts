@@ -1,48 +1,51 @@
 /**
- * Gathers what is asked at the same time into calls of up to ten: what finds no call under way goes at once, what comes
- * meanwhile goes together, and waits for its end, though not for long.
+ * Batches items that are submitted at about the same time into calls of up to ten. An item that finds no call under way
+ * goes at once. Those that come meanwhile go together, when they fill a call, when one has ended, or after a short time.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { Answers } from "./batchCall.ts"
-import * as Wire from "./wire.ts"
+import type { Results } from "./batchCall.ts"
+import * as Limits from "./limits.ts"
 
-export interface Gather<T> {
-  /** Ends when each item has been answered. */
-  readonly submit: (items: ReadonlyArray<T>) => Effect.Effect<Answers>
+/** The calls of one kind. */
+export interface RequestBatcher<T> {
+  /** Ends when SQS has answered for each item. */
+  readonly submit: (items: ReadonlyArray<T>) => Effect.Effect<Results>
   /** Ends when no call is under way. */
   readonly idle: Effect.Effect<void>
 }
 
-/** Milliseconds that what is there waits for more, when a call takes its time. */
-const patience = 50
+/** Milliseconds that items wait for others while a call is under way. */
+const linger = 50
 
 interface Pending<T> {
   readonly item: T
-  readonly answer: (error: Answers[number]) => void
+  readonly resolve: (error: Results[number]) => void
 }
 
+/** Makes a batcher, with no call under way. */
 export const make = <T>(env: {
-  readonly call: (items: ReadonlyArray<T>) => Effect.Effect<Answers>
-  /** Bytes of an item, of which a call takes so many. */
+  /** Makes a call. It must not fail. */
+  readonly call: (items: ReadonlyArray<T>) => Effect.Effect<Results>
+  /** Bytes of an item; a call takes a mebibyte. */
   readonly sizeOf: (item: T) => number
-  /** Calls that may be under way; with one, they are in order. */
+  /** Calls that may be under way; with 1, items are sent in the order in which they were submitted. */
   readonly parallel: number
   readonly fork: (effect: Effect.Effect<unknown>) => void
-}): Gather<T> => {
+}): RequestBatcher<T> => {
   let pending: Array<Pending<T>> = []
   let running = 0
   let isWaiting = false
-  const waiters: Array<() => void> = []
+  const onIdle: Array<() => void> = []
 
-  /** How many of those in front make one call, and whether no more would fit. */
+  /** How many of the first items make one call, and whether no more would fit. */
   const measure = (): { readonly count: number; readonly isFull: boolean } => {
     let bytes = 0
     for (let count = 0; count < pending.length; count++) {
       bytes += env.sizeOf(pending[count]!.item)
-      if (count === Wire.batchLimit || (count > 0 && bytes > Wire.sizeLimit)) return { count, isFull: true }
+      if (count === Limits.batch || (count > 0 && bytes > Limits.size)) return { count, isFull: true }
     }
-    return { count: pending.length, isFull: pending.length === Wire.batchLimit }
+    return { count: pending.length, isFull: pending.length === Limits.batch }
   }
 
   const wait = (): void => {
@@ -52,7 +55,7 @@ export const make = <T>(env: {
       isWaiting = false
       pump(true)
     })
-    env.fork(Effect.delay(later, Duration.millis(patience)))
+    env.fork(Effect.delay(later, Duration.millis(linger)))
   }
 
   const pump = (isLate = false): void => {
@@ -63,11 +66,11 @@ export const make = <T>(env: {
       pending = pending.slice(count)
       running++
       env.fork(
-        Effect.map(env.call(chunk.map(({ item }) => item)), (answers) => {
+        Effect.map(env.call(chunk.map(({ item }) => item)), (results) => {
           running--
-          for (const [index, { answer }] of chunk.entries()) answer(answers[index])
+          for (const [index, { resolve }] of chunk.entries()) resolve(results[index])
           pump()
-          if (running === 0) for (const resume of waiters.splice(0)) resume()
+          if (running === 0) for (const resume of onIdle.splice(0)) resume()
         })
       )
     }
@@ -77,15 +80,15 @@ export const make = <T>(env: {
     submit: (items) =>
       items.length === 0
         ? Effect.succeed([])
-        : Effect.callback<Answers>((resume) => {
-            const answers: Array<Answers[number]> = []
-            let open = items.length
+        : Effect.callback<Results>((resume) => {
+            const results: Array<Results[number]> = []
+            let unanswered = items.length
             for (const [index, item] of items.entries()) {
               pending.push({
                 item,
-                answer: (error) => {
-                  answers[index] = error
-                  if (--open === 0) resume(Effect.succeed(answers))
+                resolve: (error) => {
+                  results[index] = error
+                  if (--unanswered === 0) resume(Effect.succeed(results))
                 }
               })
             }
@@ -93,7 +96,7 @@ export const make = <T>(env: {
           }),
     idle: Effect.callback<void>((resume) => {
       if (running === 0) resume(Effect.void)
-      else waiters.push(() => resume(Effect.void))
+      else onIdle.push(() => resume(Effect.void))
     })
   }
 }

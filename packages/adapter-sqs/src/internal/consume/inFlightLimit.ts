@@ -1,46 +1,52 @@
 /**
- * Whether so many messages of a queue are in flight that retries must not add to them: SQS hands out no more above its
- * quota, and a message that waits for its retry by visibility is in flight.
+ * Tells when so many messages of a queue are in flight that retries must not add to them. A message that is hidden until
+ * its retry is in flight, and SQS delivers nothing more above its quota of messages in flight.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
  */
 import * as Effect from "effect/Effect"
 
-/** How long SQS's estimate is good for, in milliseconds. It is about a minute old anyway. */
+/** Milliseconds for which SQS's count is used. When it comes, it is up to a minute old anyway. */
 const freshness = 30_000
 
-export interface Crowd {
-  readonly isCrowded: () => boolean
-  /** SQS refused to hand out more. */
+/** The limit of one queue. */
+export interface InFlightLimit {
+  /** Whether the limit is reached, by the last count. Asks SQS for another count when that is old. */
+  readonly isReached: () => boolean
+  /** SQS has refused to deliver more. */
   readonly overLimit: () => void
 }
 
+/** A limit that is not reached as long as nothing was counted, unless it is 0. */
 export const make = (env: {
-  /** Messages in flight above which there is a crowd. */
+  /** Messages in flight from which on the limit is reached; 0: always. */
   readonly limit: number
-  readonly inFlight: Effect.Effect<number, unknown>
+  /** Counts the messages in flight. */
+  readonly count: Effect.Effect<number, unknown>
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly fork: (effect: Effect.Effect<unknown>) => void
-}): Crowd => {
-  let estimate = 0
-  let askedAt = Number.NEGATIVE_INFINITY
+}): InFlightLimit => {
+  let inFlight = 0
+  let countedAt = Number.NEGATIVE_INFINITY
 
   const refresh = Effect.ignore(
-    Effect.map(env.inFlight, (count) => {
-      estimate = count
+    Effect.map(env.count, (count) => {
+      inFlight = count
     })
   )
 
   return {
-    isCrowded: () => {
-      if (env.limit > 0 && env.now() - askedAt > freshness) {
-        askedAt = env.now()
+    isReached: () => {
+      if (env.limit > 0 && env.now() - countedAt > freshness) {
+        countedAt = env.now()
         env.fork(refresh)
       }
-      return estimate >= env.limit
+      return inFlight >= env.limit
     },
     overLimit: () => {
-      estimate = Number.POSITIVE_INFINITY
-      askedAt = env.now()
+      inFlight = Number.POSITIVE_INFINITY
+      countedAt = env.now()
     }
   }
 }

@@ -1,80 +1,83 @@
 /**
- * Long polls, as many as the credit and the backlog ask for. An idle queue has one; each that comes back with messages
- * allows one more, an empty one takes them back. Together they never ask for more than the free credit.
+ * Concurrent long polls, as many as the credit and the backlog ask for. An idle queue has one. Each that comes back at
+ * least half full allows one more, up to a maximum; an empty one goes back to one. Together they never ask for more than
+ * the free credit.
  *
  * A poll is never cut off: SQS would go on with it and hide what it finds until the visibility timeout ends.
  */
 import type { BrokerError, Timers } from "@requeue/core/adapter-kit"
+import type { Receive } from "./receive.ts"
 
-export interface Pool {
+/** The polls of one queue. */
+export interface Polls {
+  /** Sets how many deliveries may be in flight. */
   readonly credit: (limit: number) => void
-  /** There may be more room than before. */
+  /** Fewer deliveries may be in flight than before. */
   readonly refresh: () => void
-  /** No further polls; calls back when those under way have ended. */
+  /** Starts no further polls, and calls back when those under way have ended. */
   readonly close: (done: () => void) => void
 }
 
-/** Milliseconds that little free credit waits for more, so that calls bring many messages. */
-const patience = 50
+interface Options<M> {
+  readonly timers: Timers.Timers
+  /** Polls at a time. */
+  readonly maxPolls: number
+  /** Messages of one poll. */
+  readonly pollSize: number
+  /** The number of deliveries in flight. */
+  readonly inFlight: () => number
+  readonly receive: Receive<M>
+  readonly onMessages: (messages: ReadonlyArray<M>) => void
+  /** A poll has failed. `isFirst` says that the one before it has not. */
+  readonly onFailure: (error: BrokerError.BrokerError, isFirst: boolean) => void
+  /** A poll has succeeded after one or more that failed. */
+  readonly onRecovery: () => void
+}
 
-/** The wait after a poll that failed, in milliseconds; it doubles. */
+/** Milliseconds that a poll for fewer messages than it could bring waits for more credit. */
+const linger = 50
+
+/** Milliseconds before the poll that follows a failure; they double with each failure in a row, up to the longest. */
 const [firstPause, longestPause] = [250, 10_000]
 
-export const make = <M>(env: {
-  readonly timers: Timers.Timers
-  /** Polls at a time, and messages of one poll. */
-  readonly most: number
-  readonly size: number
-  /** Deliveries in our hands. */
-  readonly held: () => number
-  /** Calls back once, with messages or with what went wrong. */
-  readonly receive: (
-    count: number,
-    on: {
-      readonly received: (messages: ReadonlyArray<M>) => void
-      readonly failed: (error: BrokerError.BrokerError) => void
-    }
-  ) => void
-  readonly onMessages: (messages: ReadonlyArray<M>) => void
-  /** A poll failed; `isFirst`: after one that was well. */
-  readonly onFailure: (error: BrokerError.BrokerError, isFirst: boolean) => void
-  readonly onRecovery: () => void
-}): Pool => {
-  const { timers } = env
+/** Polls nothing until there is credit. */
+export const make = <M>(options: Options<M>): Polls => {
+  const { inFlight, maxPolls, pollSize, timers } = options
   let limit = 0
+  /** Messages that the polls under way have asked for. */
   let asked = 0
   let polls = 0
   let allowed = 1
   let failures = 0
   let pause: Timers.Timer | undefined
-  let waiting: Timers.Timer | undefined
+  let lingering: Timers.Timer | undefined
   let onClosed: (() => void) | undefined
   let isClosed = false
 
-  const free = (): number => limit - env.held() - asked
+  const free = (): number => limit - inFlight() - asked
 
   const poll = (): void => {
-    const count = Math.min(env.size, free())
+    const count = Math.min(pollSize, free())
     polls++
     asked += count
     const end = (): void => {
       polls--
       asked -= count
     }
-    env.receive(count, {
+    options.receive(count, {
       received: (messages) => {
         end()
         if (messages.length === 0) allowed = 1
-        else if (messages.length * 2 >= count) allowed = Math.min(env.most, allowed + 1)
-        if (failures > 0) env.onRecovery()
+        else if (messages.length * 2 >= count) allowed = Math.min(maxPolls, allowed + 1)
+        if (failures > 0) options.onRecovery()
         failures = 0
-        if (messages.length > 0) env.onMessages(messages)
+        if (messages.length > 0) options.onMessages(messages)
         pump()
       },
       failed: (error) => {
         end()
         allowed = 1
-        env.onFailure(error, failures++ === 0)
+        options.onFailure(error, failures++ === 0)
         pause ??= timers.after(Math.min(firstPause * 2 ** (failures - 1), longestPause), () => {
           pause = undefined
           pump()
@@ -90,11 +93,11 @@ export const make = <M>(env: {
       return
     }
     if (pause !== undefined) return
-    const enough = Math.min(env.size, limit)
+    const enough = Math.min(pollSize, limit)
     while (limit > 0 && polls < allowed && free() >= enough) poll()
     if (polls === 0 && free() > 0) {
-      waiting ??= timers.after(patience, () => {
-        waiting = undefined
+      lingering ??= timers.after(linger, () => {
+        lingering = undefined
         if (pause === undefined && !isClosed && polls === 0 && free() > 0) poll()
       })
     }

@@ -1,28 +1,53 @@
-/** The deliveries in our hands, from receipt to settlement, and how long each is still ours. */
+/** The receipt of a delivery: by what it is settled, and until when it is ours. */
 import type { Delivery } from "@requeue/core/adapter-kit"
-import type { MessageAttributeValue } from "../client.ts"
-import * as Wire from "../wire.ts"
+import type { Message, MessageAttributeValue } from "../client.ts"
+import * as Limits from "../limits.ts"
 
-/** What settles a delivery. */
+/** A receipt handle, and facts of the delivery that its settlement depends on. */
 export interface Receipt {
+  /** The receipt handle of SQS. */
   readonly handle: string
   readonly messageId: string
-  /** Of a FIFO queue. */
+  /** The message group; `undefined` on a standard queue. */
   readonly group: string | undefined
-  /** How often SQS has handed out this copy. */
+  /** How often SQS has delivered this copy, this time included. */
   readonly receives: number
   readonly attributes: Readonly<Record<string, MessageAttributeValue>>
   /** Monotonic milliseconds. */
   readonly receivedAt: number
-  /** Monotonic milliseconds; after that, SQS hands the message to somebody else. */
+  /** Monotonic milliseconds; after that, SQS delivers the message to somebody else. */
   leaseEnds: number
-  /** An extension was asked for, and nobody knows whether it came or comes to pass. */
-  isUnsure: boolean
-  /** Settled, or being settled. */
-  isTaken: boolean
+  /** Whether an extension of the lease got no answer, so that it may still take effect. */
+  isLeaseUncertain: boolean
+  /** Whether it is settled, or is being settled. */
+  isSettling: boolean
 }
 
-export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt
+/** The receipt of a message that was just received. Times are monotonic milliseconds. */
+export const make = (
+  message: Message,
+  { fifo, leaseEnds, receivedAt }: { readonly fifo: boolean; readonly receivedAt: number; readonly leaseEnds: number }
+): Receipt => ({
+  handle: message.ReceiptHandle ?? "",
+  messageId: message.MessageId ?? "",
+  group: fifo ? message.Attributes?.MessageGroupId : undefined,
+  receives: receives(message),
+  attributes: message.MessageAttributes ?? {},
+  receivedAt,
+  leaseEnds,
+  isLeaseUncertain: false,
+  isSettling: false
+})
 
+/** How often SQS has delivered this copy of a message, this time included; 1 where it does not say. */
+export const receives = ({ Attributes: { ApproximateReceiveCount: count } = {} }: Message): number => {
+  const number = Number(count ?? 1)
+  return Number.isSafeInteger(number) && number > 0 ? number : 1
+}
+
+/** The receipt of a delivery of this adapter. */
+export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // the port does not know its type
+
+/** Whether the lease of a delivery has ended. `now` is in monotonic milliseconds. */
 export const isExpired = ({ leaseEnds, receivedAt }: Receipt, now: number): boolean =>
-  now >= Math.min(leaseEnds, receivedAt + Wire.longestVisibility)
+  now >= Math.min(leaseEnds, receivedAt + Limits.visibility)

@@ -1,28 +1,29 @@
-/**
- * Receives that reached no handler, by message: SQS counts them, and this process knows better. What it forgets, and
- * what other processes did, stays counted.
- */
+/** Messages that may come again, and what this process remembers of them. SQS and other processes do not know it. */
+import { BoundedMap } from "@requeue/core/adapter-kit"
 
-/** Messages that are remembered; the oldest are forgotten first. */
-const limit = 10_000
+/** Messages whose uncounted receives are remembered. Receives that are forgotten count as attempts. */
+const uncountedLimit = 10_000
 
-export interface Tally {
-  readonly add: (messageId: string) => void
-  readonly of: (messageId: string) => number
-  readonly delete: (messageId: string) => void
+/** The memory, by the id that SQS gives a message. */
+export interface Remembered {
+  /** Messages that are settled for good, and may come again because their delete was lost. */
+  readonly settled: Pick<BoundedMap.BoundedMap<true>, "has" | "set">
+  /** Receives of a message that reached no handler. SQS counts them, and its attempts must not. */
+  readonly uncounted: (messageId: string) => number
+  /** A receive has reached no handler. */
+  readonly addUncounted: (messageId: string) => void
+  /** The message has left its queue. */
+  readonly forgetUncounted: (messageId: string) => void
 }
 
-export const make = (): Tally => {
-  const counts = new Map<string, number>()
-  const of = (messageId: string): number => counts.get(messageId) ?? 0
+/** Remembers nothing yet. `settledLimit` is the number of settled messages that are kept; the oldest are forgotten. */
+export const make = (settledLimit: number): Remembered => {
+  const receives = BoundedMap.make<number>(uncountedLimit)
+  const uncounted = (messageId: string): number => receives.get(messageId) ?? 0
   return {
-    of,
-    add: (messageId) => {
-      const count = of(messageId) + 1
-      counts.delete(messageId)
-      counts.set(messageId, count)
-      if (counts.size > limit) counts.delete(counts.keys().next().value!)
-    },
-    delete: (messageId) => void counts.delete(messageId)
+    settled: BoundedMap.make<true>(settledLimit),
+    uncounted,
+    addUncounted: (messageId) => receives.set(messageId, uncounted(messageId) + 1),
+    forgetUncounted: receives.delete
   }
 }

@@ -1,191 +1,194 @@
-/** Subscriptions: what the core asks of a queue, by polls and batches of calls. */
-import { type Broker, type BrokerError, type Delivery, BoundedMap, Settlement, Timers } from "@requeue/core/adapter-kit"
+/** Subscriptions: long polls under the credit, and settlements in batches of calls. */
+import { type Broker, type BrokerError, type Delivery, Timers } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../SqsOptions.ts"
-import * as Calls from "../settle/receiptCalls.ts"
 import type { Client, Message } from "../client.ts"
-import * as Crowd from "./inFlightLimit.ts"
-import * as Groups from "./messageGroups.ts"
-import { isExpired, type Receipt, receiptOf } from "./receipt.ts"
-import * as Leases from "./leases.ts"
-import * as Pool from "./polls.ts"
 import type { Queues } from "../declare/declare.ts"
-import * as Receiver from "./receive.ts"
-import type { Sender } from "../publish/publisher.ts"
+import * as Limits from "../limits.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import * as ReceiptCalls from "../settle/receiptCalls.ts"
 import * as Settle from "../settle/settle.ts"
-import * as Tally from "./remembered.ts"
-import { toCommand } from "../settle/toCommand.ts"
-import { receives, toDelivery } from "./toDelivery.ts"
-import * as Wire from "../wire.ts"
+import { type Command, toCommand } from "../settle/toCommand.ts"
+import * as InFlight from "./inFlight.ts"
+import * as InFlightLimit from "./inFlightLimit.ts"
+import * as Leases from "./leases.ts"
+import * as Polls from "./polls.ts"
+import { receiptOf } from "./receipt.ts"
+import * as Receive from "./receive.ts"
+import * as Remembered from "./remembered.ts"
 
-/** Copies that are stored while their originals may be delivered once more, because the delete was lost. */
-const rememberLimit = 20_000
+/** Messages whose copy is stored, and whose delete may be lost, so that SQS delivers them once more. */
+const settledLimit = 20_000
 
-/** What a poll may take beyond its wait before it is cut off at the end, in milliseconds. */
+/** Milliseconds that a poll may take beyond its `waitTime` before it is cut off at the end of the subscription. */
 const grace = 1000
 
-export interface Environment {
+interface Dependencies {
   readonly client: Client
   readonly settings: Settings
   readonly queues: Queues
-  readonly sender: Sender
-  /** Messages of a queue that are in flight, about. */
-  readonly inFlight: (queue: string) => Effect.Effect<number, BrokerError.BrokerError>
+  readonly publisher: Publisher
+  /** Counts the messages of a queue that are in flight, approximately. */
+  readonly countInFlight: (queue: string) => Effect.Effect<number, BrokerError.BrokerError>
 }
 
+/** The queue that a subscription reads, and the services that its parts share. */
+interface Source {
+  readonly queue: string
+  readonly fifo: boolean
+  readonly url: () => string
+  /** Somebody has deleted the queue: it is made again, where it may be. */
+  readonly restore: () => void
+  readonly client: Client
+  readonly settings: Settings
+  readonly timers: Timers.Timers
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+}
+
+/** Makes or verifies all queues of the consumer, and fails when they do not fit its policy. */
+const open = Effect.fnUntraced(function* (
+  { deadLetterQueues, queue, retry }: Broker.SubscribeOptions,
+  { client, queues, settings }: Dependencies
+) {
+  const ensure = queues.ensure({ queue, retry, deadLetterQueues })
+  let { fifo, url } = yield* ensure
+  const timers = yield* Timers.make
+  const clock = yield* Clock.Clock
+  const run = Effect.runForkWith(yield* Effect.context())
+  const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
+  const again = Effect.map(ensure, (made) => {
+    url = made.url
+  })
+  const source: Source = {
+    queue,
+    fifo,
+    url: () => url,
+    restore: () => {
+      queues.forget(queue)
+      fork(Effect.ignore(again))
+    },
+    client,
+    settings,
+    timers,
+    now: () => clock.currentTimeMillisUnsafe(),
+    fork
+  }
+  return source
+})
+
+/** Chooses the command of each settlement. */
+const commands =
+  (
+    { fifo, now, queue, settings, timers }: Source,
+    limit: InFlightLimit.InFlightLimit,
+    { maxAttempts }: Broker.SubscribeOptions["retry"]
+  ) =>
+  ({ delivery, settlement }: Broker.SettleRequest): Command => {
+    const { isLeaseUncertain, receivedAt, receives } = receiptOf(delivery)
+    return toCommand(delivery, settlement, {
+      queue,
+      fifo,
+      fifoRetry: settings.fifoRetry,
+      elapsed: timers.now() - receivedAt,
+      receives,
+      maxAttempts,
+      isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
+      isLeaseUncertain,
+      now: now()
+    })
+  }
+
+/** Polls the queue. Closing it waits for the polls under way, and answers the deliveries that they bring. */
+const poll = (source: Source, inFlight: InFlight.InFlight, limit: InFlightLimit.InFlightLimit) => {
+  const { fifo, fork, queue, settings, timers } = source
+  const late: Array<Delivery.Delivery> = []
+  const abort = new AbortController()
+  let isClosed = false
+  const log = (line: Effect.Effect<void>): void => fork(Effect.annotateLogs(line, { queue }))
+
+  const polls = Polls.make<Message>({
+    timers,
+    maxPolls: settings.pollers,
+    // Behind a message that waits for its retry, the others of its group would be received and given back each time, and
+    // SQS counts that.
+    pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
+    inFlight: () => inFlight.deliveries.size,
+    receive: Receive.make({ ...source, signal: abort.signal }),
+    onMessages: (messages) => {
+      const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
+      if (isClosed) late.push(...deliveries)
+      else deliveries.forEach(inFlight.deliver)
+    },
+    onFailure: (error, isFirst) => {
+      if (error.reason === "QueueFull") limit.overLimit()
+      if (isFirst && !isClosed) log(Effect.logWarning(`polls fail, and are repeated: ${error.message}`))
+      if (error.reason === "QueueMissing") source.restore()
+    },
+    onRecovery: () => log(Effect.logInfo("polls succeed again"))
+  })
+
+  const close = () => {
+    isClosed = true
+    const ended = Effect.callback<void>((resume) => polls.close(() => resume(Effect.void)))
+    return Effect.map(Effect.timeoutOption(ended, Duration.millis(settings.waitTime + grace)), () => {
+      abort.abort()
+      return late
+    })
+  }
+  return { ...polls, close }
+}
+
+/** Opens a subscription. Fails when its queues are missing or do not fit the policy. */
 export const subscribe = (
   options: Broker.SubscribeOptions,
-  env: Environment
+  dependencies: Dependencies
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { client, queues, sender, settings } = env
-    const { deadLetterQueues, queue, retry } = options
-    let found = yield* queues.ensure({ queue, retry, deadLetterQueues })
-    const { fifo } = found
-    const timers = yield* Timers.make
-    const clock = yield* Clock.Clock
-    const run = Effect.runForkWith(yield* Effect.context())
-    const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
-    const say = (effect: Effect.Effect<void>): void => fork(Effect.annotateLogs(effect, { queue }))
-    const url = () => found.url
-    const calls = Calls.make({ client, queue, url, fork })
-    const hand = new Set<Delivery.Delivery>()
-    const copied = BoundedMap.make<true>(rememberLimit)
-    const tally = Tally.make()
-    const cut = new AbortController()
-    const late: Array<Delivery.Delivery> = []
-    let isClosed = false
+    const { countInFlight, publisher } = dependencies
+    const source = yield* open(options, dependencies)
+    const { fork, queue, settings, timers } = source
+    const now = timers.now
+    const remembered = Remembered.make(settledLimit)
+    const calls = ReceiptCalls.make(source)
+    const limit = InFlightLimit.make({ limit: settings.inFlightLimit, count: countInFlight(queue), now, fork })
 
-    const release = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<unknown> =>
-      settle(deliveries.map((delivery) => ({ delivery, settlement: Settlement.Release() })))
-
-    /** What no handler has seen, and SQS counts all the same. */
-    const giveBack = (deliveries: ReadonlyArray<Delivery.Delivery>): void => {
-      for (const delivery of deliveries) tally.add(receiptOf(delivery).messageId)
-      fork(release(deliveries))
-    }
-
-    const groups = fifo ? Groups.make({ hand: options.onDelivery, giveBack }) : Groups.none(options.onDelivery)
-
-    const onEnd = (delivery: Delivery.Delivery, how: "gone" | "returned"): void => {
-      hand.delete(delivery)
-      if (how === "gone") tally.delete(receiptOf(delivery).messageId)
-      groups[how](delivery)
-      pool.refresh()
-    }
-
-    /** A delivery of ours from now on; none for a message whose copy is stored. */
-    const take = (message: Message): ReadonlyArray<Delivery.Delivery> => {
-      const { Attributes: system, MessageAttributes: attributes = {}, MessageId = "", ReceiptHandle = "" } = message
-      if (copied.has(MessageId)) {
-        fork(calls.remove([ReceiptHandle]))
-        return []
-      }
-      const receivedAt = timers.now()
-      const receipt: Receipt = {
-        handle: ReceiptHandle,
-        messageId: MessageId,
-        group: fifo ? system?.MessageGroupId : undefined,
-        receives: receives(message),
-        attributes,
-        receivedAt,
-        leaseEnds: receivedAt + settings.visibilityTimeout,
-        isUnsure: false,
-        isTaken: false
-      }
-      const context = { uncounted: tally.of(MessageId), now: clock.currentTimeMillisUnsafe() }
-      const delivery = { ...toDelivery(message, context), receipt }
-      hand.add(delivery)
-      return [delivery]
-    }
-
-    const crowd = Crowd.make({
-      limit: settings.inFlightLimit,
-      inFlight: env.inFlight(queue),
-      now: timers.now,
-      fork
+    const release = (deliveries: ReadonlyArray<Delivery.Delivery>) => settle(InFlight.releases(deliveries))
+    const inFlight = InFlight.make({
+      ...source,
+      remembered,
+      visibilityTimeout: settings.visibilityTimeout,
+      onDelivery: options.onDelivery,
+      onEnd: () => polls.refresh(),
+      release: (deliveries) => fork(release(deliveries)),
+      discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
     })
-
-    const pool = Pool.make<Message>({
-      timers,
-      most: settings.pollers,
-      // Of a group that waits for a retry, those behind would be received and given back each time, and SQS counts that.
-      size: fifo && settings.fifoRetry === "block" ? 1 : Wire.batchLimit,
-      held: () => hand.size,
-      receive: Receiver.make({ client, queue, url, settings, signal: cut.signal }),
-      onMessages: (messages) => {
-        const deliveries = messages.flatMap(take)
-        if (isClosed) late.push(...deliveries)
-        else deliveries.forEach(groups.arrived)
-      },
-      onFailure: (error, isFirst) => {
-        if (error.reason === "QueueFull") crowd.overLimit()
-        if (isFirst && !isClosed) say(Effect.logWarning(`polls fail, and are repeated: ${error.message}`))
-        if (error.reason === "QueueMissing") find()
-      },
-      onRecovery: () => say(Effect.logInfo("polls succeed again"))
-    })
-
-    /** Somebody has deleted the queue: it is made again, where it may be. */
-    const find = (): void => {
-      queues.forget(queue)
-      const again = Effect.map(queues.ensure({ queue, retry, deadLetterQueues }), (made) => {
-        found = made
-      })
-      fork(Effect.ignore(again))
-    }
-
-    const command = ({ delivery, settlement }: Broker.SettleRequest) => {
-      const receipt = receiptOf(delivery)
-      return toCommand(delivery, settlement, {
-        queue,
-        fifo,
-        fifoRetry: settings.fifoRetry,
-        elapsed: timers.now() - receipt.receivedAt,
-        receives: receipt.receives,
-        maxAttempts: retry.maxAttempts,
-        isCrowded: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && crowd.isCrowded(),
-        isUnsure: receipt.isUnsure,
-        now: clock.currentTimeMillisUnsafe()
-      })
-    }
-
-    /** Room for what the core no longer has, and never said so: a delivery takes it as long as its lease lasts. */
-    const sweep = (): void => {
-      timers.after(settings.visibilityTimeout / 3, () => {
-        const now = timers.now()
-        for (const delivery of hand) if (isExpired(receiptOf(delivery), now)) onEnd(delivery, "returned")
-        sweep()
-      })
-    }
-    sweep()
-
-    const settle = Settle.make({ queue, calls, sender, command, copied, onEnd, fork, now: timers.now })
+    const polls = poll(source, inFlight, limit)
+    const command = commands(source, limit, options.retry)
+    const { settled } = remembered
+    const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd: inFlight.ended, fork, now })
+    const extend = Leases.make({ queue, calls, duration: settings.visibilityTimeout, now })
 
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
-        isClosed = true
-        const ended = Effect.callback<void>((resume) => pool.close(() => resume(Effect.void)))
-        yield* release([...hand].filter((delivery) => !receiptOf(delivery).isTaken))
-        yield* Effect.timeoutOption(ended, Duration.millis(settings.waitTime + grace))
-        cut.abort()
-        yield* release(late)
+        const late = polls.close()
+        yield* release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))
+        yield* release(yield* late)
         yield* calls.idle
       })
     )
-
-    const extend = Leases.make({ queue, calls, duration: settings.visibilityTimeout, now: timers.now })
     return {
-      credit: (limit) => {
-        if (limit === 0) groups.clear()
-        pool.credit(limit)
+      credit: (credit) => {
+        if (credit === 0) inFlight.clear()
+        polls.credit(credit)
       },
       settle,
       extend: (deliveries) =>
-        Effect.map(extend([...deliveries, ...groups.waiting()]), (failures) =>
+        Effect.map(extend([...deliveries, ...inFlight.waiting()]), (failures) =>
           failures.filter(({ delivery }) => deliveries.includes(delivery))
         )
     }

@@ -1,9 +1,10 @@
-/** From a received message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
+/** From a received message to a delivery. Pure, and total: every message of a foreign producer can be consumed. */
 import { Metadata } from "@requeue/core/adapter-kit"
-import * as Body from "../body.ts"
 import type { Message, MessageAttributeValue } from "../client.ts"
 import * as Wire from "../wire.ts"
+import { receives } from "./receipt.ts"
 
+/** Facts that the message itself does not have. */
 export interface Context {
   /** Receives of this message that are known to have reached no handler. */
   readonly uncounted: number
@@ -11,6 +12,7 @@ export interface Context {
   readonly now: number
 }
 
+/** A delivery without its receipt. */
 export interface Decoded {
   readonly body: Uint8Array
   readonly headers: Readonly<Record<string, string>>
@@ -18,23 +20,18 @@ export interface Decoded {
   readonly metadata: Metadata.Metadata
 }
 
+/** Decodes a message. Its attempts are those of the metadata and the receives of this copy that were counted. */
 export const toDelivery = (message: Message, { now, uncounted }: Context): Decoded => {
   const { MessageAttributes: attributes = {} } = message
   const encoded = attributes[Metadata.header]?.StringValue
   const known = encoded === undefined ? undefined : Metadata.decode(encoded)
   const metadata = known ?? foreign(message, now)
   return {
-    body: Body.decode(message.Body ?? "", attributes[Wire.encodingAttribute]?.StringValue),
+    body: Wire.decodeBody(message.Body ?? "", attributes[Wire.encodingAttribute]?.StringValue),
     headers: headersOf(message, attributes),
     attempts: metadata.attempts + Math.max(1, receives(message) - uncounted),
     metadata: { ...metadata, deadLetter: metadata.deadLetter ?? nativeDeadLetter(message, now) }
   }
-}
-
-/** How often SQS has handed this copy out, this time included. */
-export const receives = ({ Attributes: { ApproximateReceiveCount: count } = {} }: Message): number => {
-  const number = Number(count ?? 1)
-  return Number.isSafeInteger(number) && number > 0 ? number : 1
 }
 
 const foreign = ({ Attributes = {}, MessageId = "sqs" }: Message, now: number): Metadata.Metadata => {
@@ -42,7 +39,7 @@ const foreign = ({ Attributes = {}, MessageId = "sqs" }: Message, now: number): 
   return Metadata.make(MessageId.slice(0, Metadata.idLimit), sent > 0 ? sent : now)
 }
 
-/** What SQS itself has moved here says where it was, and nothing else. */
+/** The dead letter that SQS itself has moved here; the message says where it was, and nothing else. */
 const nativeDeadLetter = (message: Message, now: number): Metadata.DeadLetter | undefined => {
   const source = message.Attributes?.DeadLetterQueueSourceArn
   if (source === undefined) return undefined

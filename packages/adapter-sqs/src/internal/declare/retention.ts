@@ -1,13 +1,11 @@
 /**
- * How long a message stays in its queue while it is retried. SQS deletes it at a certain age; hidden from one retry to the
- * next it grows older, and a copy starts anew.
+ * How long a policy keeps one copy of a message in its queue. SQS deletes a message at a certain age. A message that is
+ * hidden until its retry grows older, and a copy starts at age 0.
  */
 import { Backoff, RetryPolicy } from "@requeue/core/adapter-kit"
-import { longestHide } from "../settle/toCommand.ts"
+import * as Limits from "../limits.ts"
 
-export { longestHide }
-
-/** The longest delay of the policy's own, in milliseconds. */
+/** The longest delay of a policy's backoff, in milliseconds. */
 export const longestDelay = ({ backoff, ...retry }: RetryPolicy.RetryPolicy): number => {
   const listed = RetryPolicy.schedule({ ...retry, backoff }).map(({ delay: [, high] }) => high)
   const isAll = listed.length < RetryPolicy.scheduleLimit
@@ -18,14 +16,14 @@ export const longestDelay = ({ backoff, ...retry }: RetryPolicy.RetryPolicy): nu
 export const longest = (retry: RetryPolicy.RetryPolicy): number => {
   const { schedule, worstCase } = RetryPolicy.describe(retry)
   if (worstCase === Number.POSITIVE_INFINITY) return 0
-  let stay = 0
+  let kept = 0
   let most = 0
   for (const {
     delay: [, high]
   } of schedule) {
-    stay = high > longestHide ? 0 : stay + high
-    most = Math.max(most, stay)
+    kept = high > Limits.hide ? 0 : kept + high
+    most = Math.max(most, kept)
   }
   const unlisted = worstCase - (schedule.at(-1)?.elapsed[1] ?? 0)
-  return Math.min(Math.max(most, stay + unlisted), retry.maxAge)
+  return Math.min(Math.max(most, kept + unlisted), retry.maxAge)
 }

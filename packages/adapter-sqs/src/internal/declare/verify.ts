@@ -1,36 +1,40 @@
-/** Whether the queues that are there do what a plan needs. Pure. */
+/** Compares the queues that exist with those that a plan needs. Pure. */
 import { Delay } from "@requeue/core/adapter-kit"
-import * as Backstop from "./maxReceiveCount.ts"
+import * as Limits from "../limits.ts"
+import * as MaxReceiveCount from "./maxReceiveCount.ts"
 import type { Attributes, Plan, Queue } from "./objects.ts"
 
-/** One attribute of one queue. */
+/** The comparison of one attribute of one queue. */
 export interface Finding {
+  /** The name that the program uses. */
   readonly queue: string
   readonly attribute: string
+  /** The planned value; `undefined` where the plan says it otherwise, as of redrive policies. */
   readonly planned: string | undefined
   readonly found: string | undefined
   /** False when the policy cannot be kept with it: a consumer does not start. */
   readonly isGood: boolean
   readonly detail: string
+  /** Empty where nothing need be done. */
   readonly remedy: string
 }
 
 /** Attributes by the queue's name on SQS; `undefined` for a queue that does not exist. */
 export type Found = ReadonlyMap<string, Attributes | undefined>
 
-interface Judgement {
+interface Verdict {
   readonly isGood: boolean
   readonly detail: string
   readonly remedy?: string
 }
 
-const good = (detail: string): Judgement => ({ isGood: true, detail })
-const bad = (detail: string, remedy: string): Judgement => ({ isGood: false, detail, remedy })
+const good = (detail: string): Verdict => ({ isGood: true, detail })
+const bad = (detail: string, remedy: string): Verdict => ({ isGood: false, detail, remedy })
 
 const numberOf = (text: string | undefined): number => Number(text ?? Number.NaN)
 const time = (text: string | undefined): string => Delay.format(numberOf(text) * 1000)
 
-/** What is in a `RedrivePolicy`; the SDKs of some languages write its number as text. */
+/** Reads a `RedrivePolicy`. The SDKs of some languages write its number as text. */
 export const redriveOf = ({ RedrivePolicy: text }: Attributes) => {
   const { deadLetterTargetArn, maxReceiveCount } = parse(text)
   return typeof deadLetterTargetArn === "string"
@@ -38,7 +42,7 @@ export const redriveOf = ({ RedrivePolicy: text }: Attributes) => {
     : undefined
 }
 
-/** What is in a `RedriveAllowPolicy`: by default, every queue of the account may move messages here. */
+/** Reads a `RedriveAllowPolicy`. By default, every queue of the account may move messages here. */
 export const allowanceOf = ({ RedriveAllowPolicy: text }: Attributes) => {
   const { redrivePermission = "allowAll", sourceQueueArns } = parse(text)
   return {
@@ -56,7 +60,7 @@ const parse = (text: string | undefined): Record<string, unknown> => {
   }
 }
 
-const redrive = ({ redrive: planned }: Queue, found: Attributes, { receives }: Plan): Judgement => {
+const redrive = ({ redrive: planned }: Queue, found: Attributes, { receives }: Plan): Verdict => {
   const there = redriveOf(found)
   if (there === undefined) {
     return planned === undefined
@@ -65,8 +69,8 @@ const redrive = ({ redrive: planned }: Queue, found: Attributes, { receives }: P
   }
   if (there.maxReceiveCount <= receives) {
     return bad(
-      Backstop.tooFew(there.maxReceiveCount, receives),
-      `Raise maxReceiveCount to ${planned?.maxReceiveCount ?? Backstop.highest}, or allow fewer retries`
+      MaxReceiveCount.tooFew(there.maxReceiveCount, receives),
+      `Raise maxReceiveCount to ${planned?.maxReceiveCount ?? Limits.maxReceiveCount}, or allow fewer retries`
     )
   }
   if (planned !== undefined && !there.target.endsWith(`:${planned.to.name}`)) {
@@ -75,7 +79,7 @@ const redrive = ({ redrive: planned }: Queue, found: Attributes, { receives }: P
   return good(`after ${there.maxReceiveCount} receives, ${receives} are needed`)
 }
 
-const allow = ({ redriveFrom }: Queue, found: Attributes): Judgement => {
+const allow = ({ redriveFrom }: Queue, found: Attributes): Verdict => {
   const { permission, sources } = allowanceOf(found)
   const isOpen = permission === "allowAll" || sources.some((arn) => arn.endsWith(`:${redriveFrom!.name}`))
   return isOpen
@@ -83,8 +87,11 @@ const allow = ({ redriveFrom }: Queue, found: Attributes): Judgement => {
     : bad(`${permission} keeps out what SQS moves from ${redriveFrom!.name}`, "Add the queue's ARN to sourceQueueArns")
 }
 
-/** SQS keeps the age of a message that it moves: dead letters must be kept for longer than work. FIFO queues start anew. */
-const retention = (queue: Queue, found: Attributes, plan: Plan, all: Found): Judgement => {
+/**
+ * SQS keeps the age of a message that it moves, except between FIFO queues. So dead letters must be kept at least as long
+ * as work.
+ */
+const retention = (queue: Queue, found: Attributes, plan: Plan, all: Found): Verdict => {
   const kept = time(found["MessageRetentionPeriod"])
   const source = queue.redriveFrom && all.get(queue.redriveFrom.name)
   const least = numberOf(source?.["MessageRetentionPeriod"])
@@ -103,8 +110,8 @@ const retention = (queue: Queue, found: Attributes, plan: Plan, all: Found): Jud
   return good(kept)
 }
 
-/** `lease`: milliseconds that a delivery stays with us without its visibility being extended. */
-const visibility = (found: Attributes, lease: number): Judgement => {
+/** @param lease milliseconds for which a delivery stays ours without an extension */
+const visibility = (found: Attributes, lease: number): Verdict => {
   const given = time(found["VisibilityTimeout"])
   return numberOf(found["VisibilityTimeout"]) * 1000 < lease
     ? bad(
@@ -114,18 +121,18 @@ const visibility = (found: Attributes, lease: number): Judgement => {
     : good(given)
 }
 
-const delay = (found: Attributes): Judgement =>
+const delay = (found: Attributes): Verdict =>
   numberOf(found["DelaySeconds"] ?? "0") > 0
     ? good(`the queue delays every message, copies of retries too, by ${time(found["DelaySeconds"])}`)
     : good("none")
 
-const judgements = (
+const verdictsOf = (
   queue: Queue,
   found: Attributes,
   plan: Plan,
   all: Found,
   lease: number
-): Record<string, Judgement> => ({
+): Record<string, Verdict> => ({
   ...(queue.role === "work"
     ? { VisibilityTimeout: visibility(found, lease), RedrivePolicy: redrive(queue, found, plan) }
     : {}),
@@ -134,18 +141,22 @@ const judgements = (
   DelaySeconds: delay(found)
 })
 
-/** Every attribute that matters, of every queue of the plan. */
+/**
+ * Compares every attribute that matters, of every queue of the plan.
+ *
+ * @param lease milliseconds for which a delivery stays ours without an extension. Default: 0, for leases that are extended
+ */
 export const verify = (plan: Plan, found: Found, lease = 0): ReadonlyArray<Finding> =>
   plan.queues.flatMap((queue) => {
     const attributes = found.get(queue.name.name)
     if (attributes === undefined) return [missing(queue)]
-    return Object.entries(judgements(queue, attributes, plan, found, lease)).map(([attribute, judgement]) => ({
+    return Object.entries(verdictsOf(queue, attributes, plan, found, lease)).map(([attribute, verdict]) => ({
       queue: queue.queue,
       attribute,
       planned: queue.attributes[attribute],
       found: attributes[attribute],
       remedy: "",
-      ...judgement
+      ...verdict
     }))
   })
 

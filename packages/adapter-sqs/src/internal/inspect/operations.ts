@@ -1,4 +1,4 @@
-/** A queue's plan for operators: shown, compared with what SQS has, and made. */
+/** A queue's plan for operators: it is shown, compared with the queues of SQS, and carried out. */
 import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { decode, type Settings } from "../../SqsOptions.ts"
@@ -36,7 +36,7 @@ const delays = (fifo: boolean, { fifoRetry, inFlightLimit }: Settings): string =
   return inFlightLimit === 0 ? "delayed copies" : "visibility; delayed copies beyond 12h from receipt"
 }
 
-/** What the queues of the program are called on SQS. */
+/** The names of queues on SQS, by those that the program uses. */
 const namesOf = ({ queues }: SqsPlan.Plan): ReadonlyMap<string, string> =>
   new Map(queues.map(({ name, queue }) => [queue, name.name]))
 
@@ -64,7 +64,7 @@ const toPlan = (plan: SqsPlan.Plan, request: Adapter.PlanRequest, settings: Sett
   notes: plan.notes
 })
 
-/** What is otherwise than planned, though a consumer can live with it. */
+/** Attributes that are not as planned, although a consumer can run with them. */
 const differences = ({ attributes, redrive }: SqsPlan.Queue, found: SqsPlan.Attributes): ReadonlyArray<string> => {
   const others = Object.keys(attributes).filter((name) => found[name] !== attributes[name])
   const unset = redrive !== undefined && redriveOf(found) === undefined ? ["RedrivePolicy"] : []
@@ -91,7 +91,7 @@ const toFinding =
   })
 
 const operate = Effect.fnUntraced(function* (settings: Settings) {
-  // Who asks for queues gets them, whatever the program itself may do.
+  // An operator who asks for queues gets them, also where the program itself may not create any.
   const queues = Queues.make(yield* connect(settings), { ...settings, queues: "create" })
   const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings),
@@ -112,6 +112,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   return operator
 })
 
+/** The adapter's part of the command line. */
 export const operations: Adapter.Operations = {
   plan: (request, url, options) =>
     Effect.gen(function* () {

@@ -1,12 +1,12 @@
-/** Sends messages: gathered per queue, in order where the queue keeps order. */
+/** Publishes messages: in batches for each queue, and in order where the queue keeps order. */
 import type { BrokerError, Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Batch from "../batchCall.ts"
+import * as BatchCall from "../batchCall.ts"
 import type { Client, MessageAttributeValue } from "../client.ts"
-import * as Gather from "../requestBatcher.ts"
 import type { Queue, Queues } from "../declare/declare.ts"
-import { type Sized, toEntry } from "./toPublication.ts"
+import * as RequestBatcher from "../requestBatcher.ts"
+import { type Publication, toPublication } from "./toPublication.ts"
 
 /** A message, and the attributes of the delivery that it is a copy of. */
 interface Item {
@@ -14,74 +14,77 @@ interface Item {
   readonly original?: Readonly<Record<string, MessageAttributeValue>> | undefined
 }
 
-export interface Sender {
-  /** What became of each, in order. */
-  readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<Batch.Answers>
+/** Publishes to every queue. */
+export interface Publisher {
+  /** Ends when SQS has answered for each message, and tells the errors in their order. */
+  readonly publish: (items: ReadonlyArray<Item>) => Effect.Effect<BatchCall.Results>
 }
 
-/** Calls under way to one standard queue. */
+/** Calls to one standard queue that may be under way. */
 const parallel = 16
 
+/** Finds, or makes, a queue when the first message goes to it. */
 export const make = (env: {
   readonly client: Client
   readonly queues: Queues
   readonly fork: (effect: Effect.Effect<unknown>) => void
-}): Sender => {
-  const gathers = new Map<string, Gather.Gather<Sized>>()
+}): Publisher => {
+  const { client, fork, queues } = env
+  const batchers = new Map<string, RequestBatcher.RequestBatcher<Publication>>()
 
-  const gatherFor = (name: string, { fifo, url }: Queue): Gather.Gather<Sized> => {
-    const known = gathers.get(url)
+  const batcherFor = (queue: string, { fifo, url }: Queue): RequestBatcher.RequestBatcher<Publication> => {
+    const known = batchers.get(url)
     if (known !== undefined) return known
-    const gather = Gather.make<Sized>({
+    const batcher = RequestBatcher.make<Publication>({
       call: (items) =>
-        Batch.call(
+        BatchCall.call(
           items.map(({ entry }) => entry),
           {
-            context: { operation: "publish", queue: name },
-            ask: (Entries) => env.client.sendMessageBatch({ QueueUrl: url, Entries }),
+            context: { operation: "publish", queue },
+            ask: (Entries) => client.sendMessageBatch({ QueueUrl: url, Entries }),
             isIdempotent: false
           }
         ),
       sizeOf: ({ size }) => size,
       parallel: fifo ? 1 : parallel,
-      fork: env.fork
+      fork
     })
-    gathers.set(url, gather)
-    return gather
+    batchers.set(url, batcher)
+    return batcher
   }
 
-  const attempt = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<Batch.Answers> =>
-    Effect.matchEffect(env.queues.find(queue), {
+  const attempt = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<BatchCall.Results> =>
+    Effect.matchEffect(queues.find(queue), {
       onFailure: (error) => Effect.succeed(items.map(() => error)),
       onSuccess: (found) => {
-        const entries = items.map(({ message, original }) => toEntry(message, found.fifo, original))
-        const good = entries.flatMap((entry) => (Result.isSuccess(entry) ? [entry.success] : []))
-        return Effect.map(gatherFor(queue, found).submit(good), (answers) => {
+        const publications = items.map(({ message, original }) => toPublication(message, found.fifo, original))
+        const good = publications.flatMap((it) => (Result.isSuccess(it) ? [it.success] : []))
+        return Effect.map(batcherFor(queue, found).submit(good), (results) => {
           let next = 0
-          return entries.map((entry) => (Result.isFailure(entry) ? entry.failure : answers[next++]))
+          return publications.map((it) => (Result.isFailure(it) ? it.failure : results[next++]))
         })
       }
     })
 
-  /** Somebody has deleted the queue: it is made again where it may be, once. */
-  const toQueue = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<Batch.Answers> =>
-    Effect.flatMap(attempt(queue, items), (answers) => {
-      if (!answers.some((error) => error?.reason === "QueueMissing")) return Effect.succeed(answers)
-      env.queues.forget(queue)
+  /** Publishes to one queue. When somebody has deleted the queue, it is made again where it may be, once. */
+  const toQueue = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<BatchCall.Results> =>
+    Effect.flatMap(attempt(queue, items), (results) => {
+      if (!results.some((error) => error?.reason === "QueueMissing")) return Effect.succeed(results)
+      queues.forget(queue)
       return attempt(queue, items)
     })
 
   return {
-    send: (items) =>
+    publish: (items) =>
       Effect.gen(function* () {
         const byQueue = [...Map.groupBy(items, ({ message }) => message.queue)]
-        const answered = new Map<Item, BrokerError.BrokerError | undefined>()
-        const answer = ([queue, some]: (typeof byQueue)[number]) =>
-          Effect.map(toQueue(queue, some), (answers) => {
-            for (const [index, item] of some.entries()) answered.set(item, answers[index])
+        const errors = new Map<Item, BrokerError.BrokerError | undefined>()
+        const publishTo = ([queue, some]: (typeof byQueue)[number]) =>
+          Effect.map(toQueue(queue, some), (results) => {
+            for (const [index, item] of some.entries()) errors.set(item, results[index])
           })
-        yield* Effect.forEach(byQueue, answer, { concurrency: "unbounded", discard: true })
-        return items.map((item) => answered.get(item))
+        yield* Effect.forEach(byQueue, publishTo, { concurrency: "unbounded", discard: true })
+        return items.map((item) => errors.get(item))
       })
   }
 }

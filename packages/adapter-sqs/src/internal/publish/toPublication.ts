@@ -1,10 +1,13 @@
-/** From an outgoing message to an entry of `SendMessageBatch`. Pure. */
-import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+/**
+ * From an outgoing message to an entry of `SendMessageBatch`. Pure.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatchRequestEntry.html
+ */
+import { BrokerError, Digest, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
-import * as Body from "../body.ts"
 import type { MessageAttributeValue, SendEntry } from "../client.ts"
-import { digest } from "../digest.ts"
 import { textOf } from "../consume/toDelivery.ts"
+import * as Limits from "../limits.ts"
 import * as Wire from "../wire.ts"
 
 type Attributes = Readonly<Record<string, MessageAttributeValue>>
@@ -13,9 +16,10 @@ interface Entry extends Omit<SendEntry, "Id"> {
   readonly MessageBody: string
 }
 
-export interface Sized {
+/** An entry without its id in the batch. */
+export interface Publication {
   readonly entry: Entry
-  /** Bytes by which SQS counts. */
+  /** Bytes as SQS counts them. */
   readonly size: number
 }
 
@@ -23,13 +27,14 @@ const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail
   Result.fail(new BrokerError.BrokerError({ broker: "sqs", operation: "publish", queue, reason, detail, remedy }))
 
 /**
- * `original` are the attributes of the delivery that this is a copy of: those that are no text stay what they are.
+ * The entry of a message, or a `BrokerError` when SQS would refuse it. `original` are the attributes of the delivery that
+ * it is a copy of: those of them that hold bytes or numbers keep their type.
  */
-export const toEntry = (
+export const toPublication = (
   outgoing: Outgoing.Outgoing,
   fifo: boolean,
   original: Attributes = {}
-): Result.Result<Sized, BrokerError.BrokerError> => {
+): Result.Result<Publication, BrokerError.BrokerError> => {
   const { delay, metadata, queue } = outgoing
   const {
     [Wire.headers.deduplication]: deduplication,
@@ -49,8 +54,8 @@ export const toEntry = (
       "Use 1 to 128 letters, digits and punctuation marks"
     )
   }
-  const body = Body.encode(outgoing.body)
-  const isCovered = delay > 0 && delay <= Wire.longestDelay && !fifo
+  const body = Wire.encodeBody(outgoing.body)
+  const isCovered = delay > 0 && delay <= Limits.sendDelay && !fifo
   const entry: Entry = {
     MessageBody: body.text,
     MessageAttributes: attributes(
@@ -59,7 +64,7 @@ export const toEntry = (
       body.encoding,
       original
     ),
-    ...(delay > 0 && !fifo ? { DelaySeconds: Math.ceil(Math.min(delay, Wire.longestDelay) / 1000) } : {}),
+    ...(delay > 0 && !fifo ? { DelaySeconds: Math.ceil(Math.min(delay, Limits.sendDelay) / 1000) } : {}),
     ...(fifo
       ? {
           MessageGroupId: group ?? Wire.defaultGroup,
@@ -73,11 +78,11 @@ export const toEntry = (
       : { MessageSystemAttributes: { AWSTraceHeader: text(trace) } })
   }
   const size = sizeOf(entry)
-  if (size > Wire.sizeLimit) {
+  if (size > Limits.size) {
     return refuse(
       queue,
       "BodyTooLarge",
-      `body and headers have ${size} bytes as SQS counts them, the limit is ${Wire.sizeLimit}`,
+      `body and headers have ${size} bytes as SQS counts them, the limit is ${Limits.size}`,
       "Store the content elsewhere and send a reference to it"
     )
   }
@@ -86,11 +91,11 @@ export const toEntry = (
 
 const text = (value: string): MessageAttributeValue => ({ DataType: "String", StringValue: value })
 
-/** Headers become attributes while there is room for them; the others share one. */
+/** The attributes of a message. Headers are attributes while there is room for them; the others share one. */
 const attributes = (
   headers: Readonly<Record<string, string>>,
   metadata: Metadata.Metadata,
-  encoding: Body.Encoding,
+  encoding: Wire.Encoding,
   original: Attributes
 ): Record<string, MessageAttributeValue> => {
   const own = {
@@ -99,7 +104,7 @@ const attributes = (
   }
   const entries = Object.entries(headers)
   const legal = entries.filter(([name, value]) => Wire.isLegalAttribute(name, value))
-  const room = Wire.attributeLimit - Object.keys(own).length
+  const room = Limits.attributes - Object.keys(own).length
   const alone = new Map(legal.length === entries.length && legal.length <= room ? legal : legal.slice(0, room - 1))
   const rest = entries.filter(([name]) => !alone.has(name))
   return {
@@ -115,8 +120,10 @@ const typed = (value: string, original: MessageAttributeValue | undefined): Mess
   original !== undefined && textOf(original) === value ? original : text(value)
 
 /**
- * SQS drops a message whose id it has seen within five minutes: what is sent once more on purpose, as a retry, a dead
- * letter or a redrive, has one of its own.
+ * SQS drops a message whose deduplication id it has seen within five minutes. So a message that is sent once more on
+ * purpose, as a retry, a dead letter or a redrive, has an id of its own.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
  */
 const deduplicationId = (
   { attempts, deadLetter, id, redrives }: Metadata.Metadata,
@@ -127,7 +134,7 @@ const deduplicationId = (
     attempts === 0 && redrives === 0 && deadLetter === undefined
       ? first
       : `${first}:${redrives}.${deadLetter === undefined ? attempts : `dead.${deadLetter.queue}`}`
-  return Wire.isLegalId(name) ? name : digest(name)
+  return Wire.isLegalId(name) ? name : Digest.hex(name)
 }
 
 const bytes = (value: string | undefined): number => (value === undefined ? 0 : Buffer.byteLength(value))

@@ -1,47 +1,54 @@
-/** What is asked of one queue about messages in flight, gathered into batches. */
+/** Calls about messages of one queue that were received, in batches: they are deleted, or hidden for a while. */
 import * as Effect from "effect/Effect"
-import * as Batch from "../batchCall.ts"
+import * as BatchCall from "../batchCall.ts"
 import type { Client } from "../client.ts"
-import * as Gather from "../requestBatcher.ts"
+import * as RequestBatcher from "../requestBatcher.ts"
 
-export interface Calls {
-  readonly remove: (handles: ReadonlyArray<string>) => Effect.Effect<Batch.Answers>
-  /** Sets after how many seconds from now each may be delivered again. */
-  readonly hide: (
+/** Both calls name messages by their receipt handles. */
+export interface ReceiptCalls {
+  readonly deleteMessages: (handles: ReadonlyArray<string>) => Effect.Effect<BatchCall.Results>
+  /** Sets after how many seconds from now each message may be delivered again. */
+  readonly changeVisibility: (
     items: ReadonlyArray<{ readonly handle: string; readonly seconds: number }>
-  ) => Effect.Effect<Batch.Answers>
+  ) => Effect.Effect<BatchCall.Results>
   /** Ends when no call is under way. */
   readonly idle: Effect.Effect<void>
 }
 
-/** Calls of one kind under way. */
+/** Calls of one kind that may be under way. */
 const parallel = 16
 
+/** The calls of one queue. */
 export const make = (env: {
   readonly client: Client
   readonly queue: string
   readonly url: () => string
   readonly fork: (effect: Effect.Effect<unknown>) => void
-}): Calls => {
+}): ReceiptCalls => {
   const { client, fork, queue, url } = env
   const context = { operation: "settle", queue }
-  const gather = <T extends object>(call: Omit<Batch.Call<T>, "context">) =>
-    Gather.make<T>({ call: (items) => Batch.call(items, { ...call, context }), sizeOf: () => 0, parallel, fork })
+  const batcher = <T extends object>(call: Omit<BatchCall.Call<T>, "context">) =>
+    RequestBatcher.make<T>({
+      call: (items) => BatchCall.call(items, { ...call, context }),
+      sizeOf: () => 0,
+      parallel,
+      fork
+    })
 
-  const removing = gather<{ readonly ReceiptHandle: string }>({
+  const deletes = batcher<{ readonly ReceiptHandle: string }>({
     ask: (Entries) => client.deleteMessageBatch({ QueueUrl: url(), Entries }),
     isIdempotent: true
   })
   // A second time would count the seconds anew, and might hide the message from whoever has it by then.
-  const hiding = gather<{ readonly ReceiptHandle: string; readonly VisibilityTimeout: number }>({
+  const changes = batcher<{ readonly ReceiptHandle: string; readonly VisibilityTimeout: number }>({
     ask: (Entries) => client.changeMessageVisibilityBatch({ QueueUrl: url(), Entries }),
     isIdempotent: false
   })
 
   return {
-    remove: (handles) => removing.submit(handles.map((ReceiptHandle) => ({ ReceiptHandle }))),
-    hide: (items) =>
-      hiding.submit(items.map(({ handle, seconds }) => ({ ReceiptHandle: handle, VisibilityTimeout: seconds }))),
-    idle: Effect.andThen(removing.idle, hiding.idle)
+    deleteMessages: (handles) => deletes.submit(handles.map((ReceiptHandle) => ({ ReceiptHandle }))),
+    changeVisibility: (items) =>
+      changes.submit(items.map(({ handle, seconds }) => ({ ReceiptHandle: handle, VisibilityTimeout: seconds }))),
+    idle: Effect.andThen(deletes.idle, changes.idle)
   }
 }

@@ -1,11 +1,31 @@
-/** Carries out settlements: what is deleted, hidden and copied, each in batches, and each delivery once. */
-import { type Broker, BrokerError, type Delivery, type Outgoing, type BoundedMap } from "@requeue/core/adapter-kit"
+/** Carries out settlements: messages are deleted, hidden and copied, each in batches, and each delivery once. */
+import { type BoundedMap, type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Answers } from "../batchCall.ts"
-import type { Calls } from "./receiptCalls.ts"
+import type { Results } from "../batchCall.ts"
 import { isExpired, receiptOf } from "../consume/receipt.ts"
-import type { Sender } from "../publish/publisher.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import type { ReceiptCalls } from "./receiptCalls.ts"
 import type { Command } from "./toCommand.ts"
+
+interface Dependencies {
+  readonly queue: string
+  readonly calls: Pick<ReceiptCalls, "changeVisibility" | "deleteMessages">
+  readonly publisher: Publisher
+  readonly command: (request: Broker.SettleRequest) => Command
+  /** Messages whose copy is stored, by id. Should SQS deliver them again, they are deleted. */
+  readonly settled: Pick<BoundedMap.BoundedMap<true>, "set">
+  /** Called when a message has left the queue, or is in it again. */
+  readonly onEnd: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+}
+
+interface Settling<C extends Command = Command> extends Broker.SettleRequest {
+  readonly command: C
+}
+
+type Tagged<T extends Command["_tag"]> = Settling<Extract<Command, { readonly _tag: T }>>
 
 const lost = (queue: string, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "sqs", operation: "settle", queue, reason: "LeaseLost", detail })
@@ -26,81 +46,71 @@ const stillOurs = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
   })
 }
 
-interface Settling extends Broker.SettleRequest {
-  readonly command: Command
+const handleOf = ({ delivery }: Broker.SettleRequest): string => receiptOf(delivery).handle
+
+/** How each command is carried out. */
+const executor = ({ calls, publisher, settled }: Dependencies) => {
+  const remove = (requests: ReadonlyArray<Broker.SettleRequest>) => calls.deleteMessages(requests.map(handleOf))
+  return {
+    remove,
+    hide: (requests: ReadonlyArray<Tagged<"Hide">>) =>
+      calls.changeVisibility(
+        requests.map((request) => ({ handle: handleOf(request), seconds: request.command.seconds }))
+      ),
+    /** A copy that is stored settles its original. Should the original not be deleted now, its redelivery will be. */
+    copy: (requests: ReadonlyArray<Tagged<"Copy">>) =>
+      Effect.gen(function* () {
+        const items = requests.map(({ command, delivery }) => ({
+          message: command.outgoing,
+          original: receiptOf(delivery).attributes
+        }))
+        const results = yield* publisher.publish(items)
+        const stored = requests.filter((_, index) => results[index] === undefined)
+        for (const { delivery } of stored) settled.set(receiptOf(delivery).messageId, true)
+        yield* remove(stored)
+        return results
+      }),
+    refuse: (requests: ReadonlyArray<Tagged<"Refuse">>) => Effect.succeed(requests.map(({ command }) => command.error))
+  }
 }
 
-export const make = (env: {
-  readonly queue: string
-  readonly calls: Calls
-  readonly sender: Sender
-  readonly command: (request: Broker.SettleRequest) => Command
-  /** Messages whose copy is stored; their redelivery is deleted. */
-  readonly copied: BoundedMap.BoundedMap<true>
-  /** The message is gone from the queue, or in it again. */
-  readonly onEnd: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
-  readonly fork: (effect: Effect.Effect<unknown>) => void
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-}): Broker.Subscription["settle"] => {
-  const { calls, copied, queue } = env
+/** Makes the `settle` of a subscription. */
+export const make = (env: Dependencies): Broker.Subscription["settle"] => {
+  const { calls, onEnd, queue } = env
+  const { copy, hide, refuse, remove } = executor(env)
 
-  const remove = (some: ReadonlyArray<Settling>) => calls.remove(some.map(({ delivery }) => receiptOf(delivery).handle))
-
-  const hide = (some: ReadonlyArray<Settling>) =>
-    calls.hide(
-      some.map(({ command, delivery }) => ({
-        handle: receiptOf(delivery).handle,
-        seconds: command._tag === "Hide" ? command.seconds : 0
-      }))
-    )
-
-  /** A copy that is stored has settled its original; if that cannot be deleted, its redelivery will be. */
-  const copy = (some: ReadonlyArray<Settling>): Effect.Effect<Answers> =>
-    Effect.gen(function* () {
-      const messages = some.map(({ command, delivery }) => ({
-        message: (command as { readonly outgoing: Outgoing.Outgoing }).outgoing,
-        original: receiptOf(delivery).attributes
-      }))
-      const answers = yield* env.sender.send(messages)
-      const stored = some.filter((_, index) => answers[index] === undefined)
-      for (const { delivery } of stored) copied.set(receiptOf(delivery).messageId, true)
-      yield* remove(stored)
-      return answers
-    })
-
-  /** The outcome of one request; a failure that leaves the delivery with us lets it be settled again. */
-  const conclude = ({ delivery, settlement, command }: Settling, error: BrokerError.BrokerError | undefined) => {
-    if (error === undefined) env.onEnd(delivery, command._tag === "Hide" ? "returned" : "gone")
-    // What cannot even be given back will come when its lease ends.
+  /** Tells the outcome of one request. A failure that leaves the delivery with us lets it be settled again. */
+  const conclude = ({ command, delivery, settlement }: Settling, error: BrokerError.BrokerError | undefined) => {
+    if (error === undefined) onEnd(delivery, command._tag === "Hide" ? "returned" : "gone")
+    // A message that cannot even be given back comes again when its lease ends.
     else if (error.reason === "LeaseLost" || (settlement._tag === "Release" && !error.isRetryable)) {
-      env.onEnd(delivery, "returned")
-    } else receiptOf(delivery).isTaken = false
+      onEnd(delivery, "returned")
+    } else receiptOf(delivery).isSettling = false
   }
 
-  const run = (some: ReadonlyArray<Settling>, how: (some: ReadonlyArray<Settling>) => Effect.Effect<Answers>) =>
-    Effect.map(how(some), (answers) =>
-      some.flatMap((request, index): ReadonlyArray<Broker.SettleFailure> => {
-        const error = answers[index] === undefined ? undefined : stillOurs(answers[index])
+  const run = <S extends Settling>(
+    requests: ReadonlyArray<S>,
+    execute: (requests: ReadonlyArray<S>) => Effect.Effect<Results>
+  ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> => {
+    if (requests.length === 0) return Effect.succeed([])
+    return Effect.map(execute(requests), (results) =>
+      requests.flatMap((request, index) => {
+        const error = results[index] === undefined ? undefined : stillOurs(results[index])
         conclude(request, error)
         return error === undefined ? [] : [{ delivery: request.delivery, error }]
       })
     )
+  }
 
-  const refuse = (some: ReadonlyArray<Settling>) =>
-    Effect.succeed(some.map(({ command }) => (command as { readonly error: BrokerError.BrokerError }).error))
-
-  const how = { Delete: remove, Hide: hide, Copy: copy, Refuse: refuse }
-
-  /** Why a delivery cannot be settled. */
+  /** The reason why a delivery cannot be settled. */
   const refusal = ({ delivery, settlement }: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
     const receipt = receiptOf(delivery)
-    if (receipt.isTaken) return lost(queue, "the delivery was settled before")
+    if (receipt.isSettling) return lost(queue, "the delivery was settled before")
     if (!isExpired(receipt, env.now())) return undefined
-    receipt.isTaken = true
-    env.onEnd(delivery, "returned")
-    // It may still be there, and then nobody else need do it again. But an answer of success would prove nothing.
-    if (settlement._tag === "Ack" || settlement._tag === "Drop") env.fork(calls.remove([receipt.handle]))
+    receipt.isSettling = true
+    onEnd(delivery, "returned")
+    // The message may still be there, and then nobody else need handle it. But that SQS answers success proves nothing.
+    if (settlement._tag === "Ack" || settlement._tag === "Drop") env.fork(calls.deleteMessages([receipt.handle]))
     return lost(queue, "its visibility timeout had ended; SQS delivers the message again")
   }
 
@@ -114,13 +124,20 @@ export const make = (env: {
           refused.push({ delivery: request.delivery, error })
           continue
         }
-        receiptOf(request.delivery).isTaken = true
+        receiptOf(request.delivery).isSettling = true
         accepted.push({ ...request, command: env.command(request) })
       }
-      const kinds = Object.entries(Object.groupBy(accepted, ({ command }) => command._tag))
-      const failures = Effect.forEach(kinds, ([tag, some]) => run(some, how[tag as Command["_tag"]]), {
-        concurrency: "unbounded"
-      })
+      const tagged = <T extends Command["_tag"]>(tag: T) =>
+        accepted.filter((request): request is Tagged<T> => request.command._tag === tag)
+      const failures = Effect.all(
+        [
+          run(tagged("Delete"), remove),
+          run(tagged("Hide"), hide),
+          run(tagged("Copy"), copy),
+          run(tagged("Refuse"), refuse)
+        ],
+        { concurrency: "unbounded" }
+      )
       return Effect.map(failures, (failed) => [...refused, ...failed.flat()])
     })
 }
