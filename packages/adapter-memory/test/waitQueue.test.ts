@@ -1,11 +1,11 @@
 import { assert, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Waiters from "../src/internal/publish/waitQueue.ts"
+import * as WaitQueue from "../src/internal/publish/waitQueue.ts"
 
 it("serves those who wait in the order in which they came, whoever leaves meanwhile", () =>
   fc.assert(
     fc.property(fc.array(fc.constantFrom("add", "take", "leave"), { size: "max", maxLength: 300 }), (steps) => {
-      const waiters = Waiters.make<number>()
+      const waiters = WaitQueue.make<number>()
       const expected: Array<number> = []
       steps.forEach((step, i) => {
         if (step === "add") {

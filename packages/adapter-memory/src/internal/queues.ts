@@ -1,106 +1,97 @@
-/** All that the broker remembers, and how messages move between the places of a queue. Knows no settlements. */
+/** The queues and their messages, and how messages move between the places of a queue. Knows no settlements. */
 import type { Bag, Broker, Message, Metadata, Timers } from "@requeue/core/adapter-kit"
-import * as Line from "./readyQueue.ts"
-import * as Waiters from "./publish/waitQueue.ts"
+import type { Receipt } from "./consume/receipt.ts"
+import * as WaitQueue from "./publish/waitQueue.ts"
+import * as ReadyQueue from "./readyQueue.ts"
 
-export interface Stored extends Line.Member<Stored> {
+/** A message in a queue. */
+export interface StoredMessage extends ReadyQueue.Member<StoredMessage> {
   readonly body: Uint8Array
   readonly headers: Message.Headers
   metadata: Metadata.Metadata
-  /** Deliveries of this copy so far; those of its forerunners stand in the metadata. */
+  /** Deliveries of this copy so far; those of earlier copies are in the metadata. */
   deliveries: number
-  /** Monotonic milliseconds; only of a delayed message. */
+  /** When its delay ends, in monotonic milliseconds; only of a delayed message. */
   due: number
   timer: Timers.Timer | undefined
 }
 
-/**
- * A message that was handed out and is not settled. It is its delivery's receipt, and a new one each time, so that a
- * stale receipt settles nothing.
- */
-export class Loan implements Bag.Member {
-  readonly consumer: Consumer
-  readonly stored: Stored
-  /** Loans are numbered as they are handed out. */
-  readonly number: number
-  /** The latest end of its lease, in monotonic milliseconds. */
-  until: number | undefined = undefined
-  expiry: Timers.Timer | undefined = undefined
-  place = -1
-  constructor(consumer: Consumer, stored: Stored, number: number) {
-    this.consumer = consumer
-    this.stored = stored
-    this.number = number
-  }
-}
-
+/** An open subscription. */
 export interface Consumer {
   readonly options: Broker.SubscribeOptions
   readonly queue: Queue
-  readonly loans: Bag.Bag<Loan>
+  /** Receipts of its deliveries in flight. */
+  readonly receipts: Bag.Bag<Receipt>
+  /** How many deliveries it may have in flight. */
   credit: number
-  /** Whether it is among the hungry. */
-  isHungry: boolean
+  /** Whether it is among the ready consumers of its queue. */
+  isReady: boolean
 }
 
 /** A publish that waits for room. */
-export interface Waiter {
-  readonly store: () => void
+export interface BlockedPublish {
+  readonly admit: () => void
   readonly refuse: () => void
 }
 
+/** A queue, and all who use it. */
 export interface Queue {
   readonly name: string
-  readonly ready: Line.Line<Stored>
-  readonly delayed: Set<Stored>
-  /** Messages in the queue: ready, delayed and in flight. */
+  readonly ready: ReadyQueue.ReadyQueue<StoredMessage>
+  readonly delayed: Set<StoredMessage>
+  /** The number of messages in the queue: ready, delayed and in flight. */
   held: number
-  readonly waiters: Waiters.Waiters<Waiter>
+  readonly blocked: WaitQueue.WaitQueue<BlockedPublish>
   readonly consumers: Set<Consumer>
   /** The consumers with credit left, next one first. */
-  readonly hungry: Array<Consumer>
+  readonly readyConsumers: Array<Consumer>
   /** Whether deliveries are being made, or pause to let others run. */
   turn: "idle" | "delivering" | "resting"
 }
 
-export interface Store {
-  readonly queues: ReadonlyMap<string, Queue>
+/** All queues of a broker. */
+export interface Queues {
+  readonly all: ReadonlyMap<string, Queue>
   /** The queue of this name, made on first use. */
-  readonly queue: (name: string) => Queue
-  /** Puts a message at the tail: now, or when the delay is over. `held` is the caller's. */
-  readonly enqueue: (queue: Queue, stored: Stored, delay: number) => void
-  /** The same for a message that is given back until it is due: that it came early once is enough. */
-  readonly postpone: (queue: Queue, stored: Stored, delay: number) => void
-  /** Ends the delays of all these messages, in the order in which they were due. */
+  readonly get: (name: string) => Queue
+  /** Puts a message at the tail, now or when the delay is over. The caller counts it in `held`. */
+  readonly enqueue: (queue: Queue, message: StoredMessage, delay: number) => void
+  /** The same for a message that came before its time and is given back until then: it does not come early again. */
+  readonly postpone: (queue: Queue, message: StoredMessage, delay: number) => void
+  /** Ends the delays of all messages, in the order in which they were due. */
   readonly forgetDelays: (queue: Queue) => void
-  /** Removes what is ready or delayed and answers how many. */
+  /** Removes all messages that are ready or delayed, and answers their number. */
   readonly purge: (queue: Queue) => number
 }
 
-/** `wallClock` is in milliseconds since the epoch; `onReady` is told when delayed messages have joined the ready ones. */
-export const make = (
-  timers: Timers.Timers,
-  wallClock: () => number,
-  earlyBy: number,
-  onReady: (queue: Queue) => void
-): Store => {
-  const queues = new Map<string, Queue>()
+/** No queues yet. Times are in milliseconds. */
+export const make = (env: {
+  readonly timers: Timers.Timers
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** By how much a delayed message comes before its time. */
+  readonly earlyBy: number
+  /** Called when delayed messages have joined the ready ones. */
+  readonly onReady: (queue: Queue) => void
+}): Queues => {
+  const { earlyBy, now, onReady, timers } = env
+  const all = new Map<string, Queue>()
 
   // One `Timers` entry per delayed message costs the same heap entry that a heap of our own would, and cancels in O(1).
-  const delay = (queue: Queue, stored: Stored, millis: number, early: number): void => {
-    stored.due = timers.now() + millis
-    queue.delayed.add(stored)
+  const delay = (queue: Queue, message: StoredMessage, millis: number, early: number): void => {
+    message.due = timers.now() + millis
+    queue.delayed.add(message)
     // A delay that was kept in full needs no second look at the wall clock, which may have been set back meanwhile.
-    const keepsAll = early === 0 && stored.metadata.notBefore <= wallClock() + millis
-    stored.timer = timers.after(Math.max(0, millis - early), () => {
-      if (keepsAll) stored.metadata = { ...stored.metadata, notBefore: 0 }
-      queue.delayed.delete(stored)
-      queue.ready.append(stored)
+    const keepsAll = early === 0 && message.metadata.notBefore <= now() + millis
+    message.timer = timers.after(Math.max(0, millis - early), () => {
+      if (keepsAll) message.metadata = { ...message.metadata, notBefore: 0 }
+      queue.delayed.delete(message)
+      queue.ready.append(message)
       onReady(queue)
     })
   }
 
-  const takeDelayed = (queue: Queue): ReadonlyArray<Stored> => {
+  const takeDelayed = (queue: Queue): ReadonlyArray<StoredMessage> => {
     const taken = [...queue.delayed]
     queue.delayed.clear()
     for (const { timer } of taken) timers.cancel(timer)
@@ -108,30 +99,30 @@ export const make = (
   }
 
   return {
-    queues,
-    queue: (name) => {
-      const known = queues.get(name)
+    all,
+    get: (name) => {
+      const known = all.get(name)
       if (known !== undefined) return known
       const queue: Queue = {
         name,
-        ready: Line.make(),
+        ready: ReadyQueue.make(),
         delayed: new Set(),
         held: 0,
-        waiters: Waiters.make(),
+        blocked: WaitQueue.make(),
         consumers: new Set(),
-        hungry: [],
+        readyConsumers: [],
         turn: "idle"
       }
-      queues.set(name, queue)
+      all.set(name, queue)
       return queue
     },
-    enqueue: (queue, stored, millis) => {
-      if (millis > 0) delay(queue, stored, millis, earlyBy)
-      else queue.ready.append(stored)
+    enqueue: (queue, message, millis) => {
+      if (millis > 0) delay(queue, message, millis, earlyBy)
+      else queue.ready.append(message)
     },
-    postpone: (queue, stored, millis) => delay(queue, stored, millis, 0),
+    postpone: (queue, message, millis) => delay(queue, message, millis, 0),
     forgetDelays: (queue) => {
-      for (const stored of takeDelayed(queue).toSorted((a, b) => a.due - b.due)) queue.ready.append(stored)
+      for (const message of takeDelayed(queue).toSorted((a, b) => a.due - b.due)) queue.ready.append(message)
       onReady(queue)
     },
     purge: (queue) => {

@@ -1,29 +1,31 @@
 /**
- * A queue's ready messages, first come first served, as a linked list: O(1) at both ends, and a message that comes back
- * takes its old place again.
+ * The ready messages of a queue, first in, first out, as a linked list. Adding and taking cost O(1), and a message that
+ * comes back takes its old place again.
  */
 
-/** What the line needs of its members; it owns both fields. */
+/** The fields that the list needs of its members. Both are the list's own. */
 export interface Member<A> {
   position: number
   next: A | undefined
 }
 
-export interface Line<A> extends Iterable<A> {
+/** The list. Iterating goes from head to tail. */
+export interface ReadyQueue<A> extends Iterable<A> {
   readonly size: () => number
-  /** Joins at the tail. */
+  /** Adds a member at the tail. */
   readonly append: (member: A) => void
-  /** Puts a member that was taken back where it was: ahead of all that stood behind it. */
+  /** Puts a member that was taken back to its place: ahead of all that stood behind it. */
   readonly putBack: (member: A) => void
-  /** Takes the head. */
+  /** Takes the head; `undefined` when the list is empty. */
   readonly take: () => A | undefined
   readonly clear: () => void
 }
 
-export const make = <A extends Member<A>>(): Line<A> => {
+/** An empty list. */
+export const make = <A extends Member<A>>(): ReadyQueue<A> => {
   let head: A | undefined
   let tail: A | undefined
-  /** Who came back last, as long as it stands here: those who come back in their order need not walk. */
+  /** The member that came back last, as long as it is in the list. Members that come back in order need no walk. */
   let returned: A | undefined
   let size = 0
   let positions = 0
@@ -43,7 +45,7 @@ export const make = <A extends Member<A>>(): Line<A> => {
       insertAfter(tail, member)
     },
     putBack: (member) => {
-      // Whatever never left stands behind it, so the walk passes only others that came back before.
+      // Members that never left stand behind it, so the walk passes only those that came back before.
       let before = returned !== undefined && returned.position < member.position ? returned : undefined
       let after = before === undefined ? head : before.next
       for (; after !== undefined && after.position < member.position; after = after.next) before = after

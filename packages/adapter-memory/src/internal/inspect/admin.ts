@@ -1,19 +1,20 @@
-/** The operators' view of the queues. */
+/** Counts, peeks and purges for operators. */
 import { type Broker, BrokerError, type Capabilities, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import { view } from "../consume/dispatch.ts"
-import type { Publish } from "../publish/publisher.ts"
-import type { Store } from "../queues.ts"
+import { nextDelivery } from "../consume/toDelivery.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import type { Queues } from "../queues.ts"
 
-export const make = (store: Store, publish: Publish, capabilities: Capabilities.Capabilities): Broker.Admin => ({
+/** The broker's `admin`. */
+export const make = (queues: Queues, publisher: Publisher, capabilities: Capabilities.Capabilities): Broker.Admin => ({
   counts: (name) =>
     Effect.sync(() => {
-      const { delayed, held, ready } = store.queue(name)
-      const told = capabilities.counts
+      const { delayed, held, ready } = queues.get(name)
+      const { counts } = capabilities
       return {
-        ready: told.ready ? ready.size() : undefined,
-        inFlight: told.inFlight ? held - ready.size() - delayed.size : undefined,
-        delayed: told.delayed ? delayed.size : undefined
+        ready: counts.ready ? ready.size() : undefined,
+        inFlight: counts.inFlight ? held - ready.size() - delayed.size : undefined,
+        delayed: counts.delayed ? delayed.size : undefined
       }
     }),
   peek: (name, limit) =>
@@ -31,17 +32,17 @@ export const make = (store: Store, publish: Publish, capabilities: Capabilities.
         )
       }
       const seen: Array<Delivery.Delivery> = []
-      for (const stored of store.queue(name).ready) {
+      for (const message of queues.get(name).ready) {
         if (seen.length >= limit) break
-        seen.push(view(stored, stored.deliveries + 1))
+        seen.push(nextDelivery(message))
       }
       return Effect.succeed(seen)
     }),
   purge: (name) =>
     Effect.sync(() => {
-      const queue = store.queue(name)
-      const removed = store.purge(queue)
-      publish.admit(queue)
+      const queue = queues.get(name)
+      const removed = queues.purge(queue)
+      publisher.admit(queue)
       return removed
     })
 })

@@ -1,28 +1,30 @@
-/** The control handle over a broker's own parts. */
+/** Makes the `Control` of a broker from its parts. */
 import { Metadata } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Control, Snapshot } from "../../Control.ts"
-import { delivered, type Dispatch, view } from "../consume/dispatch.ts"
-import type { Publish } from "../publish/publisher.ts"
-import type { Queue, Store } from "../queues.ts"
+import type { Dispatch } from "../consume/dispatch.ts"
+import { deliveryOf, nextDelivery } from "../consume/toDelivery.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import type { Queue, Queues } from "../queues.ts"
 
+/** The `Control` of a broker. */
 export const make = (env: {
-  readonly store: Store
+  readonly queues: Queues
   readonly dispatch: Dispatch
-  readonly publish: Publish
+  readonly publisher: Publisher
   /** Whether foreign headers are carried. */
   readonly headers: boolean
-  /** Whether a cut takes the deliveries with it. */
+  /** Whether deliveries end with their connection. */
   readonly connectionBound: boolean
   readonly forgetDelays: boolean
-  /** Wall-clock milliseconds. */
+  /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
-  /** The connection is another one. */
+  /** Called when the connections are made again. */
   readonly onCut: () => void
 }): Control => {
-  const { dispatch, store } = env
+  const { dispatch, queues } = env
   let foreign = 0
 
   const reconnect = (queue: Queue, forgetDelays: boolean): void =>
@@ -30,27 +32,27 @@ export const make = (env: {
       const consumers = [...queue.consumers]
       dispatch.lose(
         queue,
-        consumers.flatMap(({ loans }) => [...loans])
+        consumers.flatMap(({ receipts }) => [...receipts])
       )
-      if (forgetDelays) store.forgetDelays(queue)
+      if (forgetDelays) queues.forgetDelays(queue)
       for (const { options } of consumers) options.onReconnect()
     })
 
   const reconnectAll = (forgetDelays: boolean): Effect.Effect<void> =>
     Effect.sync(() => {
       env.onCut()
-      for (const queue of store.queues.values()) reconnect(queue, forgetDelays)
+      for (const queue of queues.all.values()) reconnect(queue, forgetDelays)
     })
 
   const snapshot = ({ consumers, delayed, ready }: Queue): Snapshot => ({
-    ready: Array.from(ready, (stored) => view(stored, stored.deliveries + 1)),
+    ready: Array.from(ready, nextDelivery),
     delayed: [...delayed]
       .toSorted((a, b) => a.due - b.due)
-      .map((stored) => ({ delivery: view(stored, stored.deliveries + 1), dueIn: stored.due - env.elapsed() })),
+      .map((message) => ({ delivery: nextDelivery(message), dueIn: message.due - env.elapsed() })),
     inFlight: [...consumers]
-      .flatMap(({ loans }) => [...loans])
+      .flatMap(({ receipts }) => [...receipts])
       .toSorted((a, b) => a.number - b.number)
-      .map(delivered),
+      .map(deliveryOf),
     consumers: consumers.size
   })
 
@@ -58,11 +60,11 @@ export const make = (env: {
     publishRaw: (queue, body, headers = {}) =>
       Effect.suspend(() => {
         const metadata = Metadata.make(`foreign-${++foreign}`, env.now())
-        return env.publish.publish([{ queue, body, headers: env.headers ? headers : {}, delay: 0, metadata }])
+        return env.publisher.publish([{ queue, body, headers: env.headers ? headers : {}, delay: 0, metadata }])
       }),
     cut: env.connectionBound ? reconnectAll(false) : Effect.void,
     restart: reconnectAll(env.forgetDelays),
-    snapshot: (name) => Effect.sync(() => snapshot(store.queue(name))),
-    queues: Effect.sync(() => new Map([...store.queues.values()].map((queue) => [queue.name, snapshot(queue)])))
+    snapshot: (name) => Effect.sync(() => snapshot(queues.get(name))),
+    queues: Effect.sync(() => new Map([...queues.all.values()].map((queue) => [queue.name, snapshot(queue)])))
   }
 }

@@ -1,4 +1,4 @@
-/** What an operator can do about queues that live in the process that uses them: look at their plan. */
+/** A queue's plan for operators. No more can be done about queues that live in another process. */
 import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { fromUrl, type Options } from "../../Options.ts"
@@ -23,6 +23,7 @@ const checked = (
   return options instanceof ConfigurationError.ConfigurationError ? Effect.fail(options) : Effect.succeed(options)
 }
 
+/** The adapter's part of the command line. */
 export const operations: Adapter.Operations = {
   plan: (request, url, options) => Effect.as(checked(url, options), plan(request)),
   operate: (url, options) =>

@@ -1,16 +1,19 @@
-/** Those who wait for room, first come first served; leaving early is O(1). */
+/** Publishers that wait for room, first come, first served. Leaving early costs O(1). */
 
-export interface Waiters<A> {
+/** The queue. */
+export interface WaitQueue<A> {
   readonly size: () => number
   readonly add: (waiter: A) => void
   readonly remove: (waiter: A) => void
+  /** Takes the first; `undefined` when nobody waits. */
   readonly take: () => A | undefined
 }
 
-export const make = <A>(): Waiters<A> => {
+/** An empty queue. */
+export const make = <A>(): WaitQueue<A> => {
   const set = new Set<A>()
-  // One iterator for good: whoever it passes leaves, and a new one would first step over the traces of all who left. It
-  // never comes to its end, because it is asked only when somebody is ahead of it.
+  // One iterator for good: a new one would first step over the traces of all who left. It never comes to its end, because
+  // it is asked only when somebody is ahead of it, and whoever it passes leaves.
   const cursor = set.values()
   return {
     size: () => set.size,
@@ -19,7 +22,7 @@ export const make = <A>(): Waiters<A> => {
     take: () => {
       if (set.size === 0) return undefined
       const { value } = cursor.next()
-      set.delete(value as A)
+      if (value !== undefined) set.delete(value)
       return value
     }
   }

@@ -7,11 +7,14 @@ import {
   Outgoing,
   type Settlement
 } from "@requeue/core/adapter-kit"
+import type { Dispatch } from "../consume/dispatch.ts"
+import { type Receipt, receiptOf } from "../consume/receipt.ts"
+import { deliveryOf } from "../consume/toDelivery.ts"
 import type { Delays } from "../delays.ts"
-import { delivered, type Dispatch } from "../consume/dispatch.ts"
-import type { Publish } from "../publish/publisher.ts"
-import { type Consumer, Loan, type Store } from "../queues.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import type { Consumer, Queues } from "../queues.ts"
 
+/** The settlements of all subscriptions. Both functions answer the requests that have failed. */
 export interface Settle {
   readonly settle: (
     consumer: Consumer,
@@ -23,6 +26,18 @@ export interface Settle {
   ) => ReadonlyArray<Broker.SettleFailure>
 }
 
+interface Dependencies {
+  readonly queues: Queues
+  readonly dispatch: Dispatch
+  readonly publisher: Publisher
+  readonly delays: Delays
+  readonly capabilities: Capabilities.Capabilities
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** The reason for which this settlement is made to fail; `undefined` for one that is carried out. */
+  readonly fail: () => "ConnectionLost" | "LeaseLost" | undefined
+}
+
 const failure = (
   operation: string,
   queue: string,
@@ -30,84 +45,75 @@ const failure = (
   detail: string
 ): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "memory", operation, queue, reason, detail })
 
-/** What the receipt stands for, unless it was settled before, lost, or is another subscription's. */
-const borrowed = (consumer: Consumer, { receipt }: Delivery.Delivery): Loan | undefined =>
-  receipt instanceof Loan && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
-
 const notOurs = (operation: string, { queue }: Consumer): BrokerError.BrokerError =>
   failure(operation, queue.name, "LeaseLost", "the delivery was settled before, lost, or is another subscription's")
 
-export const make = (env: {
-  readonly store: Store
-  readonly dispatch: Dispatch
-  readonly publish: Publish
-  readonly delays: Delays
-  readonly capabilities: Capabilities.Capabilities
-  /** Wall-clock milliseconds. */
-  readonly now: () => number
-  readonly fail: () => "ConnectionLost" | "LeaseLost" | undefined
-}): Settle => {
-  const { capabilities, delays, dispatch, publish, store } = env
-
-  const remove = (loan: Loan): void => {
-    const { queue } = loan.consumer
-    dispatch.end(loan)
+/** Carries out one settlement, and answers the error of one that cannot be carried out. */
+const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: Dependencies) => {
+  const remove = (receipt: Receipt): void => {
+    const { queue } = receipt.consumer
+    dispatch.end(receipt)
     queue.held--
-    publish.admit(queue)
+    publisher.admit(queue)
   }
 
   const retry = (
-    loan: Loan,
+    receipt: Receipt,
     settlement: Extract<Settlement.Settlement, { _tag: "Retry" }>
   ): BrokerError.BrokerError | undefined => {
-    const {
-      consumer: { queue },
-      stored
-    } = loan
+    const { message } = receipt
+    const { queue } = receipt.consumer
     const refusal = delays.refusal("settle", queue.name, settlement.delay)
     if (refusal !== undefined) return refusal
     if (capabilities.historyOnRetry) {
-      const { history, notBefore } = Outgoing.retry(delivered(loan), settlement, queue.name, env.now()).metadata
-      stored.metadata = { ...stored.metadata, history, notBefore }
+      const { history, notBefore } = Outgoing.retry(deliveryOf(receipt), settlement, queue.name, now()).metadata
+      message.metadata = { ...message.metadata, history, notBefore }
     }
-    dispatch.end(loan)
-    store.enqueue(queue, stored, delays.round(settlement.delay))
+    dispatch.end(receipt)
+    queues.enqueue(queue, message, delays.round(settlement.delay))
     return undefined
   }
 
-  const release = (loan: Loan, delay: number): void => {
-    const {
-      consumer: { queue },
-      stored
-    } = loan
-    dispatch.end(loan)
-    if (capabilities.uncountedRelease) stored.deliveries--
-    if (delay === 0) queue.ready.putBack(stored)
-    else store.postpone(queue, stored, delay)
+  const release = (receipt: Receipt, delay: number): void => {
+    const { message } = receipt
+    const { queue } = receipt.consumer
+    dispatch.end(receipt)
+    if (capabilities.uncountedRelease) message.deliveries--
+    if (delay === 0) queue.ready.putBack(message)
+    else queues.postpone(queue, message, delay)
   }
 
-  const one = (loan: Loan, settlement: Settlement.Settlement): BrokerError.BrokerError | undefined => {
-    const { queue } = loan.consumer
-    const broken = env.fail()
-    if (broken !== undefined) {
-      if (broken === "LeaseLost") dispatch.lose(queue, [loan])
-      return failure("settle", queue.name, broken, "the settlement was made to fail (failSettle)")
-    }
+  return (receipt: Receipt, settlement: Settlement.Settlement): BrokerError.BrokerError | undefined => {
     switch (settlement._tag) {
       case "Ack":
       case "Drop":
-        remove(loan)
+        remove(receipt)
         return undefined
       case "Retry":
-        return retry(loan, settlement)
+        return retry(receipt, settlement)
       case "DeadLetter":
-        publish.copy(Outgoing.deadLetter(delivered(loan), settlement, queue.name, env.now()))
-        remove(loan)
+        publisher.copy(Outgoing.deadLetter(deliveryOf(receipt), settlement, receipt.consumer.queue.name, now()))
+        remove(receipt)
         return undefined
       case "Release":
-        release(loan, delays.release(settlement.delay))
+        release(receipt, delays.release(settlement.delay))
         return undefined
     }
+  }
+}
+
+/** Settles on these queues. */
+export const make = (env: Dependencies): Settle => {
+  const { dispatch, fail } = env
+  const settleOne = carryOut(env)
+
+  /** Imitates the failure of a settlement, where one is wanted now. */
+  const imitated = (receipt: Receipt): BrokerError.BrokerError | undefined => {
+    const reason = fail()
+    if (reason === undefined) return undefined
+    const { queue } = receipt.consumer
+    if (reason === "LeaseLost") dispatch.lose(queue, [receipt])
+    return failure("settle", queue.name, reason, "the settlement was made to fail (failSettle)")
   }
 
   return {
@@ -116,8 +122,9 @@ export const make = (env: {
       // Nothing is delivered before all are settled, or a released message would come back to the one that released it.
       dispatch.quietly(consumer.queue, () => {
         for (const { delivery, settlement } of requests) {
-          const loan = borrowed(consumer, delivery)
-          const error = loan === undefined ? notOurs("settle", consumer) : one(loan, settlement)
+          const receipt = receiptOf(consumer, delivery)
+          const error =
+            receipt === undefined ? notOurs("settle", consumer) : (imitated(receipt) ?? settleOne(receipt, settlement))
           if (error !== undefined) failures.push({ delivery, error })
         }
       })
@@ -126,9 +133,9 @@ export const make = (env: {
     extend: (consumer, deliveries) => {
       const failures: Array<Broker.SettleFailure> = []
       for (const delivery of deliveries) {
-        const loan = borrowed(consumer, delivery)
-        if (loan === undefined) failures.push({ delivery, error: notOurs("extend", consumer) })
-        else dispatch.extend(loan)
+        const receipt = receiptOf(consumer, delivery)
+        if (receipt === undefined) failures.push({ delivery, error: notOurs("extend", consumer) })
+        else dispatch.extend(receipt)
       }
       return failures
     }

@@ -1,4 +1,4 @@
-/** A memory broker on a virtual clock, and the tools of a test around it. */
+/** The fixture of a test: a memory broker on a virtual clock, and the tools around it. */
 import { type Codec, QueueDefinition } from "@requeue/core"
 import { Broker, Delay, type Delivery, type Message, VirtualClock } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
@@ -17,26 +17,32 @@ import * as RealTime from "./realTime.ts"
 import * as Report from "./report.ts"
 import type { DeadLetter, Options, Tools } from "./tools.ts"
 
-export interface Bench {
-  /** What a program under test runs in: its broker, clock, scheduler and random numbers. */
+/** The broker and its tools. */
+export interface Fixture {
+  /** The services that a program under test runs with: its broker, clock, scheduler and random numbers. */
   readonly context: Context.Context<Broker.Broker>
   readonly tools: Tools
+  /** Wraps a handler, so that its promises are waited for before the clock is moved. */
   readonly watch: Drive.Drive["watch"]
 }
 
 const day = 24 * 60 * 60 * 1000
 
-export const make = ({ patience = 1000, ...options }: Options): Effect.Effect<Bench, never, Scope.Scope> =>
+/** Opens a broker, which lives as long as the scope. */
+export const make = ({ promiseTimeout = 1000, ...options }: Options): Effect.Effect<Fixture, never, Scope.Scope> =>
   Effect.gen(function* () {
     const turns = RealTime.make()
     const time = yield* Effect.provideService(Layer.build(TestClock.layer()), Scheduler.Scheduler, turns.scheduler)
-    const clock = VirtualClock.make(clockOf(time), yield* Clock.currentTimeMillis)
+    const clock = VirtualClock.make(
+      yield* Effect.provideContext(TestClock.testClockWith(Effect.succeed), time),
+      yield* Clock.currentTimeMillis
+    )
     const machinery = Context.make(Clock.Clock, clock).pipe(
-      Context.add(Scheduler.Scheduler, Context.get(time as Context.Context<any>, Scheduler.Scheduler)),
+      Context.add(Scheduler.Scheduler, Context.get(time, Scheduler.Scheduler)),
       Context.add(Random.Random, yield* Random.withSeed(Random.Random, "requeue"))
     )
     const memory = yield* Effect.provideContext(MemoryBroker.makeControlled(options), machinery)
-    const drive = Drive.make(clock, turns, patience)
+    const drive = Drive.make(clock, turns, promiseTimeout)
     const journal = Journal.make(memory.broker, drive.now)
     return {
       context: Context.add(machinery, Broker.Broker, journal.broker),
@@ -45,10 +51,7 @@ export const make = ({ patience = 1000, ...options }: Options): Effect.Effect<Be
     }
   })
 
-/** `TestClock.layer` has a scheduler beside the clock, and tells the types of neither. */
-const clockOf = (context: Context.Context<any>) => Context.get(context, Clock.Clock) as TestClock.TestClock
-
-/** The longest duration that a test may ask for: the time stamps of a message stay in range. */
+/** The longest duration that a test may ask for, in milliseconds. The time stamps of messages stay in range. */
 const longest = 3650 * day
 
 const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journal): Tools => {
@@ -72,9 +75,9 @@ const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journa
       if (clauses.length > 0) throw new Error(Report.sentence("nothing else", clauses))
     },
     happened: () => {
-      const news = journal.happenings.slice(seen)
+      const unseen = journal.happenings.slice(seen)
       seen = journal.happenings.length
-      return news
+      return unseen
     },
     sent: async (input) => {
       const { codec, name } = QueueDefinition.from(input)
