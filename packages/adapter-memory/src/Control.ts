@@ -7,13 +7,15 @@
 import type { BrokerError, Delivery, Message } from "@requeue/core/adapter-kit"
 import type * as Effect from "effect/Effect"
 
-/** A queue's messages. Those that are ready or delayed are shown as the next consumer would see them, with no receipt. */
+/**
+ * A queue's messages. Those that are ready or delayed are shown as the next consumer would see them, with no receipt.
+ */
 export interface Snapshot {
   /** In the order of delivery. */
   readonly ready: ReadonlyArray<Delivery.Delivery>
   /** In the order in which they are due; `dueIn` is in milliseconds from now. */
   readonly delayed: ReadonlyArray<{ readonly delivery: Delivery.Delivery; readonly dueIn: number }>
-  /** As they were handed out, oldest first. */
+  /** In the order in which they were delivered. */
   readonly inFlight: ReadonlyArray<Delivery.Delivery>
   /** The number of the queue's consumers. */
   readonly consumers: number

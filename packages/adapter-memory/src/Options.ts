@@ -6,8 +6,8 @@ import type { Vices } from "./Vices.ts"
 export interface Options {
   /**
    * The most messages in one queue, whether ready, delayed or in flight: a whole number of at least 1, or `Infinity`. A
-   * publish waits for room. Dead letters, retries and releases never wait, since they are in the broker already. Default:
-   * no limit.
+   * publish waits for room. Dead letters, retries and releases never wait, since they are in the broker already.
+   * Default: no limit.
    */
   readonly maxMessages?: number | undefined
   /** Bytes of the largest body: a whole number of at least 1, or `Infinity`. Default: no limit. */

@@ -2,11 +2,11 @@
  * A broker for users' tests, `@requeue/adapter-memory/testing`: the memory broker with a clock of its own, which stands
  * still until the test moves it. Hours of retries take milliseconds, and every run is the same.
  *
- * When to use: to test handlers, policies and the messages that a program sends. {@link open} for programs without Effect, on any test
- * runner; {@link layer} for programs with Effect.
+ * When to use: to test handlers, policies and the messages that a program sends. {@link open} for programs without
+ * Effect, on any test runner; {@link layer} for programs with Effect.
  *
- * All of Requeue's time passes on that clock: delays, backoffs, batch and handler timeouts, time stamps. It begins at the
- * time at which the broker was opened. Jitter is drawn with a fixed seed.
+ * All of Requeue's time passes on that clock: delays, backoffs, batch and handler timeouts, time stamps. It begins at
+ * the time at which the broker was opened. Jitter is drawn with a fixed seed.
  */
 import type { QueueDefinition } from "@requeue/core"
 import { Broker, type Delay } from "@requeue/core/adapter-kit"
@@ -88,8 +88,8 @@ export class TestBroker extends Context.Service<TestBroker, Service>()("@requeue
 /**
  * A broker for one test, for programs with Effect: `Broker`, {@link TestBroker} and a `TestClock` of its own.
  *
- * The program that it is provided to runs on that clock, so that `TestClock.adjust` moves it too; `advance` also waits for
- * promises of handlers.
+ * The program that it is provided to runs on that clock, so that `TestClock.adjust` moves it too; `advance` also waits
+ * for promises of handlers.
  *
  * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
  *

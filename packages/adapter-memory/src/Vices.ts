@@ -1,8 +1,8 @@
 /**
  * Switches that make the memory broker behave as badly as real brokers do, for tests.
  *
- * When to use: to prove that your own code survives what your production broker does to it, without running that broker.
- * All are off by default; the broker's `capabilities` tell the truth about those that are on.
+ * When to use: to prove that your own code survives what your production broker does to it, without running that
+ * broker. All are off by default; the broker's `capabilities` tell the truth about those that are on.
  *
  * @example
  * ```ts
@@ -35,8 +35,8 @@ import type { Capabilities } from "@requeue/core/adapter-kit"
  * | `counts` | a number that the broker cannot tell is `undefined` |
  * | `peek: false` | `peek` fails with `Unsupported` |
  *
- * The others are promises about crashes, order and batches. They change the broker's claims, and not its behaviour, since a
- * broker that keeps a promise keeps a weaker one as well.
+ * The others are promises about crashes, order and batches. They change the broker's claims, and not its behaviour,
+ * since a broker that keeps a promise keeps a weaker one as well.
  */
 export type CapabilityOverrides = Partial<Omit<Capabilities.Capabilities, "broker">>
 
@@ -53,8 +53,8 @@ export interface Vices {
   /** Every nth call of `publish` stores its messages and then fails with `Timeout`. Default: 0, never. */
   readonly duplicateOnLostConfirmation?: number | undefined
   /**
-   * Of all settlements, every `every`th fails and has no effect. After `ConnectionLost` the delivery is still ours until
-   * `Control.cut` or the end of the subscription; after `LeaseLost` it is back in its queue. Default: never.
+   * Of all settlements, every `every`th fails and has no effect. After `ConnectionLost` the delivery is still ours
+   * until `Control.cut` or the end of the subscription; after `LeaseLost` it is back in its queue. Default: never.
    */
   readonly failSettle?: { readonly every: number; readonly reason: "ConnectionLost" | "LeaseLost" } | undefined
   /** Deliveries have a lease, in milliseconds; when it ends, the message goes back to its queue. Default: none. */

@@ -2,8 +2,8 @@
  * Requeue on Amazon SQS, standard and FIFO queues.
  *
  * Delivery semantics: at least once. A copy (a long delay, a dead letter) is stored before its original is deleted, so
- * that a crash in between duplicates a message and never loses one. A delivery is ours as long as its visibility timeout
- * lasts, which is extended while a handler runs. SQS delivers a message again that was not settled by then.
+ * that a crash in between duplicates a message and never loses one. A delivery is ours as long as its visibility
+ * timeout lasts, which is extended while a handler runs. SQS delivers a message again that was not settled by then.
  *
  * SQS has no connection that could be lost, so `onReconnect` is never called. While SQS cannot be reached, polls are
  * repeated with growing pauses, and one line of the log says so.

@@ -6,13 +6,14 @@
  * response names the messages that come again; the event source mapping deletes the others.
  *
  * - The mapping MUST have `ReportBatchItemFailures` among its `FunctionResponseTypes`. Without it, Lambda takes every
- *   response for success and deletes messages that have failed; no event tells whether the mapping has it. Where you cannot
- *   be sure, set `reportBatchItemFailures: false`: the function then deletes messages that are done by itself, and the
- *   invocation fails unless all are done.
+ *   response for success and deletes messages that have failed; no event tells whether the mapping has it. Where you
+ *   cannot be sure, set `reportBatchItemFailures: false`: the function then deletes messages that are done by itself,
+ *   and the invocation fails unless all are done.
  * - FIFO queues: of each group, one message is with the handler at a time. When it comes again, so do those behind it,
  *   and none of them is run before.
  * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's time-out. A handler
- *   that still runs a second before the function's end is interrupted, and messages that are not done come again at once.
+ *   that still runs a second before the function's end is interrupted, and messages that are not done come again at
+ *   once.
  * - A message that was received with others and not run, because the function ended or its group came to a halt, has
  *   been counted by SQS. A function instance remembers such receives; another one counts them as attempts.
  *
@@ -72,8 +73,8 @@ export const make = <A = AnyBody, R = never>(
   })
 
 /**
- * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time; of a FIFO queue
- * one message of each group. It lives as long as the scope.
+ * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time; of a FIFO
+ * queue one message of each group. It lives as long as the scope.
  *
  * @throws RangeError when an option is out of its range, or the handler is no function
  */
@@ -109,8 +110,8 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError.Configuration
  * A Lambda function whose handler gets one message at a time, as a promise or an Effect.
  *
  * Rejects with `ConfigurationError` for an event of something else than the queue, with `BrokerError` when a queue is
- * missing or does not fit the policy, and with `MessagesNotDone` when `reportBatchItemFailures` is false and a message is
- * not done. Then all messages of the event that are not deleted come again.
+ * missing or does not fit the policy, and with `MessagesNotDone` when `reportBatchItemFailures` is false and a message
+ * is not done. Then all messages of the event that are not deleted come again.
  *
  * @throws ConfigurationError when `sqs` or a policy cannot be used
  * @throws RangeError when an option is out of its range, or the handler is no function

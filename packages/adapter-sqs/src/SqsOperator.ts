@@ -19,8 +19,8 @@ export interface Request {
   /** The retry policy. Default: 3 retries at once, then `<queue>.dlq`. */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
   /**
-   * The time-out of a Lambda function that reads the queue. The queue's visibility timeout must not be shorter. Default: 0,
-   * for consumers, which extend their leases.
+   * The time-out of a Lambda function that reads the queue. The queue's visibility timeout must not be shorter.
+   * Default: 0, for consumers, which extend their leases.
    */
   readonly functionTimeout?: Delay.Input | undefined
 }
@@ -135,14 +135,14 @@ const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect
 /**
  * Has SQS move all messages of a dead-letter queue back to work, in the background.
  *
- * When to use: for very many dead letters that are all wanted back; else `DeadLetters.redrive`, which filters, has a dry
- * run, guards against loops and tells what it did. SQS itself:
+ * When to use: for very many dead letters that are all wanted back; else `DeadLetters.redrive`, which filters, has a
+ * dry run, guards against loops and tells what it did. SQS itself:
  *
  * - takes only a queue that is the dead-letter queue of another one, one task per queue at a time, and moves up to 500
  *   messages a second;
- * - gives the messages new ids and ages and counts their receives anew, but does not touch what Requeue wrote into them.
- *   A dead letter of Requeue starts at attempt 1 again, and its next copy counts the redrive. A message that SQS itself had
- *   moved there keeps the attempts of its earlier copies, and has that many fewer left.
+ * - gives the messages new ids and ages and counts their receives anew, but does not touch what Requeue wrote into
+ *   them. A dead letter of Requeue starts at attempt 1 again, and its next copy counts the redrive. A message that SQS
+ *   itself had moved there keeps the attempts of its earlier copies, and has that many fewer left.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html
  *

@@ -26,7 +26,11 @@ export interface Place {
   readonly key?: string | undefined
 }
 
-/** A statement of an IAM policy. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_statement.html */
+/**
+ * A statement of an IAM policy.
+ *
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_statement.html
+ */
 export interface Statement {
   readonly Sid: string
   readonly Effect: "Allow"

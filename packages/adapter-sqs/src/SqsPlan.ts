@@ -1,10 +1,10 @@
 /**
  * Plans: the queues of SQS, and their attributes, that a queue and its retry policy need, as data.
  *
- * Pure, so that a plan can be reviewed and tested without a broker. The adapter creates exactly the queues of the plan and
- * compares those that exist with it; `format` prints it. Requeue counts and dead-letters by itself, with the error in the
- * message. SQS's own redrive policy is the backstop for messages that kill every consumer; it allows more receives than
- * the policy, because SQS counts deliveries that no handler has seen as well.
+ * Pure, so that a plan can be reviewed and tested without a broker. The adapter creates exactly the queues of the plan
+ * and compares those that exist with it; `format` prints it. Requeue counts and dead-letters by itself, with the error
+ * in the message. SQS's own redrive policy is the backstop for messages that kill every consumer; it allows more
+ * receives than the policy, because SQS counts deliveries that no handler has seen as well.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
  */
@@ -53,7 +53,10 @@ const attributesOf = (name: Names.Name, role: Queue["role"], settings: Settings)
   ...(name.fifo ? highThroughput : {})
 })
 
-/** Whether a retry can be a new copy, whose receives SQS counts from 0. Else no policy may need more receives than SQS allows. */
+/**
+ * Whether a retry can be a new copy, whose receives SQS counts from 0. Else no policy may need more receives than SQS
+ * allows.
+ */
 const renews = (name: Names.Name, settings: Settings): boolean => !name.fifo || settings.fifoRetry === "resend"
 
 /**
@@ -218,7 +221,9 @@ export const redrivePolicy = ({ redrive }: Queue, targetArn: string): string =>
 /** The most queues that a `RedriveAllowPolicy` can name. */
 export const allowedSources = 10
 
-/** The value of `RedriveAllowPolicy`, by which a dead-letter queue takes messages that SQS moves from these queues only. */
+/**
+ * The value of `RedriveAllowPolicy`, by which a dead-letter queue takes messages that SQS moves from these queues only.
+ */
 export const redriveAllowPolicy = (sourceArns: ReadonlyArray<string>): string =>
   JSON.stringify({ redrivePermission: "byQueue", sourceQueueArns: sourceArns })
 

@@ -1,4 +1,6 @@
-/** The broker's capabilities. All code that one of them limits reads it from here, so that claim and behaviour agree. */
+/**
+ * The broker's capabilities. All code that one of them limits reads it from here, so that claim and behaviour agree.
+ */
 import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
 import type { Vices } from "../Vices.ts"
 

@@ -52,8 +52,8 @@ export const connect = (settings: Settings, reach?: Connection.Tracker): Effect.
   )
 
 /**
- * Makes the function that polls, all with the same options. The SDK resolves its middleware once for all polls; a call by
- * a method, with options of its own, would resolve it every time.
+ * Makes the function that polls, all with the same options. The SDK resolves its middleware once for all polls; a call
+ * by a method, with options of its own, would resolve it every time.
  */
 export const polls = (
   { config, middlewareStack }: Client,

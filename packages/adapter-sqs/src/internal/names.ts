@@ -1,9 +1,9 @@
 /**
  * From the names that programs use to those of SQS. Pure.
  *
- * A name on SQS has up to 80 letters, digits, hyphens and underscores, the `.fifo` at the end of a FIFO queue's included.
- * The core's names have dots (`orders.dlq`). Each becomes a hyphen, and `.fifo` moves to the end, so that a FIFO queue's
- * dead-letter queue is FIFO.
+ * A name on SQS has up to 80 letters, digits, hyphens and underscores, the `.fifo` at the end of a FIFO queue's
+ * included. The core's names have dots (`orders.dlq`). Each becomes a hyphen, and `.fifo` moves to the end, so that a
+ * FIFO queue's dead-letter queue is FIFO.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
  *

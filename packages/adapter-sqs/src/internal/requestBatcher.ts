@@ -1,6 +1,7 @@
 /**
  * Batches items that are submitted at about the same time into calls of up to ten. An item that finds no call under way
- * goes at once. Those that come meanwhile go together, when they fill a call, when one has ended, or after a short time.
+ * goes at once. Those that come meanwhile go together, when they fill a call, when one has ended, or after a short
+ * time.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -19,7 +19,9 @@ export interface Dispatch {
   readonly credit: (consumer: Consumer, limit: number) => void
   /** Ends a delivery. The caller decides where its message goes. */
   readonly end: (receipt: Receipt) => void
-  /** Ends deliveries whose connection or lease was lost. Their messages go back to their places, and the attempts count. */
+  /**
+   * Ends deliveries whose connection or lease was lost. Their messages go back to their places, and the attempts count.
+   */
   readonly lose: (queue: Queue, receipts: ReadonlyArray<Receipt>) => void
   /** Starts a lease anew, never beyond its maximum. */
   readonly extend: (receipt: Receipt) => void
@@ -55,7 +57,8 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
   }
 
   const pump = (queue: Queue): void => {
-    // A consumer that publishes, settles or gives credit in `onDelivery` gets here again: the loop below goes on for it.
+    // A consumer that publishes, settles or gives credit in `onDelivery` gets here again, and the loop below
+    // goes on for it.
     if (queue.turn !== "idle") return
     queue.turn = "delivering"
     let left = maxRun

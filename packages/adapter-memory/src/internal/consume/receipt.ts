@@ -3,8 +3,8 @@ import type { Bag, Delivery, Timers } from "@requeue/core/adapter-kit"
 import type { Consumer, StoredMessage } from "../queues.ts"
 
 /**
- * A message that was delivered and is not settled. Each delivery has a receipt of its own, so that a stale receipt settles
- * nothing.
+ * A message that was delivered and is not settled. Each delivery has a receipt of its own, so that a stale receipt
+ * settles nothing.
  */
 export class Receipt implements Bag.Member {
   readonly consumer: Consumer

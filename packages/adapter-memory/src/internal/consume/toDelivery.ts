@@ -3,7 +3,9 @@ import type { Delivery } from "@requeue/core/adapter-kit"
 import type { StoredMessage } from "../queues.ts"
 import type { Receipt } from "./receipt.ts"
 
-/** A message as a consumer sees it when this copy is delivered for the `deliveries`th time. Default: without a receipt. */
+/**
+ * A message as a consumer sees it when this copy is delivered for the `deliveries`th time. Default: without a receipt.
+ */
 export const toDelivery = (message: StoredMessage, deliveries: number, receipt?: Receipt): Delivery.Delivery => ({
   body: message.body,
   headers: message.headers,

@@ -12,8 +12,8 @@ export interface WaitQueue<A> {
 /** An empty queue. */
 export const make = <A>(): WaitQueue<A> => {
   const set = new Set<A>()
-  // One iterator for good: a new one would first step over the traces of all who left. It never comes to its end, because
-  // it is asked only when somebody is ahead of it, and whoever it passes leaves.
+  // One iterator for good: a new one would first step over the traces of all who left. It never comes to its end,
+  // because it is asked only when somebody is ahead of it, and whoever it passes leaves.
   const cursor = set.values()
   return {
     size: () => set.size,

@@ -6,8 +6,8 @@ import * as Scheduler from "effect/Scheduler"
 import * as RealTime from "./realTime.ts"
 
 /**
- * How moves of the clock have ended: `done`, the condition holds; `over`, the time is over; `stuck`, nobody waits for the
- * clock; `endless`, the clock was moved so often that it would never end.
+ * How moves of the clock have ended: `done`, the condition holds; `over`, the time is over; `stuck`, nobody waits for
+ * the clock; `endless`, the clock was moved so often that it would never end.
  */
 export type End = "done" | "over" | "stuck" | "endless"
 

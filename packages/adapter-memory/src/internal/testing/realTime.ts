@@ -4,7 +4,9 @@ import * as Scheduler from "effect/Scheduler"
 const { clearImmediate, setImmediate } = globalThis
 const now = performance.now.bind(performance)
 
-/** Throws when a test runner has replaced `setImmediate`: Effect would take that, and wait for the test runner's clock. */
+/**
+ * Throws when a test runner has replaced `setImmediate`: Effect would take that, and wait for the test runner's clock.
+ */
 export const verify = (): void => {
   if (globalThis.setImmediate === setImmediate) return
   throw new Error(

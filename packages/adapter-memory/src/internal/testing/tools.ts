@@ -6,8 +6,8 @@ import type * as MemoryOptions from "../../Options.ts"
 /** The options of a broker for tests. */
 export interface Options extends MemoryOptions.Options {
   /**
-   * Milliseconds of real time that the promise of a handler is waited for before the clock moves on, for handlers that do
-   * input and output. Default: 1,000.
+   * Milliseconds of real time that the promise of a handler is waited for before the clock moves on, for handlers that
+   * do input and output. Default: 1,000.
    */
   readonly promiseTimeout?: number | undefined
 }
@@ -69,8 +69,8 @@ export interface Tools {
    */
   readonly waitUntilIdle: (options?: IdleOptions) => Promise<void>
   /**
-   * Rejects unless nothing has happened since the last call of `happened`, and no consumer has a message left. The clock
-   * stands still.
+   * Rejects unless nothing has happened since the last call of `happened`, and no consumer has a message left. The
+   * clock stands still.
    */
   readonly expectNothingElse: () => Promise<void>
   /** The events since the last call, in order. */

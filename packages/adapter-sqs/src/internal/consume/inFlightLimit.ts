@@ -1,6 +1,6 @@
 /**
- * Tells when so many messages of a queue are in flight that retries must not add to them. A message that is hidden until
- * its retry is in flight, and SQS delivers nothing more above its quota of messages in flight.
+ * Tells when so many messages of a queue are in flight that retries must not add to them. A message that is hidden
+ * until its retry is in flight, and SQS delivers nothing more above its quota of messages in flight.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
  */

@@ -1,7 +1,7 @@
 /**
  * Concurrent long polls, as many as the credit and the backlog ask for. An idle queue has one. Each that comes back at
- * least half full allows one more, up to a maximum; an empty one goes back to one. Together they never ask for more than
- * the free credit.
+ * least half full allows one more, up to a maximum; an empty one goes back to one. Together they never ask for more
+ * than the free credit.
  *
  * A poll is never cut off: SQS would go on with it and hide what it finds until the visibility timeout ends.
  */

@@ -46,7 +46,7 @@ export const receives = ({ Attributes: { ApproximateReceiveCount: count } = {} }
 }
 
 /** The receipt of a delivery of this adapter. */
-export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // the port does not know its type
+export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // made by us
 
 /** Whether the lease of a delivery has ended. `now` is in monotonic milliseconds. */
 export const isExpired = ({ leaseEnds, receivedAt }: Receipt, now: number): boolean =>

@@ -1,4 +1,6 @@
-/** Long polls: one `ReceiveMessage` each. It asks for all attributes; without them every delivery looks like the first. */
+/**
+ * Long polls: one `ReceiveMessage` each. It asks for all attributes; without them every delivery looks like the first.
+ */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../SqsOptions.ts"
 import { type Client, type Message, polls } from "../client.ts"

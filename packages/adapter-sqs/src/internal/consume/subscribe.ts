@@ -114,8 +114,8 @@ const poll = (source: Source, inFlight: InFlight.InFlight, limit: InFlightLimit.
   const polls = Polls.make<Message>({
     timers,
     maxPolls: settings.pollers,
-    // Behind a message that waits for its retry, the others of its group would be received and given back each time, and
-    // SQS counts that.
+    // Behind a message that waits for its retry, the others of its group would be received and given back each time,
+    // and SQS counts that.
     pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
     inFlight: () => inFlight.deliveries.size,
     receive: Receive.make({ ...source, signal: abort.signal }),

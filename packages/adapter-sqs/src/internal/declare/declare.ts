@@ -2,8 +2,8 @@
  * Declares queues: finds them by name, creates those that are missing and may be created, and compares them with their
  * plan.
  *
- * Queues that exist are not changed, with two exceptions in mode `create`: a queue without a redrive policy, as a producer
- * makes it, gets the planned one, and a dead-letter queue that lets in named queues only gets one more name.
+ * Queues that exist are not changed, with two exceptions in mode `create`: a queue without a redrive policy, as a
+ * producer makes it, gets the planned one, and a dead-letter queue that lets in named queues only gets one more name.
  */
 import { BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
@@ -24,7 +24,8 @@ export interface Queues {
   /**
    * Makes, verifies or finds all queues of a consumer; fails when they cannot keep its policy.
    *
-   * @param lease milliseconds for which a delivery stays ours without an extension. Default: 0, for leases that are extended
+   * @param lease milliseconds for which a delivery stays ours without an extension. Default: 0, since
+   *   consumers extend their leases
    */
   readonly ensure: (request: Plan.Request, lease?: number) => Effect.Effect<QueueCalls.Queue, BrokerError.BrokerError>
   /** The attributes of the plan's queues as they are on SQS. */

@@ -1,6 +1,7 @@
 /**
- * The `maxReceiveCount` of a queue: after so many receives, SQS's own redrive policy moves a message to the dead letters.
- * It is high enough never to interfere with Requeue's policy, and still ends a message that kills every consumer.
+ * The `maxReceiveCount` of a queue: after so many receives, SQS's own redrive policy moves a message to the dead
+ * letters. It is high enough never to interfere with Requeue's policy, and still ends a message that kills every
+ * consumer.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
  */

@@ -31,7 +31,9 @@ export interface Plan {
   readonly tags: Attributes
   /** Receives of one copy that the policy needs; the queue's `maxReceiveCount` must be above it. */
   readonly receives: number
-  /** Milliseconds for which the policy's retries may keep one copy in the queue; 0 where that is unlimited or not known. */
+  /**
+   * Milliseconds for which the policy's retries may keep one copy in the queue; 0 where that is unlimited or not known.
+   */
   readonly lasts: number
   /** Sentences for the user about limits of the plan. */
   readonly notes: ReadonlyArray<string>

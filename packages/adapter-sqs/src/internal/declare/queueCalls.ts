@@ -29,7 +29,10 @@ export interface QueueCalls {
 const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
-/** No queue is known yet. `account` owns the queues whose name tells no account; default: the account of the credentials. */
+/**
+ * No queue is known yet. `account` owns the queues whose name tells no account; default: the account of the
+ * credentials.
+ */
 export const make = (client: QueueClient, account: string | undefined): QueueCalls => {
   const known = new Map<string, Queue>()
 

@@ -88,8 +88,8 @@ const allow = ({ redriveFrom }: Queue, found: Attributes): Verdict => {
 }
 
 /**
- * SQS keeps the age of a message that it moves, except between FIFO queues. So dead letters must be kept at least as long
- * as work.
+ * SQS keeps the age of a message that it moves, except between FIFO queues. So dead letters must be kept at least as
+ * long as work.
  */
 const retention = (queue: Queue, found: Attributes, plan: Plan, all: Found): Verdict => {
   const kept = time(found["MessageRetentionPeriod"])
@@ -144,7 +144,8 @@ const verdictsOf = (
 /**
  * Compares every attribute that matters, of every queue of the plan.
  *
- * @param lease milliseconds for which a delivery stays ours without an extension. Default: 0, for leases that are extended
+ * @param lease milliseconds for which a delivery stays ours without an extension. Default: 0, since
+ *   consumers extend their leases
  */
 export const verify = (plan: Plan, found: Found, lease = 0): ReadonlyArray<Finding> =>
   plan.queues.flatMap((queue) => {

@@ -76,8 +76,8 @@ const open = ({ client, fork, queues }: Dependencies, operation: string, queue: 
   }))
 
 /**
- * Receives until nothing more comes, and gives all of it back; SQS counts these receives. Of a FIFO group, SQS shows only
- * the messages that one receive can bring.
+ * Receives until nothing more comes, and gives all of it back; SQS counts these receives. Of a FIFO group, SQS shows
+ * only the messages that one receive can bring.
  */
 const peek = Effect.fnUntraced(function* (env: Dependencies, queue: string, limit: number) {
   const { calls, receive } = yield* open(env, "peek", queue)

@@ -55,8 +55,8 @@ const faultOf = (record: SqsRecord, queueName: string): readonly [field: string,
 /**
  * The messages of an event from the queue of this name.
  *
- * An event with a record that cannot be read is refused as a whole, so that all its messages come again. Else Lambda would
- * delete the message of that record, since the response could not name it.
+ * An event with a record that cannot be read is refused as a whole, so that all its messages come again. Else Lambda
+ * would delete the message of that record, since the response could not name it.
  */
 export const toMessages = (
   event: SqsEvent,

@@ -1,8 +1,8 @@
 /**
- * The messages of one invocation, as a subscription. It differs from a queue's subscription in two ways. Messages that are
- * done are not deleted, since the event source mapping deletes all that the response does not name. Messages that could
- * not be settled keep their visibility timeout, so that a queue that takes no retries or dead letters is not hammered by
- * new invocations.
+ * The messages of one invocation, as a subscription. It differs from a queue's subscription in two ways. Messages that
+ * are done are not deleted, since the event source mapping deletes all that the response does not name. Messages that
+ * could not be settled keep their visibility timeout, so that a queue that takes no retries or dead letters is not
+ * hammered by new invocations.
  */
 import type { Broker, Delivery } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
@@ -139,7 +139,9 @@ export const subscribe = (
       now: elapsed
     })
 
-    /** Gives back messages that no handler has seen. Where even that fails, they come again when their visibility ends. */
+    /**
+     * Gives back messages that no handler has seen. Where even that fails, they come again when their visibility ends.
+     */
     const giveBack = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<void> =>
       Effect.map(settle(releases(deliveries)), (failures) => {
         for (const { delivery } of failures) if (!Receipt.receiptOf(delivery).isSettling) ended(delivery, "returned")

@@ -27,8 +27,8 @@ const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail
   Result.fail(new BrokerError.BrokerError({ broker: "sqs", operation: "publish", queue, reason, detail, remedy }))
 
 /**
- * The entry of a message, or a `BrokerError` when SQS would refuse it. `original` are the attributes of the delivery that
- * it is a copy of: those of them that hold bytes or numbers keep their type.
+ * The entry of a message, or a `BrokerError` when SQS would refuse it. `original` are the attributes of the delivery
+ * that it is a copy of: those of them that hold bytes or numbers keep their type.
  */
 export const toPublication = (
   outgoing: Outgoing.Outgoing,

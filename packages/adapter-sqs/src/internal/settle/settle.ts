@@ -109,7 +109,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     if (!isExpired(receipt, env.now())) return undefined
     receipt.isSettling = true
     onEnd(delivery, "returned")
-    // The message may still be there, and then nobody else need handle it. But that SQS answers success proves nothing.
+    // The message may still be there, and then nobody else need handle it. But SQS would tell success in any case.
     if (settlement._tag === "Ack" || settlement._tag === "Drop") env.fork(calls.deleteMessages([receipt.handle]))
     return lost(queue, "its visibility timeout had ended; SQS delivers the message again")
   }
