@@ -1,6 +1,5 @@
 /** The queues and their messages, and how messages move between the places of a queue. Knows no settlements. */
 import type { Bag, Broker, Message, Metadata, Timers } from "@requeue/core/adapter-kit"
-import type { Receipt } from "./consume/receipt.ts"
 import * as WaitQueue from "./publish/waitQueue.ts"
 import * as ReadyQueue from "./readyQueue.ts"
 
@@ -14,6 +13,26 @@ export interface StoredMessage extends ReadyQueue.Member<StoredMessage> {
   /** When its delay ends, in monotonic milliseconds; only of a delayed message. */
   due: number
   timer: Timers.Timer | undefined
+}
+
+/**
+ * The receipt of a delivery: a message that was delivered and is not settled. Each delivery has its own, so that a stale
+ * receipt settles nothing.
+ */
+export class Receipt implements Bag.Member {
+  readonly consumer: Consumer
+  readonly message: StoredMessage
+  /** Receipts are numbered in the order of delivery. */
+  readonly number: number
+  /** The latest end of its lease, in monotonic milliseconds. */
+  until: number | undefined = undefined
+  expiry: Timers.Timer | undefined = undefined
+  place = -1
+  constructor(consumer: Consumer, message: StoredMessage, number: number) {
+    this.consumer = consumer
+    this.message = message
+    this.number = number
+  }
 }
 
 /** An open subscription. */

@@ -1,9 +1,8 @@
 /** Delivers ready messages to consumers with credit, in turn, and takes back deliveries that were lost. */
 import type { Capabilities, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Consumer, Queue, StoredMessage } from "../queues.ts"
+import { type Consumer, type Queue, Receipt, type StoredMessage } from "../queues.ts"
 import * as Credit from "./credit.ts"
-import { Receipt } from "./receipt.ts"
 import { toDelivery } from "./toDelivery.ts"
 
 /** Deliveries that are made in a row before other fibers get a turn. */
@@ -57,8 +56,7 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
   }
 
   const pump = (queue: Queue): void => {
-    // A consumer that publishes, settles or gives credit in `onDelivery` gets here again, and the loop below
-    // goes on for it.
+    // A consumer that publishes, settles or gives credit in `onDelivery` gets here again: the loop below delivers.
     if (queue.turn !== "idle") return
     queue.turn = "delivering"
     let left = maxRun

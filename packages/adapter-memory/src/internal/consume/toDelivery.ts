@@ -1,7 +1,6 @@
 /** From a stored message to a delivery. Pure. */
 import type { Delivery } from "@requeue/core/adapter-kit"
-import type { StoredMessage } from "../queues.ts"
-import type { Receipt } from "./receipt.ts"
+import type { Receipt, StoredMessage } from "../queues.ts"
 
 /**
  * A message as a consumer sees it when this copy is delivered for the `deliveries`th time. Default: without a receipt.

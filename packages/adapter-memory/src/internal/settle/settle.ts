@@ -8,11 +8,10 @@ import {
   type Settlement
 } from "@requeue/core/adapter-kit"
 import type { Dispatch } from "../consume/dispatch.ts"
-import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import { deliveryOf } from "../consume/toDelivery.ts"
 import type { Delays } from "../delays.ts"
 import type { Publisher } from "../publish/publisher.ts"
-import type { Consumer, Queues } from "../queues.ts"
+import { type Consumer, type Queues, Receipt } from "../queues.ts"
 
 /** The settlements of all subscriptions. Both functions answer the requests that have failed. */
 export interface Settle {
@@ -44,6 +43,10 @@ const failure = (
   reason: BrokerError.Reason,
   detail: string
 ): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "memory", operation, queue, reason, detail })
+
+/** The receipt of a delivery; `undefined` when it was settled before, lost, or is another subscription's. */
+const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
+  receipt instanceof Receipt && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
 
 const notOurs = (operation: string, { queue }: Consumer): BrokerError.BrokerError =>
   failure(operation, queue.name, "LeaseLost", "the delivery was settled before, lost, or is another subscription's")

@@ -56,7 +56,8 @@ const open = Effect.fnUntraced(function* (
   { client, queues, settings }: Dependencies
 ) {
   const ensure = queues.ensure({ queue, retry, deadLetterQueues })
-  let { fifo, url } = yield* ensure
+  const found = yield* ensure
+  let { url } = found
   const timers = yield* Timers.make
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
@@ -66,7 +67,7 @@ const open = Effect.fnUntraced(function* (
   })
   const source: Source = {
     queue,
-    fifo,
+    fifo: found.fifo,
     url: () => url,
     restore: () => {
       queues.forget(queue)

@@ -39,6 +39,19 @@ export interface Invocation {
  */
 const batchingWindow = 360_000
 
+/** Times in milliseconds. */
+interface Clocks {
+  /** Monotonic. */
+  readonly elapsed: () => number
+  /** Since the epoch. */
+  readonly now: () => number
+}
+
+const clocks: Effect.Effect<Clocks> = Effect.map(Clock.Clock, (clock) => ({
+  elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6,
+  now: () => clock.currentTimeMillisUnsafe()
+}))
+
 /** Gives deliveries to the consumer as its credit allows. */
 const underCredit = (onDelivery: (delivery: Delivery.Delivery) => void) => {
   const waiting: Array<Delivery.Delivery> = []
@@ -71,7 +84,7 @@ const underCredit = (onDelivery: (delivery: Delivery.Delivery) => void) => {
 const commands =
   (
     { begun, fifo, queue, remembered, settings }: Invocation,
-    clock: { readonly elapsed: () => number; readonly now: () => number },
+    clock: Clocks,
     { maxAttempts }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
@@ -100,12 +113,10 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { calls, fifo, publisher, queue, remembered } = invocation
-    const effectClock = yield* Clock.Clock
+    const clock = yield* clocks
     const run = Effect.runForkWith(yield* Effect.context())
     const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
-    const elapsed = () => Number(effectClock.monotonicTimeNanosUnsafe()) / 1e6
-    const now = () => effectClock.currentTimeMillisUnsafe()
-    const receivedAt = elapsed() - batchingWindow
+    const receivedAt = clock.elapsed() - batchingWindow
     const outgoing = underCredit(options.onDelivery)
     /** Deliveries whose settlement has failed. */
     const unsettled = new Set<Delivery.Delivery>()
@@ -113,7 +124,7 @@ export const subscribe = (
     const deliveryOf = (message: Message): Delivery.Delivery => {
       const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds: Number.POSITIVE_INFINITY })
       const uncounted = remembered.uncounted(receipt.messageId)
-      return { ...toDelivery(message, { uncounted, now: now() }), receipt }
+      return { ...toDelivery(message, { uncounted, now: clock.now() }), receipt }
     }
 
     const ended = (delivery: Delivery.Delivery, how: "gone" | "returned"): void => {
@@ -132,11 +143,11 @@ export const subscribe = (
       queue,
       calls: { ...calls, deleteMessages: (handles) => Effect.succeed(handles.map(() => undefined)) },
       publisher,
-      command: commands(invocation, { elapsed, now }, options.retry),
+      command: commands(invocation, clock, options.retry),
       settled: remembered.settled,
       onEnd: ended,
       fork,
-      now: elapsed
+      now: clock.elapsed
     })
 
     /**
