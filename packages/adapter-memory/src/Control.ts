@@ -1,5 +1,5 @@
 /**
- * A handle on a memory broker from behind the port: what only tests and the conformance harness may do.
+ * A handle on a memory broker from behind the port, for tests and the conformance harness.
  *
  * When to use: get one from `MemoryBroker.makeControlled`, to look into queues, to be a foreign producer, or to break
  * the connection.
@@ -7,20 +7,23 @@
 import type { BrokerError, Delivery, Message } from "@requeue/core/adapter-kit"
 import type * as Effect from "effect/Effect"
 
-/** A queue's messages. Those that wait are shown as the next consumer would see them, with no receipt. */
+/**
+ * A queue's messages. Those that are ready or delayed are shown as the next consumer would see them, with no receipt.
+ */
 export interface Snapshot {
   /** In the order of delivery. */
   readonly ready: ReadonlyArray<Delivery.Delivery>
   /** In the order in which they are due; `dueIn` is in milliseconds from now. */
   readonly delayed: ReadonlyArray<{ readonly delivery: Delivery.Delivery; readonly dueIn: number }>
-  /** As they were handed out, oldest first. */
+  /** In the order in which they were delivered. */
   readonly inFlight: ReadonlyArray<Delivery.Delivery>
-  /** How many consumers the queue has. */
+  /** The number of the queue's consumers. */
   readonly consumers: number
 }
 
+/** The handle. */
 export interface Control {
-  /** Publishes a foreign producer's plain message: no metadata, so the broker gives it an id and a time. */
+  /** Publishes a message as a foreign producer does: it has no metadata, so the broker gives it an id and a time. */
   readonly publishRaw: (
     queue: string,
     body: Uint8Array,
@@ -35,7 +38,8 @@ export interface Control {
    * Imitates a restart of the broker: {@link Control.cut}, and what `Vices` say about restarts. Messages are kept.
    */
   readonly restart: Effect.Effect<void>
+  /** The messages of a queue. */
   readonly snapshot: (queue: string) => Effect.Effect<Snapshot>
-  /** Every queue by its name. */
+  /** The messages of all queues, by the queues' names. */
   readonly queues: Effect.Effect<ReadonlyMap<string, Snapshot>>
 }

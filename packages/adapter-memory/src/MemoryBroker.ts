@@ -11,17 +11,17 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { Control } from "./Control.ts"
-import * as Admin from "./internal/admin.ts"
+import * as Admin from "./internal/inspect/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
-import * as InternalControl from "./internal/control.ts"
+import * as InternalControl from "./internal/inspect/control.ts"
 import * as Delays from "./internal/delays.ts"
-import * as Dispatch from "./internal/dispatch.ts"
+import * as Dispatch from "./internal/consume/dispatch.ts"
 import { every } from "./internal/every.ts"
-import { operations } from "./internal/operations.ts"
-import * as Publish from "./internal/publish.ts"
-import * as Settle from "./internal/settle.ts"
-import * as Store from "./internal/store.ts"
-import { subscribe } from "./internal/subscribe.ts"
+import { operations } from "./internal/inspect/operations.ts"
+import * as Publisher from "./internal/publish/publisher.ts"
+import * as Settle from "./internal/settle/settle.ts"
+import * as Queues from "./internal/queues.ts"
+import { subscribe } from "./internal/consume/subscribe.ts"
 import { fromUrl, type Options, validate } from "./Options.ts"
 
 /** A broker, and the handle on it from behind the port. */
@@ -62,15 +62,15 @@ const build = Effect.fnUntraced(function* (options: Options) {
   const now = () => clock.currentTimeMillisUnsafe()
   const capabilities = Capabilities.make(maxBodySize, vices)
   const delays = Delays.make(capabilities)
-  const store = Store.make(timers, now, vices.earlyBy ?? 0, (queue) => dispatch.pump(queue))
+  const queues = Queues.make({ timers, now, earlyBy: vices.earlyBy ?? 0, onReady: (queue) => dispatch.pump(queue) })
   const dispatch = Dispatch.make({
     timers,
     run,
     lease: capabilities.lease,
     overCountOnLoss: vices.overCountOnLoss === true
   })
-  const publish = Publish.make({
-    store,
+  const publisher = Publisher.make({
+    queues,
     pump: dispatch.pump,
     delays,
     maxBodySize: capabilities.maxBodySize,
@@ -79,18 +79,18 @@ const build = Effect.fnUntraced(function* (options: Options) {
   })
   const settleFails = every(vices.failSettle?.every ?? 0)
   const settle = Settle.make({
-    store,
+    queues,
     dispatch,
-    publish,
+    publisher,
     delays,
     capabilities,
     now,
     fail: () => (settleFails() ? vices.failSettle?.reason : undefined)
   })
   const control = InternalControl.make({
-    store,
+    queues,
     dispatch,
-    publish,
+    publisher,
     headers: capabilities.headers,
     connectionBound: capabilities.connectionBound,
     forgetDelays: vices.forgetDelaysOnRestart === true,
@@ -105,26 +105,36 @@ const build = Effect.fnUntraced(function* (options: Options) {
   setConnection("up")
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      publish.close()
+      publisher.close()
       setConnection("down")
     })
   )
   const broker: Broker.Service = {
     capabilities,
     connection: () => connection,
-    publish: publish.publish,
-    subscribe: (wanted) => subscribe(wanted, { store, dispatch, settle }),
-    admin: Admin.make(store, publish, capabilities)
+    publish: publisher.publish,
+    subscribe: (options) => subscribe(options, { queues, dispatch, settle }),
+    admin: Admin.make(queues, publisher, capabilities)
   }
   return { broker, control }
 })
 
 /**
- * A broker that lives as long as the scope.
+ * A broker that lives as long as the scope. Defaults: no limits, no vices. A publish to a closed broker fails with
+ * `ConnectionFailed`.
  *
- * Defaults: no limits, no vices. Never fails; a publish to a closed broker fails with `ConnectionFailed`.
+ * When to use: in a program with Effect that needs the service itself; else {@link layer}.
  *
  * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.map(MemoryBroker.make(), ({ capabilities }) => capabilities.broker)
+ * await Effect.runPromise(Effect.scoped(program)) // => "memory"
+ * ```
  */
 export const make = (options: Options = {}): Effect.Effect<Broker.Service, never, Scope.Scope> =>
   Effect.map(makeControlled(options), ({ broker }) => broker)

@@ -2,13 +2,15 @@
 import { type Adapter, ConfigurationError, OptionNames } from "@requeue/core/adapter-kit"
 import type { Vices } from "./Vices.ts"
 
+/** The options. All are optional. */
 export interface Options {
   /**
-   * Most messages that one queue holds, whether ready, delayed or in flight; a publish waits for room. Dead letters,
-   * retries and releases never wait: they are in the broker already. Default: no limit.
+   * The most messages in one queue, whether ready, delayed or in flight: a whole number of at least 1, or `Infinity`. A
+   * publish waits for room. Dead letters, retries and releases never wait, since they are in the broker already.
+   * Default: no limit.
    */
   readonly maxMessages?: number | undefined
-  /** The largest body in bytes. Default: no limit but the process's memory. */
+  /** Bytes of the largest body: a whole number of at least 1, or `Infinity`. Default: no limit. */
   readonly maxBodySize?: number | undefined
   /** Imitated defects of real brokers, for tests. Default: none. */
   readonly vices?: Vices | undefined
@@ -20,7 +22,11 @@ const limits = ["maxMessages", "maxBodySize"] as const
 const isLimit = (value: number): boolean =>
   value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && value >= 1)
 
-/** @throws RangeError when a limit is not a whole number >= 1 or `Infinity` */
+/**
+ * Checks options.
+ *
+ * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ */
 export const validate = (options: Options): void => {
   for (const name of limits) {
     const value = options[name]
@@ -49,7 +55,10 @@ const fromQuery = (url: URL): Limits | ConfigurationError.ConfigurationError => 
   return options
 }
 
-/** Reads the options from a URL's query, `memory:?maxMessages=1000`, and from a config object, which beats it. */
+/**
+ * Reads the options from a URL's query, as in `memory:?maxMessages=1000`, and from a config object, whose options win.
+ * Answers a `ConfigurationError` that names the first wrong one.
+ */
 export const fromUrl = (url: URL, own: Adapter.Options = {}): Options | ConfigurationError.ConfigurationError => {
   if (url.host !== "" || !["", "/"].includes(url.pathname)) {
     return refusal("url", "a memory: URL has no host and no path")

@@ -2,11 +2,11 @@
  * A broker for users' tests, `@requeue/adapter-memory/testing`: the memory broker with a clock of its own, which stands
  * still until the test moves it. Hours of retries take milliseconds, and every run is the same.
  *
- * When to use: to test handlers, policies and what a program sends. {@link open} for programs without Effect, on any test
- * runner; {@link layer} for programs with Effect.
+ * When to use: to test handlers, policies and the messages that a program sends. {@link open} for programs without
+ * Effect, on any test runner; {@link layer} for programs with Effect.
  *
- * All of Requeue's time passes on that clock: delays, backoffs, batch and handler timeouts, time stamps. It begins at the
- * time at which the broker was opened. Jitter is drawn with a fixed seed.
+ * All of Requeue's time passes on that clock: delays, backoffs, batch and handler timeouts, time stamps. It begins at
+ * the time at which the broker was opened. Jitter is drawn with a fixed seed.
  */
 import type { QueueDefinition } from "@requeue/core"
 import { Broker, type Delay } from "@requeue/core/adapter-kit"
@@ -16,13 +16,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { make } from "./internal/testing/bench.ts"
+import { make } from "./internal/testing/fixture.ts"
 import * as RealTime from "./internal/testing/realTime.ts"
-import type { DeadLetter, Happening, IdleOptions, Options, Sent, Tools } from "./internal/testing/tools.ts"
+import type { AnyBody, DeadLetter, Happening, IdleOptions, Options, Sent, Tools } from "./internal/testing/tools.ts"
 
 export type { DeadLetter, Happening, IdleOptions, Options, Sent, Tools } from "./internal/testing/tools.ts"
 
-/** What {@link open} answers. Leaving its `await using` block closes it. */
+/** An open broker. The end of its `await using` block closes it. */
 export interface OpenBroker extends Tools, AsyncDisposable {
   /** For the code under test: consume and send with it. */
   readonly requeue: Requeue
@@ -71,15 +71,15 @@ export const open = async (options: Options & ConnectOptions = {}): Promise<Open
   }
 }
 
-/** The {@link Tools} as Effects. What rejects there dies here, as a failed assertion does. */
+/** The {@link Tools} as Effects. They die, as failed assertions do, where the promises of `Tools` reject. */
 export interface Service {
   readonly now: () => number
   readonly happened: () => ReadonlyArray<Happening>
   readonly advance: (duration: Delay.Input) => Effect.Effect<void>
   readonly waitUntilIdle: (options?: IdleOptions) => Effect.Effect<void>
   readonly expectNothingElse: Effect.Effect<void>
-  readonly sent: <A = any>(queue: QueueDefinition.Input<A>) => Effect.Effect<ReadonlyArray<Sent<A>>>
-  readonly deadLetters: <A = any>(queue: QueueDefinition.Input<A>) => Effect.Effect<ReadonlyArray<DeadLetter<A>>>
+  readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A>) => Effect.Effect<ReadonlyArray<Sent<A>>>
+  readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A>) => Effect.Effect<ReadonlyArray<DeadLetter<A>>>
 }
 
 /** The tools of a test with Effect; see {@link layer}. */
@@ -88,8 +88,8 @@ export class TestBroker extends Context.Service<TestBroker, Service>()("@requeue
 /**
  * A broker for one test, for programs with Effect: `Broker`, {@link TestBroker} and a `TestClock` of its own.
  *
- * What is provided with it runs on that clock, so that `TestClock.adjust` moves it too; `advance` also waits for what
- * handlers do with promises.
+ * The program that it is provided to runs on that clock, so that `TestClock.adjust` moves it too; `advance` also waits
+ * for promises of handlers.
  *
  * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
  *

@@ -1,8 +1,8 @@
 /**
  * Switches that make the memory broker behave as badly as real brokers do, for tests.
  *
- * When to use: to prove that your own code survives what your production broker does to it, without running that broker.
- * All are off by default; the broker's `capabilities` tell the truth about those that are on.
+ * When to use: to prove that your own code survives what your production broker does to it, without running that
+ * broker. All are off by default; the broker's `capabilities` tell the truth about those that are on.
  *
  * @example
  * ```ts
@@ -35,30 +35,30 @@ import type { Capabilities } from "@requeue/core/adapter-kit"
  * | `counts` | a number that the broker cannot tell is `undefined` |
  * | `peek: false` | `peek` fails with `Unsupported` |
  *
- * The others are promises about crashes, order and batches that a weaker claim cannot break: they change what the broker
- * says, not what it does.
+ * The others are promises about crashes, order and batches. They change the broker's claims, and not its behaviour,
+ * since a broker that keeps a promise keeps a weaker one as well.
  */
 export type CapabilityOverrides = Partial<Omit<Capabilities.Capabilities, "broker">>
 
+/** The switches. */
 export interface Vices {
-  /** A `Release` counts as an attempt, as on SQS. Default false. */
+  /** A `Release` counts as an attempt, as on SQS. Default: false. */
   readonly countReleases?: boolean | undefined
-  /** A lost connection or lease counts one attempt too many, as a crashed broker may. Default false. */
+  /** A lost connection or lease counts one attempt too many, as a crashed broker may. Default: false. */
   readonly overCountOnLoss?: boolean | undefined
-  /**
-   * Delayed messages come so many milliseconds before their time, with `metadata.notBefore` as it was. Default 0.
-   */
+  /** Milliseconds that delayed messages come before their time, with `metadata.notBefore` as it was. Default: 0. */
   readonly earlyBy?: number | undefined
-  /** `Control.restart` delivers every delayed message at once, as a restarted nsqd does. Default false. */
+  /** `Control.restart` delivers every delayed message at once, as a restarted nsqd does. Default: false. */
   readonly forgetDelaysOnRestart?: boolean | undefined
-  /** Every nth call of `publish` stores its messages and then fails with `Timeout`. Default 0: never. */
+  /** Every nth call of `publish` stores its messages and then fails with `Timeout`. Default: 0, never. */
   readonly duplicateOnLostConfirmation?: number | undefined
   /**
-   * Of all settlements, each `every`th fails and has no effect. After `ConnectionLost` the delivery is still ours until
-   * `Control.cut` or the end of the subscription; after `LeaseLost` it is back in its queue. Default: never.
+   * Of all settlements, every `every`th fails and has no effect. After `ConnectionLost` the delivery is still ours
+   * until `Control.cut` or the end of the subscription; after `LeaseLost` it is back in its queue. Default: never.
    */
   readonly failSettle?: { readonly every: number; readonly reason: "ConnectionLost" | "LeaseLost" } | undefined
-  /** Deliveries have a lease, and the message goes back to its queue when it ends. Milliseconds. Default: none. */
+  /** Deliveries have a lease, in milliseconds; when it ends, the message goes back to its queue. Default: none. */
   readonly lease?: Capabilities.Lease | undefined
+  /** Capabilities that the broker claims, and keeps, instead of its own. Default: none. */
   readonly capabilities?: CapabilityOverrides | undefined
 }

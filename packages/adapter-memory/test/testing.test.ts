@@ -109,7 +109,7 @@ describe("Testing.open", () => {
   })
 
   it("waits for a handler that never ends once, and then goes on to its timeout", async () => {
-    await using broker = await Testing.open({ patience: 20 })
+    await using broker = await Testing.open({ promiseTimeout: 20 })
     await broker.requeue.consume("q", { handlerTimeout: "30 seconds", retry: { maxRetries: 0 } }, never)
     await broker.requeue.send("q", 1)
     await broker.waitUntilIdle()
@@ -141,7 +141,7 @@ describe("Testing.open", () => {
   })
 
   it("finish moves the clock for whoever waits for it", async () => {
-    await using broker = await Testing.open({ patience: 20 })
+    await using broker = await Testing.open({ promiseTimeout: 20 })
     const puller = await broker.requeue.puller("q")
     assert.isUndefined(await broker.finish(puller.pull({ wait: "20 seconds" })))
     assert.strictEqual(broker.now(), 20_000)
@@ -213,7 +213,7 @@ describe("an assertion that fails", () => {
   })
 
   it("waitUntilIdle tells a handler that never ends", async () => {
-    await using broker = await Testing.open({ patience: 20 })
+    await using broker = await Testing.open({ promiseTimeout: 20 })
     await broker.requeue.consume("q", { handlerTimeout: "unlimited" }, never)
     await broker.requeue.send("q", 1, { id: "a" })
     assert.strictEqual(

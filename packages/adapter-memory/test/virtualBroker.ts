@@ -36,7 +36,7 @@ export const turns = async (count = 20): Promise<void> => {
 }
 
 /** Steps of the clock after which a promise is given up. */
-const patience = 1000
+const maxSteps = 1000
 
 export const open = async (options: Options.Options = {}): Promise<VirtualBroker> => {
   const scope = Scope.makeUnsafe()
@@ -62,7 +62,7 @@ export const open = async (options: Options.Options = {}): Promise<VirtualBroker
     let settled = false
     const end = () => void (settled = true)
     promise.then(end, end)
-    for (let step = 0; step < patience; step++) {
+    for (let step = 0; step < maxSteps; step++) {
       await turns()
       if (settled) return promise
       const next = clock.next()

@@ -2,10 +2,10 @@
  * Requeue on Amazon SQS, standard and FIFO queues.
  *
  * Delivery semantics: at least once. A copy (a long delay, a dead letter) is stored before its original is deleted, so
- * that a crash in between duplicates and never loses. A delivery is ours as long as its visibility timeout lasts, which
- * is extended while a handler runs; SQS hands out again what was not settled by then.
+ * that a crash in between duplicates a message and never loses one. A delivery is ours as long as its visibility
+ * timeout lasts, which is extended while a handler runs. SQS delivers a message again that was not settled by then.
  *
- * There is no connection whose loss would matter: `onReconnect` is never called. While SQS cannot be reached, polls are
+ * SQS has no connection that could be lost, so `onReconnect` is never called. While SQS cannot be reached, polls are
  * repeated with growing pauses, and one line of the log says so.
  */
 import {
@@ -21,16 +21,16 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as Admin from "./internal/admin.ts"
+import * as Admin from "./internal/inspect/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
 import { connect } from "./internal/client.ts"
-import { subscribe } from "./internal/consumer.ts"
-import { operations } from "./internal/operations.ts"
-import * as Queues from "./internal/queues.ts"
-import * as Sender from "./internal/sender.ts"
+import { subscribe } from "./internal/consume/subscribe.ts"
+import { operations } from "./internal/inspect/operations.ts"
+import * as Queues from "./internal/declare/declare.ts"
+import * as Publisher from "./internal/publish/publisher.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
 
-const undelayed = (queue: string): BrokerError.BrokerError =>
+const noDelay = (queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "sqs",
     operation: "publish",
@@ -45,17 +45,17 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const run = Effect.runForkWith(yield* Effect.context())
   const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
   const now = () => clock.currentTimeMillisUnsafe()
-  // There is none: what the last call met stands for it.
+  // SQS has no connection. Its state is whether SQS could be reached by the last call.
   const connection = Connection.track("up", now)
   const client = yield* connect(settings, connection)
   const queues = Queues.make(client, settings)
-  const sender = Sender.make({ client, queues, fork })
+  const publisher = Publisher.make({ client, queues, fork })
   const admin = Admin.make({ client, queues, fork, now })
 
-  /** A FIFO queue keeps no delay, and the message would come at once. */
+  /** Refuses delays on FIFO queues, which would deliver the message at once. */
   const refusal = Effect.fnUntraced(function* (messages: ReadonlyArray<Outgoing.Outgoing>) {
     for (const { delay, queue } of messages) {
-      if (delay > 0 && (yield* queues.find(queue)).fifo) return yield* undelayed(queue)
+      if (delay > 0 && (yield* queues.find(queue)).fifo) return yield* noDelay(queue)
     }
   })
 
@@ -65,8 +65,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     publish: (messages) =>
       Effect.gen(function* () {
         yield* refusal(messages)
-        const answers = yield* sender.send(messages.map((message) => ({ message })))
-        const failed = answers.find((error) => error !== undefined)
+        const results = yield* publisher.publish(messages.map((message) => ({ message })))
+        const failed = results.find((error) => error !== undefined)
         if (failed !== undefined) return yield* failed
       }),
     subscribe: (options) =>
@@ -74,8 +74,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         client,
         settings,
         queues,
-        sender,
-        inFlight: (queue) => Effect.map(admin.counts(queue), ({ inFlight }) => inFlight ?? 0)
+        publisher,
+        countInFlight: (queue) => Effect.map(admin.counts(queue), ({ inFlight = 0 }) => inFlight)
       }),
     admin
   }
@@ -85,9 +85,10 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
 /**
  * A broker that lives as long as the scope.
  *
- * When to use: in a program that speaks Effect and needs the service itself; else {@link layer}. A wrong option is an
- * error now. SQS has no connection to open: wrong credentials, a missing permission or a region without the queue are
- * errors of the first call, which for a consumer is its start.
+ * When to use: in a program with Effect that needs the service itself; else {@link layer}.
+ *
+ * Fails with `ConfigurationError` when an option is wrong. Wrong credentials, a missing permission and a region without
+ * the queue are errors of the first call, since SQS has no connection to open; for a consumer that is its start.
  *
  * @example
  * ```ts
@@ -104,13 +105,32 @@ export const make = (
 ): Effect.Effect<Broker.Service, BrokerError.BrokerError | ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.flatMap(Effect.fromResult(decode(options)), build)
 
-/** The broker as a Layer. */
+/**
+ * The broker as a Layer. Fails as {@link make} does.
+ *
+ * @example
+ * ```ts
+ * import { SqsBroker } from "@requeue/adapter-sqs"
+ *
+ * const layer = SqsBroker.layer({ url: "sqs://eu-west-1", visibilityTimeout: 60_000 })
+ * ```
+ */
 export const layer = (
   options: Options
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Layer.effect(Broker.Broker, make(options))
 
-/** The broker as a Layer whose options come from Effect's Config. */
+/**
+ * The broker as a Layer whose options come from Effect's Config.
+ *
+ * @example
+ * ```ts
+ * import { SqsBroker } from "@requeue/adapter-sqs"
+ * import * as Config from "effect/Config"
+ *
+ * const layer = SqsBroker.layerConfig({ url: Config.Redacted("SQS_URL") })
+ * ```
+ */
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>

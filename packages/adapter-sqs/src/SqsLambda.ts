@@ -2,16 +2,18 @@
  * AWS Lambda: a Requeue handler as the function of an SQS event source.
  *
  * The same policies as in a consumer decide: attempts from the message and SQS's count, retry delays (visibility, set
- * before the function answers), dead letters with their metadata, undecodable and permanent errors, `maxAge`. The answer
- * names the messages that come again; the event source mapping deletes the others.
+ * before the function responds), dead letters with their metadata, undecodable and permanent errors, `maxAge`. The
+ * response names the messages that come again; the event source mapping deletes the others.
  *
- * - The mapping MUST have `ReportBatchItemFailures` among its `FunctionResponseTypes`: without it, Lambda takes every
- *   answer for success and deletes what has failed. No event tells whether it has. Where you cannot be sure, set
- *   `reportBatchItemFailures: false`: what is done is deleted here, and the invocation fails unless all of it is done.
+ * - The mapping MUST have `ReportBatchItemFailures` among its `FunctionResponseTypes`. Without it, Lambda takes every
+ *   response for success and deletes messages that have failed; no event tells whether the mapping has it. Where you
+ *   cannot be sure, set `reportBatchItemFailures: false`: the function then deletes messages that are done by itself,
+ *   and the invocation fails unless all are done.
  * - FIFO queues: of each group, one message is with the handler at a time. When it comes again, so do those behind it,
  *   and none of them is run before.
  * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's time-out. A handler
- *   that still runs a second before the function's end is interrupted, and what is not done comes again at once.
+ *   that still runs a second before the function's end is interrupted, and messages that are not done come again at
+ *   once.
  * - A message that was received with others and not run, because the function ended or its group came to a halt, has
  *   been counted by SQS. A function instance remembers such receives; another one counts them as attempts.
  *
@@ -37,7 +39,10 @@ const check = (where: string, handler: unknown): void => {
   throw new RangeError(`${where}: handler must be a function, after the options, got ${typeof handler}`)
 }
 
-/** A handler's Effect runs with the services of its program; the broker of an invocation is not for it. */
+/** The body of a queue without a codec has the type that its handler names. */
+type AnyBody = any // a handler that names none reads the body without a cast
+
+/** Gives a handler's Effect the services of its program; the broker of the invocation is not for handlers. */
 const within =
   <R>(context: Context.Context<R>) =>
   (result: Handler.Result<R>): Handler.Result =>
@@ -50,7 +55,7 @@ const within =
  *
  * @throws RangeError when an option is out of its range, or the handler is no function
  */
-export const make = <A = any, R = never>(
+export const make = <A = AnyBody, R = never>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handler: Handler.MessageHandler<A, R>
@@ -68,12 +73,12 @@ export const make = <A = any, R = never>(
   })
 
 /**
- * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time; of a FIFO queue
- * one message of each group. It lives as long as the scope.
+ * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time; of a FIFO
+ * queue one message of each group. It lives as long as the scope.
  *
  * @throws RangeError when an option is out of its range, or the handler is no function
  */
-export const makeBatch = <A = any, R = never>(
+export const makeBatch = <A = AnyBody, R = never>(
   queue: QueueDefinition.Input<A>,
   { maxBatchSize = 100, ...options }: BatchOptions,
   handler: Handler.BatchHandler<A, R>
@@ -91,10 +96,10 @@ export const makeBatch = <A = any, R = never>(
     )
   })
 
-/** What a Lambda function is, without Effect. */
+/** A Lambda function, without Effect. */
 export type Handler = (event: SqsEvent, context: LambdaContext) => Promise<SqsBatchResponse>
 
-/** Lives as long as the process, as everything of a function's module does. */
+/** Makes a function that lives as long as the process, as everything in its module does. */
 const promised = (making: Effect.Effect<Lambda, ConfigurationError.ConfigurationError, Scope.Scope>): Handler => {
   const lambda = Effect.runSync(Scope.provide(making, Scope.makeUnsafe()))
   return (event, context) =>
@@ -104,8 +109,9 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError.Configuration
 /**
  * A Lambda function whose handler gets one message at a time, as a promise or an Effect.
  *
- * Rejects, and all of the event's messages come again, with `ConfigurationError` for an event of something else, with
- * `BrokerError` when a queue is missing or does not fit the policy, and with `MessagesNotDone` where it says so above.
+ * Rejects with `ConfigurationError` for an event of something else than the queue, with `BrokerError` when a queue is
+ * missing or does not fit the policy, and with `MessagesNotDone` when `reportBatchItemFailures` is false and a message
+ * is not done. Then all messages of the event that are not deleted come again.
  *
  * @throws ConfigurationError when `sqs` or a policy cannot be used
  * @throws RangeError when an option is out of its range, or the handler is no function
@@ -126,7 +132,7 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError.Configuration
  * )
  * ```
  */
-export const handler = <A = any>(
+export const handler = <A = AnyBody>(
   queue: QueueDefinition.Input<A>,
   options: Options,
   handle: Handler.MessageHandler<A>
@@ -146,7 +152,7 @@ export const handler = <A = any>(
  * })
  * ```
  */
-export const batchHandler = <A = any>(
+export const batchHandler = <A = AnyBody>(
   queue: QueueDefinition.Input<A>,
   options: BatchOptions,
   handle: Handler.BatchHandler<A>

@@ -1,35 +1,37 @@
 /**
- * What an operator does beside running consumers: make and check a consumer's queues, and have SQS itself move dead
- * letters back.
+ * Tools of an operator: create and verify a consumer's queues, and have SQS itself move dead letters back.
  *
- * Nothing is ever removed. Counting, looking, redriving with filters and purging are the same on every broker: see
+ * They never remove anything. Counting, peeking, redriving with filters and purging are the same on every broker: see
  * `DeadLetters` of `@requeue/core`.
  */
 import { type BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Client, connect } from "./internal/client.ts"
-import * as Queues from "./internal/queues.ts"
+import * as Queues from "./internal/declare/declare.ts"
 import { toBrokerError } from "./internal/toBrokerError.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
 import * as SqsPlan from "./SqsPlan.ts"
 
-/** A queue, and the policy of its consumer. */
+/** A queue, and the policy of its consumer. Creating and verifying need no more. */
 export interface Request {
   readonly queue: string
-  /** Default: 3 retries at once, then `<queue>.dlq`. */
+  /** The retry policy. Default: 3 retries at once, then `<queue>.dlq`. */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
-  /** The time-out of a Lambda function that reads the queue: its messages' visibility must outlast it. */
+  /**
+   * The time-out of a Lambda function that reads the queue. The queue's visibility timeout must not be shorter.
+   * Default: 0, for consumers, which extend their leases.
+   */
   readonly functionTimeout?: Delay.Input | undefined
 }
 
-interface Tools {
+interface Opened {
   readonly client: Client
   readonly settings: Settings
   readonly queues: Queues.Queues
 }
 
-const open = (options: Options): Effect.Effect<Tools, ConfigurationError.ConfigurationError, Scope.Scope> =>
+const open = (options: Options): Effect.Effect<Opened, ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(decode(options))
     const client = yield* connect(settings)
@@ -76,12 +78,19 @@ export const verify = (
   )
 
 /**
- * Creates those of a consumer's queues that are missing, and connects a queue with its dead-letter queue where it has
- * none; fails when what is there does not fit the policy. What exists is not changed otherwise.
+ * Creates those of a consumer's queues that are missing, and gives a queue without a redrive policy the planned one.
+ * Changes nothing else, and fails when queues that exist do not fit the policy.
  *
  * When to use: where consumers and producers run with `queues: "verify"` or `"use"`, without the permission to create.
  *
  * @throws RangeError when the policy is out of its range
+ *
+ * @example
+ * ```ts
+ * import { SqsOperator } from "@requeue/adapter-sqs"
+ *
+ * const created = SqsOperator.create({ queue: "orders", retry: { maxRetries: 5 } }, { url: "sqs://eu-west-1" })
+ * ```
  */
 export const create = (
   request: Request,
@@ -94,23 +103,25 @@ export const create = (
     })
   )
 
+/** How SQS moves dead letters. */
 export interface MoveOptions {
-  /** Where to. Default: each message's source, as SQS knows it. */
+  /** The queue that the messages are moved to. Default: each message's source, as SQS knows it. */
   readonly to?: string | undefined
-  /** Messages per second, 1 to 500. Default: as fast as SQS thinks fit. */
+  /** Messages per second, a whole number from 1 to 500. Default: chosen by SQS. */
   readonly rate?: number | undefined
 }
 
-/** A move task of SQS. */
+/** A move task of SQS. Numbers are approximate. */
 export interface Move {
   readonly status: "RUNNING" | "COMPLETED" | "CANCELLING" | "CANCELLED" | "FAILED"
   readonly moved: number
-  /** How many there were to move when it began, about. */
+  /** Messages that there were to move when the task began. */
   readonly total: number | undefined
+  /** Why the task has failed; `undefined` where it has not. */
   readonly failure: string | undefined
 }
 
-const arnOf = ({ client, queues }: Tools, queue: string): Effect.Effect<string, BrokerError.BrokerError> =>
+const arnOf = ({ client, queues }: Opened, queue: string): Effect.Effect<string, BrokerError.BrokerError> =>
   Effect.flatMap(queues.see(queue), ({ url }) =>
     Effect.map(
       ask("find", queue, () => client.getQueueAttributes({ QueueUrl: url, AttributeNames: ["QueueArn"] })),
@@ -124,18 +135,25 @@ const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect
 /**
  * Has SQS move all messages of a dead-letter queue back to work, in the background.
  *
- * When to use: for very many dead letters that are all wanted back; else `DeadLetters.redrive`, which filters, tries
- * out, guards against loops and tells what it did. SQS itself:
+ * When to use: for very many dead letters that are all wanted back; else `DeadLetters.redrive`, which filters, has a
+ * dry run, guards against loops and tells what it did. SQS itself:
  *
  * - takes only a queue that is the dead-letter queue of another one, one task per queue at a time, and moves up to 500
  *   messages a second;
- * - gives the messages new ids and ages and counts their receives anew, but does not touch what Requeue wrote into them.
- *   A dead letter of Requeue starts at attempt 1 again, and is taken for redriven: its next copy counts the redrive. A
- *   message that SQS itself had moved there keeps the attempts of its earlier copies, and has that many fewer left.
+ * - gives the messages new ids and ages and counts their receives anew, but does not touch what Requeue wrote into
+ *   them. A dead letter of Requeue starts at attempt 1 again, and its next copy counts the redrive. A message that SQS
+ *   itself had moved there keeps the attempts of its earlier copies, and has that many fewer left.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html
  *
  * @throws RangeError when the rate is out of its range
+ *
+ * @example
+ * ```ts
+ * import { SqsOperator } from "@requeue/adapter-sqs"
+ *
+ * const started = SqsOperator.startMove("orders.dlq", { url: "sqs://eu-west-1" }, { rate: 100 })
+ * ```
  */
 export const startMove = (
   deadLetterQueue: string,
@@ -147,11 +165,11 @@ export const startMove = (
       if (rate !== undefined && !(Number.isSafeInteger(rate) && rate >= 1 && rate <= 500)) {
         throw new RangeError(`SqsOperator.startMove: rate must be a whole number from 1 to 500, got ${rate}`)
       }
-      const tools = yield* open(options)
-      const SourceArn = yield* arnOf(tools, deadLetterQueue)
-      const target = to === undefined ? {} : { DestinationArn: yield* arnOf(tools, to) }
+      const opened = yield* open(options)
+      const SourceArn = yield* arnOf(opened, deadLetterQueue)
+      const target = to === undefined ? {} : { DestinationArn: yield* arnOf(opened, to) }
       const limit = rate === undefined ? {} : { MaxNumberOfMessagesPerSecond: rate }
-      yield* ask("move", deadLetterQueue, () => tools.client.startMessageMoveTask({ SourceArn, ...target, ...limit }))
+      yield* ask("move", deadLetterQueue, () => opened.client.startMessageMoveTask({ SourceArn, ...target, ...limit }))
     })
   )
 
@@ -162,13 +180,13 @@ export const moves = (
 ): Effect.Effect<ReadonlyArray<Move>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const tools = yield* open(options)
-      const SourceArn = yield* arnOf(tools, deadLetterQueue)
+      const opened = yield* open(options)
+      const SourceArn = yield* arnOf(opened, deadLetterQueue)
       const { Results = [] } = yield* ask("moves", deadLetterQueue, () =>
-        tools.client.listMessageMoveTasks({ SourceArn, MaxResults: 10 })
+        opened.client.listMessageMoveTasks({ SourceArn, MaxResults: 10 })
       )
       return Results.map((task) => ({
-        status: task.Status as Move["status"],
+        status: task.Status as Move["status"], // SQS documents no other
         moved: task.ApproximateNumberOfMessagesMoved ?? 0,
         total: task.ApproximateNumberOfMessagesToMove,
         failure: task.FailureReason

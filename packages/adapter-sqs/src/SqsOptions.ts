@@ -11,12 +11,14 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
 
-/** What is done about queues: create the missing ones, compare them with the plan, or only use them. */
+/** Whether missing queues are created, all are compared with the plan, or they are only used. */
 export const Queues = Schema.Literals(["create", "verify", "use"])
+/** One of {@link Queues}. */
 export type Queues = typeof Queues.Type
 
-/** What a retry does to the other messages of its group: they wait for it, or it goes behind them. */
+/** Whether a retry blocks the other messages of its group, or is sent again and goes behind them. */
 export const FifoRetry = Schema.Literals(["block", "resend"])
+/** One of {@link FifoRetry}. */
 export type FifoRetry = typeof FifoRetry.Type
 
 const second = 1000
@@ -46,18 +48,23 @@ const fields = {
 
 type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
 
-/** Times are in milliseconds; the README's table says what each option means and its default. */
+/** The options. Times are in milliseconds; the README's table says what each option means, and its default. */
 export interface Options extends Partial<Fields> {
-  /** `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or `sqs://key:secret@host:port?region=eu-west-1`. */
+  /**
+   * Region and account, or another server: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or
+   * `sqs://key:secret@host:port?region=eu-west-1`. Other options can stand in the query.
+   */
   readonly url: string | URL | Redacted.Redacted
+  /** The id of the access key. Default: that of the URL, else the SDK's default chain of credentials. */
   readonly accessKeyId?: string | undefined
+  /** The secret of the access key. Default: that of the URL, else the SDK's default chain of credentials. */
   readonly secretAccessKey?: string | Redacted.Redacted | undefined
 }
 
-/** Decoded options, every default filled in. */
+/** Decoded options, with all defaults. */
 export interface Settings extends Omit<Fields, "maxReceiveCount"> {
   readonly address: Address.Address
-  /** `undefined`: with slack above what the policy needs. */
+  /** `undefined` for a number with slack above the receives that the policy needs. */
   readonly maxReceiveCount: number | undefined
 }
 
@@ -81,11 +88,23 @@ const decodeFields = AdapterOptions.decoder("sqs", fields)
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "sqs" })
 
-/** From a config file, a key of digits may come as a number. */
+/** A key that is written in digits without quotes comes from a config file as a number. */
 const isText = (given: unknown): boolean =>
   given === undefined || typeof given === "string" || Redacted.isRedacted(given)
 
-/** Decodes options; never shows a secret in its errors. */
+/**
+ * Decodes options. Fails with a `ConfigurationError` that names the option, and never shows a secret.
+ *
+ * @example
+ * ```ts
+ * import { SqsOptions } from "@requeue/adapter-sqs"
+ * import { Result } from "effect"
+ *
+ * const settings = Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1?waitTime=5000" }))
+ * settings.waitTime // => 5000
+ * settings.visibilityTimeout // => 30_000
+ * ```
+ */
 export const decode = (options: Options): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { accessKeyId, secretAccessKey, url, ...rest } = options
   const wrong = Object.entries({ accessKeyId, secretAccessKey }).find(([, given]) => !isText(given))

@@ -8,22 +8,29 @@
 import type { Plan, Queue } from "./SqsPlan.ts"
 
 /**
+ * The parts that a program or a person plays:
+ *
  * - `consumer`: reads the queue, retries, dead-letters. A Lambda function's execution role is one.
  * - `producer`: sends.
- * - `operator`: counts, looks, purges, redrives, also by SQS's own move tasks.
+ * - `operator`: counts, peeks, purges, redrives, also by SQS's own move tasks.
  */
 export type Role = "consumer" | "producer" | "operator"
 
-/** Where the queues are, for their ARNs. */
+/** Region and account of the queues, for their ARNs. */
 export interface Place {
   readonly region: string
   readonly account: string
-  /** `aws-cn` in China, `aws-us-gov` in GovCloud. Default `aws`. */
+  /** `aws-cn` in China, `aws-us-gov` in GovCloud. Default: `aws`. */
   readonly partition?: string | undefined
-  /** ARN of the key that encrypts the queues, when it is one of your own. */
+  /** The ARN of the KMS key that encrypts the queues. Default: none, for a key that SQS manages. */
   readonly key?: string | undefined
 }
 
+/**
+ * A statement of an IAM policy.
+ *
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_statement.html
+ */
 export interface Statement {
   readonly Sid: string
   readonly Effect: "Allow"
@@ -31,12 +38,13 @@ export interface Statement {
   readonly Resource: ReadonlyArray<string>
 }
 
+/** An IAM policy, whose JSON can be pasted. */
 export interface Policy {
   readonly Version: "2012-10-17"
   readonly Statement: ReadonlyArray<Statement>
 }
 
-/** A queue's ARN; what its name itself says of account and region comes first. */
+/** A queue's ARN. Where its name tells account and region, those of the name are taken. */
 export const arn = ({ name }: Queue, { account, partition = "aws", region }: Place): string =>
   `arn:${partition}:sqs:${name.region ?? region}:${name.account ?? account}:${name.name}`
 

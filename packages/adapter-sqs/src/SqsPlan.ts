@@ -1,28 +1,31 @@
 /**
- * What a queue and its retry policy become on SQS, as data: queues and their attributes, before anything is done.
+ * Plans: the queues of SQS, and their attributes, that a queue and its retry policy need, as data.
  *
- * Pure. The runtime creates exactly what stands here, compares it with what it finds, and `format` prints it, so that a
- * plan can be reviewed and tested without a broker. Requeue counts and dead-letters by itself, with the error in the
- * message; SQS's own redrive policy stands behind it as the backstop for messages that kill their consumer, with slack,
- * because SQS counts deliveries that no handler has seen as well.
+ * Pure, so that a plan can be reviewed and tested without a broker. The adapter creates exactly the queues of the plan
+ * and compares those that exist with it; `format` prints it. Requeue counts and dead-letters by itself, with the error
+ * in the message. SQS's own redrive policy is the backstop for messages that kill every consumer; it allows more
+ * receives than the policy, because SQS counts deliveries that no handler has seen as well.
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
  */
 import { ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
+import * as MaxReceiveCount from "./internal/declare/maxReceiveCount.ts"
+import { type Attributes, listed, type Plan, type Queue } from "./internal/declare/objects.ts"
+import * as Retention from "./internal/declare/retention.ts"
+import { type Finding, type Found, verify } from "./internal/declare/verify.ts"
+import * as Limits from "./internal/limits.ts"
 import * as Names from "./internal/names.ts"
-import * as Backstop from "./internal/plan/backstop.ts"
-import { type Attributes, listed, type Plan, type Queue } from "./internal/plan/objects.ts"
-import * as Stay from "./internal/plan/stay.ts"
-import { type Finding, type Found, verify } from "./internal/plan/verify.ts"
 import type { Settings } from "./SqsOptions.ts"
 
 export { type Attributes, type Finding, type Found, type Plan, type Queue, verify }
 
+/** The queues of a consumer or producer, by the names that the program uses. */
 export interface Request {
   readonly queue: string
-  /** `undefined` for a producer, which knows no policy. */
+  /** The policy of a consumer. Default: none, as for a producer. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
+  /** All dead-letter queues of the policy; `RetryPolicy.deadLetterQueues` tells them. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
 }
 
@@ -50,14 +53,17 @@ const attributesOf = (name: Names.Name, role: Queue["role"], settings: Settings)
   ...(name.fifo ? highThroughput : {})
 })
 
-/** A queue without a limit of its own is given up by nobody but us, unless a copy cannot start its count again. */
+/**
+ * Whether a retry can be a new copy, whose receives SQS counts from 0. Else no policy may need more receives than SQS
+ * allows.
+ */
 const renews = (name: Names.Name, settings: Settings): boolean => !name.fifo || settings.fifoRetry === "resend"
 
 /**
- * Plans a queue.
+ * Plans the queues of a consumer or producer.
  *
- * Answers a `ConfigurationError` when a name is none that SQS takes, the types of queue and dead-letter queue differ, or
- * the policy lasts longer than the queue keeps a message or than SQS lets it be received.
+ * Answers a `ConfigurationError` when SQS does not take a name, when one of queue and dead-letter queue is FIFO and the
+ * other is not, or when the policy needs more time than the queue keeps a message, or more receives than SQS allows.
  *
  * @example
  * ```ts
@@ -75,19 +81,20 @@ export const make = (
   { deadLetterQueues = [], queue, retry }: Request,
   settings: Settings
 ): Plan | ConfigurationError.ConfigurationError => {
-  const names = Result.all([queue, ...deadLetterQueues].map(Names.parse))
-  if (Result.isFailure(names)) {
-    const { detail, queue: wrong = queue, remedy = "" } = names.failure
-    return wrong === queue
-      ? refuse(queue, "queue", detail, remedy)
-      : refuse(queue, "retry.deadLetter", `${wrong}: ${detail}`, remedy)
+  const parsed = Names.parse(queue)
+  if (Result.isFailure(parsed)) return refuse(queue, "queue", parsed.failure.detail, parsed.failure.remedy ?? "")
+  const parsedLetters = Result.all(deadLetterQueues.map(Names.parse))
+  if (Result.isFailure(parsedLetters)) {
+    const { detail, queue: wrong, remedy = "" } = parsedLetters.failure
+    return refuse(queue, "retry.deadLetter", `${wrong}: ${detail}`, remedy)
   }
-  const [name, ...letters] = names.success as [Names.Name, ...Array<Names.Name>]
+  const name = parsed.success
+  const letters = parsedLetters.success
   const backstop = letters[0]
   const maxAttempts = retry?.maxAttempts ?? 1
-  const receives = Backstop.needed(maxAttempts, renews(name, settings))
-  const maxReceiveCount = settings.maxReceiveCount ?? Backstop.planned(maxAttempts)
-  const lasts = retry === undefined ? 0 : Stay.longest(retry)
+  const receives = MaxReceiveCount.needed(maxAttempts, renews(name, settings))
+  const maxReceiveCount = settings.maxReceiveCount ?? MaxReceiveCount.planned(maxAttempts)
+  const lasts = retry === undefined ? 0 : Retention.longest(retry)
   const conflict =
     mismatch(queue, name, deadLetterQueues, letters) ??
     (retry && !renews(name, settings) ? tooLate(queue, retry) : undefined) ??
@@ -158,11 +165,11 @@ const tooLong = (
         "Raise retention (14 days at most), or set retry.maxAge below it"
       )
 
-/** A message can only stay in its place while it is hidden. */
+/** A message of a FIFO queue keeps its place only while it is hidden. */
 const tooLate = (queue: string, retry: RetryPolicy.RetryPolicy): ConfigurationError.ConfigurationError | undefined => {
-  const delay = Stay.longestDelay(retry)
-  if (delay <= Stay.longestHide) return undefined
-  const limit = Delay.format(Stay.longestHide)
+  const delay = Retention.longestDelay(retry)
+  if (delay <= Limits.hide) return undefined
+  const limit = Delay.format(Limits.hide)
   return refuse(
     queue,
     "retry.backoff",
@@ -178,7 +185,12 @@ const tooFew = (
 ): ConfigurationError.ConfigurationError | undefined =>
   given === undefined || given > receives
     ? undefined
-    : refuse(queue, "maxReceiveCount", Backstop.tooFew(given, receives), "Raise it, or leave it out for one with slack")
+    : refuse(
+        queue,
+        "maxReceiveCount",
+        MaxReceiveCount.tooFew(given, receives),
+        "Raise it, or leave it out for one with slack"
+      )
 
 const notes = (
   { name, redrive }: Queue,
@@ -189,10 +201,10 @@ const notes = (
   const lines: Array<string> = []
   if (letters.length === 0)
     lines.push("no dead-letter queue: SQS has no backstop for a message that kills its consumer")
-  else if (redrive === undefined) lines.push(`no backstop: SQS would give up after ${Backstop.highest} receives`)
+  else if (redrive === undefined) lines.push(`no backstop: SQS would give up after ${Limits.maxReceiveCount} receives`)
   if (letters.length > 1) lines.push(`of the dead-letter queues, the backstop knows ${letters[0]!.name} only`)
-  if (retry.maxAttempts > Backstop.renewAt && renews(name, settings)) {
-    lines.push(`after ${Backstop.renewAt} receives a retry is a new copy, whose count starts again`)
+  if (retry.maxAttempts > MaxReceiveCount.renewAt && renews(name, settings)) {
+    lines.push(`after ${MaxReceiveCount.renewAt} receives a retry is a new copy, whose count starts again`)
   }
   if (retry.maxAttempts === Number.POSITIVE_INFINITY && retry.maxAge >= settings.retention) {
     lines.push(`SQS deletes a message that is ${Delay.format(settings.retention)} old: set retry.maxAge below that`)
@@ -202,14 +214,16 @@ const notes = (
   return lines
 }
 
-/** By which SQS moves what kills every consumer. */
+/** The value of `RedrivePolicy`, by which SQS moves messages that kill every consumer. */
 export const redrivePolicy = ({ redrive }: Queue, targetArn: string): string =>
   JSON.stringify({ deadLetterTargetArn: targetArn, maxReceiveCount: redrive?.maxReceiveCount })
 
-/** Queues that one dead-letter queue can name. */
+/** The most queues that a `RedriveAllowPolicy` can name. */
 export const allowedSources = 10
 
-/** The policy by which a dead-letter queue takes what SQS moves, from these queues and no other. */
+/**
+ * The value of `RedriveAllowPolicy`, by which a dead-letter queue takes messages that SQS moves from these queues only.
+ */
 export const redriveAllowPolicy = (sourceArns: ReadonlyArray<string>): string =>
   JSON.stringify({ redrivePermission: "byQueue", sourceQueueArns: sourceArns })
 

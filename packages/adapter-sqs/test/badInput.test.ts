@@ -16,7 +16,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { inspect } from "node:util"
 import { afterEach, assert, describe, test } from "vitest"
-import { toDelivery } from "../src/internal/toDelivery.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { SqsBroker, type SqsOptions } from "../src/index.ts"
 import { strict } from "./strict.ts"
 import {

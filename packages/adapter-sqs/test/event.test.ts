@@ -1,7 +1,7 @@
 import * as Result from "effect/Result"
 import { expect, test } from "vitest"
 import { toMessages } from "../src/internal/lambda/event.ts"
-import { toDelivery } from "../src/internal/toDelivery.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import type { SqsLambda } from "../src/index.ts"
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */

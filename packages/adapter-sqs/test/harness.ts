@@ -8,9 +8,8 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
-import * as Body from "../src/internal/body.ts"
 import * as Names from "../src/internal/names.ts"
-import { toDelivery } from "../src/internal/toDelivery.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import * as Wire from "../src/internal/wire.ts"
 import { SqsBroker } from "../src/index.ts"
 import { connect } from "./connect.ts"
@@ -102,7 +101,7 @@ export const layer = (target: Target) =>
           }),
         publishRaw: (queue, body, headers) =>
           Effect.promise(async () => {
-            const { encoding, text: MessageBody } = Body.encode(body)
+            const { encoding, text: MessageBody } = Wire.encodeBody(body)
             const marked = encoding === undefined ? headers : { ...headers, [Wire.encodingAttribute]: encoding }
             const MessageAttributes = Object.fromEntries(
               Object.entries(marked).map(([name, value]) => [name, text(value)])

@@ -4,9 +4,10 @@ import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import type { Message, MessageAttributeValue } from "../src/internal/client.ts"
 import { fromRefusal, toBrokerError } from "../src/internal/toBrokerError.ts"
-import { type Command, type Facts, hideFor, toCommand } from "../src/internal/toCommand.ts"
-import { toDelivery } from "../src/internal/toDelivery.ts"
-import { toEntry } from "../src/internal/toEntry.ts"
+import { type Command, type Input, hideFor, toCommand } from "../src/internal/settle/toCommand.ts"
+import { toDelivery } from "../src/internal/consume/toDelivery.ts"
+import { toPublication } from "../src/internal/publish/toPublication.ts"
+import * as Limits from "../src/internal/limits.ts"
 import * as Wire from "../src/internal/wire.ts"
 
 const now = Date.UTC(2030, 0, 1)
@@ -19,7 +20,7 @@ const outgoing = (change: Partial<Outgoing.Outgoing> = {}): Outgoing.Outgoing =>
 })
 
 const entryOf = (message: Outgoing.Outgoing, fifo = false, original?: Record<string, MessageAttributeValue>) =>
-  Result.getOrThrow(toEntry(message, fifo, original)).entry
+  Result.getOrThrow(toPublication(message, fifo, original)).entry
 
 const text = (StringValue: string): MessageAttributeValue => ({ DataType: "String", StringValue })
 
@@ -95,7 +96,7 @@ describe("what is sent comes back", () => {
   })
 })
 
-describe("toEntry", () => {
+describe("toPublication", () => {
   it("headers are attributes while there is room, and the rest shares one", () => {
     const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`h${index}`, "x"]))
     const nine = Object.keys(entryOf(outgoing({ headers: named(9) })).MessageAttributes!)
@@ -173,6 +174,9 @@ describe("toEntry", () => {
     ]
     assert.strictEqual(new Set(ids).size, ids.length)
     for (const id of [...ids, idOf({ id: "é".repeat(200) })]) assert.match(id!, /^[!-~]{1,128}$/)
+    // A digest is wire format: another one would let a message through twice.
+    assert.strictEqual(idOf({ id: "é".repeat(200) }), "bd62f1ecfb466f85")
+    assert.strictEqual(idOf({ id: "m 1", attempts: 1 }), "6832edf9d9b89c8c")
   })
 
   it("one group by default, and no delay of its own", () => {
@@ -188,7 +192,7 @@ describe("toEntry", () => {
     ["too many bytes", { body: new Uint8Array(800_000) }, "BodyTooLarge", "as SQS counts them"],
     ["headers as large as that", { headers: { h: "x".repeat(1024 * 1024) } }, "BodyTooLarge", "body and headers"]
   ] as const)("%s is refused", (_, change, reason, detail) => {
-    const refused = toEntry(outgoing(change), false)
+    const refused = toPublication(outgoing(change), false)
     assert.isTrue(Result.isFailure(refused))
     if (Result.isFailure(refused)) {
       assert.strictEqual(refused.failure.reason, reason)
@@ -198,9 +202,9 @@ describe("toEntry", () => {
 
   it("the largest body of any bytes fits, with all that a dead letter carries", () => {
     const history = Array.from({ length: 10 }, (_, attempt) => ({ attempt, at: now, error: "e".repeat(256), delay: 1 }))
-    const body = new Uint8Array(Wire.maxBodySize)
+    const body = new Uint8Array(Limits.bodySize)
     const metadata = { ...outgoing().metadata, history }
-    assert.isTrue(Result.isSuccess(toEntry(outgoing({ body, metadata }), false)))
+    assert.isTrue(Result.isSuccess(toPublication(outgoing({ body, metadata }), false)))
   })
 })
 
@@ -276,15 +280,15 @@ describe("toDelivery", () => {
 })
 
 describe("toCommand", () => {
-  const facts: Facts = {
+  const input: Input = {
     queue: "q",
     fifo: false,
     fifoRetry: "block",
     elapsed: 0,
     receives: 1,
     maxAttempts: 4,
-    isCrowded: false,
-    isUnsure: false,
+    isLimitReached: false,
+    isLeaseUncertain: false,
     now
   }
   const delivery = {
@@ -300,7 +304,7 @@ describe("toCommand", () => {
     return [queue, delay, metadata.attempts]
   }
 
-  it.each<[string, Settlement.Settlement, Partial<Facts>, unknown]>([
+  it.each<[string, Settlement.Settlement, Partial<Input>, unknown]>([
     ["an ack", Settlement.Ack, {}, "Delete"],
     ["a drop", Settlement.Drop("dropped", error), {}, "Delete"],
     ["a retry at once", Settlement.Retry(0), {}, 0],
@@ -314,21 +318,31 @@ describe("toCommand", () => {
       { elapsed: 2 * hours },
       ["q", 11 * hours, 2]
     ],
-    ["a retry while many are in flight", Settlement.Retry(5000), { isCrowded: true }, ["q", 5000, 2]],
-    ["a retry after an extension without an answer", Settlement.Retry(5000), { isUnsure: true }, ["q", 5000, 2]],
+    ["a retry while many are in flight", Settlement.Retry(5000), { isLimitReached: true }, ["q", 5000, 2]],
+    [
+      "a retry after an extension without an answer",
+      Settlement.Retry(5000),
+      { isLeaseUncertain: true },
+      ["q", 5000, 2]
+    ],
     ["a retry of what was received very often", Settlement.Retry(0), { receives: 500 }, ["q", 0, 2]],
     ["a dead letter", Settlement.DeadLetter("permanent", "q.dlq", error), {}, ["q.dlq", 0, 0]],
     ["a release", Settlement.Release(), {}, 0],
     ["a release that would use up the last attempt", Settlement.Release(), { maxAttempts: 2 }, ["q", 0, 1]],
     ["what came before its time", Settlement.Release(300), {}, ["q", 300, 1]],
-    ["a FIFO retry", Settlement.Retry(5000), { fifo: true, isCrowded: true, isUnsure: true, receives: 900 }, 5],
+    [
+      "a FIFO retry",
+      Settlement.Retry(5000),
+      { fifo: true, isLimitReached: true, isLeaseUncertain: true, receives: 900 },
+      5
+    ],
     ["a FIFO retry of 12 h", Settlement.Retry(12 * hours), { fifo: true }, "Refuse"],
     ["a FIFO retry that goes behind", Settlement.Retry(5000), { fifo: true, fifoRetry: "resend" }, ["q", 5000, 2]],
     ["a FIFO release", Settlement.Release(), { fifo: true, maxAttempts: 2 }, 0],
     ["what came before its time in a FIFO queue", Settlement.Release(300), { fifo: true }, 1],
     ["and long before", Settlement.Release(24 * hours), { fifo: true, elapsed: 1 * hours }, 39_590]
   ])("%s", (_, settlement, change, expected) =>
-    assert.deepStrictEqual(short(toCommand(delivery, settlement, { ...facts, ...change })), expected)
+    assert.deepStrictEqual(short(toCommand(delivery, settlement, { ...input, ...change })), expected)
   )
 
   it("hides never for less than was asked, nor beyond what SQS takes", () =>

@@ -1,7 +1,10 @@
-/** What the broker claims to honour. Whatever a claim limits reads it from here, so claim and behaviour agree. */
+/**
+ * The broker's capabilities. All code that one of them limits reads it from here, so that claim and behaviour agree.
+ */
 import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
 import type { Vices } from "../Vices.ts"
 
+/** The capabilities, as the vices change them. `maxBodySize` is in bytes. */
 export const make = (maxBodySize: number, vices: Vices): Capabilities.Capabilities => ({
   broker: "memory",
   retryDelay: { native: Delay.max, beyond: undefined },

@@ -1,22 +1,24 @@
-/** How long this broker keeps a delay, by its own claims. */
+/** The delays that this broker keeps, by its capabilities. */
 import { BrokerError, type Capabilities, Delay } from "@requeue/core/adapter-kit"
 
+/** Delays are in milliseconds. */
 export interface Delays {
-  /** Rounds up to the resolution: late, never early. */
+  /** Rounds a delay up to the resolution, so that it ends late and never early. */
   readonly round: (delay: Delay.Delay) => Delay.Delay
-  /** Why a message cannot be delayed so long; `undefined` when it can. */
+  /** The error of a delay that is too long; `undefined` when the broker keeps it. */
   readonly refusal: (
     operation: "publish" | "settle",
     queue: string,
     delay: Delay.Delay
   ) => BrokerError.BrokerError | undefined
-  /** What a release can have of its delay: cut rather than refused, since `metadata.notBefore` still guards the message. */
+  /** The delay of a release: cut rather than refused, since `metadata.notBefore` still guards the message. */
   readonly release: (delay: Delay.Delay) => Delay.Delay
 }
 
 const reaches = ({ beyond, native }: Capabilities.DelayReach, delay: Delay.Delay): boolean =>
   delay <= native || beyond !== undefined
 
+/** The delays under these capabilities. */
 export const make = (capabilities: Capabilities.Capabilities): Delays => {
   const { delayResolution, retryDelay, sendDelay } = capabilities
   const round = (delay: Delay.Delay) => Math.ceil(delay / delayResolution) * delayResolution

@@ -1,5 +1,5 @@
-/** A counter that says yes every `n`th time it is asked, and never when `n` is 0. */
+/** Makes a function that answers true every `n`th time it is called, and never when `n` is 0. */
 export const every = (n: number): (() => boolean) => {
-  let asked = 0
-  return () => n > 0 && ++asked % n === 0
+  let calls = 0
+  return () => n > 0 && ++calls % n === 0
 }

@@ -1,4 +1,4 @@
-/** Where SQS is and who we are there, from a URL. The secret is redacted as soon as it has been read. */
+/** The endpoint and the credentials of SQS, from a URL. The secret is redacted as soon as it has been read. */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -8,19 +8,21 @@ interface Credentials {
   readonly secretAccessKey: Redacted.Redacted
 }
 
+/** An endpoint, and the credentials for it. */
 export interface Address {
   /** `undefined` for AWS itself, whose endpoint follows from the region. */
   readonly endpoint: string | undefined
   readonly region: string
-  /** The account that owns the queues; `undefined`: that of the credentials. */
+  /** The account that owns the queues; `undefined` for that of the credentials. */
   readonly account: string | undefined
-  /** `undefined`: the SDK's default chain (environment, profile, container, instance). */
+  /** `undefined` for the SDK's default chain: environment, profile, container, instance. */
   readonly credentials: Credentials | undefined
 }
 
+/** A URL, read. */
 export interface Parsed {
   readonly address: Address
-  /** The options of the URL's query; whole numbers are numbers. */
+  /** The options in the URL's query; those of digits are numbers. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 

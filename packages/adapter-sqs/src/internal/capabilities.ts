@@ -1,24 +1,24 @@
-/** What SQS can honour. */
+/** The capabilities of SQS. */
 import type { Capabilities } from "@requeue/core/adapter-kit"
 import type { Settings } from "../SqsOptions.ts"
-import { longestHide } from "./toCommand.ts"
-import * as Wire from "./wire.ts"
+import * as Limits from "./limits.ts"
 
+/** The capabilities under these settings. */
 export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities => ({
   broker: "sqs",
-  retryDelay: { native: longestHide, beyond: "delayed copies, one every 15 minutes, while a consumer runs" },
-  sendDelay: { native: Wire.longestDelay, beyond: "delayed copies, one every 15 minutes, while a consumer runs" },
+  retryDelay: { native: Limits.hide, beyond: "delayed copies, one every 15 minutes, while a consumer runs" },
+  sendDelay: { native: Limits.sendDelay, beyond: "delayed copies, one every 15 minutes, while a consumer runs" },
   delayResolution: 1000,
   durableDelays: true,
   durableMessages: true,
   uncountedRelease: false,
   headers: true,
   historyOnRetry: false,
-  maxBodySize: Wire.maxBodySize,
+  maxBodySize: Limits.bodySize,
   connectionBound: false,
-  lease: { duration: visibilityTimeout, max: longestHide },
+  lease: { duration: visibilityTimeout, max: Limits.hide },
   ordered: false,
-  settleBatch: Wire.batchLimit,
+  settleBatch: Limits.batch,
   settleWait: 20,
   counts: { ready: true, inFlight: true, delayed: true },
   exactCounts: false,

@@ -1,4 +1,4 @@
-/** The only file that imports the driver: the calls of SQS that are used, and the shapes that the other files read. */
+/** The only file that imports the driver: the calls of SQS that are used, and the types that the other files read. */
 import {
   type Message,
   type MessageAttributeValue,
@@ -13,11 +13,13 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../SqsOptions.ts"
+import { statusOf } from "./toBrokerError.ts"
 
 export type { Message, MessageAttributeValue }
+/** An entry of `SendMessageBatch`. */
 export type SendEntry = SendMessageBatchRequestEntry
 
-/** Each method is one API call; it rejects with the SDK's error. */
+/** The driver. Each method is one API call, and rejects with the SDK's error. */
 export type Client = Pick<
   SQS,
   | "getQueueUrl"
@@ -37,23 +39,22 @@ export type Client = Pick<
 >
 
 /**
- * Calls are repeated by the SDK when they were throttled or got no good answer: three times at most, 0.1 to 1 second
- * apart. What then fails is reported.
+ * Attempts of one call. The SDK repeats a call that was throttled or got no answer, 0.1 to 1 second apart, before it
+ * rejects.
  */
 const attempts = 3
 
-/** SQS has said no: it can be reached. */
-const isAnswer = (error: unknown): boolean =>
-  (error as { $metadata?: { httpStatusCode?: unknown } } | undefined)?.$metadata?.httpStatusCode !== undefined
-
-/** Open as long as the scope; `reach` is told whether SQS can be reached, by every call. */
+/** A client that is open as long as the scope. Every call tells `reach` whether SQS can be reached. */
 export const connect = (settings: Settings, reach?: Connection.Tracker): Effect.Effect<Client, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => make(settings, reach)),
     (client) => Effect.sync(() => client.destroy())
   )
 
-/** Polls, all with the same options: as what the SDK remembers of other calls, how they are made is found out once. */
+/**
+ * Makes the function that polls, all with the same options. The SDK resolves its middleware once for all polls; a call
+ * by a method, with options of its own, would resolve it every time.
+ */
 export const polls = (
   { config, middlewareStack }: Client,
   options: { readonly requestTimeout: number; readonly abortSignal: AbortSignal }
@@ -68,9 +69,9 @@ const make = (settings: Settings, reach: Connection.Tracker | undefined): Client
   const client = new SQS({
     region,
     maxAttempts: attempts,
-    // Of a call that takes no options of its own, the SDK remembers how it is made.
+    // Resolves the middleware once for each method; of calls that have options of their own, every time.
     cacheMiddleware: true,
-    // The URL that a server gives for a queue may name a host that is not ours to reach.
+    // The URL that a server gives for a queue may name a host that cannot be reached from here.
     useQueueUrlAsEndpoint: false,
     requestHandler: {
       connectionTimeout: settings.connectTimeout,
@@ -89,17 +90,17 @@ const make = (settings: Settings, reach: Connection.Tracker | undefined): Client
           }
         })
   })
-  // It filters what it would log out of every call, and there is no log.
+  // For every call it filters the values that it would log, and there is no logger.
   client.middlewareStack.remove("loggerMiddleware")
   if (reach === undefined) return client
   client.middlewareStack.add(
     (next) => async (args) => {
       try {
-        const answer = await next(args)
+        const output = await next(args)
         reach.set("up")
-        return answer
+        return output
       } catch (error) {
-        reach.set(isAnswer(error) ? "up" : "down")
+        reach.set(statusOf(error) === undefined ? "down" : "up")
         throw error
       }
     },

@@ -1,8 +1,11 @@
 /**
- * From the names of the program to those of SQS. Pure.
+ * From the names that programs use to those of SQS. Pure.
  *
- * SQS allows letters, digits, hyphens and underscores, 80 of them, and `.fifo` at the end. The core's names have dots
- * (`orders.dlq`): each becomes a hyphen, and `.fifo` stays the end, so that a FIFO queue's dead-letter queue is FIFO.
+ * A name on SQS has up to 80 letters, digits, hyphens and underscores, the `.fifo` at the end of a FIFO queue's
+ * included. The core's names have dots (`orders.dlq`). Each becomes a hyphen, and `.fifo` moves to the end, so that a
+ * FIFO queue's dead-letter queue is FIFO.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
  *
  * | name | queue |
  * | --- | --- |
@@ -16,16 +19,17 @@
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
 
-/** The longest name, `.fifo` included. */
+/** Characters of the longest name, `.fifo` included. */
 const limit = 80
 
+/** The name of a queue, read. */
 export interface Name {
-  /** As SQS knows it. */
+  /** The name on SQS. */
   readonly name: string
   readonly fifo: boolean
-  /** The account that owns the queue, where the name says so. */
+  /** The account that owns the queue; `undefined` where the name does not say. */
   readonly account: string | undefined
-  /** The region, where the name says so. */
+  /** The region of the queue; `undefined` where the name does not say. */
   readonly region: string | undefined
 }
 
@@ -44,7 +48,7 @@ const refuse = (queue: string, detail: string): Result.Result<never, BrokerError
 const arn = /^arn:[a-z-]+:sqs:([a-z0-9-]+):(\d{12}):(.+)$/
 const address = /^https?:\/\/(?:sqs\.([a-z0-9-]+)\.)?[^/]+\/(\d{12})\/([^/]+)$/
 
-/** Reads a queue's name, ARN or URL. */
+/** Reads a queue's name, ARN or URL; fails with `Unsupported` when SQS takes no such name. */
 export const parse = (queue: string): Result.Result<Name, BrokerError.BrokerError> => {
   const [, region, account, local = queue] = arn.exec(queue) ?? address.exec(queue) ?? []
   const [first = "", ...rest] = local.split(".")

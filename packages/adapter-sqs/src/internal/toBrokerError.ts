@@ -1,40 +1,45 @@
-/** From what the SDK or SQS said to a `BrokerError` with a remedy. Pure. */
+/**
+ * From an error of the SDK or of SQS to a `BrokerError` with a remedy. Pure.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
+ */
 import { BrokerError } from "@requeue/core/adapter-kit"
 
+/** The call that has failed. */
 export interface Context {
   readonly operation: string
   readonly queue?: string | undefined
 }
 
-interface Answer {
+interface Explanation {
   readonly reason: BrokerError.Reason
   readonly remedy?: string
 }
 
-const access: Answer = {
+const access: Explanation = {
   reason: "AccessRefused",
   remedy: "Allow the action on this queue in the identity's IAM policy"
 }
-const credentials: Answer = {
+const credentials: Explanation = {
   reason: "AccessRefused",
   remedy: "Check access key and secret, or what the SDK's default chain finds; and the region and the system's clock"
 }
-const throttled: Answer = { reason: "Throttled", remedy: "Send less at a time, or ask AWS for a higher quota" }
-const missing: Answer = {
+const throttled: Explanation = { reason: "Throttled", remedy: "Send less at a time, or ask AWS for a higher quota" }
+const missing: Explanation = {
   reason: "QueueMissing",
   remedy: `Check region, account and name, or create it; with queues: "create", a consumer does when it starts`
 }
-const lost: Answer = { reason: "LeaseLost" }
-const large: Answer = { reason: "BodyTooLarge", remedy: "Store the content elsewhere and send a reference to it" }
-const kms: Answer = { reason: "AccessRefused", remedy: "Check the state and the policy of the queue's KMS key" }
-const reach: Answer = {
+const lost: Explanation = { reason: "LeaseLost" }
+const large: Explanation = { reason: "BodyTooLarge", remedy: "Store the content elsewhere and send a reference to it" }
+const kms: Explanation = { reason: "AccessRefused", remedy: "Check the state and the policy of the queue's KMS key" }
+const reach: Explanation = {
   reason: "ConnectionFailed",
   remedy: "Check region, host and port, and the network; is the server running?"
 }
-const broken: Answer = { reason: "ConnectionLost" }
+const broken: Explanation = { reason: "ConnectionLost" }
 
 /** By the code of the error, without the prefix of its namespace. */
-const byCode: Readonly<Record<string, Answer>> = {
+const byCode: Readonly<Record<string, Explanation>> = {
   QueueDoesNotExist: missing,
   NonExistentQueue: missing,
   QueueDeletedRecently: {
@@ -103,8 +108,8 @@ const byCode: Readonly<Record<string, Answer>> = {
   ETIMEDOUT: { reason: "Timeout" }
 }
 
-/** Where only the text tells what is meant. */
-const byText: ReadonlyArray<readonly [RegExp, Answer]> = [
+/** By the text of the error, for codes that do not tell what is wrong. */
+const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
   [
     /receipt handle.*(expired|not valid|invalid)|message.*(does not exist|not in flight|not available)|Total VisibilityTimeout/is,
     lost
@@ -118,7 +123,7 @@ const byText: ReadonlyArray<readonly [RegExp, Answer]> = [
   ]
 ]
 
-/** What an entry of a batch, or a whole call, failed with. */
+/** The error of an entry of a batch, or of a whole call. */
 export interface Refusal {
   readonly code: string
   readonly text: string
@@ -128,7 +133,7 @@ export interface Refusal {
 
 const bare = (code: string): string => code.slice(Math.max(code.lastIndexOf("."), code.lastIndexOf("#")) + 1)
 
-const answerTo = ({ code, status, text }: Refusal): Answer =>
+const explain = ({ code, status, text }: Refusal): Explanation =>
   byCode[bare(code)] ??
   byText.find(([pattern]) => pattern.test(text))?.[1] ??
   (status === undefined
@@ -143,15 +148,18 @@ const answerTo = ({ code, status, text }: Refusal): Answer =>
 export const isTransient = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "Throttled" || reason === "Timeout" || reason === "ConnectionFailed" || reason === "ConnectionLost"
 
+/** The `BrokerError` of a refusal. */
 export const fromRefusal = (refusal: Refusal, { operation, queue }: Context): BrokerError.BrokerError => {
-  const { reason, remedy } = answerTo(refusal)
+  const { reason, remedy } = explain(refusal)
   const detail = refusal.text === "" ? refusal.code : `${bare(refusal.code)}: ${refusal.text}`
   return new BrokerError.BrokerError({ broker: "sqs", operation, queue, reason, detail, remedy })
 }
 
-const field = (error: object, name: string): unknown => (error as Record<string, unknown>)[name]
+const field = (error: object, name: string): unknown => Reflect.get(error, name)
 
-const statusOf = (error: Error): number | undefined => {
+/** The HTTP status of an error of the SDK; `undefined` where SQS did not answer. */
+export const statusOf = (error: unknown): number | undefined => {
+  if (typeof error !== "object" || error === null) return undefined
   const metadata = field(error, "$metadata")
   const status = typeof metadata === "object" && metadata !== null ? field(metadata, "httpStatusCode") : undefined
   return typeof status === "number" ? status : undefined
@@ -164,10 +172,12 @@ const codeOf = (error: Error): string => {
     const code = field(error, name)
     if (typeof code === "string") return code
   }
-  const [first] = error instanceof AggregateError ? (error.errors as ReadonlyArray<unknown>) : []
+  const errors: ReadonlyArray<unknown> = error instanceof AggregateError ? error.errors : []
+  const first = errors[0]
   return first instanceof Error ? codeOf(first) : error.name
 }
 
+/** The `BrokerError` of whatever a call has thrown. */
 export const toBrokerError = (cause: unknown, context: Context): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
   if (!(cause instanceof Error)) return fromRefusal({ code: "Error", text: String(cause), status: undefined }, context)

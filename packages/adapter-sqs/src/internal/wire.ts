@@ -1,64 +1,77 @@
 /**
- * The wire format: what is written into a message of SQS, and what SQS allows.
+ * The wire format: the attributes that Requeue writes into a message of SQS, and how bodies are written.
  *
- * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
  */
 
-/** How the body is written, where it cannot stand as it is: `base64`, or `empty` for no bytes at all. */
+/** How the body is written, unless it is plain text: `base64`, or `empty` for no bytes at all. */
 export const encodingAttribute = "requeue-encoding"
 
 /** The headers that cannot be attributes of their own, as a JSON object. */
 export const headersAttribute = "requeue-headers"
 
-/** Headers that SQS itself has a place for. */
+/** Headers that are not attributes, because SQS has a field for each of them. */
 export const headers = {
   group: "message-group-id",
   deduplication: "message-deduplication-id",
   trace: "x-amzn-trace-id"
 } as const
 
-/** The group of messages that name none, in a FIFO queue: one for all, so that all are in order. */
+/** The group of messages in a FIFO queue that name none: one for all, so that all are in order. */
 export const defaultGroup = "requeue"
-
-/** Bytes of a message and of a batch, attributes included. */
-export const sizeLimit = 1024 * 1024
-
-/** What Requeue's own attributes and a user's usual headers may take of it. */
-const overhead = 16 * 1024
-
-/** The largest body of any bytes: those that are no text are written as base64. */
-export const maxBodySize = Math.floor(((sizeLimit - overhead) * 3) / 4)
-
-/** Attributes of one message. */
-export const attributeLimit = 10
-
-/** Entries of one batch. */
-export const batchLimit = 10
-
-/** The longest delay of a send, in milliseconds. */
-export const longestDelay = 900_000
-
-/** The longest time that a message may be invisible, counted from its receipt, in milliseconds. */
-export const longestVisibility = 43_200_000
 
 /** SQS carries the characters of XML 1.0. */
 const legalText = /^[\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]*$/u
 
+/** Whether SQS takes a text as a body or as the value of an attribute. */
 export const isLegalText = (text: string): boolean => legalText.test(text)
 
 const legalName = /^(?!aws\.|amazon\.)(?!\.)(?!.*\.\.)[A-Za-z0-9_.-]{1,256}(?<!\.)$/i
 
 const own: ReadonlySet<string> = new Set(["requeue", encodingAttribute, headersAttribute])
 
+/** Whether an attribute is Requeue's own, and no header. */
 export const isOwn = (name: string): boolean => own.has(name)
 
 /** Whether a header can be an attribute. */
 export const isLegalAttribute = (name: string, value: string): boolean =>
   legalName.test(name) && !isOwn(name) && value !== "" && isLegalText(value)
 
-/** Ids of groups and deduplication. */
+/** Whether SQS takes a text as the id of a message group or of a deduplication. */
 export const isLegalId = (id: string): boolean => /^[\x21-\x7e]{1,128}$/.test(id)
 
-/** JSON within SQS's characters; `JSON.stringify` escapes all others. */
+/** JSON in the characters that SQS carries; `JSON.stringify` escapes all but these two. */
 export const json = (text: string): string =>
   text.replaceAll(/[\uFFFE\uFFFF]/g, (character) => `\\u${character.charCodeAt(0).toString(16)}`)
+
+/** The value of {@link encodingAttribute}; `undefined` for text. */
+export type Encoding = "base64" | "empty" | undefined
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const textOf = (body: Uint8Array): string | undefined => {
+  try {
+    const text = decoder.decode(body)
+    return isLegalText(text) ? text : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A body as SQS carries it: text as it is, other bytes in base64. */
+export const encodeBody = (body: Uint8Array): { readonly text: string; readonly encoding: Encoding } => {
+  // SQS refuses a body of no characters.
+  if (body.length === 0) return { text: "-", encoding: "empty" }
+  const text = textOf(body)
+  if (text !== undefined) return { text, encoding: undefined }
+  return {
+    text: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
+    encoding: "base64"
+  }
+}
+
+/** The bytes of a body. Text in an encoding that Requeue does not know is a foreign producer's, and taken as it is. */
+export const decodeBody = (text: string, encoding: string | undefined): Uint8Array => {
+  if (encoding === "empty") return new Uint8Array()
+  return Buffer.from(text, encoding === "base64" ? "base64" : "utf8")
+}

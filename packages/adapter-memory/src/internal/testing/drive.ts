@@ -6,23 +6,24 @@ import * as Scheduler from "effect/Scheduler"
 import * as RealTime from "./realTime.ts"
 
 /**
- * What a move of the clock came to: the condition holds; the time is over; nobody waits for the clock; or the clock was
- * moved so often that it would never end.
+ * How moves of the clock have ended: `done`, the condition holds; `over`, the time is over; `stuck`, nobody waits for
+ * the clock; `endless`, the clock was moved so often that it would never end.
  */
 export type End = "done" | "over" | "stuck" | "endless"
 
+/** A clock that is moved. */
 export interface Drive {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly start: number
   /** Milliseconds since the start. */
   readonly now: () => number
-  /** Resolves when everything that can happen without the clock has happened. */
+  /** Resolves when all has happened that can happen without a move of the clock. */
   readonly rest: () => Promise<void>
   /** Moves the clock until the condition holds, for so many milliseconds at most. */
   readonly until: (done: () => boolean, millis: number) => Promise<End>
   /** Moves the clock by so many milliseconds. */
   readonly advance: (millis: number) => Promise<void>
-  /** Waits for what the handler's promises wait for, before the clock is moved. */
+  /** Wraps a handler, so that its promises are waited for before the clock is moved. */
   readonly watch: <In extends ReadonlyArray<unknown>>(handler: (...input: In) => unknown) => (...input: In) => unknown
 }
 
@@ -32,8 +33,8 @@ const maxMoves = 10_000
 const isPromiseLike = (u: unknown): u is PromiseLike<unknown> =>
   typeof u === "object" && u !== null && "then" in u && typeof u.then === "function"
 
-/** @param patience real milliseconds that a handler is waited for */
-export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, patience: number): Drive => {
+/** @param promiseTimeout milliseconds of real time that the promise of a handler is waited for */
+export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, promiseTimeout: number): Drive => {
   const run = Effect.runPromiseWith(Context.make(Scheduler.Scheduler, turns.scheduler))
   const start = clock.currentTimeMillisUnsafe()
   const now = () => clock.currentTimeMillisUnsafe() - start
@@ -49,7 +50,7 @@ export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, pa
       if (running.size === 0) return
       const waited = [...running]
       // A handler that has been waited for in vain waits for the clock, or for the test: it is not waited for again.
-      if (!(await RealTime.within(patience, Promise.race(waited))))
+      if (!(await RealTime.within(promiseTimeout, Promise.race(waited))))
         for (const handled of waited) running.delete(handled)
     }
   }

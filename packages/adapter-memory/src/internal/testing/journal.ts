@@ -1,4 +1,4 @@
-/** A broker that writes down what goes through it. */
+/** A broker that writes down every message that goes through it. */
 import type { Broker, Outgoing, Settlement } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Happening } from "./tools.ts"
@@ -8,14 +8,15 @@ interface Sent extends Outgoing.Outgoing {
   readonly at: number
 }
 
+/** The broker, and what it has written down. */
 export interface Journal {
   readonly broker: Broker.Service
   readonly happenings: ReadonlyArray<Happening>
-  /** What was published, redrives included, in order. */
+  /** The messages that were published, redrives included, in order. */
   readonly sent: ReadonlyArray<Sent>
 }
 
-/** `now` is in milliseconds since the test began. */
+/** Wraps a broker. `now` is in milliseconds since the test began. */
 export const make = (broker: Broker.Service, now: () => number): Journal => {
   const happenings: Array<Happening> = []
   const sent: Array<Sent> = []

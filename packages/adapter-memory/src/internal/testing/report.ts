@@ -1,4 +1,4 @@
-/** What happened, and what is left to happen, in clauses for the message of a failed assertion. */
+/** Events, and messages that are left, as clauses for the message of a failed assertion. */
 import { Delay, type Delivery } from "@requeue/core/adapter-kit"
 import type { Snapshot } from "../../Control.ts"
 import type { Happening } from "./tools.ts"
@@ -8,7 +8,7 @@ export const left = (queues: ReadonlyMap<string, Snapshot>): ReadonlyArray<strin
   [...queues].flatMap(([queue, { consumers, delayed, inFlight, ready }]) => {
     const clause = ({ attempts, metadata }: Delivery.Delivery, state: string) =>
       `a message of ${queue} ${state} (attempt ${attempts}, id ${metadata.id})`
-    // Nothing comes of what lies in a queue that nobody consumes.
+    // Without a consumer, nothing happens to the messages of a queue.
     if (consumers === 0) return []
     return [
       ...inFlight.map((delivery) => clause(delivery, "is with its consumer")),
@@ -17,6 +17,7 @@ export const left = (queues: ReadonlyMap<string, Snapshot>): ReadonlyArray<strin
     ]
   })
 
+/** The clause of an event. */
 export const happened = (happening: Happening): string => {
   const attempt = "attempts" in happening ? `attempt ${happening.attempts}, ` : ""
   const { at, id, queue } = happening
@@ -42,10 +43,10 @@ const done = (happening: Happening): string => {
   }
 }
 
-/** Clauses that are shown; nobody reads more. */
+/** The most clauses that are shown. */
 const limit = 10
 
-/** A sentence where there is one clause, a list where there are more. */
+/** The message of a failed assertion: a sentence where there is one clause, a list where there are more. */
 export const sentence = (expected: string, clauses: ReadonlyArray<string>): string => {
   if (clauses.length === 1) return `expected ${expected}, but ${clauses[0]}`
   const more = clauses.length > limit ? [`- and ${clauses.length - limit} more`] : []

@@ -1,17 +1,18 @@
-/** What a test has in its hands. */
+/** The tools of a test, and their types. */
 import type { Event, QueueDefinition } from "@requeue/core"
 import type { Delay, Message, Metadata } from "@requeue/core/adapter-kit"
 import type * as MemoryOptions from "../../Options.ts"
 
+/** The options of a broker for tests. */
 export interface Options extends MemoryOptions.Options {
   /**
-   * How long a handler's promise is waited for before the clock moves on, in milliseconds of real time: for handlers that
-   * do input and output. Default 1,000.
+   * Milliseconds of real time that the promise of a handler is waited for before the clock moves on, for handlers that
+   * do input and output. Default: 1,000.
    */
-  readonly patience?: number | undefined
+  readonly promiseTimeout?: number | undefined
 }
 
-/** Something that happened to a message, in the words of core's events. `at` is in milliseconds since the test began. */
+/** An event of a message, in the words of core's events. `at` is in milliseconds since the test began. */
 export type Happening = { readonly at: number } & (
   | { readonly _tag: "Sent"; readonly queue: string; readonly id: string; readonly delay: Delay.Delay }
   | Extract<
@@ -47,15 +48,20 @@ export interface DeadLetter<A> {
   readonly history: ReadonlyArray<Metadata.Attempt>
 }
 
+/** How long `waitUntilIdle` waits. */
 export interface IdleOptions {
-  /** The most that the clock may be moved. Default 30 days. */
+  /** The longest time that the clock may be moved. Default: 30 days. */
   readonly within?: Delay.Input | undefined
 }
 
+/** The body of a queue without a codec has the type that the test names. */
+export type AnyBody = any // a test that names none reads the body without a cast
+
+/** The tools, as promises. */
 export interface Tools {
   /** Milliseconds since the test began. */
   readonly now: () => number
-  /** Moves the clock. What becomes due on the way happens in order and at its time; handlers are waited for. */
+  /** Moves the clock. Whatever is due on the way happens in order and at its time; handlers are waited for. */
   readonly advance: (duration: Delay.Input) => Promise<void>
   /**
    * Moves the clock until no consumer has a message left: none with a handler, none waiting, none delayed. Rejects with
@@ -63,16 +69,16 @@ export interface Tools {
    */
   readonly waitUntilIdle: (options?: IdleOptions) => Promise<void>
   /**
-   * Rejects unless nothing has happened since the last call of `happened`, and no consumer has a message left. The clock
-   * stands still.
+   * Rejects unless nothing has happened since the last call of `happened`, and no consumer has a message left. The
+   * clock stands still.
    */
   readonly expectNothingElse: () => Promise<void>
-  /** What has happened since the last call, in order. */
+  /** The events since the last call, in order. */
   readonly happened: () => ReadonlyArray<Happening>
-  /** What was sent to a queue, in order, redrives included; retries and dead letters are not sent. */
-  readonly sent: <A = any>(queue: QueueDefinition.Input<A>) => Promise<ReadonlyArray<Sent<A>>>
+  /** The messages that were sent to a queue, in order. Redrives are among them; retries and dead letters are not. */
+  readonly sent: <A = AnyBody>(queue: QueueDefinition.Input<A>) => Promise<ReadonlyArray<Sent<A>>>
   /** The dead letters of a queue, oldest first: of `orders`, not of `orders.dlq`. */
-  readonly deadLetters: <A = any>(queue: QueueDefinition.Input<A>) => Promise<ReadonlyArray<DeadLetter<A>>>
-  /** Moves the clock until the promise has settled, and settles as it does: for a drain, a pull, a slow redrive. */
+  readonly deadLetters: <A = AnyBody>(queue: QueueDefinition.Input<A>) => Promise<ReadonlyArray<DeadLetter<A>>>
+  /** Moves the clock until the promise has settled, and settles as it does. For a drain, a pull, a slow redrive. */
   readonly finish: <A>(promise: Promise<A>) => Promise<A>
 }

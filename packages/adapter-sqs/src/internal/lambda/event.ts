@@ -1,5 +1,5 @@
 /**
- * What AWS Lambda hands to a function from an SQS queue, as messages of SQS. Pure.
+ * The event that an event source mapping gives to a function, and its records as messages of SQS. Pure.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
  */
@@ -32,15 +32,15 @@ export interface SqsRecord {
   readonly eventSourceARN: string
 }
 
-/** What the event source mapping of an SQS queue hands to its function. */
+/** The event that the event source mapping of an SQS queue gives to its function. */
 export interface SqsEvent {
   readonly Records: ReadonlyArray<SqsRecord>
 }
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
 
-/** What is wrong with a record; without its count of receives, every attempt would be the first. */
-const wrong = (record: SqsRecord, queueName: string): readonly [field: string, detail: string] | undefined => {
+/** The first fault of a record. Without its count of receives, every attempt would be the first. */
+const faultOf = (record: SqsRecord, queueName: string): readonly [field: string, detail: string] | undefined => {
   if (typeof record !== "object" || record === null) return ["", "it is no record"]
   const { attributes, body, eventSourceARN: arn, messageId, receiptHandle } = record
   if (!isText(messageId)) return [".messageId", "it is empty, and an answer could not name it"]
@@ -55,8 +55,8 @@ const wrong = (record: SqsRecord, queueName: string): readonly [field: string, d
 /**
  * The messages of an event from the queue of this name.
  *
- * An event that cannot be understood is refused as a whole, so that its messages come again: a record that the answer
- * does not name would be taken for done.
+ * An event with a record that cannot be read is refused as a whole, so that all its messages come again. Else Lambda
+ * would delete the message of that record, since the response could not name it.
  */
 export const toMessages = (
   event: SqsEvent,
@@ -74,8 +74,8 @@ export const toMessages = (
   const records: unknown = event?.Records
   if (!Array.isArray(records)) return refuse("Records", "it is no list")
   for (const [index, record] of event.Records.entries()) {
-    const found = wrong(record, queueName)
-    if (found !== undefined) return refuse(`Records[${index}]${found[0]}`, found[1])
+    const fault = faultOf(record, queueName)
+    if (fault !== undefined) return refuse(`Records[${index}]${fault[0]}`, fault[1])
   }
   return Result.succeed(event.Records.map(toMessage))
 }

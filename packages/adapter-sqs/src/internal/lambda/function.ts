@@ -1,6 +1,6 @@
-/** A function on Lambda, from its loading to its end: what its invocations share, and the course of each. */
+/** A function on Lambda: the services that its invocations share, and the course of one invocation. */
 import type { Consumer } from "@requeue/core"
-import { Broker, type ConfigurationError, BoundedMap } from "@requeue/core/adapter-kit"
+import { Broker, type ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Data from "effect/Data"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -8,28 +8,29 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import * as Calls from "../calls.ts"
+import * as ReceiptCalls from "../settle/receiptCalls.ts"
 import { connect, type Message } from "../client.ts"
-import * as Queues from "../queues.ts"
-import * as Sender from "../sender.ts"
-import * as Tally from "../tally.ts"
+import * as Queues from "../declare/declare.ts"
+import * as Publisher from "../publish/publisher.ts"
+import * as Remembered from "../consume/remembered.ts"
 import { type SqsEvent, toMessages } from "./event.ts"
 import * as Invocation from "./invocation.ts"
 import * as Options from "./options.ts"
 
-/** What Lambda hands to a function beside the event; of it, this is needed. */
+/** The context that Lambda gives to a function beside the event, as far as it is needed. */
 export interface LambdaContext {
   readonly getRemainingTimeInMillis: () => number
 }
 
-/** The messages that come again. */
+/** The response of a function: the messages that come again. */
 export interface SqsBatchResponse {
   batchItemFailures: Array<{ itemIdentifier: string }>
 }
 
-/** The end of an invocation that left messages undone, where the answer cannot name them. */
+/** The error of an invocation that left messages undone, where the response cannot name them. */
 export class MessagesNotDone extends Data.TaggedError("MessagesNotDone")<{
   readonly queue: string
+  /** SQS's ids of the messages that come again. */
   readonly messageIds: ReadonlyArray<string>
 }> {
   override get message() {
@@ -37,23 +38,25 @@ export class MessagesNotDone extends Data.TaggedError("MessagesNotDone")<{
   }
 }
 
+/** A Lambda function as an Effect: from an event to the messages that come again. */
 export type Lambda = (
   event: SqsEvent,
   context: LambdaContext
 ) => Effect.Effect<SqsBatchResponse, Consumer.StartError | MessagesNotDone>
 
+/** Called with every message that a handler gets. */
 export type Begin = (message: { readonly id: string }) => void
 
-/** Messages whose end is remembered, in case that the mapping does not hear of it. */
-const rememberLimit = 10_000
+/** Messages that are done, and come again should the mapping not hear of it. */
+const settledLimit = 10_000
 
-/** What is left of the reserve for the answer itself. */
-const answering = 0.2
+/** The part of the reserve that is kept for the response itself. */
+const responding = 0.2
 
+/** Makes a function. `start` starts the consumer of one invocation. */
 export const make = (
   queue: string,
   options: Options.Options,
-  /** `begin` is told of every message that a handler gets. */
   start: (
     options: Consumer.Options,
     begin: Begin
@@ -66,22 +69,21 @@ export const make = (
     const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
     const client = yield* connect(settings)
     const queues = Queues.make(client, settings)
-    const sender = Sender.make({ client, queues, fork })
-    const finished = BoundedMap.make<true>(rememberLimit)
-    const tally = Tally.make()
+    const publisher = Publisher.make({ client, queues, fork })
+    const remembered = Remembered.make(settledLimit)
     let found: Queues.Queue | undefined
-    const calls = Calls.make({ client, queue, url: () => found!.url, fork })
+    const calls = ReceiptCalls.make({ client, queue, url: () => found!.url, fork })
 
-    /** Once it was well, what it found is not asked again by later invocations. */
+    /** Verifies the queues. Once they were right, later invocations do not ask again. */
     const ensure = (lease: number) =>
       Effect.suspend(() => {
         if (found !== undefined) return Effect.void
-        return Effect.map(queues.ensure(planned, lease), (one) => {
-          found = one
+        return Effect.map(queues.ensure(planned, lease), (queueFound) => {
+          found = queueFound
         })
       })
 
-    /** Runs the handler on all messages, at the latest until `left` says so. */
+    /** Runs the handler on all messages, until they are done or the time that is left is over. */
     const work = (invocation: Invocation.Invocation, begin: Begin, left: (spare: number) => Duration.Duration) =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
@@ -91,20 +93,20 @@ export const make = (
           Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
         )
         yield* Effect.timeoutOption(invocation.answered, left(reserve))
-        // A handler may go on after its last message is settled. What has no answer yet goes back.
+        // A handler may go on after its last message is settled. Messages that are not settled yet go back.
         const end = Effect.andThen(consumer.drain(left(reserve)), Scope.close(scope, Exit.void))
-        // In the background: a call to SQS that hangs must not keep the answer.
-        yield* Effect.timeoutOption(Fiber.await(yield* Effect.forkDetach(end)), left(reserve * answering))
+        // In the background: a call to SQS that hangs must not hold up the response.
+        yield* Effect.timeoutOption(Fiber.await(yield* Effect.forkDetach(end)), left(reserve * responding))
       })
 
-    const answer = (messages: ReadonlyArray<Message>, { isDone }: Invocation.Invocation) =>
+    const respond = (messages: ReadonlyArray<Message>, { isDone }: Invocation.Invocation) =>
       Effect.gen(function* () {
         const ids = messages.filter((message) => !isDone(message)).map(({ MessageId = "" }) => MessageId)
         const messageIds = [...new Set(ids)]
         if (reportBatchItemFailures || messageIds.length === 0) {
           return { batchItemFailures: messageIds.map((itemIdentifier) => ({ itemIdentifier })) }
         }
-        yield* calls.remove(messages.filter(isDone).map(({ ReceiptHandle = "" }) => ReceiptHandle))
+        yield* calls.deleteMessages(messages.filter(isDone).map(({ ReceiptHandle = "" }) => ReceiptHandle))
         return yield* new MessagesNotDone({ queue, messageIds })
       })
 
@@ -116,9 +118,9 @@ export const make = (
         const begun = new Set<string>()
         const { fifo } = name
         const now = yield* Clock.currentTimeMillis
-        const environment = { queue, fifo, settings, calls, sender, finished, tally, begun }
-        const invocation = Invocation.make(messages, now, environment)
+        const shared = { queue, fifo, settings, calls, publisher, remembered }
+        const invocation = Invocation.make(messages, now, { ...shared, begun })
         if (messages.length > 0) yield* work(invocation, ({ id }) => begun.add(id), left)
-        return yield* answer(messages, invocation)
+        return yield* respond(messages, invocation)
       })
   })

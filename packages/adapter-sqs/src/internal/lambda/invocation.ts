@@ -4,16 +4,17 @@ import * as Effect from "effect/Effect"
 import type { Settings } from "../../SqsOptions.ts"
 import * as Capabilities from "../capabilities.ts"
 import type { Message } from "../client.ts"
-import * as Subscription from "./subscription.ts"
+import * as Subscribe from "./subscribe.ts"
 
+/** An invocation under way. */
 export interface Invocation {
   readonly broker: Broker.Service
-  /** Ends when every message is done or comes again. */
+  /** Ends when every message is done, or is known to come again. */
   readonly answered: Effect.Effect<void>
   readonly isDone: (message: Message) => boolean
 }
 
-/** A lease that is not extended: the queue's visibility timeout outlasts the function. */
+/** The capabilities of SQS without leases, since the queue's visibility timeout outlasts the function. */
 export const capabilities = (settings: Settings): Broker.Service["capabilities"] => ({
   ...Capabilities.make(settings),
   lease: undefined,
@@ -32,11 +33,11 @@ const onlyConsumes = Effect.suspend(() =>
   )
 )
 
-/** `now` in milliseconds since the epoch. */
-export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscription.Environment): Invocation => {
+/** The broker of one invocation. `now` is in milliseconds since the epoch. */
+export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscribe.Invocation): Invocation => {
   const open = new Set(messages.map(({ ReceiptHandle = "" }) => ReceiptHandle))
   const done = new Set<string>()
-  // The messages are here already.
+  // The messages are here already, so that no connection can be lost.
   const connection = { state: "up", since: now } as const
   let wake = () => {}
   return {
@@ -45,7 +46,7 @@ export const make = (messages: ReadonlyArray<Message>, now: number, env: Subscri
       connection: () => connection,
       publish: () => onlyConsumes,
       subscribe: (options) =>
-        Subscription.subscribe(messages, options, env, ({ handle }, isDone) => {
+        Subscribe.subscribe(messages, options, env, ({ handle }, isDone) => {
           if (isDone) done.add(handle)
           open.delete(handle)
           if (open.size === 0) wake()

@@ -1,4 +1,4 @@
-/** What a Lambda function can be told, its defaults, and the checks that it must pass when it is loaded. */
+/** The options of a Lambda function, their defaults, and the checks that they must pass when the function is loaded. */
 import { ConsumerOptions } from "@requeue/core"
 import { ConfigurationError, Delay, type OptionNames, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Config from "effect/Config"
@@ -8,27 +8,29 @@ import * as SqsPlan from "../../SqsPlan.ts"
 import { capabilities } from "./invocation.ts"
 
 /**
- * As of a consumer, but for what needs one that lives on: consumer backoff, a budget of dead letters. `concurrency` is
- * the number of messages (of a batch handler: batches) that are handled at a time; default 1.
+ * The options of a consumer that make sense for one invocation; consumer backoff and a budget of dead letters do not.
+ * `concurrency` is the number of messages, or of batches for a batch handler, that are handled at a time; default 1.
  */
 export interface Options extends Pick<
   ConsumerOptions.Options,
   "retryDelay" | "concurrency" | "handlerTimeout" | "onLimit" | "onEvent"
 > {
+  /** The retry policy. Default: 3 retries at once, then `<queue>.dlq`. */
   readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
-  /** Default: the function's region, its role, and `queues: "verify"`. */
+  /** The options of the broker. Default: the function's region, its role, and `queues: "verify"`. */
   readonly sqs?: Partial<SqsOptions.Options> | undefined
   /**
-   * Time before the end of the function after which no handler runs, 0 to 1 minute: for retry delays and dead letters.
-   * Default 1 second.
+   * Time that is kept back at the end of the function, from 0 to 1 minute, to settle messages. Handlers that still run
+   * then are interrupted. Default: 1 second.
    */
   readonly reserve?: Delay.Input | undefined
-  /** Whether the event source mapping has it. Default true; see `SqsLambda`. */
+  /** Whether the event source mapping has `ReportBatchItemFailures`. Default: true. See the top of `SqsLambda`. */
   readonly reportBatchItemFailures?: boolean | undefined
 }
 
+/** The options of a function whose handler gets batches. */
 export interface BatchOptions extends Options {
-  /** 1 to 100. Default 100. */
+  /** Messages of the largest batch, 1 to 100. Default: 100. */
   readonly maxBatchSize?: number | undefined
 }
 
@@ -73,7 +75,7 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
     retryDelay: options.retryDelay,
     concurrency: options.concurrency,
     handlerTimeout: options.handlerTimeout,
-    // A drain has what is left of the invocation.
+    // A drain may take the rest of the invocation.
     drainTimeout: 0,
     onLimit,
     onEvent
@@ -91,7 +93,7 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
     settings,
     consumer,
     planned,
-    /** As SQS knows the queue. */
+    /** The queue's name on SQS. */
     name: plan.queues.at(-1)!.name,
     reserve: Delay.constrain("SqsLambda: reserve", reserve, 0, 60_000),
     reportBatchItemFailures

@@ -1,0 +1,116 @@
+/** Delivers ready messages to consumers with credit, in turn, and takes back deliveries that were lost. */
+import type { Capabilities, Timers } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import { type Consumer, type Queue, Receipt, type StoredMessage } from "../queues.ts"
+import * as Credit from "./credit.ts"
+import { toDelivery } from "./toDelivery.ts"
+
+/** Deliveries that are made in a row before other fibers get a turn. */
+const maxRun = 1000
+
+/** The deliveries of all queues. */
+export interface Dispatch {
+  /** Delivers as long as there are ready messages and credit. */
+  readonly pump: (queue: Queue) => void
+  /** Runs `change` with no delivery in between, then delivers. */
+  readonly quietly: (queue: Queue, change: () => void) => void
+  /** Sets how many deliveries a consumer may have. */
+  readonly credit: (consumer: Consumer, limit: number) => void
+  /** Ends a delivery. The caller decides where its message goes. */
+  readonly end: (receipt: Receipt) => void
+  /**
+   * Ends deliveries whose connection or lease was lost. Their messages go back to their places, and the attempts count.
+   */
+  readonly lose: (queue: Queue, receipts: ReadonlyArray<Receipt>) => void
+  /** Starts a lease anew, never beyond its maximum. */
+  readonly extend: (receipt: Receipt) => void
+}
+
+interface Dependencies {
+  readonly timers: Timers.Timers
+  readonly run: (effect: Effect.Effect<void>) => void
+  readonly lease: Capabilities.Lease | undefined
+  readonly overCountOnLoss: boolean
+}
+
+/** Nothing is delivered yet. */
+export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dispatch => {
+  let deliveries = 0
+
+  const extend = (receipt: Receipt): void => {
+    if (lease === undefined) return
+    const now = timers.now()
+    receipt.until ??= now + lease.max
+    timers.cancel(receipt.expiry)
+    const left = Math.min(lease.duration, receipt.until - now)
+    receipt.expiry = timers.after(Math.max(0, left), () => lose(receipt.consumer.queue, [receipt]))
+  }
+
+  const deliver = (consumer: Consumer, message: StoredMessage): void => {
+    const receipt = new Receipt(consumer, message, ++deliveries)
+    consumer.receipts.add(receipt)
+    extend(receipt)
+    Credit.rotate(consumer.queue)
+    Credit.update(consumer)
+    consumer.options.onDelivery(toDelivery(message, ++message.deliveries, receipt))
+  }
+
+  const pump = (queue: Queue): void => {
+    // A consumer that publishes, settles or gives credit in `onDelivery` gets here again: the loop below delivers.
+    if (queue.turn !== "idle") return
+    queue.turn = "delivering"
+    let left = maxRun
+    try {
+      for (; left > 0; left--) {
+        const consumer = queue.readyConsumers[0]
+        const message = consumer && queue.ready.take()
+        if (message === undefined) break
+        deliver(consumer!, message)
+      }
+    } finally {
+      queue.turn = "idle"
+    }
+    if (left > 0) return
+    // A consumer that settles at once could keep this loop busy for ever.
+    queue.turn = "resting"
+    run(
+      Effect.map(Effect.yieldNow, () => {
+        queue.turn = "idle"
+        pump(queue)
+      })
+    )
+  }
+
+  const quietly = (queue: Queue, change: () => void): void => {
+    const before = queue.turn
+    queue.turn = "delivering"
+    change()
+    queue.turn = before
+    pump(queue)
+  }
+
+  const end = (receipt: Receipt): void => {
+    receipt.consumer.receipts.delete(receipt)
+    timers.cancel(receipt.expiry)
+    Credit.update(receipt.consumer)
+  }
+
+  const lose = (queue: Queue, receipts: ReadonlyArray<Receipt>): void => {
+    // Last one first, so that each finds its place at the head.
+    for (const receipt of receipts.toSorted((a, b) => b.message.position - a.message.position)) {
+      end(receipt)
+      if (overCountOnLoss) receipt.message.deliveries++
+      queue.ready.putBack(receipt.message)
+    }
+    pump(queue)
+  }
+
+  const credit = (consumer: Consumer, limit: number): void => {
+    if (!consumer.queue.consumers.has(consumer)) return
+    consumer.credit = limit
+    Credit.update(consumer)
+    pump(consumer.queue)
+  }
+
+  return { pump, quietly, credit, end, lose, extend }
+}

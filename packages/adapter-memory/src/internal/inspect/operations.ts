@@ -1,0 +1,40 @@
+/** A queue's plan for operators. No more can be done about queues that live in another process. */
+import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import { fromUrl, type Options } from "../../Options.ts"
+import * as Capabilities from "../capabilities.ts"
+
+const plan = ({ queue, retry }: Adapter.PlanRequest): Plan.Plan => ({
+  broker: "memory",
+  queue,
+  delays: "timers of the process",
+  objects: [queue, ...RetryPolicy.deadLetterQueues(retry, queue)].map((name) => ({ kind: "queue", name, details: "" })),
+  flows: [...Plan.retries(queue, retry), ...Plan.deadLetters(queue, retry)],
+  notes: ["queues are made on first use, and end with the process"]
+})
+
+const elsewhere = "it lives in the process that uses it"
+
+const checked = (
+  url: URL,
+  own?: Readonly<Record<string, unknown>>
+): Effect.Effect<Options, ConfigurationError.ConfigurationError> => {
+  const options = fromUrl(url, own)
+  return options instanceof ConfigurationError.ConfigurationError ? Effect.fail(options) : Effect.succeed(options)
+}
+
+/** The adapter's part of the command line. */
+export const operations: Adapter.Operations = {
+  plan: (request, url, options) => Effect.as(checked(url, options), plan(request)),
+  operate: (url, options) =>
+    Effect.map(checked(url, options), ({ maxBodySize }) => ({
+      capabilities: Capabilities.make(maxBodySize ?? Number.POSITIVE_INFINITY, {}),
+      plan: (request) => Effect.succeed(plan(request)),
+      inspect: (request) =>
+        Effect.succeed({
+          objects: plan(request).objects.map((object) => ({ ...object, state: "unknown", why: elsewhere })),
+          findings: []
+        }),
+      create: () => Effect.void
+    }))
+}

@@ -1,0 +1,117 @@
+/** Takes messages in: checks them against the broker's capabilities, and makes publishers wait for room. */
+import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Delays } from "../delays.ts"
+import type { BlockedPublish, Queue, Queues } from "../queues.ts"
+
+/** Publishes to every queue. */
+export interface Publisher {
+  /** Stores the messages in order; each waits for room in its queue. */
+  readonly publish: (messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Stores a copy without waiting: its original is in the broker already and leaves next. */
+  readonly copy: (message: Outgoing.Outgoing) => void
+  /** Lets blocked publishes in, as far as there is room. */
+  readonly admit: (queue: Queue) => void
+  /** Fails all publishes that are blocked, and all that come. */
+  readonly close: () => void
+}
+
+interface Dependencies {
+  readonly queues: Queues
+  /** Delivers the ready messages of a queue. */
+  readonly pump: (queue: Queue) => void
+  readonly delays: Delays
+  /** Bytes. */
+  readonly maxBodySize: number
+  readonly maxMessages: number
+  /** Whether the confirmation of this call is lost. */
+  readonly loseConfirmation: () => boolean
+}
+
+type Published = Effect.Effect<void, BrokerError.BrokerError>
+
+const failure = (
+  queue: string | undefined,
+  reason: BrokerError.Reason,
+  detail: string,
+  remedy?: string
+): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "memory", operation: "publish", queue, reason, detail, remedy })
+
+const closed = (queue: string): BrokerError.BrokerError => failure(queue, "ConnectionFailed", "the broker was closed")
+
+/** Nothing is blocked yet. */
+export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump, queues }: Dependencies): Publisher => {
+  let isOpen = true
+
+  const refusal = ({ body, delay, queue }: Outgoing.Outgoing): BrokerError.BrokerError | undefined => {
+    if (!isOpen) return closed(queue)
+    if (body.length <= maxBodySize) return delays.refusal("publish", queue, delay)
+    const detail = `the body has ${body.length} bytes, the limit is ${maxBodySize}`
+    return failure(queue, "BodyTooLarge", detail, "Send a smaller body or raise maxBodySize")
+  }
+
+  const add = (queue: Queue, { body, delay, headers, metadata }: Outgoing.Outgoing): void => {
+    queue.held++
+    const message = { body, headers, metadata, deliveries: 0, due: 0, timer: undefined, position: 0, next: undefined }
+    queues.enqueue(queue, message, delays.round(delay))
+    pump(queue)
+  }
+
+  const wait = (queue: Queue, message: Outgoing.Outgoing): Published =>
+    Effect.callback((resume) => {
+      const blocked: BlockedPublish = {
+        admit: () => {
+          add(queue, message)
+          resume(Effect.void)
+        },
+        refuse: () => resume(Effect.fail(closed(queue.name)))
+      }
+      queue.blocked.add(blocked)
+      return Effect.sync(() => queue.blocked.remove(blocked))
+    })
+
+  /** Stores the messages from `start` on, at once as far as there is room. */
+  const storeFrom = (messages: ReadonlyArray<Outgoing.Outgoing>, start: number): Published => {
+    for (let i = start; i < messages.length; i++) {
+      const message = messages[i]!
+      const queue = queues.get(message.queue)
+      // Nobody overtakes those who wait.
+      if (queue.held >= maxMessages || queue.blocked.size() > 0) {
+        return Effect.flatMap(wait(queue, message), () => storeFrom(messages, i + 1))
+      }
+      add(queue, message)
+    }
+    return Effect.void
+  }
+
+  const confirm = (messages: ReadonlyArray<Outgoing.Outgoing>): Published =>
+    loseConfirmation()
+      ? Effect.fail(failure(messages[0]?.queue, "Timeout", "the confirmation was lost (duplicateOnLostConfirmation)"))
+      : Effect.void
+
+  return {
+    publish: (messages) =>
+      Effect.suspend(() => {
+        for (const message of messages) {
+          const error = refusal(message)
+          if (error !== undefined) return Effect.fail(error)
+        }
+        return Effect.flatMap(storeFrom(messages, 0), () => confirm(messages))
+      }),
+    copy: (message) => add(queues.get(message.queue), message),
+    admit: (queue) => {
+      while (queue.held < maxMessages) {
+        const blocked = queue.blocked.take()
+        if (blocked === undefined) return
+        blocked.admit()
+      }
+    },
+    close: () => {
+      isOpen = false
+      for (const { blocked } of queues.all.values()) {
+        for (let publish = blocked.take(); publish !== undefined; publish = blocked.take()) publish.refuse()
+      }
+    }
+  }
+}

@@ -1,0 +1,146 @@
+/** Carries out settlements. */
+import {
+  type Broker,
+  BrokerError,
+  type Capabilities,
+  type Delivery,
+  Outgoing,
+  type Settlement
+} from "@requeue/core/adapter-kit"
+import type { Dispatch } from "../consume/dispatch.ts"
+import { deliveryOf } from "../consume/toDelivery.ts"
+import type { Delays } from "../delays.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import { type Consumer, type Queues, Receipt } from "../queues.ts"
+
+/** The settlements of all subscriptions. Both functions answer the requests that have failed. */
+export interface Settle {
+  readonly settle: (
+    consumer: Consumer,
+    requests: ReadonlyArray<Broker.SettleRequest>
+  ) => ReadonlyArray<Broker.SettleFailure>
+  readonly extend: (
+    consumer: Consumer,
+    deliveries: ReadonlyArray<Delivery.Delivery>
+  ) => ReadonlyArray<Broker.SettleFailure>
+}
+
+interface Dependencies {
+  readonly queues: Queues
+  readonly dispatch: Dispatch
+  readonly publisher: Publisher
+  readonly delays: Delays
+  readonly capabilities: Capabilities.Capabilities
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** The reason for which this settlement is made to fail; `undefined` for one that is carried out. */
+  readonly fail: () => "ConnectionLost" | "LeaseLost" | undefined
+}
+
+const failure = (
+  operation: string,
+  queue: string,
+  reason: BrokerError.Reason,
+  detail: string
+): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "memory", operation, queue, reason, detail })
+
+/** The receipt of a delivery; `undefined` when it was settled before, lost, or is another subscription's. */
+const receiptOf = (consumer: Consumer, { receipt }: Delivery.Delivery): Receipt | undefined =>
+  receipt instanceof Receipt && receipt.consumer === consumer && receipt.place !== -1 ? receipt : undefined
+
+const notOurs = (operation: string, { queue }: Consumer): BrokerError.BrokerError =>
+  failure(operation, queue.name, "LeaseLost", "the delivery was settled before, lost, or is another subscription's")
+
+/** Carries out one settlement, and answers the error of one that cannot be carried out. */
+const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: Dependencies) => {
+  const remove = (receipt: Receipt): void => {
+    const { queue } = receipt.consumer
+    dispatch.end(receipt)
+    queue.held--
+    publisher.admit(queue)
+  }
+
+  const retry = (
+    receipt: Receipt,
+    settlement: Extract<Settlement.Settlement, { _tag: "Retry" }>
+  ): BrokerError.BrokerError | undefined => {
+    const { message } = receipt
+    const { queue } = receipt.consumer
+    const refusal = delays.refusal("settle", queue.name, settlement.delay)
+    if (refusal !== undefined) return refusal
+    if (capabilities.historyOnRetry) {
+      const { history, notBefore } = Outgoing.retry(deliveryOf(receipt), settlement, queue.name, now()).metadata
+      message.metadata = { ...message.metadata, history, notBefore }
+    }
+    dispatch.end(receipt)
+    queues.enqueue(queue, message, delays.round(settlement.delay))
+    return undefined
+  }
+
+  const release = (receipt: Receipt, delay: number): void => {
+    const { message } = receipt
+    const { queue } = receipt.consumer
+    dispatch.end(receipt)
+    if (capabilities.uncountedRelease) message.deliveries--
+    if (delay === 0) queue.ready.putBack(message)
+    else queues.postpone(queue, message, delay)
+  }
+
+  return (receipt: Receipt, settlement: Settlement.Settlement): BrokerError.BrokerError | undefined => {
+    switch (settlement._tag) {
+      case "Ack":
+      case "Drop":
+        remove(receipt)
+        return undefined
+      case "Retry":
+        return retry(receipt, settlement)
+      case "DeadLetter":
+        publisher.copy(Outgoing.deadLetter(deliveryOf(receipt), settlement, receipt.consumer.queue.name, now()))
+        remove(receipt)
+        return undefined
+      case "Release":
+        release(receipt, delays.release(settlement.delay))
+        return undefined
+    }
+  }
+}
+
+/** Settles on these queues. */
+export const make = (env: Dependencies): Settle => {
+  const { dispatch, fail } = env
+  const settleOne = carryOut(env)
+
+  /** Imitates the failure of a settlement, where one is wanted now. */
+  const imitated = (receipt: Receipt): BrokerError.BrokerError | undefined => {
+    const reason = fail()
+    if (reason === undefined) return undefined
+    const { queue } = receipt.consumer
+    if (reason === "LeaseLost") dispatch.lose(queue, [receipt])
+    return failure("settle", queue.name, reason, "the settlement was made to fail (failSettle)")
+  }
+
+  return {
+    settle: (consumer, requests) => {
+      const failures: Array<Broker.SettleFailure> = []
+      // Nothing is delivered before all are settled, or a released message would come back to the one that released it.
+      dispatch.quietly(consumer.queue, () => {
+        for (const { delivery, settlement } of requests) {
+          const receipt = receiptOf(consumer, delivery)
+          const error =
+            receipt === undefined ? notOurs("settle", consumer) : (imitated(receipt) ?? settleOne(receipt, settlement))
+          if (error !== undefined) failures.push({ delivery, error })
+        }
+      })
+      return failures
+    },
+    extend: (consumer, deliveries) => {
+      const failures: Array<Broker.SettleFailure> = []
+      for (const delivery of deliveries) {
+        const receipt = receiptOf(consumer, delivery)
+        if (receipt === undefined) failures.push({ delivery, error: notOurs("extend", consumer) })
+        else dispatch.extend(receipt)
+      }
+      return failures
+    }
+  }
+}

@@ -1,0 +1,148 @@
+/** The fixture of a test: a memory broker on a virtual clock, and the tools around it. */
+import { type Codec, QueueDefinition } from "@requeue/core"
+import { Broker, Delay, type Delivery, type Message, VirtualClock } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import * as Scheduler from "effect/Scheduler"
+import type * as Scope from "effect/Scope"
+import { TestClock } from "effect/testing"
+import type { Control, Snapshot } from "../../Control.ts"
+import * as MemoryBroker from "../../MemoryBroker.ts"
+import * as Drive from "./drive.ts"
+import * as Journal from "./journal.ts"
+import * as RealTime from "./realTime.ts"
+import * as Report from "./report.ts"
+import type { DeadLetter, Options, Tools } from "./tools.ts"
+
+/** The broker and its tools. */
+export interface Fixture {
+  /** The services that a program under test runs with: its broker, clock, scheduler and random numbers. */
+  readonly context: Context.Context<Broker.Broker>
+  readonly tools: Tools
+  /** Wraps a handler, so that its promises are waited for before the clock is moved. */
+  readonly watch: Drive.Drive["watch"]
+}
+
+const day = 24 * 60 * 60 * 1000
+
+/** Opens a broker, which lives as long as the scope. */
+export const make = ({ promiseTimeout = 1000, ...options }: Options): Effect.Effect<Fixture, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const turns = RealTime.make()
+    const time = yield* Effect.provideService(Layer.build(TestClock.layer()), Scheduler.Scheduler, turns.scheduler)
+    const clock = VirtualClock.make(
+      yield* Effect.provideContext(TestClock.testClockWith(Effect.succeed), time),
+      yield* Clock.currentTimeMillis
+    )
+    const machinery = Context.make(Clock.Clock, clock).pipe(
+      Context.add(Scheduler.Scheduler, Context.get(time, Scheduler.Scheduler)),
+      Context.add(Random.Random, yield* Random.withSeed(Random.Random, "requeue"))
+    )
+    const memory = yield* Effect.provideContext(MemoryBroker.makeControlled(options), machinery)
+    const drive = Drive.make(clock, turns, promiseTimeout)
+    const journal = Journal.make(memory.broker, drive.now)
+    return {
+      context: Context.add(machinery, Broker.Broker, journal.broker),
+      tools: makeTools(memory.control, drive, journal),
+      watch: drive.watch
+    }
+  })
+
+/** The longest duration that a test may ask for, in milliseconds. The time stamps of messages stay in range. */
+const longest = 3650 * day
+
+const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journal): Tools => {
+  let seen = 0
+  const queues = (): ReadonlyMap<string, Snapshot> => Effect.runSync(control.queues)
+  const left = () => Report.left(queues())
+
+  return {
+    now: drive.now,
+    advance: async (duration) => drive.advance(Delay.constrain("advance: duration", duration, 0, longest)),
+    waitUntilIdle: async ({ within = 30 * day } = {}) => {
+      const most = Delay.constrain("waitUntilIdle: within", within, 0, longest)
+      const end = await drive.until(() => left().length === 0, most)
+      if (end === "done") return
+      const sentence = Report.sentence(`every consumer to be idle within ${Delay.format(most)}`, left())
+      throw new Error(`${sentence}${hint(end, drive.now())}`)
+    },
+    expectNothingElse: async () => {
+      await drive.rest()
+      const clauses = [...journal.happenings.slice(seen).map(Report.happened), ...left()]
+      if (clauses.length > 0) throw new Error(Report.sentence("nothing else", clauses))
+    },
+    happened: () => {
+      const unseen = journal.happenings.slice(seen)
+      seen = journal.happenings.length
+      return unseen
+    },
+    sent: async (input) => {
+      const { codec, name } = QueueDefinition.from(input)
+      const messages = journal.sent.filter(({ queue }) => queue === name)
+      return Promise.all(
+        messages.map(async ({ at, body, delay, headers, metadata }) => {
+          return { at, id: metadata.id, body: await decode(codec, body, headers), headers, delay }
+        })
+      )
+    },
+    deadLetters: async (input) => {
+      const { codec, name } = QueueDefinition.from(input)
+      return Promise.all(
+        [...queues()].flatMap(([queue, { ready }]) =>
+          ready
+            .filter(({ metadata }) => metadata.deadLetter?.queue === name)
+            .map((delivery) => letter(queue, delivery, codec, drive.start))
+        )
+      )
+    },
+    finish: async (promise) => {
+      let settled = false
+      const settle = () => void (settled = true)
+      promise.then(settle, settle)
+      const end = await drive.until(() => settled, Number.POSITIVE_INFINITY)
+      if (end !== "done") throw new Error("finish: the promise waits for something that is not the clock")
+      return promise
+    }
+  }
+}
+
+const hint = (end: Drive.End, now: number): string => {
+  if (end === "stuck") return ". Nothing waits for the clock: a handler that never ends, a puller that does not pull?"
+  if (end === "endless") return `. The clock has been moved to ${Delay.format(now)}: is a message retried for ever?`
+  return ""
+}
+
+const letter = async <A>(
+  queue: string,
+  { body, headers, metadata }: Delivery.Delivery,
+  codec: Codec.Codec<A>,
+  start: number
+): Promise<DeadLetter<A>> => {
+  const { at, attempts, error, reason } = metadata.deadLetter!
+  return {
+    at: at - start,
+    queue,
+    id: metadata.id,
+    body: await decode(codec, body, headers),
+    headers,
+    attempts,
+    reason,
+    error,
+    history: metadata.history
+  }
+}
+
+const decode = async <A>(
+  codec: Codec.Codec<A>,
+  body: Uint8Array,
+  headers: Message.Headers
+): Promise<A | Uint8Array> => {
+  try {
+    return await codec.decode(body, headers)
+  } catch {
+    return body
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * One call of SQS for up to ten entries. SQS answers 200 though entries have failed: each entry is looked at, and those
+ * whose failure is no fault of the sender are sent again.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api-actions.html
+ */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { type Context, fromRefusal, isTransient, toBrokerError } from "./toBrokerError.ts"
+
+/** The error of each item, in order; `undefined` where it succeeded. */
+export type Results = ReadonlyArray<BrokerError.BrokerError | undefined>
+
+/** An entry that has failed, as SQS tells it. */
+export interface Failed {
+  readonly Id: string | undefined
+  readonly SenderFault: boolean | undefined
+  readonly Code: string | undefined
+  readonly Message?: string | undefined
+}
+
+/** A batch call of the driver. */
+export type Ask<T> = (
+  entries: Array<T & { readonly Id: string }>
+) => Promise<{ readonly Failed?: ReadonlyArray<Failed> | undefined }>
+
+/** A batch call, and how it is repeated. */
+export interface Call<T> {
+  readonly ask: Ask<T>
+  readonly context: Context
+  /** Whether a call that got no answer, and may have taken effect, is made again. Set it where twice does no harm. */
+  readonly isIdempotent: boolean
+}
+
+type Outcome = { readonly error: BrokerError.BrokerError; readonly again: boolean } | undefined
+
+/** The most calls for one entry. */
+const rounds = 4
+
+/** Milliseconds before the second call; they double with each further one. */
+const firstWait = 100
+
+/** Whether an error concerns the whole queue, so that each entry alone would fail as well. */
+const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
+  reason === "QueueMissing" || reason === "AccessRefused"
+
+const outcomes = (count: number, failed: ReadonlyArray<Failed>, context: Context): ReadonlyArray<Outcome> => {
+  const result: Array<Outcome> = Array.from({ length: count }, () => undefined)
+  for (const { Code: code = "Failed", Id, Message: text = "", SenderFault } of failed) {
+    const error = fromRefusal({ code, text, status: SenderFault === true ? 400 : 500 }, context)
+    result[Number(Id)] = { error, again: SenderFault !== true || isTransient(error) }
+  }
+  return result
+}
+
+/** Makes the call. It never fails, and ends in bounded time, since the SDK limits each call. */
+export const call = <T extends object>(
+  items: ReadonlyArray<T>,
+  { ask, context, isIdempotent }: Call<T>
+): Effect.Effect<Results> => {
+  const once = (some: ReadonlyArray<T>): Effect.Effect<ReadonlyArray<Outcome>> =>
+    Effect.matchEffect(
+      Effect.tryPromise({
+        try: () => ask(some.map((item, index) => ({ ...item, Id: String(index) }))),
+        catch: (cause) => toBrokerError(cause, context)
+      }),
+      {
+        onSuccess: ({ Failed = [] }) => Effect.succeed(outcomes(some.length, Failed, context)),
+        onFailure: (error) =>
+          // One entry that is refused must not take the others with it.
+          some.length > 1 && !isTransient(error) && !isAboutQueue(error)
+            ? Effect.map(
+                Effect.forEach(some, (item) => once([item])),
+                (each) => each.flat()
+              )
+            : Effect.succeed(some.map(() => ({ error, again: isIdempotent && isTransient(error) })))
+      }
+    )
+
+  return Effect.gen(function* () {
+    const result = [...(yield* once(items))]
+    for (let round = 1, wait = firstWait; round < rounds; round++, wait *= 2) {
+      const again = items.flatMap((item, index) => (result[index]?.again === true ? [{ item, index }] : []))
+      if (again.length === 0) break
+      yield* Effect.sleep(Duration.millis(wait))
+      const fresh = yield* once(again.map(({ item }) => item))
+      for (const [position, { index }] of again.entries()) result[index] = fresh[position]
+    }
+    return result.map((outcome) => outcome?.error)
+  })
+}

@@ -1,0 +1,93 @@
+/** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
+import { type Delivery, Settlement, type Broker, type Timers } from "@requeue/core/adapter-kit"
+import type { Message } from "../client.ts"
+import * as MessageGroups from "./messageGroups.ts"
+import * as Receipt from "./receipt.ts"
+import type { Remembered } from "./remembered.ts"
+import { toDelivery } from "./toDelivery.ts"
+
+/** Deliveries from their receipt to their end. */
+export interface InFlight {
+  readonly deliveries: ReadonlySet<Delivery.Delivery>
+  /** Those of them that wait behind another one of their message group. */
+  readonly waiting: () => ReadonlyArray<Delivery.Delivery>
+  /** Takes a message in; answers `undefined` for one that is settled already, and discards it. */
+  readonly received: (message: Message) => Delivery.Delivery | undefined
+  /** Gives a delivery to the consumer, when it is its turn. */
+  readonly deliver: (delivery: Delivery.Delivery) => void
+  /** A delivery is no longer in flight: its message has left the queue, or is in it again. */
+  readonly ended: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
+  /** Gives back all that wait. */
+  readonly clear: () => void
+}
+
+/** Requests that give deliveries back at once. */
+export const releases = (deliveries: ReadonlyArray<Delivery.Delivery>): ReadonlyArray<Broker.SettleRequest> =>
+  deliveries.map((delivery) => ({ delivery, settlement: Settlement.Release() }))
+
+/** Nothing is in flight yet. */
+export const make = (env: {
+  readonly fifo: boolean
+  /** Milliseconds of a lease. */
+  readonly visibilityTimeout: number
+  readonly timers: Timers.Timers
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly remembered: Remembered
+  readonly onDelivery: (delivery: Delivery.Delivery) => void
+  /** A delivery has ended. */
+  readonly onEnd: () => void
+  /** Gives deliveries back to the queue. */
+  readonly release: (deliveries: ReadonlyArray<Delivery.Delivery>) => void
+  /** Deletes a message that is settled already. */
+  readonly discard: (message: Message) => void
+}): InFlight => {
+  const { fifo, onDelivery, remembered, timers, visibilityTimeout } = env
+  const deliveries = new Set<Delivery.Delivery>()
+
+  /** Gives back deliveries that no handler has seen, and whose receive SQS has counted all the same. */
+  const giveBack = (unseen: ReadonlyArray<Delivery.Delivery>): void => {
+    for (const delivery of unseen) remembered.addUncounted(Receipt.receiptOf(delivery).messageId)
+    env.release(unseen)
+  }
+  const groups = fifo ? MessageGroups.make({ deliver: onDelivery, giveBack }) : MessageGroups.none(onDelivery)
+
+  const ended: InFlight["ended"] = (delivery, how) => {
+    deliveries.delete(delivery)
+    if (how === "gone") remembered.forgetUncounted(Receipt.receiptOf(delivery).messageId)
+    groups[how](delivery)
+    env.onEnd()
+  }
+
+  /** Ends deliveries whose lease has ended, as the core gives up some of them without a word. */
+  const expire = (): void => {
+    timers.after(visibilityTimeout / 3, () => {
+      const now = timers.now()
+      for (const delivery of deliveries)
+        if (Receipt.isExpired(Receipt.receiptOf(delivery), now)) ended(delivery, "returned")
+      expire()
+    })
+  }
+  expire()
+
+  return {
+    deliveries,
+    waiting: groups.waiting,
+    received: (message) => {
+      const { MessageId = "" } = message
+      if (remembered.settled.has(MessageId)) {
+        env.discard(message)
+        return undefined
+      }
+      const receivedAt = timers.now()
+      const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds: receivedAt + visibilityTimeout })
+      const context = { uncounted: remembered.uncounted(MessageId), now: env.now() }
+      const delivery = { ...toDelivery(message, context), receipt }
+      deliveries.add(delivery)
+      return delivery
+    },
+    deliver: groups.arrived,
+    ended,
+    clear: groups.clear
+  }
+}

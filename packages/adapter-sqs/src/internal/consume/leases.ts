@@ -1,0 +1,62 @@
+/**
+ * Extends leases by visibility, up to the twelve hours that SQS gives a delivery.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
+ */
+import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Limits from "../limits.ts"
+import type { ReceiptCalls } from "../settle/receiptCalls.ts"
+import { isExpired, receiptOf } from "./receipt.ts"
+
+const expired = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "sqs",
+    operation: "extend",
+    queue,
+    reason: "LeaseLost",
+    detail: "its visibility timeout has ended"
+  })
+
+interface Extension {
+  readonly delivery: Delivery.Delivery
+  readonly handle: string
+  readonly seconds: number
+}
+
+/** Makes the function that extends leases. It answers those that are lost; the next call asks again for the others. */
+export const make =
+  (env: {
+    readonly queue: string
+    readonly calls: ReceiptCalls
+    /** Milliseconds from now that a lease is made to last. */
+    readonly duration: number
+    /** Monotonic milliseconds. */
+    readonly now: () => number
+  }) =>
+  (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
+    Effect.suspend(() => {
+      const { duration, queue } = env
+      const askedAt = env.now()
+      const failures: Array<Broker.SettleFailure> = []
+      const extensions: Array<Extension> = []
+      for (const delivery of deliveries) {
+        const receipt = receiptOf(delivery)
+        const left = Limits.hide - (askedAt - receipt.receivedAt)
+        const seconds = Math.floor(Math.min(duration, left) / 1000)
+        if (isExpired(receipt, askedAt)) failures.push({ delivery, error: expired(queue) })
+        else if (seconds > 0 && askedAt + seconds * 1000 > receipt.leaseEnds) {
+          extensions.push({ delivery, handle: receipt.handle, seconds })
+        }
+      }
+      return Effect.map(env.calls.changeVisibility(extensions), (results) => {
+        for (const [index, { delivery, seconds }] of extensions.entries()) {
+          const error = results[index]
+          const receipt = receiptOf(delivery)
+          receipt.isLeaseUncertain = error !== undefined
+          if (error === undefined) receipt.leaseEnds = askedAt + seconds * 1000
+          if (error?.reason === "LeaseLost") failures.push({ delivery, error })
+        }
+        return failures
+      })
+    })

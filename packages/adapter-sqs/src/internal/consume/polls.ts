@@ -1,0 +1,118 @@
+/**
+ * Concurrent long polls, as many as the credit and the backlog ask for. An idle queue has one. Each that comes back at
+ * least half full allows one more, up to a maximum; an empty one goes back to one. Together they never ask for more
+ * than the free credit.
+ *
+ * A poll is never cut off: SQS would go on with it and hide what it finds until the visibility timeout ends.
+ */
+import type { BrokerError, Timers } from "@requeue/core/adapter-kit"
+import type { Receive } from "./receive.ts"
+
+/** The polls of one queue. */
+export interface Polls {
+  /** Sets how many deliveries may be in flight. */
+  readonly credit: (limit: number) => void
+  /** Fewer deliveries may be in flight than before. */
+  readonly refresh: () => void
+  /** Starts no further polls, and calls back when those under way have ended. */
+  readonly close: (done: () => void) => void
+}
+
+interface Options<M> {
+  readonly timers: Timers.Timers
+  /** Polls at a time. */
+  readonly maxPolls: number
+  /** Messages of one poll. */
+  readonly pollSize: number
+  /** The number of deliveries in flight. */
+  readonly inFlight: () => number
+  readonly receive: Receive<M>
+  readonly onMessages: (messages: ReadonlyArray<M>) => void
+  /** A poll has failed. `isFirst` says that the one before it has not. */
+  readonly onFailure: (error: BrokerError.BrokerError, isFirst: boolean) => void
+  /** A poll has succeeded after one or more that failed. */
+  readonly onRecovery: () => void
+}
+
+/** Milliseconds that a poll for fewer messages than it could bring waits for more credit. */
+const linger = 50
+
+/** Milliseconds before the poll that follows a failure; they double with each failure in a row, up to the longest. */
+const [firstPause, longestPause] = [250, 10_000]
+
+/** Polls nothing until there is credit. */
+export const make = <M>(options: Options<M>): Polls => {
+  const { inFlight, maxPolls, pollSize, timers } = options
+  let limit = 0
+  /** Messages that the polls under way have asked for. */
+  let asked = 0
+  let polls = 0
+  let allowed = 1
+  let failures = 0
+  let pause: Timers.Timer | undefined
+  let lingering: Timers.Timer | undefined
+  let onClosed: (() => void) | undefined
+  let isClosed = false
+
+  const free = (): number => limit - inFlight() - asked
+
+  const poll = (): void => {
+    const count = Math.min(pollSize, free())
+    polls++
+    asked += count
+    const end = (): void => {
+      polls--
+      asked -= count
+    }
+    options.receive(count, {
+      received: (messages) => {
+        end()
+        if (messages.length === 0) allowed = 1
+        else if (messages.length * 2 >= count) allowed = Math.min(maxPolls, allowed + 1)
+        if (failures > 0) options.onRecovery()
+        failures = 0
+        if (messages.length > 0) options.onMessages(messages)
+        pump()
+      },
+      failed: (error) => {
+        end()
+        allowed = 1
+        options.onFailure(error, failures++ === 0)
+        pause ??= timers.after(Math.min(firstPause * 2 ** (failures - 1), longestPause), () => {
+          pause = undefined
+          pump()
+        })
+        pump()
+      }
+    })
+  }
+
+  const pump = (): void => {
+    if (isClosed) {
+      if (polls === 0) onClosed?.()
+      return
+    }
+    if (pause !== undefined) return
+    const enough = Math.min(pollSize, limit)
+    while (limit > 0 && polls < allowed && free() >= enough) poll()
+    if (polls === 0 && free() > 0) {
+      lingering ??= timers.after(linger, () => {
+        lingering = undefined
+        if (pause === undefined && !isClosed && polls === 0 && free() > 0) poll()
+      })
+    }
+  }
+
+  return {
+    credit: (wanted) => {
+      limit = wanted
+      pump()
+    },
+    refresh: pump,
+    close: (done) => {
+      isClosed = true
+      onClosed = done
+      pump()
+    }
+  }
+}

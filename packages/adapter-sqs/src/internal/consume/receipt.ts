@@ -1,0 +1,53 @@
+/** The receipt of a delivery: by what it is settled, and until when it is ours. */
+import type { Delivery } from "@requeue/core/adapter-kit"
+import type { Message, MessageAttributeValue } from "../client.ts"
+import * as Limits from "../limits.ts"
+
+/** A receipt handle, and facts of the delivery that its settlement depends on. */
+export interface Receipt {
+  /** The receipt handle of SQS. */
+  readonly handle: string
+  readonly messageId: string
+  /** The message group; `undefined` on a standard queue. */
+  readonly group: string | undefined
+  /** How often SQS has delivered this copy, this time included. */
+  readonly receives: number
+  readonly attributes: Readonly<Record<string, MessageAttributeValue>>
+  /** Monotonic milliseconds. */
+  readonly receivedAt: number
+  /** Monotonic milliseconds; after that, SQS delivers the message to somebody else. */
+  leaseEnds: number
+  /** Whether an extension of the lease got no answer, so that it may still take effect. */
+  isLeaseUncertain: boolean
+  /** Whether it is settled, or is being settled. */
+  isSettling: boolean
+}
+
+/** The receipt of a message that was just received. Times are monotonic milliseconds. */
+export const make = (
+  message: Message,
+  { fifo, leaseEnds, receivedAt }: { readonly fifo: boolean; readonly receivedAt: number; readonly leaseEnds: number }
+): Receipt => ({
+  handle: message.ReceiptHandle ?? "",
+  messageId: message.MessageId ?? "",
+  group: fifo ? message.Attributes?.MessageGroupId : undefined,
+  receives: receives(message),
+  attributes: message.MessageAttributes ?? {},
+  receivedAt,
+  leaseEnds,
+  isLeaseUncertain: false,
+  isSettling: false
+})
+
+/** How often SQS has delivered this copy of a message, this time included; 1 where it does not say. */
+export const receives = ({ Attributes: { ApproximateReceiveCount: count } = {} }: Message): number => {
+  const number = Number(count ?? 1)
+  return Number.isSafeInteger(number) && number > 0 ? number : 1
+}
+
+/** The receipt of a delivery of this adapter. */
+export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // made by us
+
+/** Whether the lease of a delivery has ended. `now` is in monotonic milliseconds. */
+export const isExpired = ({ leaseEnds, receivedAt }: Receipt, now: number): boolean =>
+  now >= Math.min(leaseEnds, receivedAt + Limits.visibility)

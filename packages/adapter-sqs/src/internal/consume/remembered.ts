@@ -1,0 +1,29 @@
+/** Messages that may come again, and what this process remembers of them. SQS and other processes do not know it. */
+import { BoundedMap } from "@requeue/core/adapter-kit"
+
+/** Messages whose uncounted receives are remembered. Receives that are forgotten count as attempts. */
+const uncountedLimit = 10_000
+
+/** The memory, by the id that SQS gives a message. */
+export interface Remembered {
+  /** Messages that are settled for good, and may come again because their delete was lost. */
+  readonly settled: Pick<BoundedMap.BoundedMap<true>, "has" | "set">
+  /** Receives of a message that reached no handler. SQS counts them, and its attempts must not. */
+  readonly uncounted: (messageId: string) => number
+  /** A receive has reached no handler. */
+  readonly addUncounted: (messageId: string) => void
+  /** The message has left its queue. */
+  readonly forgetUncounted: (messageId: string) => void
+}
+
+/** Remembers nothing yet. `settledLimit` is the number of settled messages that are kept; the oldest are forgotten. */
+export const make = (settledLimit: number): Remembered => {
+  const receives = BoundedMap.make<number>(uncountedLimit)
+  const uncounted = (messageId: string): number => receives.get(messageId) ?? 0
+  return {
+    settled: BoundedMap.make<true>(settledLimit),
+    uncounted,
+    addUncounted: (messageId) => receives.set(messageId, uncounted(messageId) + 1),
+    forgetUncounted: receives.delete
+  }
+}

@@ -1,0 +1,196 @@
+/** Subscriptions: long polls under the credit, and settlements in batches of calls. */
+import { type Broker, type BrokerError, type Delivery, Timers } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../../SqsOptions.ts"
+import type { Client, Message } from "../client.ts"
+import type { Queues } from "../declare/declare.ts"
+import * as Limits from "../limits.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import * as ReceiptCalls from "../settle/receiptCalls.ts"
+import * as Settle from "../settle/settle.ts"
+import { type Command, toCommand } from "../settle/toCommand.ts"
+import * as InFlight from "./inFlight.ts"
+import * as InFlightLimit from "./inFlightLimit.ts"
+import * as Leases from "./leases.ts"
+import * as Polls from "./polls.ts"
+import { receiptOf } from "./receipt.ts"
+import * as Receive from "./receive.ts"
+import * as Remembered from "./remembered.ts"
+
+/** Messages whose copy is stored, and whose delete may be lost, so that SQS delivers them once more. */
+const settledLimit = 20_000
+
+/** Milliseconds that a poll may take beyond its `waitTime` before it is cut off at the end of the subscription. */
+const grace = 1000
+
+interface Dependencies {
+  readonly client: Client
+  readonly settings: Settings
+  readonly queues: Queues
+  readonly publisher: Publisher
+  /** Counts the messages of a queue that are in flight, approximately. */
+  readonly countInFlight: (queue: string) => Effect.Effect<number, BrokerError.BrokerError>
+}
+
+/** The queue that a subscription reads, and the services that its parts share. */
+interface Source {
+  readonly queue: string
+  readonly fifo: boolean
+  readonly url: () => string
+  /** Somebody has deleted the queue: it is made again, where it may be. */
+  readonly restore: () => void
+  readonly client: Client
+  readonly settings: Settings
+  readonly timers: Timers.Timers
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+}
+
+/** Makes or verifies all queues of the consumer, and fails when they do not fit its policy. */
+const open = Effect.fnUntraced(function* (
+  { deadLetterQueues, queue, retry }: Broker.SubscribeOptions,
+  { client, queues, settings }: Dependencies
+) {
+  const ensure = queues.ensure({ queue, retry, deadLetterQueues })
+  const found = yield* ensure
+  let { url } = found
+  const timers = yield* Timers.make
+  const clock = yield* Clock.Clock
+  const run = Effect.runForkWith(yield* Effect.context())
+  const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
+  const again = Effect.map(ensure, (made) => {
+    url = made.url
+  })
+  const source: Source = {
+    queue,
+    fifo: found.fifo,
+    url: () => url,
+    restore: () => {
+      queues.forget(queue)
+      fork(Effect.ignore(again))
+    },
+    client,
+    settings,
+    timers,
+    now: () => clock.currentTimeMillisUnsafe(),
+    fork
+  }
+  return source
+})
+
+/** Chooses the command of each settlement. */
+const commands =
+  (
+    { fifo, now, queue, settings, timers }: Source,
+    limit: InFlightLimit.InFlightLimit,
+    { maxAttempts }: Broker.SubscribeOptions["retry"]
+  ) =>
+  ({ delivery, settlement }: Broker.SettleRequest): Command => {
+    const { isLeaseUncertain, receivedAt, receives } = receiptOf(delivery)
+    return toCommand(delivery, settlement, {
+      queue,
+      fifo,
+      fifoRetry: settings.fifoRetry,
+      elapsed: timers.now() - receivedAt,
+      receives,
+      maxAttempts,
+      isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
+      isLeaseUncertain,
+      now: now()
+    })
+  }
+
+/** Polls the queue. Closing it waits for the polls under way, and answers the deliveries that they bring. */
+const poll = (source: Source, inFlight: InFlight.InFlight, limit: InFlightLimit.InFlightLimit) => {
+  const { fifo, fork, queue, settings, timers } = source
+  const late: Array<Delivery.Delivery> = []
+  const abort = new AbortController()
+  let isClosed = false
+  const log = (line: Effect.Effect<void>): void => fork(Effect.annotateLogs(line, { queue }))
+
+  const polls = Polls.make<Message>({
+    timers,
+    maxPolls: settings.pollers,
+    // Behind a message that waits for its retry, the others of its group would be received and given back each time,
+    // and SQS counts that.
+    pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
+    inFlight: () => inFlight.deliveries.size,
+    receive: Receive.make({ ...source, signal: abort.signal }),
+    onMessages: (messages) => {
+      const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
+      if (isClosed) late.push(...deliveries)
+      else deliveries.forEach(inFlight.deliver)
+    },
+    onFailure: (error, isFirst) => {
+      if (error.reason === "QueueFull") limit.overLimit()
+      if (isFirst && !isClosed) log(Effect.logWarning(`polls fail, and are repeated: ${error.message}`))
+      if (error.reason === "QueueMissing") source.restore()
+    },
+    onRecovery: () => log(Effect.logInfo("polls succeed again"))
+  })
+
+  const close = () => {
+    isClosed = true
+    const ended = Effect.callback<void>((resume) => polls.close(() => resume(Effect.void)))
+    return Effect.map(Effect.timeoutOption(ended, Duration.millis(settings.waitTime + grace)), () => {
+      abort.abort()
+      return late
+    })
+  }
+  return { ...polls, close }
+}
+
+/** Opens a subscription. Fails when its queues are missing or do not fit the policy. */
+export const subscribe = (
+  options: Broker.SubscribeOptions,
+  dependencies: Dependencies
+): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { countInFlight, publisher } = dependencies
+    const source = yield* open(options, dependencies)
+    const { fork, queue, settings, timers } = source
+    const now = timers.now
+    const remembered = Remembered.make(settledLimit)
+    const calls = ReceiptCalls.make(source)
+    const limit = InFlightLimit.make({ limit: settings.inFlightLimit, count: countInFlight(queue), now, fork })
+
+    const release = (deliveries: ReadonlyArray<Delivery.Delivery>) => settle(InFlight.releases(deliveries))
+    const inFlight = InFlight.make({
+      ...source,
+      remembered,
+      visibilityTimeout: settings.visibilityTimeout,
+      onDelivery: options.onDelivery,
+      onEnd: () => polls.refresh(),
+      release: (deliveries) => fork(release(deliveries)),
+      discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
+    })
+    const polls = poll(source, inFlight, limit)
+    const command = commands(source, limit, options.retry)
+    const { settled } = remembered
+    const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd: inFlight.ended, fork, now })
+    const extend = Leases.make({ queue, calls, duration: settings.visibilityTimeout, now })
+
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function* () {
+        const late = polls.close()
+        yield* release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))
+        yield* release(yield* late)
+        yield* calls.idle
+      })
+    )
+    return {
+      credit: (credit) => {
+        if (credit === 0) inFlight.clear()
+        polls.credit(credit)
+      },
+      settle,
+      extend: (deliveries) =>
+        Effect.map(extend([...deliveries, ...inFlight.waiting()]), (failures) =>
+          failures.filter(({ delivery }) => deliveries.includes(delivery))
+        )
+    }
+  })

@@ -1,0 +1,49 @@
+/** The native objects of a plan, as data. */
+import type { Queues as Mode } from "../../SqsOptions.ts"
+import type * as Names from "../names.ts"
+
+/** Attributes of a queue as SQS writes them: every value is text. */
+export type Attributes = Readonly<Record<string, string>>
+
+/** One queue. */
+export interface Queue {
+  /** The name that the program uses. */
+  readonly queue: string
+  /** The name that SQS uses. */
+  readonly name: Names.Name
+  readonly role: "work" | "dead letters"
+  /** All attributes but those that hold ARNs. */
+  readonly attributes: Attributes
+  /** Where SQS moves a message that is received more often than so; `undefined` for nowhere. */
+  readonly redrive: { readonly to: Names.Name; readonly maxReceiveCount: number } | undefined
+  /** The queue whose messages SQS may move here; `undefined` for none in particular. */
+  readonly redriveFrom: Names.Name | undefined
+}
+
+/** The queues of a consumer or producer. */
+export interface Plan {
+  readonly queue: string
+  /** Whether missing queues are created, all are compared with the plan, or they are only used. */
+  readonly mode: Mode
+  /** All queues, in the order in which they are created: dead-letter queues first, the work queue last. */
+  readonly queues: ReadonlyArray<Queue>
+  /** Tags of queues that are created. */
+  readonly tags: Attributes
+  /** Receives of one copy that the policy needs; the queue's `maxReceiveCount` must be above it. */
+  readonly receives: number
+  /**
+   * Milliseconds for which the policy's retries may keep one copy in the queue; 0 where that is unlimited or not known.
+   */
+  readonly lasts: number
+  /** Sentences for the user about limits of the plan. */
+  readonly notes: ReadonlyArray<string>
+}
+
+/** The attributes of a queue for people: names and values, redrive policies in words. */
+export const listed = ({ attributes, redrive, redriveFrom }: Queue): ReadonlyArray<readonly [string, string]> => [
+  ...Object.entries(attributes),
+  ...(redrive === undefined
+    ? []
+    : [["RedrivePolicy", `to ${redrive.to.name} after ${redrive.maxReceiveCount}`] as const]),
+  ...(redriveFrom === undefined ? [] : [["RedriveAllowPolicy", `from ${redriveFrom.name}`] as const])
+]

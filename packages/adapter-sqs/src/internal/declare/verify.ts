@@ -1,0 +1,175 @@
+/** Compares the queues that exist with those that a plan needs. Pure. */
+import { Delay } from "@requeue/core/adapter-kit"
+import * as Limits from "../limits.ts"
+import * as MaxReceiveCount from "./maxReceiveCount.ts"
+import type { Attributes, Plan, Queue } from "./objects.ts"
+
+/** The comparison of one attribute of one queue. */
+export interface Finding {
+  /** The name that the program uses. */
+  readonly queue: string
+  readonly attribute: string
+  /** The planned value; `undefined` where the plan says it otherwise, as of redrive policies. */
+  readonly planned: string | undefined
+  readonly found: string | undefined
+  /** False when the policy cannot be kept with it: a consumer does not start. */
+  readonly isGood: boolean
+  readonly detail: string
+  /** Empty where nothing need be done. */
+  readonly remedy: string
+}
+
+/** Attributes by the queue's name on SQS; `undefined` for a queue that does not exist. */
+export type Found = ReadonlyMap<string, Attributes | undefined>
+
+interface Verdict {
+  readonly isGood: boolean
+  readonly detail: string
+  readonly remedy?: string
+}
+
+const good = (detail: string): Verdict => ({ isGood: true, detail })
+const bad = (detail: string, remedy: string): Verdict => ({ isGood: false, detail, remedy })
+
+const numberOf = (text: string | undefined): number => Number(text ?? Number.NaN)
+const time = (text: string | undefined): string => Delay.format(numberOf(text) * 1000)
+
+/** Reads a `RedrivePolicy`. The SDKs of some languages write its number as text. */
+export const redriveOf = ({ RedrivePolicy: text }: Attributes) => {
+  const { deadLetterTargetArn, maxReceiveCount } = parse(text)
+  return typeof deadLetterTargetArn === "string"
+    ? { target: deadLetterTargetArn, maxReceiveCount: Number(maxReceiveCount) }
+    : undefined
+}
+
+/** Reads a `RedriveAllowPolicy`. By default, every queue of the account may move messages here. */
+export const allowanceOf = ({ RedriveAllowPolicy: text }: Attributes) => {
+  const { redrivePermission = "allowAll", sourceQueueArns } = parse(text)
+  return {
+    permission: String(redrivePermission),
+    sources: Array.isArray(sourceQueueArns) ? sourceQueueArns.map(String) : []
+  }
+}
+
+const parse = (text: string | undefined): Record<string, unknown> => {
+  try {
+    const json: unknown = JSON.parse(text ?? "{}")
+    return typeof json === "object" && json !== null ? { ...json } : {}
+  } catch {
+    return {}
+  }
+}
+
+const redrive = ({ redrive: planned }: Queue, found: Attributes, { receives }: Plan): Verdict => {
+  const there = redriveOf(found)
+  if (there === undefined) {
+    return planned === undefined
+      ? good("none")
+      : good("none: a message that kills its consumer is given up by Requeue alone, when it is received once more")
+  }
+  if (there.maxReceiveCount <= receives) {
+    return bad(
+      MaxReceiveCount.tooFew(there.maxReceiveCount, receives),
+      `Raise maxReceiveCount to ${planned?.maxReceiveCount ?? Limits.maxReceiveCount}, or allow fewer retries`
+    )
+  }
+  if (planned !== undefined && !there.target.endsWith(`:${planned.to.name}`)) {
+    return good(`SQS moves what kills its consumer to ${there.target}, Requeue gives up to ${planned.to.name}`)
+  }
+  return good(`after ${there.maxReceiveCount} receives, ${receives} are needed`)
+}
+
+const allow = ({ redriveFrom }: Queue, found: Attributes): Verdict => {
+  const { permission, sources } = allowanceOf(found)
+  const isOpen = permission === "allowAll" || sources.some((arn) => arn.endsWith(`:${redriveFrom!.name}`))
+  return isOpen
+    ? good(permission)
+    : bad(`${permission} keeps out what SQS moves from ${redriveFrom!.name}`, "Add the queue's ARN to sourceQueueArns")
+}
+
+/**
+ * SQS keeps the age of a message that it moves, except between FIFO queues. So dead letters must be kept at least as
+ * long as work.
+ */
+const retention = (queue: Queue, found: Attributes, plan: Plan, all: Found): Verdict => {
+  const kept = time(found["MessageRetentionPeriod"])
+  const source = queue.redriveFrom && all.get(queue.redriveFrom.name)
+  const least = numberOf(source?.["MessageRetentionPeriod"])
+  if (!queue.name.fifo && numberOf(found["MessageRetentionPeriod"]) < least) {
+    return bad(
+      `dead letters are kept for ${kept}, their queue's messages for ${Delay.format(least * 1000)}: what SQS moves keeps its age`,
+      `Raise MessageRetentionPeriod to ${least} or more`
+    )
+  }
+  if (queue.role === "work" && numberOf(found["MessageRetentionPeriod"]) * 1000 <= plan.lasts) {
+    return bad(
+      `a message is retried for ${Delay.format(plan.lasts)}, SQS deletes it after ${kept}`,
+      "Raise MessageRetentionPeriod, or set retry.maxAge below it"
+    )
+  }
+  return good(kept)
+}
+
+/** @param lease milliseconds for which a delivery stays ours without an extension */
+const visibility = (found: Attributes, lease: number): Verdict => {
+  const given = time(found["VisibilityTimeout"])
+  return numberOf(found["VisibilityTimeout"]) * 1000 < lease
+    ? bad(
+        `a message is delivered again after ${given}, a handler may run for ${Delay.format(lease)}`,
+        `Raise VisibilityTimeout to ${Math.ceil(lease / 1000)} or more; AWS asks for six times a function's time-out`
+      )
+    : good(given)
+}
+
+const delay = (found: Attributes): Verdict =>
+  numberOf(found["DelaySeconds"] ?? "0") > 0
+    ? good(`the queue delays every message, copies of retries too, by ${time(found["DelaySeconds"])}`)
+    : good("none")
+
+const verdictsOf = (
+  queue: Queue,
+  found: Attributes,
+  plan: Plan,
+  all: Found,
+  lease: number
+): Record<string, Verdict> => ({
+  ...(queue.role === "work"
+    ? { VisibilityTimeout: visibility(found, lease), RedrivePolicy: redrive(queue, found, plan) }
+    : {}),
+  ...(queue.redriveFrom === undefined ? {} : { RedriveAllowPolicy: allow(queue, found) }),
+  MessageRetentionPeriod: retention(queue, found, plan, all),
+  DelaySeconds: delay(found)
+})
+
+/**
+ * Compares every attribute that matters, of every queue of the plan.
+ *
+ * @param lease milliseconds for which a delivery stays ours without an extension. Default: 0, since
+ *   consumers extend their leases
+ */
+export const verify = (plan: Plan, found: Found, lease = 0): ReadonlyArray<Finding> =>
+  plan.queues.flatMap((queue) => {
+    const attributes = found.get(queue.name.name)
+    if (attributes === undefined) return [missing(queue)]
+    return Object.entries(verdictsOf(queue, attributes, plan, found, lease)).map(([attribute, verdict]) => ({
+      queue: queue.queue,
+      attribute,
+      planned: queue.attributes[attribute],
+      found: attributes[attribute],
+      remedy: "",
+      ...verdict
+    }))
+  })
+
+const missing = ({ name, queue, role }: Queue): Finding => ({
+  queue,
+  attribute: "QueueName",
+  planned: name.name,
+  found: undefined,
+  isGood: false,
+  detail:
+    role === "work"
+      ? "the queue does not exist"
+      : "the dead-letter queue does not exist: dead letters could not be sent",
+  remedy: `Create ${name.name}, or set queues: "create"`
+})

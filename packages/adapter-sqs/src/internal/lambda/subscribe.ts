@@ -1,0 +1,187 @@
+/**
+ * The messages of one invocation, as a subscription. It differs from a queue's subscription in two ways. Messages that
+ * are done are not deleted, since the event source mapping deletes all that the response does not name. Messages that
+ * could not be settled keep their visibility timeout, so that a queue that takes no retries or dead letters is not
+ * hammered by new invocations.
+ */
+import type { Broker, Delivery } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../../SqsOptions.ts"
+import type { Message } from "../client.ts"
+import { releases } from "../consume/inFlight.ts"
+import * as MessageGroups from "../consume/messageGroups.ts"
+import * as Receipt from "../consume/receipt.ts"
+import type { Remembered } from "../consume/remembered.ts"
+import { toDelivery } from "../consume/toDelivery.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import type { ReceiptCalls } from "../settle/receiptCalls.ts"
+import * as Settle from "../settle/settle.ts"
+import { type Command, toCommand } from "../settle/toCommand.ts"
+
+/** One invocation, and the services that all invocations of the function share. */
+export interface Invocation {
+  readonly queue: string
+  readonly fifo: boolean
+  readonly settings: Settings
+  readonly calls: ReceiptCalls
+  readonly publisher: Publisher
+  /** Among them the messages that are done, and come again when the mapping did not hear of it. */
+  readonly remembered: Remembered
+  /** Ids of the messages that a handler has got in this invocation. */
+  readonly begun: ReadonlySet<string>
+}
+
+/**
+ * How long before the invocation a message may have been received, in milliseconds. A mapping gathers batches for five
+ * minutes at most. https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html
+ */
+const batchingWindow = 360_000
+
+/** Times in milliseconds. */
+interface Clocks {
+  /** Monotonic. */
+  readonly elapsed: () => number
+  /** Since the epoch. */
+  readonly now: () => number
+}
+
+const clocks: Effect.Effect<Clocks> = Effect.map(Clock.Clock, (clock) => ({
+  elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6,
+  now: () => clock.currentTimeMillisUnsafe()
+}))
+
+/** Gives deliveries to the consumer as its credit allows. */
+const underCredit = (onDelivery: (delivery: Delivery.Delivery) => void) => {
+  const waiting: Array<Delivery.Delivery> = []
+  const inFlight = new Set<Delivery.Delivery>()
+  let limit = 0
+  const pump = (): void => {
+    while (waiting.length > 0 && inFlight.size < limit) {
+      const delivery = waiting.shift()!
+      inFlight.add(delivery)
+      onDelivery(delivery)
+    }
+  }
+  return {
+    /** Queues a delivery. It goes out at the next change of the credit, or when another one ends. */
+    add: (delivery: Delivery.Delivery): void => void waiting.push(delivery),
+    leave: (delivery: Delivery.Delivery): void => void inFlight.delete(delivery),
+    pump,
+    credit: (wanted: number): void => {
+      limit = wanted
+      pump()
+    },
+    takeAll: () => waiting.splice(0)
+  }
+}
+
+/**
+ * Chooses the command of each settlement. A receive that reached no handler is not held against the message. One whose
+ * handler was cut off by the end of the function is; else a handler that never ends would never be given up.
+ */
+const commands =
+  (
+    { begun, fifo, queue, remembered, settings }: Invocation,
+    clock: Clocks,
+    { maxAttempts }: Broker.SubscribeOptions["retry"]
+  ) =>
+  ({ delivery, settlement }: Broker.SettleRequest): Command => {
+    const { messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
+    const isBegun = begun.has(delivery.metadata.id)
+    if (settlement._tag === "Release" && !isBegun) remembered.addUncounted(messageId)
+    return toCommand(delivery, settlement, {
+      queue,
+      fifo,
+      fifoRetry: settings.fifoRetry,
+      elapsed: clock.elapsed() - receivedAt,
+      receives,
+      maxAttempts: isBegun ? Number.POSITIVE_INFINITY : maxAttempts,
+      isLimitReached: false,
+      isLeaseUncertain: false,
+      now: clock.now()
+    })
+  }
+
+/** Opens the subscription. `onEnd` is called once for each message, and tells whether it is done or comes again. */
+export const subscribe = (
+  messages: ReadonlyArray<Message>,
+  options: Broker.SubscribeOptions,
+  invocation: Invocation,
+  onEnd: (receipt: Receipt.Receipt, isDone: boolean) => void
+): Effect.Effect<Broker.Subscription, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { calls, fifo, publisher, queue, remembered } = invocation
+    const clock = yield* clocks
+    const run = Effect.runForkWith(yield* Effect.context())
+    const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
+    const receivedAt = clock.elapsed() - batchingWindow
+    const outgoing = underCredit(options.onDelivery)
+    /** Deliveries whose settlement has failed. */
+    const unsettled = new Set<Delivery.Delivery>()
+
+    const deliveryOf = (message: Message): Delivery.Delivery => {
+      const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds: Number.POSITIVE_INFINITY })
+      const uncounted = remembered.uncounted(receipt.messageId)
+      return { ...toDelivery(message, { uncounted, now: clock.now() }), receipt }
+    }
+
+    const ended = (delivery: Delivery.Delivery, how: "gone" | "returned"): void => {
+      const receipt = Receipt.receiptOf(delivery)
+      if (how === "gone") {
+        remembered.settled.set(receipt.messageId, true)
+        remembered.forgetUncounted(receipt.messageId)
+      }
+      outgoing.leave(delivery)
+      onEnd(receipt, how === "gone")
+      groups[how](delivery)
+      outgoing.pump()
+    }
+
+    const settle = Settle.make({
+      queue,
+      calls: { ...calls, deleteMessages: (handles) => Effect.succeed(handles.map(() => undefined)) },
+      publisher,
+      command: commands(invocation, clock, options.retry),
+      settled: remembered.settled,
+      onEnd: ended,
+      fork,
+      now: clock.elapsed
+    })
+
+    /**
+     * Gives back messages that no handler has seen. Where even that fails, they come again when their visibility ends.
+     */
+    const giveBack = (deliveries: ReadonlyArray<Delivery.Delivery>): Effect.Effect<void> =>
+      Effect.map(settle(releases(deliveries)), (failures) => {
+        for (const { delivery } of failures) if (!Receipt.receiptOf(delivery).isSettling) ended(delivery, "returned")
+      })
+    const groups = fifo
+      ? MessageGroups.make({ deliver: outgoing.add, giveBack: (deliveries) => fork(giveBack(deliveries)) })
+      : MessageGroups.none(outgoing.add)
+
+    for (const delivery of messages.map(deliveryOf)) {
+      const receipt = Receipt.receiptOf(delivery)
+      if (remembered.settled.has(receipt.messageId)) onEnd(receipt, true)
+      else groups.arrived(delivery)
+    }
+    yield* Effect.addFinalizer(() => giveBack([...outgoing.takeAll(), ...groups.waiting()]))
+
+    /** The core gives back a delivery whose settlement has failed; here it keeps its visibility timeout instead. */
+    const isLeft = ({ delivery, settlement }: Broker.SettleRequest): boolean =>
+      settlement._tag === "Release" && unsettled.has(delivery)
+
+    return {
+      credit: outgoing.credit,
+      settle: (requests) =>
+        Effect.suspend(() => {
+          for (const request of requests) if (isLeft(request)) ended(request.delivery, "returned")
+          return Effect.map(settle(requests.filter((request) => !isLeft(request))), (failures) => {
+            for (const { delivery } of failures) unsettled.add(delivery)
+            return failures
+          })
+        }),
+      extend: () => Effect.succeed([])
+    }
+  })

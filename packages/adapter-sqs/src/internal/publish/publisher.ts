@@ -1,0 +1,90 @@
+/** Publishes messages: in batches for each queue, and in order where the queue keeps order. */
+import type { BrokerError, Outgoing } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as BatchCall from "../batchCall.ts"
+import type { Client, MessageAttributeValue } from "../client.ts"
+import type { Queue, Queues } from "../declare/declare.ts"
+import * as RequestBatcher from "../requestBatcher.ts"
+import { type Publication, toPublication } from "./toPublication.ts"
+
+/** A message, and the attributes of the delivery that it is a copy of. */
+interface Item {
+  readonly message: Outgoing.Outgoing
+  readonly original?: Readonly<Record<string, MessageAttributeValue>> | undefined
+}
+
+/** Publishes to every queue. */
+export interface Publisher {
+  /** Ends when SQS has answered for each message, and tells the errors in their order. */
+  readonly publish: (items: ReadonlyArray<Item>) => Effect.Effect<BatchCall.Results>
+}
+
+/** Calls to one standard queue that may be under way. */
+const parallel = 16
+
+/** Finds, or makes, a queue when the first message goes to it. */
+export const make = (env: {
+  readonly client: Client
+  readonly queues: Queues
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+}): Publisher => {
+  const { client, fork, queues } = env
+  const batchers = new Map<string, RequestBatcher.RequestBatcher<Publication>>()
+
+  const batcherFor = (queue: string, { fifo, url }: Queue): RequestBatcher.RequestBatcher<Publication> => {
+    const known = batchers.get(url)
+    if (known !== undefined) return known
+    const batcher = RequestBatcher.make<Publication>({
+      call: (items) =>
+        BatchCall.call(
+          items.map(({ entry }) => entry),
+          {
+            context: { operation: "publish", queue },
+            ask: (Entries) => client.sendMessageBatch({ QueueUrl: url, Entries }),
+            isIdempotent: false
+          }
+        ),
+      sizeOf: ({ size }) => size,
+      parallel: fifo ? 1 : parallel,
+      fork
+    })
+    batchers.set(url, batcher)
+    return batcher
+  }
+
+  const attempt = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<BatchCall.Results> =>
+    Effect.matchEffect(queues.find(queue), {
+      onFailure: (error) => Effect.succeed(items.map(() => error)),
+      onSuccess: (found) => {
+        const publications = items.map(({ message, original }) => toPublication(message, found.fifo, original))
+        const good = publications.flatMap((it) => (Result.isSuccess(it) ? [it.success] : []))
+        return Effect.map(batcherFor(queue, found).submit(good), (results) => {
+          let next = 0
+          return publications.map((it) => (Result.isFailure(it) ? it.failure : results[next++]))
+        })
+      }
+    })
+
+  /** Publishes to one queue. When somebody has deleted the queue, it is made again where it may be, once. */
+  const toQueue = (queue: string, items: ReadonlyArray<Item>): Effect.Effect<BatchCall.Results> =>
+    Effect.flatMap(attempt(queue, items), (results) => {
+      if (!results.some((error) => error?.reason === "QueueMissing")) return Effect.succeed(results)
+      queues.forget(queue)
+      return attempt(queue, items)
+    })
+
+  return {
+    publish: (items) =>
+      Effect.gen(function* () {
+        const byQueue = [...Map.groupBy(items, ({ message }) => message.queue)]
+        const errors = new Map<Item, BrokerError.BrokerError | undefined>()
+        const publishTo = ([queue, some]: (typeof byQueue)[number]) =>
+          Effect.map(toQueue(queue, some), (results) => {
+            for (const [index, item] of some.entries()) errors.set(item, results[index])
+          })
+        yield* Effect.forEach(byQueue, publishTo, { concurrency: "unbounded", discard: true })
+        return items.map((item) => errors.get(item))
+      })
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * From an outgoing message to an entry of `SendMessageBatch`. Pure.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatchRequestEntry.html
+ */
+import { BrokerError, Digest, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import * as Result from "effect/Result"
+import type { MessageAttributeValue, SendEntry } from "../client.ts"
+import { textOf } from "../consume/toDelivery.ts"
+import * as Limits from "../limits.ts"
+import * as Wire from "../wire.ts"
+
+type Attributes = Readonly<Record<string, MessageAttributeValue>>
+
+interface Entry extends Omit<SendEntry, "Id"> {
+  readonly MessageBody: string
+}
+
+/** An entry without its id in the batch. */
+export interface Publication {
+  readonly entry: Entry
+  /** Bytes as SQS counts them. */
+  readonly size: number
+}
+
+const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail: string, remedy: string) =>
+  Result.fail(new BrokerError.BrokerError({ broker: "sqs", operation: "publish", queue, reason, detail, remedy }))
+
+/**
+ * The entry of a message, or a `BrokerError` when SQS would refuse it. `original` are the attributes of the delivery
+ * that it is a copy of: those of them that hold bytes or numbers keep their type.
+ */
+export const toPublication = (
+  outgoing: Outgoing.Outgoing,
+  fifo: boolean,
+  original: Attributes = {}
+): Result.Result<Publication, BrokerError.BrokerError> => {
+  const { delay, metadata, queue } = outgoing
+  const {
+    [Wire.headers.deduplication]: deduplication,
+    [Wire.headers.group]: group,
+    [Wire.headers.trace]: trace,
+    ...headers
+  } = outgoing.headers
+  for (const [name, id] of [
+    [Wire.headers.group, group],
+    [Wire.headers.deduplication, deduplication]
+  ]) {
+    if (id === undefined || Wire.isLegalId(id)) continue
+    return refuse(
+      queue,
+      "Unsupported",
+      `the header ${name} is none that SQS takes: ${JSON.stringify(id.slice(0, 140))}`,
+      "Use 1 to 128 letters, digits and punctuation marks"
+    )
+  }
+  const body = Wire.encodeBody(outgoing.body)
+  const isCovered = delay > 0 && delay <= Limits.sendDelay && !fifo
+  const entry: Entry = {
+    MessageBody: body.text,
+    MessageAttributes: attributes(
+      headers,
+      isCovered ? { ...metadata, notBefore: 0 } : metadata,
+      body.encoding,
+      original
+    ),
+    ...(delay > 0 && !fifo ? { DelaySeconds: Math.ceil(Math.min(delay, Limits.sendDelay) / 1000) } : {}),
+    ...(fifo
+      ? {
+          MessageGroupId: group ?? Wire.defaultGroup,
+          MessageDeduplicationId: deduplicationId(metadata, deduplication)
+        }
+      : group === undefined
+        ? {}
+        : { MessageGroupId: group }),
+    ...(trace === undefined || !Wire.isLegalText(trace) || trace === ""
+      ? {}
+      : { MessageSystemAttributes: { AWSTraceHeader: text(trace) } })
+  }
+  const size = sizeOf(entry)
+  if (size > Limits.size) {
+    return refuse(
+      queue,
+      "BodyTooLarge",
+      `body and headers have ${size} bytes as SQS counts them, the limit is ${Limits.size}`,
+      "Store the content elsewhere and send a reference to it"
+    )
+  }
+  return Result.succeed({ entry, size })
+}
+
+const text = (value: string): MessageAttributeValue => ({ DataType: "String", StringValue: value })
+
+/** The attributes of a message. Headers are attributes while there is room for them; the others share one. */
+const attributes = (
+  headers: Readonly<Record<string, string>>,
+  metadata: Metadata.Metadata,
+  encoding: Wire.Encoding,
+  original: Attributes
+): Record<string, MessageAttributeValue> => {
+  const own = {
+    [Metadata.header]: text(Wire.json(Metadata.encode(metadata))),
+    ...(encoding === undefined ? {} : { [Wire.encodingAttribute]: text(encoding) })
+  }
+  const entries = Object.entries(headers)
+  const legal = entries.filter(([name, value]) => Wire.isLegalAttribute(name, value))
+  const room = Limits.attributes - Object.keys(own).length
+  const alone = new Map(legal.length === entries.length && legal.length <= room ? legal : legal.slice(0, room - 1))
+  const rest = entries.filter(([name]) => !alone.has(name))
+  return {
+    ...Object.fromEntries([...alone].map(([name, value]) => [name, typed(value, original[name])])),
+    ...(rest.length === 0
+      ? {}
+      : { [Wire.headersAttribute]: text(Wire.json(JSON.stringify(Object.fromEntries(rest)))) }),
+    ...own
+  }
+}
+
+const typed = (value: string, original: MessageAttributeValue | undefined): MessageAttributeValue =>
+  original !== undefined && textOf(original) === value ? original : text(value)
+
+/**
+ * SQS drops a message whose deduplication id it has seen within five minutes. So a message that is sent once more on
+ * purpose, as a retry, a dead letter or a redrive, has an id of its own.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
+ */
+const deduplicationId = (
+  { attempts, deadLetter, id, redrives }: Metadata.Metadata,
+  given: string | undefined
+): string => {
+  const first = given ?? id
+  const name =
+    attempts === 0 && redrives === 0 && deadLetter === undefined
+      ? first
+      : `${first}:${redrives}.${deadLetter === undefined ? attempts : `dead.${deadLetter.queue}`}`
+  return Wire.isLegalId(name) ? name : Digest.hex(name)
+}
+
+const bytes = (value: string | undefined): number => (value === undefined ? 0 : Buffer.byteLength(value))
+
+const sizeOf = ({ MessageAttributes = {}, MessageBody }: Entry): number => {
+  let size = bytes(MessageBody)
+  for (const [name, { BinaryValue, DataType, StringValue }] of Object.entries(MessageAttributes)) {
+    size += bytes(name) + bytes(DataType) + bytes(StringValue) + (BinaryValue?.length ?? 0)
+  }
+  return size
+}

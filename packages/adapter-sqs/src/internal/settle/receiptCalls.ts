@@ -1,0 +1,54 @@
+/** Calls about messages of one queue that were received, in batches: they are deleted, or hidden for a while. */
+import * as Effect from "effect/Effect"
+import * as BatchCall from "../batchCall.ts"
+import type { Client } from "../client.ts"
+import * as RequestBatcher from "../requestBatcher.ts"
+
+/** Both calls name messages by their receipt handles. */
+export interface ReceiptCalls {
+  readonly deleteMessages: (handles: ReadonlyArray<string>) => Effect.Effect<BatchCall.Results>
+  /** Sets after how many seconds from now each message may be delivered again. */
+  readonly changeVisibility: (
+    items: ReadonlyArray<{ readonly handle: string; readonly seconds: number }>
+  ) => Effect.Effect<BatchCall.Results>
+  /** Ends when no call is under way. */
+  readonly idle: Effect.Effect<void>
+}
+
+/** Calls of one kind that may be under way. */
+const parallel = 16
+
+/** The calls of one queue. */
+export const make = (env: {
+  readonly client: Client
+  readonly queue: string
+  readonly url: () => string
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+}): ReceiptCalls => {
+  const { client, fork, queue, url } = env
+  const context = { operation: "settle", queue }
+  const batcher = <T extends object>(call: Omit<BatchCall.Call<T>, "context">) =>
+    RequestBatcher.make<T>({
+      call: (items) => BatchCall.call(items, { ...call, context }),
+      sizeOf: () => 0,
+      parallel,
+      fork
+    })
+
+  const deletes = batcher<{ readonly ReceiptHandle: string }>({
+    ask: (Entries) => client.deleteMessageBatch({ QueueUrl: url(), Entries }),
+    isIdempotent: true
+  })
+  // A second time would count the seconds anew, and might hide the message from whoever has it by then.
+  const changes = batcher<{ readonly ReceiptHandle: string; readonly VisibilityTimeout: number }>({
+    ask: (Entries) => client.changeMessageVisibilityBatch({ QueueUrl: url(), Entries }),
+    isIdempotent: false
+  })
+
+  return {
+    deleteMessages: (handles) => deletes.submit(handles.map((ReceiptHandle) => ({ ReceiptHandle }))),
+    changeVisibility: (items) =>
+      changes.submit(items.map(({ handle, seconds }) => ({ ReceiptHandle: handle, VisibilityTimeout: seconds }))),
+    idle: Effect.andThen(deletes.idle, changes.idle)
+  }
+}

@@ -1,0 +1,143 @@
+/** Carries out settlements: messages are deleted, hidden and copied, each in batches, and each delivery once. */
+import { type BoundedMap, type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Results } from "../batchCall.ts"
+import { isExpired, receiptOf } from "../consume/receipt.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import type { ReceiptCalls } from "./receiptCalls.ts"
+import type { Command } from "./toCommand.ts"
+
+interface Dependencies {
+  readonly queue: string
+  readonly calls: Pick<ReceiptCalls, "changeVisibility" | "deleteMessages">
+  readonly publisher: Publisher
+  readonly command: (request: Broker.SettleRequest) => Command
+  /** Messages whose copy is stored, by id. Should SQS deliver them again, they are deleted. */
+  readonly settled: Pick<BoundedMap.BoundedMap<true>, "set">
+  /** Called when a message has left the queue, or is in it again. */
+  readonly onEnd: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+}
+
+interface Settling<C extends Command = Command> extends Broker.SettleRequest {
+  readonly command: C
+}
+
+type Tagged<T extends Command["_tag"]> = Settling<Extract<Command, { readonly _tag: T }>>
+
+const lost = (queue: string, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "sqs", operation: "settle", queue, reason: "LeaseLost", detail })
+
+/**
+ * The core takes a lost connection for lost deliveries. Here a call was lost, and the delivery is ours as long as its
+ * lease lasts.
+ */
+const stillOurs = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
+  const { broker, detail, operation, queue, reason } = error
+  if (reason !== "ConnectionLost") return error
+  return new BrokerError.BrokerError({
+    broker,
+    operation,
+    queue,
+    reason: "Timeout",
+    detail: `it may have happened or not: ${detail}`
+  })
+}
+
+const handleOf = ({ delivery }: Broker.SettleRequest): string => receiptOf(delivery).handle
+
+/** How each command is carried out. */
+const executor = ({ calls, publisher, settled }: Dependencies) => {
+  const remove = (requests: ReadonlyArray<Broker.SettleRequest>) => calls.deleteMessages(requests.map(handleOf))
+  return {
+    remove,
+    hide: (requests: ReadonlyArray<Tagged<"Hide">>) =>
+      calls.changeVisibility(
+        requests.map((request) => ({ handle: handleOf(request), seconds: request.command.seconds }))
+      ),
+    /** A copy that is stored settles its original. Should the original not be deleted now, its redelivery will be. */
+    copy: (requests: ReadonlyArray<Tagged<"Copy">>) =>
+      Effect.gen(function* () {
+        const items = requests.map(({ command, delivery }) => ({
+          message: command.outgoing,
+          original: receiptOf(delivery).attributes
+        }))
+        const results = yield* publisher.publish(items)
+        const stored = requests.filter((_, index) => results[index] === undefined)
+        for (const { delivery } of stored) settled.set(receiptOf(delivery).messageId, true)
+        yield* remove(stored)
+        return results
+      }),
+    refuse: (requests: ReadonlyArray<Tagged<"Refuse">>) => Effect.succeed(requests.map(({ command }) => command.error))
+  }
+}
+
+/** Makes the `settle` of a subscription. */
+export const make = (env: Dependencies): Broker.Subscription["settle"] => {
+  const { calls, onEnd, queue } = env
+  const { copy, hide, refuse, remove } = executor(env)
+
+  /** Tells the outcome of one request. A failure that leaves the delivery with us lets it be settled again. */
+  const conclude = ({ command, delivery, settlement }: Settling, error: BrokerError.BrokerError | undefined) => {
+    if (error === undefined) onEnd(delivery, command._tag === "Hide" ? "returned" : "gone")
+    // A message that cannot even be given back comes again when its lease ends.
+    else if (error.reason === "LeaseLost" || (settlement._tag === "Release" && !error.isRetryable)) {
+      onEnd(delivery, "returned")
+    } else receiptOf(delivery).isSettling = false
+  }
+
+  const run = <S extends Settling>(
+    requests: ReadonlyArray<S>,
+    execute: (requests: ReadonlyArray<S>) => Effect.Effect<Results>
+  ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> => {
+    if (requests.length === 0) return Effect.succeed([])
+    return Effect.map(execute(requests), (results) =>
+      requests.flatMap((request, index) => {
+        const error = results[index] === undefined ? undefined : stillOurs(results[index])
+        conclude(request, error)
+        return error === undefined ? [] : [{ delivery: request.delivery, error }]
+      })
+    )
+  }
+
+  /** The reason why a delivery cannot be settled. */
+  const refusal = ({ delivery, settlement }: Broker.SettleRequest): BrokerError.BrokerError | undefined => {
+    const receipt = receiptOf(delivery)
+    if (receipt.isSettling) return lost(queue, "the delivery was settled before")
+    if (!isExpired(receipt, env.now())) return undefined
+    receipt.isSettling = true
+    onEnd(delivery, "returned")
+    // The message may still be there, and then nobody else need handle it. But SQS would tell success in any case.
+    if (settlement._tag === "Ack" || settlement._tag === "Drop") env.fork(calls.deleteMessages([receipt.handle]))
+    return lost(queue, "its visibility timeout had ended; SQS delivers the message again")
+  }
+
+  return (requests) =>
+    Effect.suspend(() => {
+      const refused: Array<Broker.SettleFailure> = []
+      const accepted: Array<Settling> = []
+      for (const request of requests) {
+        const error = refusal(request)
+        if (error !== undefined) {
+          refused.push({ delivery: request.delivery, error })
+          continue
+        }
+        receiptOf(request.delivery).isSettling = true
+        accepted.push({ ...request, command: env.command(request) })
+      }
+      const tagged = <T extends Command["_tag"]>(tag: T) =>
+        accepted.filter((request): request is Tagged<T> => request.command._tag === tag)
+      const failures = Effect.all(
+        [
+          run(tagged("Delete"), remove),
+          run(tagged("Hide"), hide),
+          run(tagged("Copy"), copy),
+          run(tagged("Refuse"), refuse)
+        ],
+        { concurrency: "unbounded" }
+      )
+      return Effect.map(failures, (failed) => [...refused, ...failed.flat()])
+    })
+}

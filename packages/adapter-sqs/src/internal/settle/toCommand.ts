@@ -1,0 +1,103 @@
+/** From a settlement to the calls of SQS that carry it out. Pure. */
+import { BrokerError, Delay, type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import type { FifoRetry } from "../../SqsOptions.ts"
+import * as MaxReceiveCount from "../declare/maxReceiveCount.ts"
+import * as Limits from "../limits.ts"
+
+/**
+ * The calls of one settlement:
+ *
+ * - `Delete`: `DeleteMessageBatch`.
+ * - `Hide`: `ChangeMessageVisibilityBatch`; the message is delivered again after so many seconds.
+ * - `Copy`: `SendMessageBatch`, then `DeleteMessageBatch`.
+ * - `Refuse`: none; the delivery stays ours.
+ */
+export type Command =
+  | { readonly _tag: "Delete" }
+  | { readonly _tag: "Hide"; readonly seconds: number }
+  | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
+  | { readonly _tag: "Refuse"; readonly error: BrokerError.BrokerError }
+
+/** On these the command depends, beside the delivery and its settlement. */
+export interface Input {
+  readonly queue: string
+  readonly fifo: boolean
+  readonly fifoRetry: FifoRetry
+  /** Milliseconds since the delivery was received. */
+  readonly elapsed: number
+  /** How often SQS has delivered this copy. */
+  readonly receives: number
+  /** Deliveries that the policy allows. */
+  readonly maxAttempts: number
+  /** Whether so many messages are in flight that no more may be hidden. */
+  readonly isLimitReached: boolean
+  /** Whether an extension of the lease may still take effect, and shorten or lengthen what is asked now. */
+  readonly isLeaseUncertain: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+/**
+ * Seconds for which a message is hidden to keep a delay, rounded up; `undefined` when SQS would refuse. `delay` and
+ * `elapsed`, the time since the receipt, are in milliseconds.
+ */
+export const hideFor = (delay: number, elapsed: number): number | undefined => {
+  const seconds = Math.ceil(delay / 1000)
+  return seconds * 1000 + elapsed <= Limits.hide ? seconds : undefined
+}
+
+/** Chooses the calls of a settlement. */
+export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Settlement, input: Input): Command => {
+  const { now, queue } = input
+  switch (settlement._tag) {
+    case "Ack":
+    case "Drop":
+      return { _tag: "Delete" }
+    case "Retry":
+      return retry(delivery, settlement, input)
+    case "DeadLetter":
+      return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now) }
+    case "Release":
+      return release(delivery, settlement.delay, input)
+  }
+}
+
+const retry = (
+  delivery: Delivery.Delivery,
+  settlement: Extract<Settlement.Settlement, { _tag: "Retry" }>,
+  { elapsed, fifo, fifoRetry, isLeaseUncertain, isLimitReached, now, queue, receives }: Input
+): Command => {
+  const seconds = hideFor(settlement.delay, elapsed)
+  const mayHide = fifo
+    ? fifoRetry === "block"
+    : !isLimitReached && !isLeaseUncertain && receives < MaxReceiveCount.renewAt
+  if (mayHide && seconds !== undefined) return { _tag: "Hide", seconds }
+  if (fifo && fifoRetry === "block") return { _tag: "Refuse", error: tooLong(queue, settlement.delay) }
+  return { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now) }
+}
+
+/**
+ * SQS counts every receive. So a message that came before its time waits as a copy, which starts at no receives. Where
+ * the next delivery would be one too many, the message is given back as a copy as well, lest it be given up though no
+ * handler has seen it. A FIFO queue delays no single message, and a copy would lose its place.
+ */
+const release = (
+  delivery: Delivery.Delivery,
+  delay: number,
+  { elapsed, fifo, maxAttempts, now, queue }: Input
+): Command => {
+  const isLast = delivery.attempts >= maxAttempts
+  if (!fifo && (delay > 0 || isLast)) return { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, delay, now) }
+  const most = Math.max(0, Math.floor((Limits.hide - elapsed) / 1000))
+  return { _tag: "Hide", seconds: Math.min(Math.ceil(delay / 1000), most) }
+}
+
+const tooLong = (queue: string, delay: number): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "sqs",
+    operation: "settle",
+    queue,
+    reason: "Unsupported",
+    detail: `a delay of ${Delay.format(delay)} was asked, a message can block its FIFO group for ${Delay.format(Limits.hide)} from its receipt`,
+    remedy: `Use shorter delays, or fifoRetry: "resend"`
+  })

@@ -1,0 +1,157 @@
+import { assert, describe, it } from "@effect/vitest"
+import { BrokerError } from "@requeue/core"
+import { Timers } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import * as Polls from "../src/internal/consume/polls.ts"
+
+const down = new BrokerError.BrokerError({
+  broker: "sqs",
+  operation: "receive",
+  reason: "ConnectionFailed",
+  detail: "down"
+})
+
+type Receive = Parameters<typeof Polls.make<string>>[0]["receive"]
+
+/** Polls that are answered by hand. */
+const open = Effect.gen(function* () {
+  const timers = yield* Timers.make
+  const underWay: Array<{ readonly count: number; readonly on: Parameters<Receive>[1] }> = []
+  const told: Array<string> = []
+  let held = 0
+  const polls = Polls.make<string>({
+    timers,
+    maxPolls: 4,
+    pollSize: 10,
+    inFlight: () => held,
+    receive: (count, on) => underWay.push({ count, on }),
+    onMessages: (messages) => (held += messages.length),
+    onFailure: (_, isFirst) => told.push(isFirst ? "failure" : "again"),
+    onRecovery: () => told.push("recovery")
+  })
+  return {
+    polls,
+    underWay,
+    told,
+    /** The first poll that waits comes back with so many messages. */
+    answer: (count: number) => underWay.shift()!.on.received(Array.from({ length: count }, () => "m")),
+    fail: () => underWay.shift()!.on.failed(down),
+    settled: (count: number) => {
+      held -= count
+      polls.refresh()
+    },
+    counts: () => underWay.map(({ count }) => count),
+    held: () => held
+  }
+})
+
+describe("polling", () => {
+  it.effect("asks for nothing without credit, and for no more than the credit", () =>
+    Effect.gen(function* () {
+      const { counts, polls } = yield* open
+      assert.deepStrictEqual(counts(), [])
+      polls.credit(3)
+      assert.deepStrictEqual(counts(), [3])
+    })
+  )
+
+  it.effect("has one poll while there is nothing, and more while there is much", () =>
+    Effect.gen(function* () {
+      const { answer, counts, polls } = yield* open
+      polls.credit(100)
+      assert.deepStrictEqual(counts(), [10])
+      answer(0)
+      assert.deepStrictEqual(counts(), [10])
+      answer(10)
+      assert.deepStrictEqual(counts(), [10, 10])
+      answer(10)
+      assert.deepStrictEqual(counts(), [10, 10, 10])
+      for (let round = 0; round < 3; round++) answer(10)
+      assert.strictEqual(counts().length, 4)
+      for (let round = 0; round < 4; round++) answer(0)
+      assert.deepStrictEqual(counts(), [10])
+    })
+  )
+
+  it.effect("never asks for more than is free, whatever is under way", () =>
+    Effect.gen(function* () {
+      const { answer, counts, held, polls } = yield* open
+      polls.credit(25)
+      answer(10)
+      assert.deepStrictEqual([held(), counts()], [10, [10]])
+      answer(10)
+      assert.deepStrictEqual([held(), counts()], [20, []])
+      yield* TestClock.adjust("50 millis")
+      assert.deepStrictEqual(counts(), [5])
+    })
+  )
+
+  it.effect("waits a moment for more room rather than to ask for one message at a time", () =>
+    Effect.gen(function* () {
+      const { answer, counts, polls, settled } = yield* open
+      polls.credit(10)
+      answer(10)
+      settled(1)
+      yield* TestClock.adjust("30 millis")
+      settled(3)
+      assert.deepStrictEqual(counts(), [])
+      yield* TestClock.adjust("20 millis")
+      assert.deepStrictEqual(counts(), [4])
+    })
+  )
+
+  it.effect("does not wait when there is much room", () =>
+    Effect.gen(function* () {
+      const { answer, counts, polls, settled } = yield* open
+      polls.credit(20)
+      answer(10)
+      answer(10)
+      settled(10)
+      assert.deepStrictEqual(counts(), [10])
+    })
+  )
+
+  it.effect("stops without credit, and what was under way still comes", () =>
+    Effect.gen(function* () {
+      const { answer, counts, held, polls } = yield* open
+      polls.credit(10)
+      polls.credit(0)
+      answer(3)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([held(), counts()], [3, []])
+    })
+  )
+
+  it.effect("says an outage once, asks again with growing pauses, and says when it is over", () =>
+    Effect.gen(function* () {
+      const { answer, counts, fail, polls, told } = yield* open
+      polls.credit(10)
+      for (const pause of [250, 500, 1000]) {
+        fail()
+        yield* TestClock.adjust(pause - 1)
+        assert.deepStrictEqual(counts(), [])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(counts(), [10])
+      }
+      answer(0)
+      assert.deepStrictEqual(told, ["failure", "again", "again", "recovery"])
+      fail()
+      assert.strictEqual(told.at(-1), "failure")
+    })
+  )
+
+  it.effect("ends when the last poll has ended", () =>
+    Effect.gen(function* () {
+      const { answer, counts, polls } = yield* open
+      let hasEnded = false
+      polls.credit(10)
+      polls.close(() => (hasEnded = true))
+      assert.isFalse(hasEnded)
+      answer(2)
+      assert.isTrue(hasEnded)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(counts(), [])
+    })
+  )
+})
