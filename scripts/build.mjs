@@ -3,12 +3,15 @@
  * which nobody reads there: the sources are published as well.
  */
 import { spawnSync } from "node:child_process"
+import { rmSync } from "node:fs"
 
 const tsc = (...args) => {
   const { status } = spawnSync("tsc", args, { stdio: "inherit", shell: process.platform === "win32" })
   if (status !== 0) process.exit(status ?? 1)
 }
 
+// The compiler leaves what it once made of a file that has gone.
+rmSync("dist", { recursive: true, force: true })
 tsc("-b")
 // The same modules once more; declarations and their maps stay as they are.
 const off = ["composite", "incremental", "declaration", "declarationMap"].flatMap((option) => [`--${option}`, "false"])
