@@ -1,25 +1,24 @@
 /**
  * Checks which package imports which, and inside core which folder imports which. Type-only imports count.
  *
- * A package with rules of its own gets a row in `rooms`. What lies beside core's folders are its entries, which re-export
- * and which nothing imports.
+ * ARCHITECTURE.md names the folders of core, lowest first, and those of adapters; a folder that it does not name is an
+ * error. A package with rules of its own gets a row in `rooms`. What lies beside core's folders are its entries, which
+ * re-export and which nothing imports.
  */
 import { globSync, readFileSync } from "node:fs"
 import { posix as path } from "node:path"
 
-/** The folders of core, lowest first: a module imports modules of its own folder and of those before it. */
-const levels = [
-  "options",
-  "message",
-  "policy",
-  "port",
-  "adapter-kit",
-  "observe",
-  "produce",
-  "consume",
-  "dead-letters",
-  "faces"
-]
+/** The folders that a section of ARCHITECTURE.md names, in its order. */
+const foldersOf = (title) => {
+  const text = readFileSync(new URL("../ARCHITECTURE.md", import.meta.url), "utf8")
+  const [, section = ""] = text.split(`## ${title}\n`)
+  return [...section.split("\n## ")[0].matchAll(/`([\w-]+)\/`/g)].map((match) => match[1])
+}
+
+/** Lowest first: a module imports modules of its own folder and of those before it. */
+const levels = foldersOf("Core, folder by folder").filter((name) => name !== "internal")
+/** The folders that an adapter may have in `src/internal/`. */
+const adapterRooms = foldersOf("Adapters, room by room")
 
 /** The first row that matches decides. `may`: imports from outside the package; `driver`: the file that has no `may`. */
 const rooms = [
@@ -87,8 +86,10 @@ const violation = (file, specifier) => {
 
 /** What is wrong with one file, as lines to print. */
 export const check = (file, source) => {
-  if (file.startsWith(core) && rankOf(levelOf(file)) < 0)
-    return [`${file}: name its folder among the levels in scripts/arrows.mjs`]
+  const room = /^packages\/adapter-[^/]+\/src\/internal\/([^/]+)\//.exec(file)?.[1]
+  const isNamed =
+    room === undefined ? !file.startsWith(core) || rankOf(levelOf(file)) >= 0 : adapterRooms.includes(room)
+  if (!isNamed) return [`${file}: give its folder a sentence in ARCHITECTURE.md`]
   return imports(source).flatMap((specifier) => {
     const reason = violation(file, specifier)
     return reason === undefined ? [] : [`${file} imports ${specifier}: ${reason}`]
@@ -98,6 +99,10 @@ export const check = (file, source) => {
 if (import.meta.main) {
   const files = globSync("{packages,apps}/*/{src,test}/**/*.{ts,mts,tsx}").map((file) => file.replaceAll("\\", "/"))
   const lines = files.toSorted().flatMap((file) => check(file, readFileSync(file, "utf8")))
+  const known = [...levels.map((name) => `${core}${name}/`), ...adapterRooms.map((name) => `/src/internal/${name}/`)]
+  for (const folder of known) {
+    if (!files.some((file) => file.includes(folder))) lines.push(`ARCHITECTURE.md names ${folder}, which is empty`)
+  }
   for (const line of lines) console.error(line)
   console.log(`arrows: ${files.length} files, ${lines.length} wrong imports`)
   process.exitCode = lines.length === 0 && files.length > 0 ? 0 : 1
