@@ -88,7 +88,7 @@ describe("per-message TTL", () => {
     await on({ url, topology: "perMessageTtl" }, (broker) =>
       Effect.gen(function* () {
         const [finding] = Feasibility.check({ retry, onLimit: "fail" }, broker.capabilities)
-        assert.strictEqual(finding?.answer._tag, "Emulated")
+        assert.strictEqual(finding?.support._tag, "Emulated")
         assert.match(JSON.stringify(finding), /waits behind longer ones/)
         yield* consume(queue, runs, {})
         const sent = now()
