@@ -163,10 +163,7 @@ export const adapter: Adapter.Adapter = {
   layer: (url, own) =>
     Layer.effect(
       Broker.Broker,
-      Effect.suspend(() => {
-        const options = fromUrl(url, own)
-        return options instanceof ConfigurationError.ConfigurationError ? Effect.fail(options) : make(options)
-      })
+      Effect.suspend(() => Effect.flatMap(ConfigurationError.orFail(fromUrl(url, own)), make))
     ),
   operations
 }

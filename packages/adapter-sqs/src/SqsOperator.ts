@@ -71,8 +71,7 @@ export const verify = (
   Effect.scoped(
     Effect.gen(function* () {
       const { queues, settings } = yield* open(options)
-      const plan = SqsPlan.make(toPlanRequest(request), settings)
-      if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
+      const plan = yield* ConfigurationError.orFail(SqsPlan.make(toPlanRequest(request), settings))
       return SqsPlan.verify(plan, yield* queues.inspect(plan), leaseOf(request))
     })
   )

@@ -1,5 +1,6 @@
 /** The error of a configuration that cannot work. */
 import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
 
 /** A configuration that cannot work. It is found when a consumer or producer is built, never when a message comes. */
 export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
@@ -17,3 +18,7 @@ export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
     return `${this.field}${where.length === 0 ? "" : ` (${where.join(", ")})`}: ${this.detail}. ${this.remedy}`
   }
 }
+
+/** An effect of what a pure function answered: it fails with the error, or succeeds with anything else. */
+export const orFail = <A>(value: A | ConfigurationError): Effect.Effect<A, ConfigurationError> =>
+  value instanceof ConfigurationError ? Effect.fail(value) : Effect.succeed(value)

@@ -1,7 +1,7 @@
 /** A queue's plan for operators. No more can be done about queues that live in another process. */
 import { type Adapter, ConfigurationError, Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import { fromUrl, type Options } from "../../Options.ts"
+import { fromUrl } from "../../Options.ts"
 import * as Capabilities from "../capabilities.ts"
 
 const plan = ({ queue, retry }: Adapter.PlanRequest): Plan.Plan => ({
@@ -15,19 +15,11 @@ const plan = ({ queue, retry }: Adapter.PlanRequest): Plan.Plan => ({
 
 const elsewhere = "it lives in the process that uses it"
 
-const checked = (
-  url: URL,
-  own?: Readonly<Record<string, unknown>>
-): Effect.Effect<Options, ConfigurationError.ConfigurationError> => {
-  const options = fromUrl(url, own)
-  return options instanceof ConfigurationError.ConfigurationError ? Effect.fail(options) : Effect.succeed(options)
-}
-
 /** The adapter's part of the command line. */
 export const operations: Adapter.Operations = {
-  plan: (request, url, options) => Effect.as(checked(url, options), plan(request)),
+  plan: (request, url, options) => Effect.as(ConfigurationError.orFail(fromUrl(url, options)), plan(request)),
   operate: (url, options) =>
-    Effect.map(checked(url, options), ({ maxBodySize }) => ({
+    Effect.map(ConfigurationError.orFail(fromUrl(url, options)), ({ maxBodySize }) => ({
       capabilities: Capabilities.make(maxBodySize ?? Number.POSITIVE_INFINITY, {}),
       plan: (request) => Effect.succeed(plan(request)),
       inspect: (request) =>

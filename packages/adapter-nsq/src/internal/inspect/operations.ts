@@ -21,8 +21,7 @@ const planFor = (
   cap: number
 ): Effect.Effect<NsqPlan.Plan, ConfigurationError.ConfigurationError> => {
   const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue)
-  const plan = NsqPlan.make({ queue, retry, deadLetterQueues }, settings, cap)
-  return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+  return ConfigurationError.orFail(NsqPlan.make({ queue, retry, deadLetterQueues }, settings, cap))
 }
 
 /** The messages that no setting of nsqd keeps from being lost. */

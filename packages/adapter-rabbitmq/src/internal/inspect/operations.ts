@@ -21,8 +21,7 @@ const planFor = (
   version: string
 ): Effect.Effect<RabbitMqPlan.Plan, ConfigurationError.ConfigurationError> => {
   const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue)
-  const plan = RabbitMqPlan.make({ queue, retry, deadLetterQueues }, settings, version)
-  return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
+  return ConfigurationError.orFail(RabbitMqPlan.make({ queue, retry, deadLetterQueues }, settings, version))
 }
 
 const toPlanned = (object: NativeObject, settings: Settings): Plan.PlannedObject => {

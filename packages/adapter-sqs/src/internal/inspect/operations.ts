@@ -18,10 +18,8 @@ const toPlanRequest = ({ queue, retry }: Adapter.PlanRequest): SqsPlan.Request =
 const planFor = (
   request: Adapter.PlanRequest,
   settings: Settings
-): Effect.Effect<SqsPlan.Plan, ConfigurationError.ConfigurationError> => {
-  const plan = SqsPlan.make(toPlanRequest(request), settings)
-  return plan instanceof ConfigurationError.ConfigurationError ? Effect.fail(plan) : Effect.succeed(plan)
-}
+): Effect.Effect<SqsPlan.Plan, ConfigurationError.ConfigurationError> =>
+  ConfigurationError.orFail(SqsPlan.make(toPlanRequest(request), settings))
 
 const show = (planned: SqsPlan.Queue): Plan.PlannedObject => ({
   kind: "queue",
