@@ -1,0 +1,16 @@
+/** Creates the queues that are missing, where the options allow it. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import { call } from "../toBrokerError.ts"
+import type { Tools } from "../tools.ts"
+
+/** Ends when all of these queues are there. With `create: false` it does nothing. */
+export const declare = (
+  queues: ReadonlyArray<string>,
+  { client, deadlines, settings }: Tools
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  settings.create
+    ? Effect.forEach(queues, (queue) => call({ operation: "declare", queue }, deadlines, () => client.declare(queue)), {
+        discard: true
+      })
+    : Effect.void
