@@ -1,7 +1,7 @@
 /** The pure translations between the port and Acme. */
 import { assert, describe, it } from "@effect/vitest"
 import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core/adapter-kit"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import { capabilities } from "../src/internal/capabilities.ts"
 import type { Received } from "../src/internal/client.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
