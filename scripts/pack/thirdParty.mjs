@@ -75,30 +75,31 @@ const targets = [
 ]
 
 /** Every command, and a word of what it prints. */
-const commands = [
-  ["plan", () => "orders.dlq"],
-  ["verify", () => "orders"],
-  ["create", () => "orders"],
-  ["check", () => "exact"],
-  ["status", () => "orders"],
-  ["send {}", () => "to orders"],
-  ["tail --limit 1", (order) => order],
-  ["tail --take --limit 1", (order) => order],
-  ["dead-letters list", () => "letter-1"],
-  ["dead-letters group", () => "permanent"],
-  ["dead-letters peek", () => "letter-1"],
-  ["dead-letters redrive --yes", () => "redriven 1"],
-  ["dead-letters purge --yes", () => "removed 1"]
-]
+const commands = {
+  plan: () => "orders.dlq",
+  verify: () => "orders",
+  create: () => "orders",
+  check: () => "exact",
+  status: () => "orders",
+  "send {}": () => "to orders",
+  "tail --limit 1": (order) => order,
+  "tail --take --limit 1": (order) => order,
+  "dead-letters list": () => "letter-1",
+  "dead-letters group": () => "permanent",
+  "dead-letters peek": () => "letter-1",
+  "dead-letters redrive --yes": () => "redriven 1",
+  "dead-letters purge --yes": () => "removed 1"
+}
 
-const others = [
-  ["simulate --config named.yaml --queue orders", prints(/2 retries/)],
-  ["completion bash", prints(/requeue/)],
-  ["verify --url acme://empty --queue orders", refuses(1, /^/)],
-  ["status --url acme: --adapter @acme/nothing --queue orders", refuses(2, /Run: npm install @acme\/nothing/)],
-  ["status --url acme:?colour=red --queue orders", refuses(2, /colour/)],
-  ["status --url acme://down --queue orders", refuses(3, /nobody listens/)]
-]
+/** Command lines of another kind. */
+const others = {
+  "simulate --config named.yaml --queue orders": prints(/2 retries/),
+  "completion bash": prints(/requeue/),
+  "verify --url acme://empty --queue orders": refuses(1, /^/),
+  "status --url acme: --adapter @acme/nothing --queue orders": refuses(2, /Run: npm install @acme\/nothing/),
+  "status --url acme:?colour=red --queue orders": refuses(2, /colour/),
+  "status --url acme://down --queue orders": refuses(3, /nobody listens/)
+}
 
 /** Runs each of some things, so many at a time. */
 const each = async (things, most, run) => {
@@ -126,13 +127,13 @@ export const thirdParty = async (node, ...wanted) => {
   const runs = [
     ["seven ways to an adapter", () => call(node, ["ways.mjs"], folder), prints(new RegExp(`^${ways.join("\n")}\n$`))],
     ["a bundle in an empty folder", bundle, prints(/^order-2\n$/)],
-    ...commands.flatMap(([line, expected]) =>
+    ...Object.entries(commands).flatMap(([line, expected]) =>
       targets.map(([target, order]) => {
         const whole = `${line} ${target} --queue orders`
         return [`requeue ${whole}`, () => requeue(whole), prints(new RegExp(expected(order)), /^/)]
       })
     ),
-    ...others.map(([line, wrong]) => [`requeue ${line}`, () => requeue(line), wrong])
+    ...Object.entries(others).map(([line, wrong]) => [`requeue ${line}`, () => requeue(line), wrong])
   ]
   await each(runs, 4, ([what, run, wrong]) => verdict(`third party: ${what}`, run(), wrong))
 }

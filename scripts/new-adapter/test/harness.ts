@@ -1,6 +1,6 @@
 /**
  * The real Acme, with a harness that looks behind the adapter. It uses the broker's own driver, and never the adapter's
- * consumer: see the MUSTs in `packages/conformance/src/Harness.ts`.
+ * consumer: see the MUSTs in `packages/conformance/src/Harness.ts`. What the driver hands out is read by `toDelivery`.
  */
 import { Harness } from "@requeue/conformance"
 import { Broker } from "@requeue/core"

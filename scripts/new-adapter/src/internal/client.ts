@@ -37,10 +37,14 @@ interface Listener {
   readonly onReconnect: () => void
 }
 
-/** A consumer of one queue. */
-interface Consumer {
+/** A consumer of one queue. What it was handed is settled by it alone. MUST 3. */
+export interface Consumer {
   /** At most so many messages are out at a time, 0 at first; 0 holds before any later call. MUST 5. */
   readonly credit: (limit: number) => void
+  /** Removes a message, or rejects. */
+  readonly remove: (received: Received) => Promise<void>
+  /** Gives a message back, for the next delivery at once, or rejects. */
+  readonly requeue: (received: Received) => Promise<void>
   /** Stops, and gives back all that is out. */
   readonly close: () => Promise<void>
 }
@@ -58,10 +62,6 @@ export interface Client {
   readonly publish: (publications: ReadonlyArray<Publication>) => Promise<void>
   /** Delivers nothing before its time. MUST 8. */
   readonly consume: (queue: string, listener: Listener) => Promise<Consumer>
-  /** Removes a message on the connection that delivered it, or rejects. MUST 3. */
-  readonly remove: (received: Received) => Promise<void>
-  /** Gives a message back, for the next delivery at once. MUST 3. */
-  readonly requeue: (received: Received) => Promise<void>
   /** Creates a queue that is not there. */
   readonly declare: (queue: string) => Promise<void>
   /** Whether a queue is there. */

@@ -19,15 +19,15 @@ export const subscribe = (
       const receipt: Receipt = { received, isTaken: false }
       onDelivery({ ...toDelivery(received), receipt })
     }
-    const { credit } = yield* Effect.acquireRelease(
+    const consumer = yield* Effect.acquireRelease(
       call({ operation: "subscribe", queue }, tools.deadlines, () =>
         tools.client.consume(queue, { onMessage, onReconnect: () => onReconnect() })
       ),
       ({ close }) => Effect.ignore(call({ operation: "unsubscribe", queue }, tools.deadlines, close))
     )
     return {
-      credit,
-      settle: (requests) => settle(requests, queue, tools),
+      credit: consumer.credit,
+      settle: (requests) => settle(requests, { ...tools, consumer, queue }),
       // Acme has no leases. For a broker that has them, this renews those of the deliveries.
       extend: () => Effect.succeed([])
     }

@@ -20,6 +20,7 @@ const toPlan = (request: Adapter.PlanRequest): Plan.Plan => ({
 
 const operate = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
+  const now = () => clock.currentTimeMillisUnsafe()
   const client = yield* connect(settings, () => {})
   const deadlines = Deadlines.make(yield* Timers.make, settings.timeout, true)
   const inspected = (object: Plan.PlannedObject) =>
@@ -33,7 +34,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     inspect: (request) =>
       Effect.map(Effect.forEach(toPlan(request).objects, inspected), (objects) => ({ objects, findings: [] })),
     create: (request) => {
-      const tools = { client, deadlines, settings: { ...settings, create: true }, now: clock.currentTimeMillisUnsafe }
+      const tools = { client, deadlines, settings: { ...settings, create: true }, now }
       return declare(AcmePlan.queuesOf(AcmePlan.make(request)), tools)
     }
   }
