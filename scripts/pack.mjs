@@ -1,17 +1,17 @@
 /**
  * `npm run test:pack` packs every public package as it would be published, installs them into an empty project outside
  * the workspace, and runs the README's first example there on every supported Node, as a module and from CommonJS by
- * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A last project has core
- * without adapters, and must be told what to install.
+ * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
+ * core without adapters must be told what to install. In a last one, somebody else's adapter is reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
  */
-import { execFile } from "node:child_process"
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { extract } from "./examples.mjs"
-import { explain } from "./run.mjs"
+import { call, home, must, project } from "./pack/project.mjs"
+import { thirdParty } from "./pack/thirdParty.mjs"
+import { failed, prints, verdict } from "./pack/verdict.mjs"
 import { packages, root } from "./workspace.mjs"
 
 /** The oldest that is supported, and the newest of each later line. */
@@ -24,58 +24,7 @@ if (chosen.length === 0) {
   process.exit(2)
 }
 
-const home = mkdtempSync(join(tmpdir(), "requeue-pack-"))
-process.on("exit", () => rmSync(home, { recursive: true, force: true }))
 const start = performance.now()
-let failures = 0
-
-/** What a program came to; `code` is undefined where it could not be run, or took too long. */
-const call = (command, args, cwd) =>
-  new Promise((resolve) => {
-    const options = { cwd, shell: process.platform === "win32", timeout: 300_000 }
-    execFile(command, args, options, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === "number" ? error.code : undefined
-      resolve({ code, stdout, stderr, error })
-    })
-  })
-
-/** The same for what everything else depends on. */
-const must = async (command, args, cwd) => {
-  const result = await call(command, args, cwd)
-  if (result.code === 0) return result
-  explain(result)
-  process.exit(1)
-}
-
-/** An empty project with these packages in it. */
-const project = async (name, files, ...wanted) => {
-  const folder = join(home, name)
-  mkdirSync(folder)
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "empty", private: true }))
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text)
-  await must("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error", ...wanted], folder)
-  return folder
-}
-
-/** Prints a line; `wrong` says what is wrong with a result, or answers undefined. */
-const verdict = async (what, running, wrong) => {
-  const result = await running
-  const reason = wrong(result)
-  if (reason === undefined) return console.log(`ok      ${what}`)
-  failures++
-  const { code, error, stderr, stdout } = result
-  console.log(`FAILED  ${what}: ${reason} (exit code ${code})\n${stdout}${code === undefined ? error.message : stderr}`)
-}
-
-/** It ends well, prints what is expected, and warns of nothing but what is expected. */
-const prints =
-  (expected, warning = /^$/) =>
-  ({ code, stderr, stdout }) => {
-    if (code !== 0) return "it ended badly"
-    if (!warning.test(stderr)) return "it warned"
-    return expected.test(stdout) ? undefined : `it did not print ${expected}`
-  }
-
 await must("turbo", ["run", "build", "--filter=./packages/*"], root)
 const published = packages.filter(({ manifest }) => manifest.private !== true)
 await Promise.all(published.map(({ folder }) => must("pnpm", ["pack", "--pack-destination", home], join(root, folder))))
@@ -124,5 +73,8 @@ for (const folder of homes) {
   ])
 }
 
-console.log(`${failures} failed, after ${((performance.now() - start) / 1000).toFixed(0)} s`)
-process.exitCode = failures === 0 ? 0 : 1
+// One Node is enough here: on which adapters are found is seen above.
+await thirdParty(process.execPath, ...tarballs, effect)
+
+console.log(`${failed()} failed, after ${((performance.now() - start) / 1000).toFixed(0)} s`)
+process.exitCode = failed() === 0 ? 0 : 1

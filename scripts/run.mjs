@@ -8,7 +8,8 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { packageManager, root } from "./workspace.mjs"
 
-const pnpm = (args, options) =>
+/** Runs the workspace's pnpm; the result is that of `spawnSync`. */
+export const pnpm = (args, options) =>
   spawnSync("npx", ["-y", packageManager, ...args], {
     cwd: root,
     encoding: "utf8",

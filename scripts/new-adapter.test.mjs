@@ -1,0 +1,90 @@
+/** Makes an adapter in a workspace of its own, whose other packages are those of this one, and checks it there. */
+import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { after, test } from "node:test"
+import { check as arrows } from "./arrows.mjs"
+import { check as conventions } from "./conventions.mjs"
+import { inventory } from "./conventions/inventory.mjs"
+import { make, refusal } from "./new-adapter.mjs"
+import { root } from "./workspace.mjs"
+
+const home = mkdtempSync(join(tmpdir(), "requeue-new-adapter-"))
+after(() => rmSync(home, { recursive: true }))
+
+const folder = "packages/adapter-redis-streams"
+for (const file of ["tsconfig.base.json", "tsconfig.test.json", ".oxlintrc.json"]) {
+  copyFileSync(join(root, file), join(home, file))
+}
+for (const linked of ["node_modules", "scripts"]) symlinkSync(join(root, linked), join(home, linked), "junction")
+
+const files = make("redis-streams", home)
+symlinkSync(join(root, "packages", "core"), join(home, "packages", "core"), "junction")
+// The dependencies of an adapter without a driver.
+const modules = join(root, "packages", "adapter-memory", "node_modules")
+symlinkSync(modules, join(home, folder, "node_modules"), "junction")
+
+const sources = Object.fromEntries(files.map((file) => [file, readFileSync(join(home, file), "utf8")]))
+/** Runs a tool of the workspace in the package, or in the folder above all packages. */
+const run = ([name, ...args], cwd = join(home, folder)) => {
+  const result = spawnSync(name, args, {
+    cwd,
+    encoding: "utf8",
+    shell: process.platform === "win32",
+    timeout: 120_000,
+    // The package's tests are no part of this run.
+    env: { ...process.env, NO_COLOR: "1", NODE_TEST_CONTEXT: undefined }
+  })
+  return { status: result.status, output: `${result.stdout}${result.stderr}${result.error?.message ?? ""}` }
+}
+const passes = (...given) => {
+  const { output, status } = run(...given)
+  assert.equal(status, 0, output)
+}
+
+test("names of adapters", () => {
+  mkdirSync(join(home, "packages", "adapter-nsq"))
+  assert.equal(refusal("redis", home), undefined)
+  assert.match(refusal(undefined, home), /^NAME is missing\. Write, for example/)
+  assert.match(refusal("nsq", home), /adapter-nsq is there already\. Choose another name/)
+  for (const name of ["Redis", "redis_streams", "2q", "-x", "x-", "a b", "../x", "--force", ""]) {
+    assert.match(refusal(name, home), /is no name of an adapter\. Use small letters/)
+  }
+})
+
+test("nothing of the template's name is left", () => {
+  const names = Object.entries(sources).flat()
+  assert.deepEqual(
+    names.filter((text) => /acme/i.test(text)),
+    []
+  )
+  assert.match(sources[".changeset/adapter-redis-streams.md"], /^---\n"@requeue\/adapter-redis-streams": minor\n---\n/)
+  assert.ok(files.includes(`${folder}/src/RedisStreamsBroker.ts`))
+})
+
+test("it keeps the arrows and the conventions", () => {
+  const code = Object.entries(sources).filter(([file]) => file.endsWith(".ts") && !file.endsWith("config.ts"))
+  assert.deepEqual(
+    code.flatMap(([file, source]) => arrows(file, source)),
+    []
+  )
+  const published = Object.entries(sources).filter(([file]) => /\/src\/|package\.json$/.test(file))
+  assert.deepEqual(conventions(inventory(Object.fromEntries(published))), [])
+})
+
+test("it compiles", () => passes(["tsc", "-p", "tsconfig.test.json"]))
+
+test("it has nothing that the linter finds", () =>
+  passes(["oxlint", "--type-aware", "--deny-warnings", `${folder}/src`, `${folder}/test`], home))
+
+test("its options and translations pass their tests", () => passes(["vitest", "run", "Options", "translations"]))
+
+test("its suite fails in the first case, and says what to write", () => {
+  const { output, status } = run(["vitest", "run", "conformance"])
+  assert.equal(status, 1, output)
+  assert.match(output, /Tests +1 failed \(\d+\)/)
+  assert.match(output, /not written yet: .* MUST 6 of packages\/core\/src\/port\/Broker\.ts/)
+  assert.match(output, /Write it in packages\/adapter-redis-streams\/src\/internal\/client\.ts/)
+})

@@ -1,0 +1,24 @@
+/** The capabilities of Acme. Each claim is tested by the conformance suite; what is denied is tested for its absence. */
+import { type Capabilities, Delay } from "@requeue/core/adapter-kit"
+
+/** Cite the page of the broker's documentation behind each value that is not the most modest one. */
+export const capabilities: Capabilities.Capabilities = {
+  broker: "acme",
+  retryDelay: { native: Delay.max, beyond: undefined },
+  sendDelay: { native: Delay.max, beyond: undefined },
+  delayResolution: 1,
+  durableDelays: false,
+  durableMessages: false,
+  uncountedRelease: false,
+  headers: true,
+  historyOnRetry: true,
+  maxBodySize: 1024 * 1024,
+  connectionBound: true,
+  lease: undefined,
+  ordered: false,
+  settleBatch: 1,
+  settleWait: 0,
+  counts: { ready: true, inFlight: true, delayed: true },
+  exactCounts: false,
+  peek: true
+}

@@ -1,0 +1,85 @@
+/**
+ * The connection to Acme. Only this file imports the driver; the rest of the adapter knows the driver by {@link Client}.
+ *
+ * The MUSTs are those of `packages/core/src/port/Broker.ts`. Change the members to what your broker offers.
+ */
+import type { BrokerError, Connection } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../AcmeOptions.ts"
+import { notWritten } from "./notWritten.ts"
+
+/** A message as Acme takes it. */
+export interface Publication {
+  readonly queue: string
+  readonly body: Uint8Array
+  readonly headers: Readonly<Record<string, string>>
+  /** Milliseconds for which Acme is to hold the message back. */
+  readonly delay: number
+}
+
+/** A message as Acme hands it out. */
+export interface Received {
+  /** Acme's own id: the same at every delivery of this copy. */
+  readonly id: string
+  readonly body: Uint8Array
+  readonly headers: Readonly<Record<string, string>>
+  /** Deliveries of this copy so far, this one included. */
+  readonly deliveries: number
+  /** When this copy was published, in milliseconds since the epoch. */
+  readonly publishedAt: number
+}
+
+/** The calls by which a consumer hears of the driver. */
+interface Listener {
+  readonly onMessage: (received: Received) => void
+  /** Called after a connection was lost and made again, before its first message. MUST 6. */
+  readonly onReconnect: () => void
+}
+
+/** A consumer of one queue. What it was handed is settled by it alone. MUST 3. */
+export interface Consumer {
+  /** At most so many messages are out at a time, 0 at first; 0 holds before any later call. MUST 5. */
+  readonly credit: (limit: number) => void
+  /** Removes a message, or rejects. */
+  readonly remove: (received: Received) => Promise<void>
+  /** Gives a message back, for the next delivery at once, or rejects. */
+  readonly requeue: (received: Received) => Promise<void>
+  /** Stops, and gives back all that is out. */
+  readonly close: () => Promise<void>
+}
+
+/** Numbers of messages of a queue. */
+interface Depths {
+  readonly ready: number
+  readonly inFlight: number
+  readonly delayed: number
+}
+
+/** A connection. Each member is a call of the driver, and rejects with the driver's error. */
+export interface Client {
+  /** Resolves when all are confirmed and each was routable. MUST 1. */
+  readonly publish: (publications: ReadonlyArray<Publication>) => Promise<void>
+  /** Delivers nothing before its time. MUST 8. */
+  readonly consume: (queue: string, listener: Listener) => Promise<Consumer>
+  /** Creates a queue that is not there. */
+  readonly declare: (queue: string) => Promise<void>
+  /** Whether a queue is there. */
+  readonly exists: (queue: string) => Promise<boolean>
+  /** Numbers of a queue that may not exist. */
+  readonly depths: (queue: string) => Promise<Depths>
+  /** Up to `limit` ready messages, oldest first, which stay as they are; `deliveries` is one more than so far. */
+  readonly peek: (queue: string, limit: number) => Promise<ReadonlyArray<Received>>
+  /** Removes all messages that are ready or delayed, and answers how many. */
+  readonly purge: (queue: string) => Promise<number>
+}
+
+/**
+ * Connects, and connects again for ever: see `Reconnecting` of `@requeue/core/adapter-kit`. `onState` is told when the
+ * connection is lost and when it is back. MUST 6, 7 and 9.
+ */
+export const connect = (
+  _settings: Settings,
+  _onState: (state: Connection.Connection["state"]) => void
+): Effect.Effect<Client, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.fail(notWritten("connect", "a connection that comes back by itself, MUST 6", "src/internal/client.ts"))

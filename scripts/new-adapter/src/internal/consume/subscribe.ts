@@ -1,0 +1,34 @@
+/** A consumer's subscription: deliveries under its credit, and their settlements. MUST 5, 6 and 8. */
+import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { declare } from "../declare/declare.ts"
+import { type Receipt, settle } from "../settle/settle.ts"
+import { call } from "../toBrokerError.ts"
+import type { Tools } from "../tools.ts"
+import { toDelivery } from "./toDelivery.ts"
+
+/** Delivers until the scope closes, which gives back all that is unsettled. */
+export const subscribe = (
+  { deadLetterQueues, onDelivery, onReconnect, queue }: Broker.SubscribeOptions,
+  tools: Tools
+): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    yield* declare([queue, ...deadLetterQueues], tools)
+    const onMessage = (received: Receipt["received"]): void => {
+      const receipt: Receipt = { received, isTaken: false }
+      onDelivery({ ...toDelivery(received), receipt })
+    }
+    const consumer = yield* Effect.acquireRelease(
+      call({ operation: "subscribe", queue }, tools.deadlines, () =>
+        tools.client.consume(queue, { onMessage, onReconnect: () => onReconnect() })
+      ),
+      ({ close }) => Effect.ignore(call({ operation: "unsubscribe", queue }, tools.deadlines, close))
+    )
+    return {
+      credit: consumer.credit,
+      settle: (requests) => settle(requests, { ...tools, consumer, queue }),
+      // Acme has no leases. For a broker that has them, this renews those of the deliveries.
+      extend: () => Effect.succeed([])
+    }
+  })

@@ -1,0 +1,38 @@
+/** From a settlement to what is done about a delivery. Pure. */
+import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+
+/**
+ * - `Remove`: the message is done.
+ * - `Requeue`: Acme delivers it again at once.
+ * - `Copy`: publish the copy; when that is confirmed, remove the original.
+ */
+export type Command =
+  | { readonly _tag: "Remove" }
+  | { readonly _tag: "Requeue" }
+  | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
+
+/**
+ * Every retry is a copy: that is right on each broker that can delay what is published. Where Acme can delay the
+ * original, let a retry do that; its attempts must then be counted by Acme. `queue` is the one that the delivery came
+ * from, `now` is in milliseconds since the epoch.
+ */
+export const toCommand = (
+  delivery: Delivery.Delivery,
+  settlement: Settlement.Settlement,
+  queue: string,
+  now: number
+): Command => {
+  switch (settlement._tag) {
+    case "Ack":
+    case "Drop":
+      return { _tag: "Remove" }
+    case "Retry":
+      return { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now) }
+    case "DeadLetter":
+      return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now) }
+    case "Release":
+      return settlement.delay === 0
+        ? { _tag: "Requeue" }
+        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, settlement.delay, now) }
+  }
+}

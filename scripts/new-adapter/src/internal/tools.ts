@@ -1,0 +1,12 @@
+/** The things that every part of the adapter works with. */
+import type { Deadlines } from "@requeue/core/adapter-kit"
+import type { Settings } from "../AcmeOptions.ts"
+import type { Client } from "./client.ts"
+
+/** `now` is in milliseconds since the epoch. */
+export interface Tools {
+  readonly client: Client
+  readonly deadlines: Deadlines.Deadlines
+  readonly settings: Settings
+  readonly now: () => number
+}

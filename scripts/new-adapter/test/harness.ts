@@ -1,0 +1,31 @@
+/**
+ * The real Acme, with a harness that looks behind the adapter. It uses the broker's own driver, and never the adapter's
+ * consumer: see the MUSTs in `packages/conformance/src/Harness.ts`. What the driver hands out is read by `toDelivery`.
+ */
+import { Harness } from "@requeue/conformance"
+import { Broker } from "@requeue/core"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { AcmeBroker } from "../src/index.ts"
+import { notWritten } from "../src/internal/notWritten.ts"
+
+const unwritten = (member: string) => Effect.fail(notWritten(member, "the harness, whose MUSTs", "test/harness.ts"))
+
+export const layer = Layer.effectContext(
+  Effect.gen(function* () {
+    const broker = yield* AcmeBroker.make({ url: process.env["REQUEUE_ACME_URL"] ?? "acme://localhost" })
+    const harness = Harness.Harness.of({
+      name: "acme",
+      uniqueQueue: () => unwritten("uniqueQueue"),
+      publishRaw: () => unwritten("publishRaw"),
+      deadLetters: () => unwritten("deadLetters"),
+      pending: () => unwritten("pending"),
+      cutConnections: undefined,
+      restart: undefined,
+      lateness: 100,
+      settleTime: 50
+    })
+    return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
+  })
+)
