@@ -50,6 +50,6 @@ export const decoder = <F extends Fields>(broker: string, fields: F) => {
     if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
     const issue = format(decoded.failure.issue).issues[0]
     const field = String(issue?.path?.[0] ?? "options")
-    return refuse(field, issue?.message ?? "invalid", `See the options table of @requeue/adapter-${broker}`)
+    return refuse(field, issue?.message ?? "invalid", `See the options table of the adapter for ${broker}`)
   }
 }
