@@ -38,14 +38,18 @@ export const turns = async (count = 20): Promise<void> => {
 /** Steps of the clock after which a promise is given up. */
 const maxSteps = 1000
 
-export const open = async (options: Options.Options = {}): Promise<VirtualBroker> => {
+/** `wrap` puts something between the consumer and the broker. */
+export const open = async (
+  options: Options.Options = {},
+  wrap: (broker: Broker.Service) => Broker.Service = (broker) => broker
+): Promise<VirtualBroker> => {
   const scope = Scope.makeUnsafe()
   const testClock = await Effect.runPromise(Scope.provide(TestClock.make(), scope))
   const clock = VirtualClock.make(testClock, 0)
   const { broker, control } = await Effect.runPromise(
     MemoryBroker.makeControlled(options).pipe(Scope.provide(scope), Effect.provideService(Clock.Clock, clock))
   )
-  const layer = Layer.merge(Layer.succeed(Broker.Broker, broker), Layer.succeed(Clock.Clock, clock))
+  const layer = Layer.merge(Layer.succeed(Broker.Broker, wrap(broker)), Layer.succeed(Clock.Clock, clock))
   const requeue = await connect(layer, { logLevel: "None" })
 
   const moveTo = async (time: number): Promise<void> => {

@@ -138,9 +138,11 @@ const parseDate = (text: string): number => {
   return Date.parse(/\d\s*$/.test(text) ? `${text} GMT` : text)
 }
 
+/** A subclass of Date may answer anything. */
 const timeOf = (value: unknown): number => {
   try {
-    return value instanceof Date ? value.getTime() : Number.NaN
+    const time: unknown = value instanceof Date ? value.getTime() : undefined
+    return typeof time === "number" ? time : Number.NaN
   } catch {
     return Number.NaN
   }

@@ -4,7 +4,12 @@ import * as Credit from "../../src/consume/internal/credit.ts"
 const start = () => {
   const given: Array<number> = []
   const wanted = { now: 0 }
-  const credit = Credit.make({ credit: (limit) => given.push(limit) }, () => wanted.now)
+  const credit = Credit.make({
+    subscription: { credit: (limit) => void given.push(limit) },
+    wanted: () => wanted.now,
+    timers: { after: () => assert.fail("nothing is to be tried again") },
+    onDefect: (error) => assert.fail(String(error))
+  })
   return { credit, given, wanted }
 }
 

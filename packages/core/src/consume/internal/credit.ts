@@ -1,4 +1,5 @@
 /** The credit of a subscription: how many deliveries the broker may have unsettled with this consumer. */
+import type { Timers } from "../../adapter-kit/Timers.ts"
 import type { Subscription } from "../../port/Broker.ts"
 
 export interface Credit {
@@ -11,8 +12,18 @@ export interface Credit {
   readonly renew: (recover: () => void) => void
 }
 
+export interface Dependencies {
+  readonly subscription: Pick<Subscription, "credit">
+  readonly wanted: () => number
+  readonly timers: Pick<Timers, "after">
+  readonly onDefect: (error: unknown) => void
+}
+
+/** Milliseconds until an adapter that threw is given its credit again. */
+const againAfter = 1000
+
 /** The subscription starts with a credit of 0. */
-export const make = (subscription: Pick<Subscription, "credit">, wanted: () => number): Credit => {
+export const make = ({ onDefect, subscription, timers, wanted }: Dependencies): Credit => {
   let given = 0
   let recovering = false
 
@@ -20,7 +31,13 @@ export const make = (subscription: Pick<Subscription, "credit">, wanted: () => n
     const credit = wanted()
     if (credit === given || recovering) return
     given = credit
-    subscription.credit(credit)
+    try {
+      subscription.credit(credit)
+    } catch (error) {
+      given = -1
+      timers.after(againAfter, update)
+      onDefect(error)
+    }
   }
 
   return {

@@ -54,6 +54,23 @@ const isThenable = (value: unknown): boolean => {
   return typeof then === "function"
 }
 
+type Answer = Effect.Effect<unknown, unknown> | Promise<unknown> | undefined
+
+/** The Effect or promise that a handler returned; `undefined` for all else. It throws where the value cannot be asked. */
+const answerOf = (result: unknown): Answer => {
+  if (Effect.isEffect(result)) return result as Effect.Effect<unknown, unknown> // `fork` has the services that it needs.
+  // A foreign thenable may throw: `resolve` turns that into a rejection, and costs nothing for a promise.
+  return isThenable(result) ? Promise.resolve(result) : undefined
+}
+
+const effectOf = (value: unknown): Effect.Effect<unknown, unknown> | undefined => {
+  try {
+    return Effect.isEffect(value) ? (value as Effect.Effect<unknown, unknown>) : undefined // As above.
+  } catch {
+    return undefined
+  }
+}
+
 /** A class, so that a run costs one object and not a handful of closures. */
 class HandlerRun implements Run, Deadline {
   at = Number.POSITIVE_INFINITY
@@ -73,27 +90,35 @@ class HandlerRun implements Run, Deadline {
 
   run(fork: Dependencies["fork"], handler: (context: Context) => unknown): void {
     this.#deadlines.start(this)
-    let result: unknown
-    let thenable: boolean
+    let answer: Answer
     try {
-      result = handler(this.#context)
-      thenable = isThenable(result)
+      answer = answerOf(handler(this.#context))
     } catch (error) {
       return this.#end({ _tag: "Failed", error })
     }
-    if (Effect.isEffect(result)) {
-      const fiber = fork(result as Effect.Effect<unknown, unknown>) // `fork` has the services that it needs.
-      this.#waitsFor = fiber
-      // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
-      fiber.addObserver((exit) => this.#end(fromExit(exit, this.#stopped)))
-    } else if (thenable) {
-      this.#waitsFor = "a promise"
-      // A foreign thenable may throw: `resolve` turns that into a rejection, and costs nothing for a promise.
-      Promise.resolve(result).then(
-        () => this.#end(Succeeded),
-        (error: unknown) => this.#end({ _tag: "Failed", error })
-      )
-    } else this.#end(Succeeded)
+    if (answer === undefined) this.#end(Succeeded)
+    else if (answer instanceof Promise) this.#await(answer, fork)
+    else this.#follow(answer, fork)
+  }
+
+  #follow(effect: Effect.Effect<unknown, unknown>, fork: Dependencies["fork"]): void {
+    const fiber = fork(effect)
+    this.#waitsFor = fiber
+    // The outcome waits for the fiber's own end, so that its finalizers run before a redelivery can start.
+    fiber.addObserver((exit) => this.#end(fromExit(exit, this.#stopped)))
+  }
+
+  #await(promise: Promise<unknown>, fork: Dependencies["fork"]): void {
+    this.#waitsFor = "a promise"
+    promise.then(
+      (value) => {
+        const effect = effectOf(value)
+        if (effect === undefined || this.#ended) this.#end(Succeeded)
+        // An Effect that nobody runs would look like work that is done.
+        else this.#follow(effect, fork)
+      },
+      (error: unknown) => this.#end({ _tag: "Failed", error })
+    )
   }
 
   interrupt(): void {

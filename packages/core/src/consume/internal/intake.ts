@@ -57,13 +57,16 @@ export const make = (dependencies: Dependencies): Intake => {
 
   const decode = (item: Item): void => {
     let body: unknown
+    let promise: Promise<unknown> | undefined
     try {
       body = codec.decode(item.delivery.body, item.delivery.headers)
+      // `resolve` makes a promise of its own of one that has another `then`.
+      if (body instanceof Promise) promise = Promise.resolve(body)
     } catch (error) {
       return refuseUndecodable(item, error)
     }
-    if (body instanceof Promise) awaitBody(item, body)
-    else accept(item, body)
+    if (promise === undefined) accept(item, body)
+    else awaitBody(item, promise)
   }
 
   const awaitBody = (item: Item, body: Promise<unknown>): void => {

@@ -14,6 +14,7 @@ import type { Hook } from "../../observe/Event.ts"
 import * as Health from "../../observe/Health.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
+import * as Contained from "../../observe/internal/contained.ts"
 import * as Timers from "../../adapter-kit/Timers.ts"
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type * as Dispatch from "./dispatch.ts"
@@ -102,14 +103,22 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
 
-    const watch = telemetry?.consumer({
+    const reporter = Reporter.make({
+      queue: queue.name,
+      hook: telemetry === undefined ? options.onEvent : both((event) => watch?.onEvent(event), options.onEvent),
+      warn: (message, annotations) => void fork(Effect.annotateLogs(Effect.logWarning(message), annotations)),
+      redact: (error) => DeadLetterRouting.redacted(retry.deadLetter, error),
+      wallClock
+    })
+    const about: Telemetry.About = {
       broker: capabilities.broker,
       queue: queue.name,
       now: () => Number(clock.currentTimeNanosUnsafe()) / 1e6,
       health: () => status.health(),
       connection: broker.connection,
       counts: broker.admin.counts(queue.name)
-    })
+    }
+    const watch = Contained.watch(telemetry, about, (error) => reporter.threw("telemetry", error))
 
     const engine = Engine.make({
       ...limits,
@@ -123,13 +132,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       subscription,
       capabilities,
       runHandler: runHandler({ fork, deadlines: Deadlines.make(timers, handlerTimeout) }),
-      reporter: Reporter.make({
-        queue: queue.name,
-        hook: watch === undefined ? options.onEvent : both(watch.onEvent, options.onEvent),
-        warn: (message, annotations) => void fork(Effect.annotateLogs(Effect.logWarning(message), annotations)),
-        redact: (error) => DeadLetterRouting.redacted(retry.deadLetter, error),
-        wallClock
-      }),
+      reporter,
       watch,
       onFatal: (error) => shutdown.fail(error)
     })

@@ -69,11 +69,16 @@ export const make = (options: Options): Pipeline => {
 
   const inProgress = (): number => inFlight.size() - batcher.size() - intake.decoding()
 
-  const credit = Credit.make(options.subscription, () => {
-    if (stopping) return 0
-    // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
-    const room = Math.max(0, window(inProgress()) - inFlight.stale())
-    return Math.min(room, gates.allowance())
+  const credit = Credit.make({
+    subscription: options.subscription,
+    timers,
+    wanted: () => {
+      if (stopping) return 0
+      // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
+      const room = Math.max(0, window(inProgress()) - inFlight.stale())
+      return Math.min(room, gates.allowance())
+    },
+    onDefect: (error) => reporter.threw("the adapter's credit", error)
   })
 
   const refresh = (): void => {

@@ -18,6 +18,8 @@ export interface Reporter {
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   /** `item` is `undefined` for a call on the whole batch. */
   readonly ignored: (item: Item | undefined, call: Call) => void
+  /** Code that must not throw, of telemetry or of an adapter, has thrown. */
+  readonly threw: (what: string, error: unknown) => void
   readonly backoff: (because: "handler" | "broker", before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
 }
 
@@ -69,6 +71,7 @@ export const make = (options: Options): Reporter => {
       const of = item === undefined ? { queue, id: "", attempts: 0 } : subject(item.delivery)
       emit({ _tag: "CallIgnored", ...of, call: call._tag })
     },
+    threw: warnings.threw,
     backoff: (because, before, after) => {
       if (after.mode._tag === "Paused") {
         warnings.paused(because, after)

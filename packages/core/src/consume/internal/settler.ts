@@ -3,7 +3,7 @@
  * lease extension of the same delivery is under way.
  */
 import * as Cause from "effect/Cause"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { SettleFailure, SettleRequest, Subscription } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
@@ -67,7 +67,7 @@ export const make = (options: Options & Callbacks): Settler => {
     pending = []
     let isAnswered = false
     underWay++
-    const settled = subscription.settle(requests)
+    const settled = Effect.suspend(() => subscription.settle(requests))
     call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures) => {
       underWay--
       isAnswered = true
@@ -99,7 +99,8 @@ export const make = (options: Options & Callbacks): Settler => {
       const unsettled = [...items].filter(({ settlement }) => settlement === undefined)
       if (extending || unsettled.length === 0) return
       extending = true
-      call(options, unsettled, subscription.extend(unsettled.map(({ delivery }) => delivery)), (failures = []) => {
+      const extended = Effect.suspend(() => subscription.extend(unsettled.map(({ delivery }) => delivery)))
+      call(options, unsettled, extended, (failures = []) => {
         extending = false
         for (const { delivery, error } of failures) {
           const item = unsettled.find((each) => each.delivery === delivery)

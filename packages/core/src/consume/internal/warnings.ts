@@ -5,7 +5,7 @@ import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Event } from "../../observe/Event.ts"
-import type { Failure } from "../../policy/Failure.ts"
+import { type Failure, summarize } from "../../policy/Failure.ts"
 import type { ErrorSummary } from "../../message/Metadata.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
@@ -27,6 +27,8 @@ export interface Warnings {
   readonly ignored: (item: Item | undefined, call: Call) => void
   readonly paused: (because: "handler" | "broker", state: ConsumerBackoff.State) => void
   readonly hookThrew: (event: Event, error: unknown) => void
+  /** Code that must not throw, of telemetry or of an adapter, has thrown. */
+  readonly threw: (what: string, error: unknown) => void
 }
 
 /** Number of names of errors whose first failure is logged. */
@@ -34,6 +36,7 @@ const loggedNames = 100
 
 export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
   const names = new Set<string>()
+  const defects = new Set<string>()
   let warnedOfIgnored = false
   const subject = ({ attempts, metadata }: Delivery) => ({ queue, id: metadata.id, attempts })
 
@@ -74,6 +77,16 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
     },
     paused: (because, { level, window }) =>
       warn(`consumer backoff: pausing for ${Delay.format(window)}`, { queue, because, level }),
-    hookThrew: ({ _tag: event }, error) => warn("the audit hook threw", { queue, event, error: String(error) })
+    hookThrew: ({ _tag: event }, error) => warn("the audit hook threw", { queue, event, error: shown(error) }),
+    threw: (what, error) => {
+      if (defects.has(what)) return
+      defects.add(what)
+      warn(`${what} threw; further errors of it are not logged`, { queue, error: shown(error) })
+    }
   }
+}
+
+const shown = (error: unknown): string => {
+  const { message, name } = summarize(error)
+  return `${name}: ${message}`
 }

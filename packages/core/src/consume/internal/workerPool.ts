@@ -52,15 +52,19 @@ export const make = (dependencies: Dependencies): WorkerPool => {
   const pump = (): void => {
     if (pumping) return
     pumping = true
-    while (mayStart()) {
-      const due = batcher.take(gates.allowance())
-      if (due === undefined) break
-      const items = inFlight.remembersAcks() ? due.filter(isUnhandled) : due
-      if (items.length === 0) continue
-      if (++started % burstLimit === 0) yieldToOthers()
-      startBatch(items)
+    try {
+      while (mayStart()) {
+        const due = batcher.take(gates.allowance())
+        if (due === undefined) break
+        const items = inFlight.remembersAcks() ? due.filter(isUnhandled) : due
+        if (items.length === 0) continue
+        if (++started % burstLimit === 0) yieldToOthers()
+        startBatch(items)
+      }
+    } finally {
+      // Also after a defect: one message must not stop all others.
+      pumping = false
     }
-    pumping = false
   }
 
   /** A message may have been handled while its redelivery, after a lost connection, waited for its batch. */

@@ -1,0 +1,208 @@
+/** Whatever user code throws, answers or leaves behind, the other messages are handled, and nothing is lost unseen. */
+import { assert, describe, it } from "@effect/vitest"
+import { Codec, type QueueDefinition, Telemetry } from "@requeue/core"
+import { connect, queue as define, type ConsumeOptions, type Event } from "@requeue/core/promise"
+import * as Effect from "effect/Effect"
+import { MemoryBroker } from "../src/index.ts"
+import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
+
+const throws = (): never => {
+  throw new Error("a trap")
+}
+
+/** A value of which nothing can be asked. */
+const untouchable = (): any =>
+  new Proxy({}, { get: throws, has: throws, getPrototypeOf: throws, ownKeys: throws, getOwnPropertyDescriptor: throws })
+
+const unprintable: any = Object.assign(Object.create(null), {
+  toString: throws,
+  toJSON: throws
+})
+
+class OddDate extends Date {
+  readonly #time: unknown
+  constructor(time: unknown) {
+    super(0)
+    this.#time = time
+  }
+  override getTime(): any {
+    return this.#time
+  }
+}
+
+class OddPromise extends Promise<unknown> {
+  override then(): never {
+    return throws()
+  }
+}
+
+const constructing = (): any => Object.defineProperty(Promise.resolve(1), "constructor", { get: throws })
+
+const bodies = ["poison", ...Array.from({ length: 20 }, (_, n) => `good ${n}`)]
+
+/** Runs the messages through a handler, with two more that come later; answers the bodies that were handled well. */
+const handled = async (
+  broker: VirtualBroker,
+  options: ConsumeOptions,
+  poison: () => unknown,
+  queue: string | QueueDefinition.QueueDefinition<any> = "q"
+): Promise<ReadonlyArray<string>> => {
+  const done: Array<string> = []
+  const { requeue } = broker
+  await requeue.sendBatch(
+    queue,
+    bodies.map((body) => ({ body }))
+  )
+  await requeue.consume(queue, { retry: { maxRetries: 1 }, ...options }, ({ body }) =>
+    body === "poison" ? poison() : void done.push(body)
+  )
+  await broker.advance("1 minute")
+  await requeue.send(queue, "late")
+  await broker.advance("1 minute")
+  return done
+}
+
+const all = [...bodies.slice(1), "late"]
+
+describe("a handler", () => {
+  it.each<readonly [string, () => unknown]>([
+    ["throws what cannot be touched", () => Promise.reject(untouchable())],
+    ["throws what cannot be printed", () => Promise.reject(unprintable)],
+    [
+      "throws an error whose retryAfter is a Date that answers a BigInt",
+      () => Promise.reject({ retryAfter: new OddDate(5n) })
+    ],
+    [
+      "throws an error whose retryAfter is a Date that answers a symbol",
+      () => Promise.reject({ retryAfter: new OddDate(Symbol("t")) })
+    ],
+    [
+      "throws an error whose retryAfter is a Date that answers an object",
+      () => Promise.reject({ retryAfter: new OddDate({ valueOf: throws }) })
+    ],
+    ["answers what cannot be touched", untouchable],
+    ["answers a promise of what cannot be touched", () => Promise.resolve({}).then(() => untouchable() as never)],
+    ["answers a promise that cannot be waited for", () => new OddPromise(() => {})],
+    ["answers a promise whose constructor throws", constructing]
+  ])("that %s costs no other message", async (_, poison) => {
+    await using broker = await open()
+    assert.deepStrictEqual(await handled(broker, {}, poison), all)
+    const letters = await broker.requeue.deadLetters("q.dlq").count()
+    assert.oneOf(letters, [0, 1])
+    assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
+
+  it("that answers a promise of an Effect has that Effect run, and its failure counted", async () => {
+    await using broker = await open()
+    let runs = 0
+    const poison = async () =>
+      Effect.andThen(
+        Effect.sync(() => void runs++),
+        Effect.fail("no")
+      )
+    assert.deepStrictEqual(await handled(broker, {}, poison), all)
+    assert.strictEqual(runs, 2)
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 1)
+  })
+})
+
+describe("a hook", () => {
+  it.each<readonly [string, (event: Event) => unknown]>([
+    [
+      "throws what cannot be touched",
+      () => {
+        throw untouchable()
+      }
+    ],
+    [
+      "throws what cannot be printed",
+      () => {
+        throw unprintable
+      }
+    ],
+    ["rejects with what cannot be printed", () => Promise.reject(unprintable)],
+    ["answers what cannot be touched", untouchable],
+    ["answers a promise that cannot be waited for", () => new OddPromise(() => {})]
+  ])("that %s costs no message", async (_, hook) => {
+    await using broker = await open()
+    const onEvent = (event: Event): any => hook(event)
+    assert.deepStrictEqual(await handled(broker, { onEvent }, () => Promise.reject(new Error("no"))), all)
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 1)
+  })
+})
+
+describe("a codec", () => {
+  it.each<readonly [string, () => unknown]>([
+    [
+      "throws what cannot be touched",
+      () => {
+        throw untouchable()
+      }
+    ],
+    ["answers what cannot be touched", untouchable],
+    ["answers a promise that cannot be waited for", () => new OddPromise(() => {})]
+  ])("that %s costs no other message", async (_, decodePoison) => {
+    await using broker = await open()
+    const codec: Codec.Codec<any> = {
+      ...Codec.text,
+      decode: (bytes, headers) => {
+        const body = Codec.text.decode(bytes, headers)
+        return body === "poison" ? decodePoison() : body
+      }
+    }
+    assert.deepStrictEqual(await handled(broker, {}, () => {}, define("q", { codec })), all)
+  })
+})
+
+describe("telemetry", () => {
+  const sound: Telemetry.Watch = {
+    onEvent: () => {},
+    run: () => Telemetry.unwatched,
+    settle: (_, settle) => settle,
+    close: () => {}
+  }
+  it.each<readonly [string, Partial<Telemetry.Watch>]>([
+    ["events", { onEvent: throws }],
+    ["runs", { run: throws }],
+    ["what is around a handler", { run: () => ({ within: throws, end: () => {} }) }],
+    ["the ends of runs", { run: () => ({ within: (handler) => handler(), end: throws }) }],
+    ["settlements", { settle: throws }],
+    ["its end", { close: throws }]
+  ])("that throws at %s costs no message", async (_, watch) => {
+    const done: Array<string> = []
+    const telemetry: Telemetry.Service = {
+      send: (_broker, messages, publish) => publish(messages),
+      consumer: () => ({ ...sound, ...watch })
+    }
+    {
+      await using requeue = await connect(MemoryBroker.layer(), { telemetry, logLevel: "None" })
+      await requeue.sendBatch(
+        "q",
+        bodies.map((body) => ({ body }))
+      )
+      await requeue.consume("q", {}, ({ body }) => void done.push(body))
+      for (let n = 0; n < 20 && done.length < bodies.length; n++) await turns()
+    }
+    assert.deepStrictEqual(done, bodies)
+  })
+})
+
+describe("an adapter", () => {
+  it.each(["settle", "extend", "credit"] as const)("whose %s throws twice is asked again", async (name) => {
+    let calls = 0
+    await using broker = await open({}, (service) => ({
+      ...service,
+      subscribe: (options) =>
+        Effect.map(service.subscribe(options), (subscription) => ({
+          ...subscription,
+          [name]: (...args: ReadonlyArray<any>) => {
+            if (++calls <= 2) throw new Error("a defect of the adapter")
+            return (subscription[name] as any)(...args)
+          }
+        }))
+    }))
+    const done = await handled(broker, {}, () => {})
+    assert.sameMembers([...new Set(done)], all)
+    assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
+})

@@ -1,0 +1,57 @@
+/** Telemetry whose defects cost no message: what throws is left out, and `onDefect` is told. */
+import type { About, Run, Service, Watch } from "../Telemetry.ts"
+
+/** Called with what threw. */
+type OnDefect = (error: unknown) => void
+
+/** The telemetry of a consumer; a function of it that throws counts as one that does nothing. */
+export const watch = (telemetry: Service | undefined, about: About, onDefect: OnDefect): Watch | undefined => {
+  const attempt = <A>(call: () => A): A | undefined => {
+    try {
+      return call()
+    } catch (error) {
+      onDefect(error)
+      return undefined
+    }
+  }
+  const given = attempt(() => telemetry?.consumer(about))
+  if (given === undefined) return undefined
+  return {
+    onEvent: (event) =>
+      attempt(() => {
+        const answer: unknown = given.onEvent(event)
+        if (answer instanceof Promise) answer.catch(onDefect)
+      }),
+    run: (deliveries, rerun) => {
+      const run = attempt(() => given.run(deliveries, rerun))
+      return {
+        within: (handler) => (run === undefined ? handler() : around(run, handler, onDefect)),
+        end: (ending) => attempt(() => run?.end(ending))
+      }
+    },
+    settle: (requests, settle) => attempt(() => given.settle(requests, settle)) ?? settle,
+    close: () => attempt(() => given.close())
+  }
+}
+
+/** Calls the handler once, within the run if that is possible. What the handler throws is the handler's. */
+const around = <A>({ within }: Run, handler: () => A, onDefect: OnDefect): A => {
+  let ended: { readonly answer: A } | { readonly error: unknown } | undefined
+  const call = (): A => {
+    try {
+      const answer = handler()
+      ended = { answer }
+      return answer
+    } catch (error) {
+      ended = { error }
+      throw error
+    }
+  }
+  try {
+    return within(call)
+  } catch (error) {
+    if (ended !== undefined && "error" in ended) throw ended.error
+    onDefect(error)
+    return ended === undefined ? handler() : ended.answer
+  }
+}
