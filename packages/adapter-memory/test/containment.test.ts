@@ -31,10 +31,17 @@ class OddDate extends Date {
 }
 
 class OddPromise extends Promise<unknown> {
+  // oxlint-disable-next-line unicorn/no-thenable -- it is what is tried
   override then(): never {
     return throws()
   }
 }
+
+/** Rejects with a value that is no error. */
+const rejecting = (reason: unknown): Promise<never> =>
+  Promise.resolve().then(() => {
+    throw reason // oxlint-disable-line typescript/only-throw-error -- handlers may
+  })
 
 const constructing = (): any => Object.defineProperty(Promise.resolve(1), "constructor", { get: throws })
 
@@ -66,19 +73,19 @@ const all = [...bodies.slice(1), "late"]
 
 describe("a handler", () => {
   it.each<readonly [string, () => unknown]>([
-    ["throws what cannot be touched", () => Promise.reject(untouchable())],
-    ["throws what cannot be printed", () => Promise.reject(unprintable)],
+    ["throws what cannot be touched", () => rejecting(untouchable())],
+    ["throws what cannot be printed", () => rejecting(unprintable)],
     [
       "throws an error whose retryAfter is a Date that answers a BigInt",
-      () => Promise.reject({ retryAfter: new OddDate(5n) })
+      () => rejecting({ retryAfter: new OddDate(5n) })
     ],
     [
       "throws an error whose retryAfter is a Date that answers a symbol",
-      () => Promise.reject({ retryAfter: new OddDate(Symbol("t")) })
+      () => rejecting({ retryAfter: new OddDate(Symbol("t")) })
     ],
     [
       "throws an error whose retryAfter is a Date that answers an object",
-      () => Promise.reject({ retryAfter: new OddDate({ valueOf: throws }) })
+      () => rejecting({ retryAfter: new OddDate({ valueOf: throws }) })
     ],
     ["answers what cannot be touched", untouchable],
     ["answers a promise of what cannot be touched", () => Promise.resolve({}).then(() => untouchable() as never)],
@@ -120,7 +127,7 @@ describe("a hook", () => {
         throw unprintable
       }
     ],
-    ["rejects with what cannot be printed", () => Promise.reject(unprintable)],
+    ["rejects with what cannot be printed", () => rejecting(unprintable)],
     ["answers what cannot be touched", untouchable],
     ["answers a promise that cannot be waited for", () => new OddPromise(() => {})]
   ])("that %s costs no message", async (_, hook) => {

@@ -54,20 +54,20 @@ const isThenable = (value: unknown): boolean => {
   return typeof then === "function"
 }
 
-type Answer = Effect.Effect<unknown, unknown> | Promise<unknown> | undefined
+type Returned = Effect.Effect<unknown, unknown> | Promise<unknown> | undefined
 
 /** The Effect or promise that a handler returned; `undefined` for all else. It throws where the value cannot be asked. */
-const answerOf = (result: unknown): Answer => {
+const returnedBy = (result: unknown): Returned => {
   if (Effect.isEffect(result)) return result as Effect.Effect<unknown, unknown> // `fork` has the services that it needs.
   // A foreign thenable may throw: `resolve` turns that into a rejection, and costs nothing for a promise.
   return isThenable(result) ? Promise.resolve(result) : undefined
 }
 
-const effectOf = (value: unknown): Effect.Effect<unknown, unknown> | undefined => {
+const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => {
   try {
-    return Effect.isEffect(value) ? (value as Effect.Effect<unknown, unknown>) : undefined // As above.
+    return Effect.isEffect(value)
   } catch {
-    return undefined
+    return false
   }
 }
 
@@ -90,15 +90,15 @@ class HandlerRun implements Run, Deadline {
 
   run(fork: Dependencies["fork"], handler: (context: Context) => unknown): void {
     this.#deadlines.start(this)
-    let answer: Answer
+    let returned: Returned
     try {
-      answer = answerOf(handler(this.#context))
+      returned = returnedBy(handler(this.#context))
     } catch (error) {
       return this.#end({ _tag: "Failed", error })
     }
-    if (answer === undefined) this.#end(Succeeded)
-    else if (answer instanceof Promise) this.#await(answer, fork)
-    else this.#follow(answer, fork)
+    if (returned === undefined) this.#end(Succeeded)
+    else if (returned instanceof Promise) this.#await(returned, fork)
+    else this.#follow(returned, fork)
   }
 
   #follow(effect: Effect.Effect<unknown, unknown>, fork: Dependencies["fork"]): void {
@@ -112,10 +112,9 @@ class HandlerRun implements Run, Deadline {
     this.#waitsFor = "a promise"
     promise.then(
       (value) => {
-        const effect = effectOf(value)
-        if (effect === undefined || this.#ended) this.#end(Succeeded)
         // An Effect that nobody runs would look like work that is done.
-        else this.#follow(effect, fork)
+        if (isEffect(value) && !this.#ended) this.#follow(value, fork)
+        else this.#end(Succeeded)
       },
       (error: unknown) => this.#end({ _tag: "Failed", error })
     )

@@ -19,13 +19,14 @@ export interface Dependencies extends Pick<Runtime, "timers"> {
   readonly release: (item: Item) => void
 }
 
-/** Milliseconds until a release that the broker did not take is tried again. */
-const releaseAgainAfter = 1000
+/** Milliseconds until a release that the broker did not take is tried again: each time twice as long, up to the longest. */
+const releaseAgain = { first: 1000, longest: 60_000 }
 
 /** Makes a function that is called with each settlement that failed. */
-export const make =
-  ({ acks, decider, forget, gates, release, reporter, timers }: Dependencies) =>
-  (item: Item, settlement: Settlement, error: BrokerError): void => {
+export const make = ({ acks, decider, forget, gates, release, reporter, timers }: Dependencies) => {
+  const pauses = new WeakMap<Item, number>()
+
+  return (item: Item, settlement: Settlement, error: BrokerError): void => {
     acks.remember(item.delivery, settlement)
     reporter.settleFailed(item.delivery, settlement, error)
     if (error.reason === "LeaseLost") gates.handler.signal({ _tag: "Failed", id: item.key })
@@ -39,6 +40,9 @@ export const make =
     if (error.reason !== "Timeout") decider.refund(settlement)
     // The broker still counts it as ours, so that only giving it back makes it come again.
     if (settlement._tag !== "Release") return release(item)
-    if (error.isRetryable) timers.after(releaseAgainAfter, () => release(item))
-    else forget(item)
+    // Whatever the reason: forgotten, it would take up credit for ever.
+    const pause = pauses.get(item) ?? releaseAgain.first
+    pauses.set(item, Math.min(2 * pause, releaseAgain.longest))
+    timers.after(pause, () => release(item))
   }
+}
