@@ -213,3 +213,37 @@ describe("an adapter", () => {
     assert.deepStrictEqual(await broker.waiting("q"), [])
   })
 })
+
+describe("a delivery that is gone", () => {
+  it("is not run again at once: its redelivery is", async () => {
+    await using broker = await open()
+    const { requeue } = broker
+    const runs: Array<number> = []
+    let release = (): void => {}
+    await requeue.send("q", "one")
+    await requeue.consume("q", { retry: { maxRetries: 3, immediate: 3 }, concurrency: 1 }, async ({ attempts }) => {
+      runs.push(attempts)
+      if (runs.length > 1) return
+      await new Promise<void>((resume) => (release = resume))
+      throw new Error("no")
+    })
+    await turns()
+    await Effect.runPromise(broker.control.cut)
+    release()
+    await broker.advance("1 minute")
+    assert.deepStrictEqual(runs, [1, 2])
+  })
+})
+
+describe("a reconnection", () => {
+  it("before the subscription is there tells nobody, and breaks nothing", async () => {
+    await using broker = await open({}, (service) => ({
+      ...service,
+      subscribe: (options) => {
+        options.onReconnect()
+        return service.subscribe(options)
+      }
+    }))
+    assert.deepStrictEqual(await handled(broker, {}, () => {}), all)
+  })
+})

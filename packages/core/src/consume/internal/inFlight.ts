@@ -39,6 +39,8 @@ export interface InFlight {
   readonly size: () => number
   /** Number of those among them that a lost connection delivered. */
   readonly stale: () => number
+  /** True of a delivery of a lost connection: the broker delivers its message again. */
+  readonly isStale: (item: Item) => boolean
   /** When the broker took the last settlement, in milliseconds since the epoch. */
   readonly lastSettled: () => number | undefined
   /** Marks as stale the deliveries in flight of which `isGone` is true. */
@@ -130,6 +132,7 @@ export const make = (dependencies: Dependencies): InFlight => {
     remembersAcks: () => !acks.isEmpty(),
     size: items.size,
     stale: () => stale.size,
+    isStale: (item) => stale.has(item),
     lastSettled: () => lastSettled,
     onReconnect: (isGone) => {
       for (const item of items) if (isGone(item.delivery)) stale.add(item)

@@ -88,15 +88,16 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const runtime = yield* Runtime.make<R>(timers)
     const { fork, wallClock } = runtime
 
+    let engine: Engine.Engine | undefined
     const subscription = yield* broker
       .subscribe({
         queue: queue.name,
         retry,
         deadLetterQueues: RetryPolicy.deadLetterQueues(retry, queue.name),
         maxCredit,
-        // Nothing is delivered before the engine gives its first credit.
-        onDelivery: (delivery) => engine.onDelivery(delivery),
-        onReconnect: (isGone) => engine.onReconnect(isGone)
+        // Nothing is delivered before the engine gives its first credit, so that a connection may come and go before that.
+        onDelivery: (delivery) => engine?.onDelivery(delivery),
+        onReconnect: (isGone) => engine?.onReconnect(isGone)
       })
       .pipe(
         Scope.provide(scope),
@@ -120,7 +121,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     }
     const watch = Contained.watch(telemetry, about, (error) => reporter.threw("telemetry", error))
 
-    const engine = Engine.make({
+    const running = Engine.make({
       ...limits,
       ...runtime,
       queue: queue.name,
@@ -136,10 +137,11 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       watch,
       onFatal: (error) => shutdown.fail(error)
     })
+    engine = running
 
     const onClosed = () => watch?.close()
-    const shutdown = yield* Shutdown.make({ engine, scope, drainTimeout, fork, timers, onClosed })
-    const status = statusOf(queue.name, engine, shutdown)
+    const shutdown = yield* Shutdown.make({ engine: running, scope, drainTimeout, fork, timers, onClosed })
+    const status = statusOf(queue.name, running, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
     yield* Effect.annotateLogs(Effect.logInfo("consuming"), {
@@ -148,7 +150,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       retry: RetryPolicy.describe(retry, retryDelay).text
     })
 
-    return { engine, consumer: { queue: queue.name, ...status, drain: shutdown.drain, done: shutdown.done } }
+    return { engine: running, consumer: { queue: queue.name, ...status, drain: shutdown.drain, done: shutdown.done } }
   })
 
 /** A hook that calls both. It returns the result of the second one, which may be a promise that rejects. */

@@ -68,11 +68,15 @@ export const make = (dependencies: Dependencies): TaskRunner => {
     running.add(task)
   }
 
-  /** A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself. */
+  /**
+   * A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself. Nor may it
+   * run beside a redelivery.
+   */
   const mayRerun = (task: Task, failure: Failure.Failure, reruns: number): boolean =>
     reruns < retry.immediate &&
     !isStopping() &&
     task.undecided() > 0 &&
+    !task.items.some(inFlight.isStale) &&
     !(failure.error instanceof Failure.HandlerTimeout) &&
     Classifier.classify(retry.classify, failure).startsWith("retry")
 
