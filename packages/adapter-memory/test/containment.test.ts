@@ -161,6 +161,54 @@ describe("a codec", () => {
   })
 })
 
+describe("a codec that never answers", () => {
+  it("has a time limit: the attempt fails, is tried again, and ends among the dead letters", async () => {
+    await using broker = await open()
+    const codec: Codec.Codec<any> = {
+      ...Codec.text,
+      decode: (bytes, headers) => {
+        const body = Codec.text.decode(bytes, headers)
+        return body === "poison" ? new Promise(() => {}) : Promise.resolve(body)
+      }
+    }
+    const events: Array<string> = []
+    const onEvent = (event: Event): void => {
+      if (event._tag === "AttemptFailed") events.push(event.error.name)
+    }
+    const queue = define("q", { codec })
+    assert.deepStrictEqual(await handled(broker, { onEvent }, () => {}, queue), all)
+    await broker.advance("2 minutes")
+    assert.deepStrictEqual(events, ["DecodeTimeout", "DecodeTimeout"])
+    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    assert.strictEqual(letter?.origin?.reason, "retries-exhausted")
+    assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
+
+  it("and answers after all is not heard", async () => {
+    await using broker = await open()
+    let answer = (): void => {}
+    const runs: Array<number> = []
+    const codec: Codec.Codec<any> = {
+      ...Codec.text,
+      decode: () => (runs.length === 0 ? new Promise((resolve) => (answer = () => resolve("late"))) : "in time")
+    }
+    await broker.requeue.send("q", "x")
+    await broker.requeue.consume(define("q", { codec }), { retry: { maxRetries: 1 } }, ({ attempts, body }) => {
+      runs.push(attempts)
+      return body
+    })
+    await broker.advance("29 seconds")
+    const first = answer
+    await broker.advance("2 seconds")
+    first()
+    await turns()
+    assert.deepStrictEqual(runs, [])
+    answer()
+    await turns()
+    assert.deepStrictEqual(runs, [2])
+  })
+})
+
 describe("telemetry", () => {
   const sound: Telemetry.Watch = {
     onEvent: () => {},

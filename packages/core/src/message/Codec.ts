@@ -26,7 +26,10 @@ export interface Codec<in out A> {
   readonly contentType: string | undefined
   /** Encodes a body. It throws when the value cannot be encoded; `send` then fails with an `EncodeError`. */
   readonly encode: (value: A) => Uint8Array
-  /** Decodes a body. It throws, or rejects, when the bytes are not an `A`. */
+  /**
+   * Decodes a body. It throws, or rejects, when the bytes are not an `A`. A promise has 30 seconds; after that the attempt
+   * counts as failed with a `DecodeTimeout`, and the retry policy decides.
+   */
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
 }
 

@@ -73,6 +73,16 @@ export class HandlerTimeout extends Data.TaggedError("HandlerTimeout")<{
   }
 }
 
+/** The codec did not decode a body in time. The attempt counts as failed: what the codec asks may be down. */
+export class DecodeTimeout extends Data.TaggedError("DecodeTimeout")<{
+  /** Milliseconds. */
+  readonly timeout: number
+}> {
+  override get message() {
+    return `codec.decode: the codec did not answer within ${Delay.format(this.timeout)}`
+  }
+}
+
 /** A thrown value, and the parts of it that decide about its message. */
 export interface Failure {
   /** The thrown value itself. */

@@ -1,13 +1,17 @@
 /** Takes deliveries in: settles those that no handler may see, decodes the others and hands them on to their batch. */
 import type { Codec } from "../../message/Codec.ts"
 import type { Delivery } from "../../message/Delivery.ts"
+import * as Acknowledgement from "../../policy/Acknowledgement.ts"
+import * as Failure from "../../policy/Failure.ts"
 import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import * as Admission from "./admission.ts"
+import * as Decoding from "./decoding.ts"
 import type { Gate } from "./gate.ts"
 import type { InFlight } from "./inFlight.ts"
 import type { Item } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
+import type { Runtime } from "./runtime.ts"
 
 export interface Intake {
   /** `now` is in milliseconds since the epoch. */
@@ -21,7 +25,7 @@ export interface Intake {
 /** A codec of any body type, as far as a consumer needs it. */
 export type Decoder = Pick<Codec<unknown>, "decode">
 
-export interface Dependencies {
+export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   readonly queue: string
   readonly codec: Decoder
   readonly retry: RetryPolicy
@@ -34,10 +38,8 @@ export interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies): Intake => {
-  const { brokerGate, codec, inFlight, isWanted, onDecoded, queue, reporter, retry } = dependencies
-  const decoding = new Set<Item>()
-  /** Those of them that a lost connection delivered. */
-  const lost = new Set<Item>()
+  const { brokerGate, codec, inFlight, isWanted, onDecoded, queue, reporter, retry, timers, wallClock } = dependencies
+  const decoding = Decoding.make(timers, inFlight.forget)
 
   const refuse = (item: Item, settlement: Settlement.Settlement): void => {
     // No handler probes the broker with this delivery, so its settlement must: else one that fails would go round at
@@ -65,29 +67,21 @@ export const make = (dependencies: Dependencies): Intake => {
     } catch (error) {
       return refuseUndecodable(item, error)
     }
-    if (promise === undefined) accept(item, body)
-    else awaitBody(item, promise)
+    if (promise === undefined) return accept(item, body)
+    decoding.wait(item, promise, {
+      decoded: (decoded) => (isWanted() ? accept(item, decoded) : refuse(item, Settlement.Release())),
+      failed: (error) => refuseUndecodable(item, error),
+      late: () => fail(item)
+    })
   }
 
-  const awaitBody = (item: Item, body: Promise<unknown>): void => {
-    decoding.add(item)
-    /** Ends the wait. False when the delivery went with its connection: the broker delivers it again. */
-    const isStillOurs = (): boolean => {
-      decoding.delete(item)
-      const isLost = lost.delete(item)
-      if (isLost) inFlight.forget(item)
-      return !isLost
-    }
-    body.then(
-      (decoded) => {
-        if (!isStillOurs()) return
-        if (isWanted()) accept(item, decoded)
-        else refuse(item, Settlement.Release())
-      },
-      (error: unknown) => {
-        if (isStillOurs()) refuseUndecodable(item, error)
-      }
-    )
+  /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
+  const fail = (item: Item): void => {
+    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), wallClock())
+    brokerGate.signal({ _tag: "Started", id: item.key })
+    reporter.failed(item.delivery, failure, false)
+    inFlight.conclude(item, Acknowledgement.byOutcome("failure"), failure)
+    inFlight.flush()
   }
 
   return {
@@ -101,9 +95,7 @@ export const make = (dependencies: Dependencies): Intake => {
       if (refusal === undefined) decode(item)
       else refuse(item, refusal)
     },
-    onReconnect: (isGone) => {
-      for (const item of decoding) if (isGone(item.delivery)) lost.add(item)
-    },
-    decoding: () => decoding.size
+    onReconnect: decoding.onReconnect,
+    decoding: decoding.size
   }
 }
