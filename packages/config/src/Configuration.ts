@@ -9,7 +9,7 @@ import {
   type Adapter,
   Adapters,
   Broker,
-  type BrokerError,
+  BrokerError,
   type Capabilities,
   ConfigurationError,
   ConsumerOptions,
@@ -111,7 +111,7 @@ export const load = (options: Options = {}): Effect.Effect<Configuration, Config
     if (problems.length > 0 || Result.isFailure(decoded)) return yield* new ConfigFileError({ file, problems })
     const linked = Link.link(decoded.success)
     if (Result.isFailure(linked)) return yield* new ConfigFileError({ file, problems: linked.failure.map(shown) })
-    return make(file, linked.success, decoded.success.brokers, { adapters, environment })
+    return make(file, linked.success, decoded.success.brokers, { adapters, environment, path: source.path })
   })
 
 /** Takes the brokers out of a file: their secrets are looked up when one is used, so that those of others may be missing. */
@@ -128,7 +128,11 @@ const make = (
   file: string,
   { defaultBroker, policies, queues }: Link.Linked,
   brokers: ConfigFile["brokers"],
-  { adapters, environment }: Pick<Options, "adapters"> & { readonly environment: Environment.Variables }
+  {
+    adapters,
+    environment,
+    path
+  }: Pick<Options, "adapters"> & { readonly environment: Environment.Variables; readonly path: string }
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
@@ -138,13 +142,34 @@ const make = (
     broker: string,
     { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
   ): ConfigFileError => {
-    const shown = Environment.mask(detail, opened(broker).secrets)
+    const { secrets } = opened(broker)
+    const shown = Environment.mask(detail, secrets)
+    const advice = Environment.mask(remedy, secrets)
     const asking = Object.entries(queues).find(([, { name }]) => name === queue)
     const problem =
       asking !== undefined && isOfQueue(field)
-        ? { path: placeOf(...asking, field), detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`, remedy }
-        : { path: ["brokers", broker, field], detail: shown, remedy }
+        ? {
+            path: placeOf(...asking, field),
+            detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`,
+            remedy: advice
+          }
+        : { path: ["brokers", broker, field], detail: shown, remedy: advice }
     return new ConfigFileError({ file, problems: [problem] })
+  }
+
+  /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */
+  const masked = (name: string, error: BrokerError.BrokerError): BrokerError.BrokerError => {
+    const { secrets } = opened(name)
+    if (secrets.size === 0) return error
+    const { broker, detail, operation, queue, reason, remedy } = error
+    return new BrokerError.BrokerError({
+      broker,
+      operation,
+      queue,
+      reason,
+      detail: Environment.mask(detail, secrets),
+      remedy: remedy === undefined ? undefined : Environment.mask(remedy, secrets)
+    })
   }
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
@@ -164,7 +189,7 @@ const make = (
     const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
     const { url, ...options } = value as { readonly url: string } // Environment.override gave every broker its url
-    const found = Adapters.find({ ...options, url: Redacted.make(url) }, adapters)
+    const found = Adapters.find({ ...options, url: Redacted.make(url) }, { adapters, from: path })
     return yield* Effect.mapError(found, (error) => locate(name, error))
   })
 
@@ -186,7 +211,13 @@ const make = (
       Layer.catch((error) =>
         Layer.effect(
           Broker.Broker,
-          Effect.fail(error instanceof ConfigurationError.ConfigurationError ? locate(name, error) : error)
+          Effect.fail(
+            error instanceof ConfigurationError.ConfigurationError
+              ? locate(name, error)
+              : error instanceof BrokerError.BrokerError
+                ? masked(name, error)
+                : error
+          )
         )
       )
     )
