@@ -138,39 +138,7 @@ const make = (
 
   const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker])
 
-  const locate = (
-    broker: string,
-    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
-  ): ConfigFileError => {
-    const { secrets } = opened(broker)
-    const shown = Environment.mask(detail, secrets)
-    const advice = Environment.mask(remedy, secrets)
-    const asking = Object.entries(queues).find(([, { name }]) => name === queue)
-    const problem =
-      asking !== undefined && isOfQueue(field)
-        ? {
-            path: placeOf(...asking, field),
-            detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`,
-            remedy: advice
-          }
-        : { path: ["brokers", broker, field], detail: shown, remedy: advice }
-    return new ConfigFileError({ file, problems: [problem] })
-  }
-
-  /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */
-  const masked = (name: string, error: BrokerError.BrokerError): BrokerError.BrokerError => {
-    const { secrets } = opened(name)
-    if (secrets.size === 0) return error
-    const { broker, detail, operation, queue, reason, remedy } = error
-    return new BrokerError.BrokerError({
-      broker,
-      operation,
-      queue,
-      reason,
-      detail: Environment.mask(detail, secrets),
-      remedy: remedy === undefined ? undefined : Environment.mask(remedy, secrets)
-    })
-  }
+  const { locate, masked } = errorsOf(file, queues, (broker) => opened(broker).secrets)
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
     const name = broker ?? defaultBroker
@@ -233,6 +201,49 @@ const make = (
     locate,
     layer: (broker) => Layer.unwrap(Effect.flatMap(named(broker), layer))
   }
+}
+
+/** How errors of brokers are told: at their place in the file, and without secrets. */
+const errorsOf = (
+  file: string,
+  queues: Configuration["queues"],
+  secretsOf: (broker: string) => ReadonlyMap<string, string>
+) => {
+  const locate = (
+    broker: string,
+    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
+  ): ConfigFileError => {
+    const secrets = secretsOf(broker)
+    const shown = Environment.mask(detail, secrets)
+    const advice = Environment.mask(remedy, secrets)
+    const asking = Object.entries(queues).find(([, { name }]) => name === queue)
+    const problem =
+      asking !== undefined && isOfQueue(field)
+        ? {
+            path: placeOf(...asking, field),
+            detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`,
+            remedy: advice
+          }
+        : { path: ["brokers", broker, field], detail: shown, remedy: advice }
+    return new ConfigFileError({ file, problems: [problem] })
+  }
+
+  /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */
+  const masked = (name: string, error: BrokerError.BrokerError): BrokerError.BrokerError => {
+    const secrets = secretsOf(name)
+    if (secrets.size === 0) return error
+    const { broker, detail, operation, queue, reason, remedy } = error
+    return new BrokerError.BrokerError({
+      broker,
+      operation,
+      queue,
+      reason,
+      detail: Environment.mask(detail, secrets),
+      remedy: remedy === undefined ? undefined : Environment.mask(remedy, secrets)
+    })
+  }
+
+  return { locate, masked }
 }
 
 const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.PlanRequest => ({
