@@ -5,17 +5,7 @@
  * should know the program's queues. {@link load} finds, reads and checks the file. Nothing is connected before
  * {@link Configuration.layer} is built.
  */
-import {
-  type Adapter,
-  Adapters,
-  Broker,
-  BrokerError,
-  type Capabilities,
-  ConfigurationError,
-  ConsumerOptions,
-  Feasibility,
-  RetryPolicy
-} from "@requeue/core"
+import { type Adapter, Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { OptionNames } from "@requeue/core/adapter-kit"
 import { StrictSchema } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
@@ -26,6 +16,7 @@ import * as Schema from "effect/Schema"
 import { ConfigFile } from "./ConfigFile.ts"
 import { ConfigFileError } from "./ConfigFileError.ts"
 import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
+import * as BrokerProblems from "./internal/brokerProblems.ts"
 import * as Environment from "./internal/environment.ts"
 import * as Link from "./internal/link.ts"
 import * as Source from "./internal/source.ts"
@@ -138,7 +129,7 @@ const make = (
 
   const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker])
 
-  const { locate, masked } = errorsOf(file, queues, (broker) => opened(broker).secrets)
+  const { locate, masked } = BrokerProblems.make(file, queues, (broker) => opened(broker).secrets)
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
     const name = broker ?? defaultBroker
@@ -167,7 +158,7 @@ const make = (
     const here = Object.entries(queues).filter(([, { broker }]) => broker === name)
     const checked = Effect.gen(function* () {
       const broker = yield* Broker.Broker
-      const problems = here.flatMap(([key, queue]) => impossible(key, queue, broker.capabilities))
+      const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(key, queue, broker.capabilities))
       if (problems.length > 0) return yield* refuse(problems)
       // Limits of some queues only, such as FIFO queues, are not among the broker's capabilities.
       for (const [, queue] of here)
@@ -203,77 +194,10 @@ const make = (
   }
 }
 
-/** How errors of brokers are told: at their place in the file, and without secrets. */
-const errorsOf = (
-  file: string,
-  queues: Configuration["queues"],
-  secretsOf: (broker: string) => ReadonlyMap<string, string>
-) => {
-  const locate = (
-    broker: string,
-    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
-  ): ConfigFileError => {
-    const secrets = secretsOf(broker)
-    const shown = Environment.mask(detail, secrets)
-    const advice = Environment.mask(remedy, secrets)
-    const asking = Object.entries(queues).find(([, { name }]) => name === queue)
-    const problem =
-      asking !== undefined && isOfQueue(field)
-        ? {
-            path: placeOf(...asking, field),
-            detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`,
-            remedy: advice
-          }
-        : { path: ["brokers", broker, field], detail: shown, remedy: advice }
-    return new ConfigFileError({ file, problems: [problem] })
-  }
-
-  /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */
-  const masked = (name: string, error: BrokerError.BrokerError): BrokerError.BrokerError => {
-    const secrets = secretsOf(name)
-    if (secrets.size === 0) return error
-    const { broker, detail, operation, queue, reason, remedy } = error
-    return new BrokerError.BrokerError({
-      broker,
-      operation,
-      queue,
-      reason,
-      detail: Environment.mask(detail, secrets),
-      remedy: remedy === undefined ? undefined : Environment.mask(remedy, secrets)
-    })
-  }
-
-  return { locate, masked }
-}
-
 const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: ConfiguredQueue): Adapter.PlanRequest => ({
   queue: name,
   retry
 })
-
-/** Whether a field belongs to a queue, and not to its broker. */
-const isOfQueue = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
-
-/** The path of a queue's field in the file. */
-const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): StrictSchema.Problem["path"] => {
-  const [first = "", ...rest] = field.split(".")
-  if (first === "retry") return [...retryPath, ...rest]
-  return ["queues", key, first === "queue" ? "name" : first, ...rest]
-}
-
-/** The demands of a queue that the broker cannot meet, as problems with their paths in the file. */
-const impossible = (
-  key: string,
-  queue: ConfiguredQueue,
-  capabilities: Capabilities.Capabilities
-): ReadonlyArray<StrictSchema.Problem> =>
-  Feasibility.check(ConsumerOptions.resolve(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
-    ({ support, field }) => {
-      if (support._tag !== "Impossible") return []
-      const detail = `on broker ${capabilities.broker}, for queue ${key}: ${support.why}`
-      return [{ path: placeOf(key, queue, field), detail, remedy: support.remedy }]
-    }
-  )
 
 /**
  * Finds a queue of the file by its key. `A` is the type of its bodies, which nothing checks. Fails when there is no such
