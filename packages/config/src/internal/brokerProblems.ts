@@ -1,4 +1,4 @@
-/** What brokers refuse, told at its place in the file and without secrets. */
+/** Refusals of brokers, told at their place in the file and without secrets. */
 import { BrokerError, type Capabilities, type ConfigurationError, ConsumerOptions, Feasibility } from "@requeue/core"
 import type { StrictSchema } from "@requeue/core/schema"
 import { ConfigFileError } from "../ConfigFileError.ts"
