@@ -23,11 +23,11 @@ NAME is the broker's name and the scheme of its URLs: small letters and digits, 
 /** The name with capitals, for the names of modules: `RedisStreams` of `redis-streams`. */
 const pascal = (name) => name.replaceAll(/(?:^|-)(.)/g, (_, letter) => letter.toUpperCase())
 
-const renamed = (text, name) =>
-  text
-    .replaceAll("Acme", pascal(name))
-    .replaceAll("ACME", name.toUpperCase().replaceAll("-", "_"))
-    .replaceAll("acme", name)
+/** In one go, for the name may contain what is replaced. */
+const renamed = (text, name) => {
+  const forms = { Acme: pascal(name), ACME: name.toUpperCase().replaceAll("-", "_"), acme: name }
+  return text.replaceAll(/Acme|ACME|acme/g, (form) => forms[form])
+}
 
 /** Why there can be no adapter of this name, with a remedy; `undefined` when there can be. */
 export const refusal = (name, into) => {

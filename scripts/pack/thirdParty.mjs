@@ -1,7 +1,8 @@
 /**
  * An adapter of somebody else, beside the tarballs: as `requeue-adapter-acme`, which its scheme finds, and as
- * `@acme/requeue-broker`, which must be named and whose order has another id. Its source is `acme/adapter.ts`. It is compiled against the tarballs, and
- * reached in every way that there is: by programs, by each command of the command line, and in a bundle.
+ * `@acme/requeue-broker`, which must be named and whose order has another id. Its source is `acme/adapter.ts`. It is
+ * compiled against the tarballs, and reached in every way that there is: by programs, by each command of the command line,
+ * and in a bundle. Bundles with drivers of networks are made as well.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -50,6 +51,9 @@ const files = {
   "tsconfig.json": configuration("consumer.mts"),
   "ways.mjs": source("ways.mjs"),
   "bundled.mjs": source("bundled.mjs"),
+  ...Object.fromEntries(
+    ["rabbitmq", "sqs"].map((name) => [`${name}.mjs`, source("network.mjs").replace("NAME", name)])
+  ),
   // JSON is YAML.
   "named.yaml": JSON.stringify(named),
   "plain.yaml": JSON.stringify({ ...named, brokers: { acme: "acme:" } }),
@@ -101,6 +105,10 @@ const others = {
   "status --url acme://down --queue orders": refuses(3, /nobody listens/)
 }
 
+/** As docs/adapters.md has it: for drivers that are CommonJS. */
+const [, text] = /--banner:js='(.*)'/.exec(readFileSync(new URL("../../docs/adapters.md", import.meta.url), "utf8"))
+const banner = `--banner:js=${text}`
+
 /** Runs each of some things, so many at a time. */
 const each = async (things, most, run) => {
   const left = [...things]
@@ -119,14 +127,20 @@ export const thirdParty = async (node, ...wanted) => {
 
   const command = join("node_modules", "@requeue", "cli", "dist", "main.js")
   const requeue = (line) => call(node, [command, ...line.split(" ")], folder)
-  const bundle = async () => {
-    const options = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning", "--outfile=bundle.mjs"]
-    await must(join("node_modules", ".bin", "esbuild"), ["bundled.mjs", ...options], folder)
-    return call(node, ["main.mjs"], alone("bundle", join(folder, "bundle.mjs")))
+  const bundle = async (name, ...more) => {
+    const file = `bundle-${name}.mjs`
+    const options = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning", `--outfile=${file}`, ...more]
+    await must(join("node_modules", ".bin", "esbuild"), [`${name}.mjs`, ...options], folder)
+    return call(node, ["main.mjs"], alone(`bundle-${name}`, join(folder, file)))
   }
   const runs = [
     ["seven ways to an adapter", () => call(node, ["ways.mjs"], folder), prints(new RegExp(`^${ways.join("\n")}\n$`))],
-    ["a bundle in an empty folder", bundle, prints(/^order-2\n$/)],
+    ["a bundle in an empty folder", () => bundle("bundled"), prints(/^order-2\n$/)],
+    ...["rabbitmq", "sqs"].map((name) => [
+      `a bundle with ${name}`,
+      () => bundle(name, banner),
+      prints(/^ConnectionFailed\n$/)
+    ]),
     ...Object.entries(commands).flatMap(([line, expected]) =>
       targets.map(([target, order]) => {
         const whole = `${line} ${target} --queue orders`

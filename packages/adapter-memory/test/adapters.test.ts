@@ -20,7 +20,7 @@ const acme = (...schemes: ReadonlyArray<string>) => {
 }
 
 const refusal = (address: unknown, adapters?: ReadonlyArray<Adapter.Adapter>): Promise<ConfigurationError> =>
-  Effect.runPromise(Effect.flip(Adapters.find(address as string, adapters)))
+  Effect.runPromise(Effect.flip(Adapters.find(address as string, { adapters })))
 
 describe("an adapter that is handed over", () => {
   it("serves its scheme, beside the address", async () => {
@@ -68,9 +68,19 @@ describe("an adapter that is handed over", () => {
   })
 })
 
+it.each([[null], [{}], [acme("redis").adapter], [new Set()]])(
+  "adapters that are no list are refused: %o",
+  async (adapters) =>
+    assert.strictEqual(
+      (await refusal("redis://localhost", adapters as any)).message,
+      "adapters: they must be a list. Pass [adapter]"
+    )
+)
+
 describe("an adapter that is named", () => {
   const source = `export const adapter = { schemes: ["redis"], layer: () => { throw new Error("the adapter was asked") } }`
-  const asked = "Error: the adapter was asked"
+  const asked =
+    "ConfigurationError: adapter: the adapter failed: the adapter was asked. Report this to the adapter's authors"
   const connecting = (address: unknown) => JSON.stringify(address)
 
   it("by its package", async () => {
@@ -85,6 +95,11 @@ describe("an adapter that is named", () => {
 
   it("by its URL's scheme, as requeue-adapter-SCHEME", async () => {
     assert.strictEqual(await program({ "requeue-adapter-redis": source }, connecting("redis://localhost")), asked)
+  })
+
+  it("by a scheme that objects have as a member", async () => {
+    const named = source.replace("redis", "constructor")
+    assert.strictEqual(await program({ "requeue-adapter-constructor": named }, connecting("constructor://x")), asked)
   })
 
   it("and not installed: how to install it", async () => {
@@ -111,12 +126,21 @@ describe("an adapter that is named", () => {
     )
   })
 
-  it.each(["./adapter.js", "/tmp/adapter.js", "file:///adapter.js", "data:text/javascript,", "", "../node_modules/x"])(
-    "%j is no package, and not imported",
-    async (adapter) =>
-      assert.strictEqual(
-        (await refusal({ url: "redis://localhost", adapter })).message,
-        "adapter: it is not the name of a package. Name a package, such as @acme/requeue-redis"
-      )
+  it.each([
+    "./adapter.js",
+    "/tmp/adapter.js",
+    "file:///adapter.js",
+    "data:text/javascript,",
+    "",
+    "../node_modules/x",
+    "x/../../evil.cjs",
+    "x/./y",
+    "@a/../x",
+    ".x"
+  ])("%j is no package, and not imported", async (adapter) =>
+    assert.strictEqual(
+      (await refusal({ url: "redis://localhost", adapter })).message,
+      "adapter: it is not the name of a package. Name a package, such as @acme/requeue-redis"
+    )
   )
 })

@@ -58,6 +58,9 @@ describe("an adapter", () => {
 
   it("that is installed is found from the program's main file, and its own failure is shown as it is", async () => {
     const said = await program({ "@requeue/adapter-memory": `import "missing-driver"` }, `"memory:"`)
-    assert.match(said, /^Error: Cannot find package 'missing-driver' imported from/)
+    assert.match(
+      said,
+      /^ConfigurationError: adapter: @requeue\/adapter-memory cannot be imported: Cannot find package 'missing-driver' imported from .*\. Install what it needs/
+    )
   })
 })

@@ -1,6 +1,10 @@
 /** Workers and connections from start to end, through the promise face. */
 import { assert, describe, it, vi } from "@effect/vitest"
 import { connect, ConnectionClosed, deadLetterBudget, DeadLetterBudgetExhausted } from "@requeue/core/promise"
+import { Broker } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { MemoryBroker } from "../src/index.ts"
 import { open, turns } from "./virtualBroker.ts"
 
 const never = () => new Promise(() => {})
@@ -186,5 +190,21 @@ describe("what is logged", () => {
     } finally {
       vi.restoreAllMocks()
     }
+  })
+})
+
+describe("close", () => {
+  it("does not wait for a consumer that cannot start", async () => {
+    const unreachable = Layer.effect(
+      Broker.Broker,
+      Effect.map(MemoryBroker.make(), (broker) => ({ ...broker, subscribe: () => Effect.never }))
+    )
+    const requeue = await connect(unreachable, { logLevel: "None" })
+    const started = rejection(requeue.consume("q", {}, () => {}))
+    const pulled = rejection(requeue.puller("q"))
+    await turns()
+    await requeue.close()
+    assert.instanceOf(await started, ConnectionClosed)
+    assert.instanceOf(await pulled, ConnectionClosed)
   })
 })

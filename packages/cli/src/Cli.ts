@@ -25,6 +25,7 @@ import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Output from "./Output.ts"
 import { Problem } from "./Problem.ts"
+import * as Secrets from "./Secrets.ts"
 
 const { version }: { readonly version: string } = createRequire(import.meta.url)("../package.json")
 
@@ -72,10 +73,13 @@ const details = (error: unknown) => {
 /** Runs a command line, and answers its exit code. */
 export const run = (args: ReadonlyArray<string>) => {
   const json = args.includes("--json")
-  const complain = (error: unknown, text: string) =>
-    Console.error(
-      json ? JSON.stringify({ error: { message: text, ...details(error) } }) : text.replaceAll(/^/gm, "requeue: ")
-    )
+  const complain = (error: unknown, text: string) => {
+    const said = json
+      ? JSON.stringify({ error: { message: text, ...details(error) } })
+      : text.replaceAll(/^/gm, "requeue: ")
+    // An adapter, or its driver, may repeat what it was given.
+    return Console.error(Secrets.mask(said, args))
+  }
 
   return Command.runWith(root, { version })(args).pipe(
     Effect.as(ExitCode.ok),

@@ -5,17 +5,7 @@
  * should know the program's queues. {@link load} finds, reads and checks the file. Nothing is connected before
  * {@link Configuration.layer} is built.
  */
-import {
-  type Adapter,
-  Adapters,
-  Broker,
-  type BrokerError,
-  type Capabilities,
-  ConfigurationError,
-  ConsumerOptions,
-  Feasibility,
-  RetryPolicy
-} from "@requeue/core"
+import { type Adapter, Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
 import { OptionNames } from "@requeue/core/adapter-kit"
 import { StrictSchema } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
@@ -26,6 +16,7 @@ import * as Schema from "effect/Schema"
 import { ConfigFile } from "./ConfigFile.ts"
 import { ConfigFileError } from "./ConfigFileError.ts"
 import type { ConfiguredQueue } from "./ConfiguredQueue.ts"
+import * as BrokerProblems from "./internal/brokerProblems.ts"
 import * as Environment from "./internal/environment.ts"
 import * as Link from "./internal/link.ts"
 import * as Source from "./internal/source.ts"
@@ -111,7 +102,7 @@ export const load = (options: Options = {}): Effect.Effect<Configuration, Config
     if (problems.length > 0 || Result.isFailure(decoded)) return yield* new ConfigFileError({ file, problems })
     const linked = Link.link(decoded.success)
     if (Result.isFailure(linked)) return yield* new ConfigFileError({ file, problems: linked.failure.map(shown) })
-    return make(file, linked.success, decoded.success.brokers, { adapters, environment })
+    return make(file, linked.success, decoded.success.brokers, { adapters, environment, path: source.path })
   })
 
 /** Takes the brokers out of a file: their secrets are looked up when one is used, so that those of others may be missing. */
@@ -128,24 +119,17 @@ const make = (
   file: string,
   { defaultBroker, policies, queues }: Link.Linked,
   brokers: ConfigFile["brokers"],
-  { adapters, environment }: Pick<Options, "adapters"> & { readonly environment: Environment.Variables }
+  {
+    adapters,
+    environment,
+    path
+  }: Pick<Options, "adapters"> & { readonly environment: Environment.Variables; readonly path: string }
 ): Configuration => {
   const refuse = (problems: ReadonlyArray<StrictSchema.Problem>) => Effect.fail(new ConfigFileError({ file, problems }))
 
   const opened = (broker: string) => Environment.expand(brokers[broker], environment, ["brokers", broker])
 
-  const locate = (
-    broker: string,
-    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
-  ): ConfigFileError => {
-    const shown = Environment.mask(detail, opened(broker).secrets)
-    const asking = Object.entries(queues).find(([, { name }]) => name === queue)
-    const problem =
-      asking !== undefined && isOfQueue(field)
-        ? { path: placeOf(...asking, field), detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`, remedy }
-        : { path: ["brokers", broker, field], detail: shown, remedy }
-    return new ConfigFileError({ file, problems: [problem] })
-  }
+  const { locate, masked } = BrokerProblems.make(file, queues, (broker) => opened(broker).secrets)
 
   const named = (broker: string | undefined): Effect.Effect<string, ConfigFileError> => {
     const name = broker ?? defaultBroker
@@ -164,7 +148,7 @@ const make = (
     const { problems, value } = opened(name)
     if (problems.length > 0) return yield* refuse(problems)
     const { url, ...options } = value as { readonly url: string } // Environment.override gave every broker its url
-    const found = Adapters.find({ ...options, url: Redacted.make(url) }, adapters)
+    const found = Adapters.find({ ...options, url: Redacted.make(url) }, { adapters, from: path })
     return yield* Effect.mapError(found, (error) => locate(name, error))
   })
 
@@ -174,7 +158,7 @@ const make = (
     const here = Object.entries(queues).filter(([, { broker }]) => broker === name)
     const checked = Effect.gen(function* () {
       const broker = yield* Broker.Broker
-      const problems = here.flatMap(([key, queue]) => impossible(key, queue, broker.capabilities))
+      const problems = here.flatMap(([key, queue]) => BrokerProblems.impossible(key, queue, broker.capabilities))
       if (problems.length > 0) return yield* refuse(problems)
       // Limits of some queues only, such as FIFO queues, are not among the broker's capabilities.
       for (const [, queue] of here)
@@ -186,7 +170,13 @@ const make = (
       Layer.catch((error) =>
         Layer.effect(
           Broker.Broker,
-          Effect.fail(error instanceof ConfigurationError.ConfigurationError ? locate(name, error) : error)
+          Effect.fail(
+            error instanceof ConfigurationError.ConfigurationError
+              ? locate(name, error)
+              : error instanceof BrokerError.BrokerError
+                ? masked(name, error)
+                : error
+          )
         )
       )
     )
@@ -208,30 +198,6 @@ const requestOf = ({ name, options: { retry = RetryPolicy.make() } }: Configured
   queue: name,
   retry
 })
-
-/** Whether a field belongs to a queue, and not to its broker. */
-const isOfQueue = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
-
-/** The path of a queue's field in the file. */
-const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): StrictSchema.Problem["path"] => {
-  const [first = "", ...rest] = field.split(".")
-  if (first === "retry") return [...retryPath, ...rest]
-  return ["queues", key, first === "queue" ? "name" : first, ...rest]
-}
-
-/** The demands of a queue that the broker cannot meet, as problems with their paths in the file. */
-const impossible = (
-  key: string,
-  queue: ConfiguredQueue,
-  capabilities: Capabilities.Capabilities
-): ReadonlyArray<StrictSchema.Problem> =>
-  Feasibility.check(ConsumerOptions.resolve(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
-    ({ support, field }) => {
-      if (support._tag !== "Impossible") return []
-      const detail = `on broker ${capabilities.broker}, for queue ${key}: ${support.why}`
-      return [{ path: placeOf(key, queue, field), detail, remedy: support.remedy }]
-    }
-  )
 
 /**
  * Finds a queue of the file by its key. `A` is the type of its bodies, which nothing checks. Fails when there is no such

@@ -1,7 +1,10 @@
 /** Brokers whose adapter is none of ours: named in the file, written into it, or handed to whoever loads it. */
 import { MemoryBroker } from "@requeue/adapter-memory"
 import type { Adapter } from "@requeue/core"
+import { Broker, BrokerError, ConfigurationError } from "@requeue/core"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { inspect } from "node:util"
 import { assert, describe, it } from "vitest"
 import { Configuration, defineConfig, loadConfig } from "../src/index.ts"
 import { complaints, folder, sound } from "./folder.ts"
@@ -67,6 +70,53 @@ describe("an adapter", () => {
       message,
       /brokers\.main\.url: the adapter for redis: is not installed\. Run: npm install @acme\/requeue-redis/
     )
+  })
+
+  it.each<readonly [string, Adapter.Adapter["layer"]]>([
+    [
+      "fails with what it was given",
+      (url) =>
+        Layer.effect(
+          Broker.Broker,
+          Effect.fail(
+            new BrokerError.BrokerError({
+              broker: "redis",
+              operation: "connect",
+              reason: "ConnectionFailed",
+              detail: `cannot reach ${url.href}`,
+              remedy: `Check ${url.password}`
+            })
+          )
+        )
+    ],
+    [
+      "throws it",
+      (url) => {
+        throw new Error(`no ${url.href}`)
+      }
+    ],
+    [
+      "refuses it",
+      (url) =>
+        Layer.effect(
+          Broker.Broker,
+          Effect.fail(
+            new ConfigurationError.ConfigurationError({
+              field: "url",
+              detail: `bad ${url.href}`,
+              remedy: `Change ${url.password}`
+            })
+          )
+        )
+    ],
+    ["answers no Layer", (async (url: URL) => url) as never]
+  ])("that %s shows no secret", async (_, layer) => {
+    const environment = { PASSWORD: "hunter2hunter2" }
+    const text = `export default { brokers: { main: "redis://me:\${PASSWORD}@host" } }`
+    const { connect } = await loaded(text, { environment, adapters: [{ schemes: ["redis"], layer }] })
+    const error: unknown = await connect().catch((reason: unknown) => reason)
+    assert.instanceOf(error, Error)
+    assert.notInclude(inspect(error, { depth: 10 }), "hunter2")
   })
 
   it("that does not name a package is told at its place", async () => {

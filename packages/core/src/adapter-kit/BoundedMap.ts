@@ -28,8 +28,13 @@ export interface BoundedMap<A> {
 /**
  * Makes an empty map. It keeps the last `limit` keys, and up to as many before them, which it forgets all at once. A limit
  * of 0 keeps none.
+ *
+ * @throws RangeError when the limit is not a whole number, 0 or more
  */
 export const make = <A>(limit: number): BoundedMap<A> => {
+  if (!(Number.isSafeInteger(limit) && limit >= 0)) {
+    throw new RangeError(`BoundedMap.make: limit must be a whole number >= 0, got ${limit}`)
+  }
   let recent = new Map<string, A>()
   let older = new Map<string, A>()
   return {

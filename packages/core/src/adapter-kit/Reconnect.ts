@@ -22,7 +22,7 @@ const factor = 1.5
  * takes up to half of it, so that many clients do not connect at the same moment. `random` is from 0 to 1.
  */
 export const pause = (failures: number, random: number, { first, max }: Pauses): number =>
-  failures === 0 ? 0 : Math.min(first * factor ** (failures - 1), max) * (0.5 + random / 2)
+  failures === 0 || first === 0 ? 0 : Math.min(first * factor ** (failures - 1), max) * (0.5 + random / 2)
 
 /** Whether a failure is logged: the first two of an outage, then every twentieth. `failures` counts those before it. */
 export const isTold = (failures: number): boolean => failures < 2 || failures % 20 === 0

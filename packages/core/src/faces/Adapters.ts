@@ -18,12 +18,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Adapter, Options } from "../port/Adapter.ts"
+import { summarize } from "../policy/Failure.ts"
 import { Broker } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import { ConfigurationError } from "../options/ConfigurationError.ts"
-import { type Resolved, resolve } from "./internal/resolve.ts"
+import { type Resolved, resolve, type Sources } from "./internal/resolve.ts"
 
-export type { Resolved }
+export type { Resolved, Sources }
 
 /** A broker's URL. A `Redacted` one keeps its password out of logs. */
 export type Url = string | URL | Redacted.Redacted
@@ -35,22 +36,35 @@ export type Url = string | URL | Redacted.Redacted
 export type Address = Url | ({ readonly url: Url; readonly adapter?: string | Adapter | undefined } & Options)
 
 /**
- * The adapter that serves an address, without a connection. `adapters` are those that are handed over; default: none.
+ * The adapter that serves an address, without a connection.
  *
- * Fails with `ConfigurationError` when there is none, when it is not installed, or when it does not serve the scheme.
+ * Fails with `ConfigurationError` when there is none, when it is not installed or cannot be imported, or when it does not
+ * serve the scheme.
  */
-export const find = (
-  address: Address,
-  adapters?: ReadonlyArray<Adapter>
-): Effect.Effect<Resolved, ConfigurationError> =>
-  Effect.tryPromise({ try: () => resolve(address, adapters), catch: (error) => error }).pipe(
+export const find = (address: Address, sources?: Sources): Effect.Effect<Resolved, ConfigurationError> =>
+  Effect.tryPromise({ try: () => resolve(address, sources), catch: (error) => error }).pipe(
     Effect.catch((error) => (error instanceof ConfigurationError ? Effect.fail(error) : Effect.die(error)))
   )
 
-/** The broker of an address that has been resolved. */
+/** The broker of an address that has been resolved. An adapter that throws, or answers no Layer, is a `ConfigurationError`. */
 export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, BrokerError | ConfigurationError> => {
   const { options, url } = Redacted.value(address)
-  return adapter.layer(url, options)
+  const made = Effect.try({
+    try: () => {
+      const layer = adapter.layer(url, options)
+      const isLayer: boolean = Layer.isLayer(layer)
+      if (!isLayer) throw new Error("its layer function answered no Layer")
+      return layer
+    },
+    catch: (cause) =>
+      new ConfigurationError({
+        field: "adapter",
+        detail: `the adapter failed: ${summarize(cause).message}`,
+        remedy: "Report this to the adapter's authors",
+        cause
+      })
+  })
+  return Layer.unwrap(made)
 }
 
 /**
@@ -65,14 +79,12 @@ export const layerOf = ({ adapter, address }: Resolved): Layer.Layer<Broker, Bro
  * await Effect.runPromise(Effect.provide(name, Adapters.layer("memory:"))) // => "memory"
  * ```
  */
-export const layer = (
-  address: Address,
-  adapters?: ReadonlyArray<Adapter>
-): Layer.Layer<Broker, BrokerError | ConfigurationError> => Layer.unwrap(Effect.map(find(address, adapters), layerOf))
+export const layer = (address: Address, sources?: Sources): Layer.Layer<Broker, BrokerError | ConfigurationError> =>
+  Layer.unwrap(Effect.map(find(address, sources), layerOf))
 
 /** The broker of an address that comes from Effect's Config, for example `Config.Redacted("BROKER_URL")`. */
 export const layerConfig = (
   address: Config.Config<Address>,
-  adapters?: ReadonlyArray<Adapter>
+  sources?: Sources
 ): Layer.Layer<Broker, BrokerError | ConfigurationError | Config.ConfigError> =>
-  Layer.unwrap(Effect.map(address, (given) => layer(given, adapters)))
+  Layer.unwrap(Effect.map(address, (given) => layer(given, sources)))

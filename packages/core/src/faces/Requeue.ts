@@ -150,7 +150,7 @@ export const connect = async <E>(
   const { adapters, logLevel = "Warn", telemetry } = options
   const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
     ? broker
-    : Adapters.layerOf(await resolve(broker, adapters))
+    : Adapters.layerOf(await resolve(broker, { adapters }))
   const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
   const session = await Session.open(watched, logLevel)
   const { run, start } = session

@@ -12,6 +12,8 @@ export class ConfigurationError extends Data.TaggedError("ConfigurationError")<{
   readonly remedy: string
   readonly broker?: string | undefined
   readonly queue?: string | undefined
+  /** The error behind it, for example of a package that cannot be imported. */
+  readonly cause?: unknown
 }> {
   override get message() {
     const where = [this.queue && `queue ${this.queue}`, this.broker && `broker ${this.broker}`].filter(Boolean)

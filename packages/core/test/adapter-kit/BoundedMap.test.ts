@@ -53,6 +53,10 @@ describe("BoundedMap", () => {
     assert.deepStrictEqual([map.get("a"), map.get("c")], [3, 4])
   })
 
+  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])("refuses a limit of %d", (limit) =>
+    assert.throws(() => BoundedMap.make(limit), RangeError, "BoundedMap.make: limit must be a whole number >= 0")
+  )
+
   it("forgets what it is told to, and keeps nothing with a limit of 0", () => {
     const map = BoundedMap.make<true>(2)
     for (const key of ["a", "b", "c"]) map.set(key, true)

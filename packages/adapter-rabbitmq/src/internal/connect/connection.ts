@@ -109,14 +109,12 @@ const close = ({ driver, isGone }: Live): Effect.Effect<void> =>
 /**
  * Connects, and keeps connected for as long as the scope lives. The first connection is tried once on every node, and
  * its error is the last node's; from then on nothing fails. `role` is in the connection's name, and in the log.
- *
- * It cannot be interrupted while it connects: the scope would not close the connection that opens then.
  */
 export const make = (
   settings: Settings,
   role: string
 ): Effect.Effect<Connection, BrokerError.BrokerError, Scope.Scope> =>
-  Effect.uninterruptible(
+  Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const nodes = [settings.address, ...settings.hosts.map((text) => Address.node(text, settings.address))]
       let turn = 0
@@ -124,7 +122,8 @@ export const make = (
       const connect = Effect.suspend(() =>
         Effect.tapError(open(settings, nodes[turn % nodes.length]!, role), () => Effect.sync(() => turn++))
       )
-      const initial = yield* Effect.retry(connect, { times: nodes.length - 1 })
+      // Only connecting can be interrupted: a connection that was opened is closed with the scope.
+      const initial = yield* restore(Effect.retry(connect, { times: nodes.length - 1 }))
       let last = initial
       const { current, live } = yield* Reconnecting.make({
         connect,

@@ -7,13 +7,13 @@ import { ConfigurationError } from "../../options/ConfigurationError.ts"
 import { type Adapter, isAdapter, type Options } from "../../port/Adapter.ts"
 
 /** The packages of schemes that have other names than their packages. */
-const packages: Readonly<Record<string, string>> = {
-  memory: "@requeue/adapter-memory",
-  amqp: "@requeue/adapter-rabbitmq",
-  amqps: "@requeue/adapter-rabbitmq",
-  nsq: "@requeue/adapter-nsq",
-  sqs: "@requeue/adapter-sqs"
-}
+const packages: ReadonlyMap<string, string> = new Map([
+  ["memory", "@requeue/adapter-memory"],
+  ["amqp", "@requeue/adapter-rabbitmq"],
+  ["amqps", "@requeue/adapter-rabbitmq"],
+  ["nsq", "@requeue/adapter-nsq"],
+  ["sqs", "@requeue/adapter-sqs"]
+])
 
 /** The package that serves a scheme of somebody else's, by convention. */
 const conventional = (scheme: string): string => `requeue-adapter-${scheme}`
@@ -26,22 +26,31 @@ export interface Resolved {
   readonly address: Redacted.Redacted<{ readonly url: URL; readonly options: Options }>
 }
 
+/** Where an adapter may come from, beside the address. */
+export interface Sources {
+  /** Adapters that were handed over. Default: none. */
+  readonly adapters?: ReadonlyArray<Adapter> | undefined
+  /** A file that sees the adapter's package, beside the core, the program's main file and the working directory. */
+  readonly from?: string | undefined
+}
+
 /** Resolves an address. An adapter that the address names comes first, then the given ones, then the scheme's package. */
-export const resolve = async (broker: unknown, given: ReadonlyArray<Adapter> = []): Promise<Resolved> => {
+export const resolve = async (broker: unknown, sources: Sources = {}): Promise<Resolved> => {
   const { adapter: named, url: address, ...options } = isConfig(broker) ? broker : { url: broker }
   const url = parse(Redacted.isRedacted(address) ? Redacted.value(address) : address)
   const scheme = url.protocol.slice(0, -1)
-  const adapter = await adapterOf(scheme, named, given)
+  const adapter = await adapterOf(scheme, named, sources)
   return { adapter, scheme, address: Redacted.make({ url, options }) }
 }
 
-const adapterOf = async (scheme: string, named: unknown, given: ReadonlyArray<Adapter>): Promise<Adapter> => {
-  if (typeof named === "string") return serving(scheme, await load(named, scheme), named)
+const adapterOf = async (scheme: string, named: unknown, { adapters = [], from }: Sources): Promise<Adapter> => {
+  if (typeof named === "string") return serving(scheme, await load(named, scheme, from), named)
   if (named !== undefined) return serving(scheme, checked(named, "adapter"), "the adapter")
-  const ours = given.find((each) => checked(each, "adapters").schemes.includes(scheme))
+  if (!Array.isArray(adapters)) throw refusal("adapters", "they must be a list", "Pass [adapter]")
+  const ours = adapters.find((each) => checked(each, "adapters").schemes.includes(scheme))
   if (ours !== undefined) return ours
-  const name = packages[scheme] ?? conventional(scheme)
-  return serving(scheme, await load(name, scheme), name)
+  const name = packages.get(scheme) ?? conventional(scheme)
+  return serving(scheme, await load(name, scheme, from), name)
 }
 
 const isConfig = (
@@ -82,51 +91,70 @@ const serving = (scheme: string, adapter: Adapter, who: string): Adapter => {
   throw refusal("url", `${who} does not serve the scheme ${scheme}:`, `Use a URL with ${known}, or another adapter`)
 }
 
-/** A package, or a module of one. What else an import may mean, such as a file or code in a URL, is not loaded. */
-const packageName = /^(@[\w.-]+\/)?\w[\w.+-]*(\/[\w.-]+)*$/
+/**
+ * A package, or a module of one. What else an import may mean, such as a file, or code in a URL, is not loaded; nor is what
+ * leaves its package by dots.
+ */
+const packageName = /^(@\w[\w.-]*\/)?\w[\w.+-]*(\/\w[\w.-]*)*$/
 
-const load = async (name: string, scheme: string): Promise<Adapter> => {
+const load = async (name: string, scheme: string, from: string | undefined): Promise<Adapter> => {
   if (!packageName.test(name)) {
     throw refusal("adapter", "it is not the name of a package", "Name a package, such as @acme/requeue-redis")
   }
-  const module = await imported(name, scheme)
+  const module = await imported(name, scheme, from)
   if (isAdapter(module.adapter)) return module.adapter
   throw refusal("adapter", `${name} exports no adapter`, "Name a package that exports one as adapter")
 }
 
-const imported = async (name: string, scheme: string): Promise<{ readonly adapter?: unknown }> => {
+const imported = async (
+  name: string,
+  scheme: string,
+  from: string | undefined
+): Promise<{ readonly adapter?: unknown }> => {
   try {
     return await import(name)
   } catch (error) {
-    if (!isMissing(error, name)) throw error
+    if (!isMissing(error, name)) throw broken(name, error)
   }
-  const file = find(name)
-  if (file !== undefined) return await import(pathToFileURL(file).href)
+  // With a strict node_modules layout, the adapter is a dependency of the program and not visible from here.
+  const files = [from, process.argv[1], join(process.cwd(), "package.json")].filter((each) => each !== undefined)
+  const file = files.map((each) => resolvedFrom(each, name)).find((found) => found !== undefined)
+  if (file === undefined) throw missing(name, scheme)
+  try {
+    return await import(pathToFileURL(file).href)
+  } catch (error) {
+    throw broken(name, error)
+  }
+}
+
+const resolvedFrom = (file: string, name: string): string | undefined => {
+  try {
+    return createRequire(resolvePath(file)).resolve(name)
+  } catch (error) {
+    if (codeOf(error) === "ERR_PACKAGE_PATH_NOT_EXPORTED") throw broken(name, error)
+    return undefined
+  }
+}
+
+const missing = (name: string, scheme: string): ConfigurationError => {
   if (name !== conventional(scheme)) {
-    throw refusal("url", `the adapter for ${scheme}: is not installed`, `Run: npm install ${packageOf(name)}`)
+    return refusal("url", `the adapter for ${scheme}: is not installed`, `Run: npm install ${packageOf(name)}`)
   }
-  const known = Object.keys(packages).map((each) => `${each}:`)
-  throw refusal(
+  const known = [...packages.keys()].map((each) => `${each}:`)
+  return refusal(
     "url",
     `no adapter serves the scheme ${scheme}:`,
     `Use one of ${known.join(", ")}, install ${name}, or name another package as adapter`
   )
 }
 
-/** With a strict node_modules layout, the adapter is a dependency of the program and not visible from here. */
-const find = (name: string): string | undefined => {
-  const [, main = "."] = process.argv
-  for (const program of [main, join(process.cwd(), "package.json")]) {
-    try {
-      return createRequire(resolvePath(program)).resolve(name)
-    } catch (error) {
-      // Else the next one may see it.
-      if (codeOf(error) !== "ERR_PACKAGE_PATH_NOT_EXPORTED") continue
-      throw refusal("adapter", `${name} has exports without a default condition`, "Import it, and pass its adapter")
-    }
-  }
-  return undefined
-}
+const broken = (name: string, cause: unknown): ConfigurationError =>
+  new ConfigurationError({
+    field: "adapter",
+    detail: `${name} cannot be imported: ${cause instanceof Error ? cause.message.split("\n")[0] : String(cause)}`,
+    remedy: "Install what it needs, or import it and pass its adapter",
+    cause
+  })
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined)
 

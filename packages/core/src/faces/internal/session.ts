@@ -1,6 +1,7 @@
 /** A running broker for programs without Effect: runs effects on it, and knows the workers that must drain first. */
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -83,6 +84,7 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
   const broker = await nameOf(runtime)
   const workers = new Set<Worker>()
   const starting = new Set<Promise<unknown>>()
+  const closes = Deferred.makeUnsafe<void>()
   let closing: Promise<void> | undefined
   let closed = false
 
@@ -102,8 +104,10 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
 
   const begin: Session["start"] = async (effect) => {
     const scope = await run(Scope.make())
+    // A broker that cannot be reached must not keep the session open.
+    const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
     const running = await run(
-      effect.pipe(
+      Effect.raceFirst(effect, closed).pipe(
         Scope.provide(scope),
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
@@ -144,6 +148,7 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
 
   const close: Session["close"] = async (timeout) => {
     if (timeout !== undefined) Delay.constrain("Requeue.close: timeout", timeout, 0, Delay.max)
+    Deferred.doneUnsafe(closes, Exit.void)
     if (closing === undefined) closing = shutDown(timeout)
     else if (!closed) await drainAll(timeout)
     await closing

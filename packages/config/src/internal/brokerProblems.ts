@@ -1,0 +1,73 @@
+/** Refusals of brokers, told at their place in the file and without secrets. */
+import { BrokerError, type Capabilities, type ConfigurationError, ConsumerOptions, Feasibility } from "@requeue/core"
+import type { StrictSchema } from "@requeue/core/schema"
+import { ConfigFileError } from "../ConfigFileError.ts"
+import type { ConfiguredQueue } from "../ConfiguredQueue.ts"
+import * as Environment from "./environment.ts"
+
+/** Functions that tell the errors of a file's brokers. */
+export const make = (
+  file: string,
+  queues: Readonly<Record<string, ConfiguredQueue>>,
+  secretsOf: (broker: string) => ReadonlyMap<string, string>
+) => {
+  const locate = (
+    broker: string,
+    { broker: kind = broker, detail, field, queue, remedy }: ConfigurationError.ConfigurationError
+  ): ConfigFileError => {
+    const secrets = secretsOf(broker)
+    const shown = Environment.mask(detail, secrets)
+    const advice = Environment.mask(remedy, secrets)
+    const asking = Object.entries(queues).find(([, { name }]) => name === queue)
+    const problem =
+      asking !== undefined && isOfQueue(field)
+        ? {
+            path: placeOf(...asking, field),
+            detail: `on broker ${kind}, for queue ${asking[0]}: ${shown}`,
+            remedy: advice
+          }
+        : { path: ["brokers", broker, field], detail: shown, remedy: advice }
+    return new ConfigFileError({ file, problems: [problem] })
+  }
+
+  /** A broker's error may repeat what it was given. Its cause, which cannot be masked, goes where there are secrets. */
+  const masked = (name: string, error: BrokerError.BrokerError): BrokerError.BrokerError => {
+    const secrets = secretsOf(name)
+    if (secrets.size === 0) return error
+    const { broker, detail, operation, queue, reason, remedy } = error
+    return new BrokerError.BrokerError({
+      broker,
+      operation,
+      queue,
+      reason,
+      detail: Environment.mask(detail, secrets),
+      remedy: remedy === undefined ? undefined : Environment.mask(remedy, secrets)
+    })
+  }
+
+  return { locate, masked }
+}
+
+/** Whether a field belongs to a queue, and not to its broker. */
+const isOfQueue = (field: string): boolean => /^(queue|retry)(\.|$)/.test(field)
+
+/** The path of a queue's field in the file. */
+const placeOf = (key: string, { retryPath }: ConfiguredQueue, field: string): StrictSchema.Problem["path"] => {
+  const [first = "", ...rest] = field.split(".")
+  if (first === "retry") return [...retryPath, ...rest]
+  return ["queues", key, first === "queue" ? "name" : first, ...rest]
+}
+
+/** The demands of a queue that the broker cannot meet, as problems with their paths in the file. */
+export const impossible = (
+  key: string,
+  queue: ConfiguredQueue,
+  capabilities: Capabilities.Capabilities
+): ReadonlyArray<StrictSchema.Problem> =>
+  Feasibility.check(ConsumerOptions.resolve(queue.options, capabilities.lease), capabilities, queue.name).flatMap(
+    ({ support, field }) => {
+      if (support._tag !== "Impossible") return []
+      const detail = `on broker ${capabilities.broker}, for queue ${key}: ${support.why}`
+      return [{ path: placeOf(key, queue, field), detail, remedy: support.remedy }]
+    }
+  )
