@@ -243,6 +243,24 @@ describe("telemetry", () => {
 })
 
 describe("an adapter", () => {
+  it.each([[null], [undefined], [5], [[null]], [[{}]], [[{ delivery: {}, error: "no" }]]])(
+    "whose settle answers %j once is asked again",
+    async (answer) => {
+      let calls = 0
+      await using broker = await open({}, (service) => ({
+        ...service,
+        subscribe: (options) =>
+          Effect.map(service.subscribe(options), (subscription) => ({
+            ...subscription,
+            settle: (requests) => (++calls === 1 ? Effect.succeed(answer as any) : subscription.settle(requests))
+          }))
+      }))
+      const done = await handled(broker, {}, () => {})
+      assert.sameMembers([...new Set(done)], all)
+      assert.deepStrictEqual(await broker.waiting("q"), [])
+    }
+  )
+
   it.each(["settle", "extend", "credit"] as const)("whose %s throws twice is asked again", async (name) => {
     let calls = 0
     await using broker = await open({}, (service) => ({

@@ -88,7 +88,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const runtime = yield* Runtime.make<R>(timers)
     const { fork, wallClock } = runtime
 
-    let engine: Engine.Engine | undefined
+    let engine: Engine.Engine | undefined = undefined
     const subscription = yield* broker
       .subscribe({
         queue: queue.name,

@@ -124,15 +124,21 @@ const call = (
   done: (failures: ReadonlyArray<SettleFailure> | undefined) => void
 ): void => {
   fork(effect).addObserver((exit) => {
-    if (Exit.isSuccess(exit)) return done(exit.value)
-    if (Cause.hasInterruptsOnly(exit.cause)) return done(undefined)
+    if (Exit.isSuccess(exit) && isAnswer(exit.value)) return done(exit.value)
+    if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return done(undefined)
     const error = new BrokerError({
       broker,
       operation: "settle",
       reason: "Unsupported",
-      detail: `the adapter died: ${Cause.pretty(exit.cause)}`,
+      detail: Exit.isFailure(exit)
+        ? `the adapter died: ${Cause.pretty(exit.cause)}`
+        : "the adapter did not answer with the deliveries that could not be settled",
       remedy: "Report this to the adapter's authors"
     })
     done(concerned.map(({ delivery }) => ({ delivery, error })))
   })
 }
+
+/** By its members, for an adapter may have a core of its own. */
+const isAnswer = (value: unknown): value is ReadonlyArray<SettleFailure> =>
+  Array.isArray(value) && value.every((each: Partial<SettleFailure> | null) => each?.error?.reason !== undefined)
