@@ -140,7 +140,8 @@ const parseDate = (text: string): number => {
 
 const timeOf = (value: unknown): number => {
   try {
-    return value instanceof Date ? value.getTime() : Number.NaN
+    // A subclass may return anything.
+    return value instanceof Date ? Number(value.getTime()) : Number.NaN
   } catch {
     return Number.NaN
   }
