@@ -133,6 +133,12 @@ describe("from", () => {
     assert.strictEqual(RetryPolicy.from(changed), changed)
   })
 
+  it("takes options that have every name of a policy's fields for options", () => {
+    const rest = { immediate: 0, backoff: undefined, classify: {} }
+    const options = { ...rest, maxAttempts: 2, maxAge: "1 hour", deadLetter: { queue: "dead" } } as const
+    assert.deepStrictEqual(RetryPolicy.from(options), RetryPolicy.make(options))
+  })
+
   it("refuses a policy to which an option was added", () => {
     assert.throws(() => RetryPolicy.from({ ...built, maxRetries: 1 } as RetryPolicy.RetryPolicy), RangeError)
   })
