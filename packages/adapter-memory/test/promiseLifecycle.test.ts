@@ -77,9 +77,12 @@ describe("a worker", () => {
     assert.strictEqual(stats().state, "stopped")
   })
 
-  it("stops itself when its budget of dead letters is used up, and done rejects", async () => {
+  it.each([
+    ["made", deadLetterBudget(2)],
+    ["written as options", { max: 2 }]
+  ])("stops itself when its budget of dead letters, %s, is used up, and done rejects", async (_, budget) => {
     await using broker = await open()
-    const options = { retry: { maxRetries: 0 }, deadLetterBudget: deadLetterBudget(2) }
+    const options = { retry: { maxRetries: 0 }, deadLetterBudget: budget }
     const worker = await broker.requeue.consume("q", options, () => Promise.reject(new Error("down")))
     const error = rejection(worker.done())
     await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }, { body: 3 }, { body: 4 }])

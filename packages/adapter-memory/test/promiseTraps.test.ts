@@ -34,6 +34,32 @@ describe("start", () => {
     assert.match(error.message, /, got (retries|size|max|maxRetries)$/)
   })
 
+  it.each<readonly [string, any, string]>([
+    ["retry: false", { retry: false }, "RetryPolicy.make: options must be an object, got false"],
+    ["retry: 5", { retry: 5 }, "RetryPolicy.make: options must be an object, got 5"],
+    ["retry: null", { retry: null }, "RetryPolicy.make: options must be an object, got null"],
+    ["batch: 0", { batch: 0 }, "BatchPolicy.make: options must be an object, got 0"],
+    [
+      "a word for a consumer backoff",
+      { consumerBackoff: "linear" },
+      'ConsumerBackoff.make: options must be an object, got "linear"'
+    ],
+    ["deadLetter: null", { retry: { deadLetter: null } }, "RetryPolicy.make: deadLetter must be a queue's name"],
+    ["deadLetter: false", { retry: { deadLetter: false } }, "RetryPolicy.make: deadLetter must be a queue's name"],
+    [
+      "a discard besides a queue",
+      { retry: { maxRetries: 1, deadLetter: { queue: "x", discard: true } } },
+      'RetryPolicy.make: deadLetter must have no options but queue, routes and redact, got "discard"'
+    ],
+    ["a budget that is a number", { deadLetterBudget: 5 }, "DeadLetterBudget.from: options must be an object, got 5"],
+    ["a budget without a max", { deadLetterBudget: {} }, "DeadLetterBudget.make: max must be a whole number >= 1"]
+  ])("%s is refused", async (_, options, text) => {
+    await using broker = await open()
+    const error = await rejection(broker.requeue.consume("q", options, () => {}))
+    assert.instanceOf(error, RangeError)
+    assert.include(error.message, text)
+  })
+
   it("a consumer without a handler is refused, and the queue keeps its messages", async () => {
     await using broker = await open()
     const { requeue } = broker

@@ -108,6 +108,12 @@ describe("toDelivery", () => {
     assert.notStrictEqual(other.metadata.id, one.metadata.id)
   })
 
+  it("a publisher's clock that is two hours ahead is set back to that of nsqd, which stored the message", () => {
+    const ahead = now + 7_200_000
+    const read = toDelivery(frame(wrapped({ metadata: Metadata.make("m1", ahead, ahead + 10_000) })), context)
+    assert.deepStrictEqual(read.metadata, Metadata.make("m1", now - 100, now + 9_900))
+  })
+
   it.each([
     ["before its time", {}, undefined, now + 500],
     ["before its time, by nsqd's clock as well", { deferred: 200 }, undefined, now + 500],

@@ -227,6 +227,13 @@ describe("toDelivery", () => {
     assert.strictEqual(toDelivery(ours(attributes), { uncounted, now }).attempts, attempts)
   )
 
+  it("a publisher's clock that is two hours ahead delays nothing: SQS tells when it took the message", () => {
+    const ahead = now + 7_200_000
+    const delayed = Metadata.encode(Metadata.make("m1", ahead, ahead + 10_000))
+    const message = { ...ours({ SentTimestamp: String(now) }), MessageAttributes: { requeue: text(delayed) } }
+    assert.deepStrictEqual(toDelivery(message, context).metadata, Metadata.make("m1", now, now + 10_000))
+  })
+
   it("a foreign message has SQS's id and time, and its attributes as headers", () => {
     const delivery = toDelivery(
       {

@@ -57,13 +57,16 @@ export const encode = (envelope: Envelope): Buffer => {
   return bytes
 }
 
-/** The parts of an envelope; `undefined` for a foreign message. */
-export const decode = (bytes: Buffer): Envelope | undefined => {
+/**
+ * The parts of an envelope; `undefined` for a foreign message. `stored` is when nsqd stored it, in milliseconds since the
+ * epoch by its clock, where that is known.
+ */
+export const decode = (bytes: Buffer, stored?: number): Envelope | undefined => {
   if (bytes.length < start || bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
   const end = start + bytes.readUInt16BE(magic.length)
   if (bytes.length < end) return undefined
   const parsed = parse(bytes.toString("utf8", start, end))
-  const metadata = Metadata.fromJson(parsed?.["m"])
+  const metadata = Metadata.fromJson(parsed?.["m"], stored)
   if (parsed === undefined || metadata === undefined) return undefined
   const deferred = parsed["d"]
   return {

@@ -1,5 +1,6 @@
 /** Messages of producers that know nothing of Requeue. */
-import { Metadata } from "@requeue/core"
+import { Backoff, Metadata, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import * as Needs from "../Needs.ts"
@@ -49,6 +50,45 @@ export const cases: ReadonlyArray<Case.Case> = [
       const [run] = yield* lab.untilRuns(1)
       Check.equal("message", [run!.body, run!.attempts], [1, 1])
       Check.isTrue("it has an id", run!.id.length > 0)
+    },
+    Needs.has("headers")
+  ),
+  test(
+    "metadata that a foreign sender made up is bounded: attempts are whole, delays end, and retries as well",
+    function* (lab) {
+      const made = {
+        v: 1,
+        id: "made-up",
+        a: 0,
+        t0: lab.now(),
+        nb: 1e300,
+        rd: 0.5,
+        h: Array.from({ length: 50 }, () => [0.5, -1, "e", 1e300])
+      }
+      for (const [body, fields] of [
+        ["1", made],
+        ["2", { ...made, a: 0.5 }]
+      ] as const) {
+        const headers = { [Metadata.header]: JSON.stringify(fields) }
+        yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode(body), headers)
+      }
+      const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.sequence([0, 0]) })
+      yield* lab.start({ retry }, () => Effect.fail(new Error("boom")))
+      const letters = yield* lab.untilDeadLetters(2)
+      for (const body of [1, 2]) {
+        const attempts = lab.runs.filter((run) => run.body === body).map((run) => run.attempts)
+        Check.equal(`attempts of ${body}`, attempts, [1, 2])
+      }
+      Check.equal(
+        "attempts of dead letters",
+        letters.map(({ metadata }) => metadata.deadLetter?.attempts),
+        [2, 2]
+      )
+      Check.equal(
+        "redrives",
+        letters.map(({ metadata }) => metadata.redrives),
+        [0, 0]
+      )
     },
     Needs.has("headers")
   )

@@ -75,6 +75,14 @@ export const mutants: ReadonlyArray<Mutant> = [
     ...delivery,
     headers: {}
   })),
+  delivers(
+    "believes metadata whatever it says",
+    "metadata that a foreign sender made up is bounded: attempts are whole, delays end, and retries as well",
+    (delivery) => {
+      const { a = 0 }: { readonly a?: number } = JSON.parse(delivery.headers["requeue"] ?? "{}")
+      return { ...delivery, attempts: delivery.attempts + a }
+    }
+  ),
   delivers("counts one attempt too many", "maxRetries 3: attempts 1 to 4, then the dead letters", (delivery) => ({
     ...delivery,
     attempts: delivery.attempts + 1

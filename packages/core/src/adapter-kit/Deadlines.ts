@@ -32,7 +32,7 @@ export const tolerance = 0.001
 export interface Deadline extends Bag.Member {
   /** The monotonic time of the deadline, in milliseconds. Only {@link Deadlines} changes it. */
   at: number
-  /** Called when the timeout has passed. It must not throw. */
+  /** Called when the timeout has passed, as `Timers.contain` does. */
   readonly pass: () => void
 }
 
@@ -76,7 +76,7 @@ export const make = (timers: Timers, timeout: number, stopsWhenIdle = false): De
     for (const each of running) {
       if (each.at > now || each.place === -1) continue
       running.delete(each)
-      each.pass()
+      timers.contain(() => each.pass())
     }
     timers.cancel(timer)
     timer = undefined

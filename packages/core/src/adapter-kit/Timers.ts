@@ -19,6 +19,7 @@
  * await Effect.runPromise(Effect.scoped(program)) // => "due"
  * ```
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -38,19 +39,32 @@ export interface Timer {
 export interface Timers {
   /** Monotonic time in milliseconds, with fractions. Only differences mean anything. */
   readonly now: () => number
-  /** Runs the callback once, `delay` milliseconds from now or a little later. The callback must not throw. */
+  /** Runs the callback once, `delay` milliseconds from now or a little later, as {@link contain} does. */
   readonly after: (delay: number, run: () => void) => Timer
   /** Cancels a timer. Does nothing for one that has run, and for `undefined`. */
   readonly cancel: (timer: Timer | undefined) => void
+  /** Runs the callback now. What it throws is logged as an error, and goes no further. */
+  readonly contain: (callback: () => void) => void
 }
 
 /** Cancelled timers are removed from the heap when they are this many, and at least half of it. */
 const sweepFrom = 64
 
+const containing =
+  (run: (log: Effect.Effect<void>) => unknown): Timers["contain"] =>
+  (callback) => {
+    try {
+      callback()
+    } catch (defect) {
+      run(Effect.logError("a callback of a timer threw", Cause.die(defect)))
+    }
+  }
+
 /** Makes timers. Once the scope is closed, none of them runs. */
 export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
+  const contain = containing(run)
   const heap = Heap.make<Timer>()
   /** The number of cancelled timers in the heap. */
   let cancelled = 0
@@ -72,7 +86,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
     const due: Array<Timer> = []
     while ((heap.peekKey() ?? Number.POSITIVE_INFINITY) <= until) due.push(take())
     // A timer that a callback sets waits for the next turn even if it is due, lest callbacks that set each other never end.
-    for (const timer of due) if (!closed) timer.run?.()
+    for (const timer of due) if (!closed && timer.run !== undefined) contain(timer.run)
     arm()
   }
 
@@ -104,6 +118,7 @@ export const make: Effect.Effect<Timers, never, Scope.Scope> = Effect.gen(functi
 
   return {
     now,
+    contain,
     after: (delay, callback) => {
       const timer: Timer = { run: undefined, waits: true }
       timer.run = () => {

@@ -4,7 +4,7 @@ import type { BatchPolicy } from "../policy/BatchPolicy.ts"
 import type { Capabilities, Lease } from "../port/Capabilities.ts"
 import type { ConfigurationError } from "../options/ConfigurationError.ts"
 import type { ConsumerBackoff } from "../policy/ConsumerBackoff.ts"
-import type { DeadLetterBudget } from "../policy/DeadLetterBudget.ts"
+import * as DeadLetterBudget from "../policy/DeadLetterBudget.ts"
 import * as Delay from "../message/Delay.ts"
 import type { Hook } from "../observe/Event.ts"
 import * as Feasibility from "../port/Feasibility.ts"
@@ -38,7 +38,7 @@ export interface Options {
   /** When the whole consumer pauses because its messages fail. Default: never. */
   readonly consumerBackoff?: ConsumerBackoff | undefined
   /** How many dead letters the consumer may make before it stops itself. Default: any number. */
-  readonly deadLetterBudget?: DeadLetterBudget | undefined
+  readonly deadLetterBudget?: DeadLetterBudget.Options | undefined
   /**
    * How long handlers may go on after a shutdown began, before they are interrupted, 0 to 24 hours; a number counts
    * milliseconds. Default 30 seconds.
@@ -77,7 +77,9 @@ export const names: OptionNames.Of<Options> = {
  * @throws RangeError when an option is out of its range
  */
 export const resolve = (options: Options, lease?: Lease) => ({
-  retry: options.retry ?? RetryPolicy.make(),
+  retry: options.retry === undefined ? RetryPolicy.make() : RetryPolicy.from(options.retry),
+  deadLetterBudget:
+    options.deadLetterBudget === undefined ? undefined : DeadLetterBudget.from(options.deadLetterBudget),
   retryDelay:
     options.retryDelay === undefined
       ? undefined

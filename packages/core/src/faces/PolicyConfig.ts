@@ -168,7 +168,7 @@ export const ConsumerBackoff = strict({
 export const DeadLetterBudget = strict({
   max: Schema.Finite,
   perSuccess: Schema.optionalKey(Schema.Finite)
-}).pipe(through("DeadLetterBudget", ({ max, ...options }) => DeadLetterBudgets.make(max, options)))
+}).pipe(through("DeadLetterBudget", DeadLetterBudgets.from))
 
 /** The fields of {@link Consumer}, for a struct that has more of them. */
 export const consumerFields = {

@@ -218,8 +218,8 @@ const remember = <A>(make: (queue: QueueDefinition.Input<QueueDefinition.AnyBody
 
 const withPolicies = <O extends Policies>(options: O) => ({
   ...options,
-  retry: options.retry && RetryPolicy.from(options.retry),
-  batch: options.batch && BatchPolicy.make(options.batch),
+  retry: options.retry === undefined ? undefined : RetryPolicy.from(options.retry),
+  batch: options.batch === undefined ? undefined : BatchPolicy.make(options.batch),
   consumerBackoff: backoffOf(options.consumerBackoff)
 })
 

@@ -16,7 +16,7 @@
  * | `h` | `history` | last failed attempts, `[attempt, epoch ms, error, delay ms]`, newest last; absent when empty |
  * | `dl` | `deadLetter` | `{ q, a, r, t, n, m }`: origin queue, attempts, reason, epoch ms, error name, error message |
  */
-import type { Delay } from "./Delay.ts"
+import { type Delay, max as longestDelay } from "./Delay.ts"
 
 /**
  * Why a message was given up:
@@ -96,14 +96,36 @@ export const errorLimit = 256
 /** The most failed attempts that a history keeps. */
 export const historyLimit = 10
 
+/** The most attempts, or redrives, that metadata tells; what counts further counts as so many. */
+export const countLimit = 0x7fffffff
+
+/** The length to which an error's name is cut, in characters. */
+const nameLimit = 64
+
+/** The last time that a `Date` can hold, in milliseconds since the epoch. */
+const timeLimit = 8.64e15
+
+/** Milliseconds by which clocks that are kept right may differ. */
+const clockTolerance = 60_000
+
 const noHistory: ReadonlyArray<Attempt> = []
 
-/** The metadata of a message that is published for the first time. `now` and `notBefore` are epoch milliseconds. */
+/** The nearest whole number from 0 to the limit, fractions rounded up; 0 for NaN. */
+const within = (n: number, limit: number): number => Math.min(Math.max(0, Math.ceil(n) || 0), limit)
+
+const countOf = (n: number): number => within(n, countLimit)
+const timeOf = (n: number): number => within(n, timeLimit)
+const delayOf = (n: number): Delay => within(n, longestDelay)
+
+/**
+ * The metadata of a message that is published for the first time. `now` and `notBefore` are epoch milliseconds. They may
+ * be a foreign sender's: what is no time becomes the nearest that is one.
+ */
 export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   id,
   attempts: 0,
-  notBefore,
-  firstPublished: now,
+  notBefore: timeOf(notBefore),
+  firstPublished: timeOf(now),
   redrives: 0,
   history: noHistory,
   deadLetter: undefined
@@ -116,9 +138,22 @@ export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): Rea
 ]
 
 /**
+ * The milliseconds for which a message must still wait before a handler may run; `now` is in milliseconds since the epoch.
+ *
+ * `notBefore` comes from another machine's clock, or from a foreign sender, so that it is believed within limits. A delay
+ * has at most 24 hours, and clocks may differ by as much: a time that is further ahead than both is no delay of ours, and
+ * is ignored. No retry is due after the policy's `maxAge` (milliseconds since the first publish), and no first delivery
+ * later than 24 hours after the first publish.
+ */
+export const wait = (self: Metadata, now: number, maxAge: number): Delay => {
+  const due = Math.min(self.notBefore, self.firstPublished + Math.max(maxAge, longestDelay))
+  return self.notBefore > now + 2 * longestDelay ? 0 : Math.min(Math.max(0, Math.ceil(due - now)), longestDelay)
+}
+
+/**
  * Encodes metadata as JSON of at most {@link budget} bytes. Where it would be longer, it leaves out the oldest attempts
- * first, then the end of the dead letter's error message. The id and the queue's name are never cut: with up to
- * {@link idLimit} printable characters each, they fit.
+ * first, then the end of the dead letter's error message, then the dead letter. The id and the queue's name are never
+ * cut: with up to {@link idLimit} printable characters each, they fit.
  *
  * @example
  * ```ts
@@ -128,34 +163,41 @@ export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): Rea
  * ```
  */
 export const encode = (self: Metadata): string => {
-  const dead = self.deadLetter
-  const render = (history: ReadonlyArray<Attempt>, messageLimit: number): string =>
-    JSON.stringify({
-      v: 1,
-      id: self.id,
-      a: self.attempts,
-      nb: self.notBefore || undefined,
-      t0: self.firstPublished,
-      rd: self.redrives || undefined,
-      h: history.length === 0 ? undefined : history.map((h) => [h.attempt, h.at, h.error, h.delay]),
-      dl: dead && {
-        q: dead.queue,
-        a: dead.attempts,
-        r: dead.reason,
-        t: dead.at,
-        n: dead.error.name.slice(0, errorLimit / 4),
-        m: dead.error.message.slice(0, messageLimit)
-      }
-    })
-  for (let from = 0; from <= self.history.length; from++) {
-    const text = render(self.history.slice(from), errorLimit)
+  const history = self.history.slice(-historyLimit)
+  for (let from = 0; from <= history.length; from++) {
+    const text = render(self, history.slice(from), errorLimit)
     if (fits(text)) return text
   }
   for (let limit = errorLimit / 2; limit >= 1; limit /= 2) {
-    const text = render([], limit)
+    const text = render(self, [], limit)
     if (fits(text)) return text
   }
-  return render([], 0)
+  const text = render(self, [], 0)
+  return fits(text) ? text : render({ ...self, deadLetter: undefined }, [], 0)
+}
+
+const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number): string => {
+  const dead = self.deadLetter
+  return JSON.stringify({
+    v: 1,
+    id: self.id,
+    a: countOf(self.attempts),
+    nb: timeOf(self.notBefore) || undefined,
+    t0: timeOf(self.firstPublished),
+    rd: countOf(self.redrives) || undefined,
+    h:
+      history.length === 0
+        ? undefined
+        : history.map((h) => [countOf(h.attempt), timeOf(h.at), h.error.slice(0, errorLimit), delayOf(h.delay)]),
+    dl: dead && {
+      q: dead.queue,
+      a: countOf(dead.attempts),
+      r: dead.reason,
+      t: timeOf(dead.at),
+      n: dead.error.name.slice(0, nameLimit),
+      m: dead.error.message.slice(0, messageLimit)
+    }
+  })
 }
 
 /** A character has three bytes at most, so that the bytes of a short text need not be counted. */
@@ -163,28 +205,39 @@ const fits = (text: string): boolean => text.length * 3 <= budget || new TextEnc
 
 /**
  * Decodes the text that {@link encode} returned; `undefined` for any other text. A foreign header of the same name thus
- * makes a foreign message, not an error.
+ * makes a foreign message, not an error. Whatever the text, counts and times are whole numbers within their limits.
+ *
+ * @param published when the broker took this copy, in milliseconds since the epoch by its own clock, where it tells that.
+ * The times of a publisher whose clock is more than a minute ahead of the broker's are set back by the difference
  */
-export const decode = (text: string): Metadata | undefined => {
+export const decode = (text: string, published?: number): Metadata | undefined => {
+  // No other text is ours, and its size may be anything.
+  if (text.length > budget) return undefined
   try {
-    return fromJson(JSON.parse(text))
+    return fromJson(JSON.parse(text), published)
   } catch {
     return undefined
   }
 }
 
-/** Decodes metadata that is parsed JSON already, as in an envelope; `undefined` for anything else. */
-export const fromJson = (json: unknown): Metadata | undefined => {
-  if (!isRecord(json) || json["v"] !== 1 || typeof json["id"] !== "string" || json["id"] === "") return undefined
-  const [attempts, firstPublished] = [count(json["a"]), count(json["t0"])]
+/**
+ * Decodes metadata that is parsed JSON already, as in an envelope; `undefined` for anything else. `published` is that of
+ * {@link decode}.
+ */
+export const fromJson = (json: unknown, published?: number): Metadata | undefined => {
+  if (!isRecord(json) || json["v"] !== 1) return undefined
+  const [id, attempts, firstPublished] = [json["id"], count(json["a"]), time(json["t0"])]
+  if (typeof id !== "string" || id === "" || id.length > idLimit) return undefined
   if (attempts === undefined || firstPublished === undefined) return undefined
+  const ahead = firstPublished - (published ?? firstPublished)
+  const skew = ahead > clockTolerance ? ahead : 0
   return {
-    id: json["id"],
+    id,
     attempts,
-    notBefore: count(json["nb"]) ?? 0,
-    firstPublished,
+    notBefore: Math.max(0, (time(json["nb"]) ?? 0) - skew),
+    firstPublished: firstPublished - skew,
     redrives: count(json["rd"]) ?? 0,
-    history: Array.isArray(json["h"]) ? json["h"].flatMap(decodeAttempt) : [],
+    history: Array.isArray(json["h"]) ? json["h"].slice(-historyLimit).flatMap(decodeAttempt) : noHistory,
     deadLetter: decodeDeadLetter(json["dl"])
   }
 }
@@ -192,21 +245,22 @@ export const fromJson = (json: unknown): Metadata | undefined => {
 const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {
   if (!Array.isArray(entry)) return []
   const [first, second, error, last]: ReadonlyArray<unknown> = entry
-  const [attempt, at, delay] = [count(first), count(second), count(last)]
+  const [attempt, at, delay] = [count(first), time(second), whole(last, longestDelay)]
   if (attempt === undefined || at === undefined || typeof error !== "string" || delay === undefined) return []
-  return [{ attempt, at, error, delay }]
+  return [{ attempt, at, error: error.slice(0, errorLimit), delay }]
 }
 
 const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
-  if (!isRecord(dl) || typeof dl["q"] !== "string") return undefined
+  // A name that fills the whole budget cannot travel on.
+  if (!isRecord(dl) || typeof dl["q"] !== "string" || dl["q"].length > budget) return undefined
   const reason = reasons.find((known) => known === dl["r"])
   if (reason === undefined) return undefined
   return {
     queue: dl["q"],
     attempts: count(dl["a"]) ?? 0,
     reason,
-    at: count(dl["t"]) ?? 0,
-    error: { name: text(dl["n"]), message: text(dl["m"]) }
+    at: time(dl["t"]) ?? 0,
+    error: { name: text(dl["n"]).slice(0, nameLimit), message: text(dl["m"]).slice(0, errorLimit) }
   }
 }
 
@@ -214,5 +268,9 @@ const text = (u: unknown): string => (typeof u === "string" ? u : "")
 
 const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null
 
-const count = (u: unknown): number | undefined =>
-  typeof u === "number" && Number.isFinite(u) && u >= 0 ? u : undefined
+/** A whole number >= 0, cut to the limit; `undefined` for anything else. Adding 0 turns -0 into 0. */
+const whole = (u: unknown, limit: number): number | undefined =>
+  typeof u === "number" && Number.isInteger(u) && u >= 0 ? Math.min(u, limit) + 0 : undefined
+
+const count = (u: unknown): number | undefined => whole(u, countLimit)
+const time = (u: unknown): number | undefined => whole(u, timeLimit)

@@ -11,15 +11,27 @@
  * ```
  */
 
+import * as Predicate from "effect/Predicate"
+
 /** The names of all options of a type. The compiler refuses a value of this type that lacks one. */
 export type Of<Options> = { readonly [K in keyof Required<Options>]: true }
 
+/** A value as text for an error, in one line: text in quotes, of objects and functions only the kind. */
+export const show = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(value)
+  if (Array.isArray(value)) return "an array"
+  if (typeof value === "object" && value !== null) return "an object"
+  return typeof value === "function" ? "a function" : String(value)
+}
+
 /**
- * Checks the names in an options object, for code that no compiler checks. `where` names the function in the error.
+ * Checks that options are an object, and the names in it, for code that no compiler checks. `where` names the function
+ * in the error.
  *
- * @throws RangeError naming the first unknown option
+ * @throws RangeError when the options are no object; naming the first unknown option
  */
 export const check = <Options extends object>(where: string, options: Options, known: Of<Options>): void => {
+  if (!Predicate.isObject(options)) throw new RangeError(`${where}: options must be an object, got ${show(options)}`)
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name))
   if (unknown === undefined) return
   throw new RangeError(`${where}: options must be among ${Object.keys(known).join(", ")}, got ${unknown}`)

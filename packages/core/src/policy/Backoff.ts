@@ -2,8 +2,9 @@
  * Backoffs: a backoff turns the number of attempts into the delay of the next delivery.
  *
  * A backoff is plain immutable data, and {@link delayAfter} a pure, total function of it: after every attempt from 1 on,
- * the delay is a whole number of milliseconds from 0 to the cap. The curve is computed first, then jitter, then the cap.
- * The number of attempts is the only state, because the retries of one message may run in different processes.
+ * the delay is a whole number of milliseconds from 0 to the cap. The curve is computed first, then the cap, then jitter,
+ * which draws below the cap. The number of attempts is the only state, because the retries of one message may run in
+ * different processes.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -14,7 +15,7 @@ import * as Schedule from "effect/Schedule"
 import * as Delay from "../message/Delay.ts"
 import * as Jitter from "./Jitter.ts"
 
-/** How the delay grows before jitter and cap. Delays are in milliseconds. */
+/** How the delay grows before cap and jitter. Delays are in milliseconds. */
 export type Curve =
   | { readonly _tag: "Constant"; readonly delay: number }
   | { readonly _tag: "Linear"; readonly step: number }
@@ -167,74 +168,82 @@ export const fromSchedule = <Output>(schedule: Schedule.Schedule<Output>, option
   return sequence(delays, options)
 }
 
-const curveAt = (curve: Exclude<Curve, { _tag: "Switch" }>, attempts: number): number => {
+type Plain = Exclude<Curve, { _tag: "Switch" }>
+
+const curveAt = (curve: Plain, attempts: number): number => {
   switch (curve._tag) {
     case "Constant":
       return curve.delay
     case "Linear":
-      return Math.min(attempts * curve.step, Delay.max)
+      return attempts * curve.step
     case "Exponential":
-      // An overflowing power is Infinity; the minimum keeps every later sum and product finite.
-      return Math.min(curve.base * curve.factor ** (attempts - 1), Delay.max)
+      return curve.base * curve.factor ** (attempts - 1)
     case "Sequence":
       return curve.delays[Math.min(attempts, curve.delays.length) - 1]!
   }
 }
 
-const baseAt = (curve: Exclude<Curve, { _tag: "Switch" }>, attempts: number): Jitter.Base => ({
-  delay: curveAt(curve, attempts),
-  first: curveAt(curve, 1),
-  previous: curveAt(curve, Math.max(1, attempts - 1))
+/** The delays before jitter. A power that overflows is Infinity, which the cap makes finite. */
+const baseAt = (curve: Plain, attempts: number, max: number): Jitter.Base => ({
+  delay: Math.min(curveAt(curve, attempts), max),
+  first: Math.min(curveAt(curve, 1), max),
+  previous: Math.min(curveAt(curve, Math.max(1, attempts - 1)), max)
 })
+
+/** A whole number from 1 on. Attempts that are counted wrongly must not give a delay that is none. */
+const countOf = (attempts: number): number =>
+  attempts >= 1 ? Math.min(Math.floor(attempts), Number.MAX_SAFE_INTEGER) : 1
+
+/** The range before rounding. A cap around a switch holds for what is in it. */
+const exactRange = (self: Backoff, attempts: number, max: number): readonly [number, number] => {
+  const { curve, jitter } = self
+  const cap = Math.min(self.max, max)
+  if (curve._tag !== "Switch") return Jitter.range(jitter, baseAt(curve, attempts, cap), cap)
+  return attempts <= curve.after
+    ? exactRange(curve.first, attempts, cap)
+    : exactRange(curve.next, attempts - curve.after, cap)
+}
 
 /** Milliseconds by which a product of floating-point numbers may be too large. They are not rounded up to a whole one. */
 const tolerance = 1e-6
 
-const cap = (self: Backoff, millis: number): Delay.Delay =>
-  Math.min(Math.max(0, Math.ceil(millis - tolerance)), self.max)
+/** Whole milliseconds. Adding 0 turns -0 into 0. */
+const rounded = (millis: number): Delay.Delay => Math.ceil(millis - tolerance) + 0
 
 /**
  * The delay between a failed delivery and the next one, in milliseconds. `attempts` counts deliveries so far, from 1;
  * `random` is from 0 (inclusive) to 1 (exclusive), and matters for jitter only.
  */
 export const delayAfter = (self: Backoff, attempts: number, random = 0): Delay.Delay => {
-  const { curve } = self
-  if (curve._tag !== "Switch") return cap(self, Jitter.apply(self.jitter, baseAt(curve, attempts), random))
-  const inner =
-    attempts <= curve.after
-      ? delayAfter(curve.first, attempts, random)
-      : delayAfter(curve.next, attempts - curve.after, random)
-  return cap(self, inner)
+  const [low, high] = exactRange(self, countOf(attempts), self.max)
+  return rounded(low + random * (high - low))
 }
 
 /** The shortest and the longest delay that {@link delayAfter} can return after so many attempts, in milliseconds. */
 export const range = (self: Backoff, attempts: number): readonly [Delay.Delay, Delay.Delay] => {
-  const { curve } = self
-  if (curve._tag === "Switch") {
-    const [low, high] =
-      attempts <= curve.after ? range(curve.first, attempts) : range(curve.next, attempts - curve.after)
-    return [cap(self, low), cap(self, high)]
-  }
-  const [low, high] = Jitter.range(self.jitter, baseAt(curve, attempts))
-  return [cap(self, low), cap(self, high)]
+  const [low, high] = exactRange(self, countOf(attempts), self.max)
+  return [rounded(low), rounded(high)]
 }
 
 /** The longest delay of the whole backoff, in milliseconds: a broker must be able to keep it. */
-export const longest = (self: Backoff): Delay.Delay => {
-  const { curve } = self
+export const longest = (self: Backoff): Delay.Delay => rounded(longestOf(self, self.max))
+
+const longestOf = ({ curve, jitter, max }: Backoff, limit: number): number => {
+  const cap = Math.min(max, limit)
+  const spread = (delay: number): number => {
+    const top = Math.min(delay, cap)
+    return Jitter.range(jitter, { delay: top, first: top, previous: top }, cap)[1]
+  }
   switch (curve._tag) {
     case "Switch":
-      return cap(self, Math.max(longest(curve.first), longest(curve.next)))
+      return Math.max(longestOf(curve.first, cap), longestOf(curve.next, cap))
     case "Sequence":
-      return cap(self, spread(self.jitter, Math.max(...curve.delays)))
+      return spread(Math.max(...curve.delays))
     case "Constant":
-      return cap(self, spread(self.jitter, curve.delay))
+      return spread(curve.delay)
     case "Exponential":
-      return curve.factor === 1 ? cap(self, spread(self.jitter, curve.base)) : self.max
+      return curve.factor === 1 ? spread(curve.base) : cap
     case "Linear":
-      return curve.step === 0 ? 0 : self.max
+      return curve.step === 0 ? 0 : cap
   }
 }
-
-const spread = (jitter: Jitter.Jitter, delay: number): number =>
-  Jitter.range(jitter, { delay, first: delay, previous: delay })[1]

@@ -1,4 +1,5 @@
 /** Classifiers: a classifier decides whether a failed message may be tried again, and whether the failure counts. */
+import * as OptionNames from "../options/OptionNames.ts"
 import type { Failure } from "./Failure.ts"
 
 /**
@@ -26,9 +27,16 @@ export interface Classifier {
   readonly with: ((failure: Failure) => Classification | undefined) | undefined
 }
 
+/** Options of {@link make}: those fields of a classifier that are not the default. */
+export type Options = { readonly [Field in keyof Classifier]?: Classifier[Field] | undefined }
+
+const names: OptionNames.Of<Options> = { permanent: true, drop: true, uncounted: true, with: true }
+
 /**
  * Builds a classifier. Default: empty lists and no function, so that only an error's own properties (see `Failure`) keep
  * its message from being retried.
+ *
+ * @throws RangeError when an option is unknown or of a wrong kind
  *
  * @example
  * ```ts
@@ -39,13 +47,23 @@ export interface Classifier {
  * Classifier.classify(classifier, Failure.make(new Error("no order", { cause }), 0)) // => "dead-letter"
  * ```
  */
-export const make = (options: Partial<Classifier> = {}): Classifier => ({
-  permanent: [],
-  drop: [],
-  uncounted: [],
-  with: undefined,
-  ...options
-})
+export const make = (options: Options = {}): Classifier => {
+  OptionNames.check("RetryPolicy.make: classify", options, names)
+  if (options.with !== undefined && typeof options.with !== "function") {
+    throw new RangeError(`RetryPolicy.make: classify.with must be a function, got ${OptionNames.show(options.with)}`)
+  }
+  return {
+    permanent: listOf("permanent", options.permanent),
+    drop: listOf("drop", options.drop),
+    uncounted: listOf("uncounted", options.uncounted),
+    with: options.with
+  }
+}
+
+const listOf = (field: string, list: ReadonlyArray<string> = []): ReadonlyArray<string> => {
+  if (Array.isArray(list) && list.every((name) => typeof name === "string")) return list
+  throw new RangeError(`RetryPolicy.make: classify.${field} must be a list of names, got ${OptionNames.show(list)}`)
+}
 
 /** Classifies a failure. It never throws, even when the classifier's own function does. */
 export const classify = (self: Classifier, failure: Failure): Classification => {

@@ -40,7 +40,7 @@ export interface Options {
   readonly multiplier?: Delay.Input | undefined
   /** The longest pause, 0 to 24 hours; 0 turns consumer backoff off. Default: 2 minutes. */
   readonly maxBackoffDuration?: Delay.Input | undefined
-  /** `full-jitter` draws each pause between 0 and the exponential one. Default: `exponential`. */
+  /** `full-jitter` draws each pause between 0 and the exponential one or the longest. Default: `exponential`. */
   readonly strategy?: "exponential" | "full-jitter" | undefined
   /** After a successful probe: full credit at once, or one level at a time. Default: `resume`. */
   readonly recovery?: "resume" | "stepwise" | undefined
@@ -128,8 +128,8 @@ const exponential = (policy: ConsumerBackoff, level: number): number => policy.m
 
 /** The length of a pause at this level, in milliseconds; `random` is from 0 (inclusive) to 1 (exclusive). */
 export const wait = (policy: ConsumerBackoff, level: number, random: number): number => {
-  const full = exponential(policy, level)
-  return Math.min(Math.ceil(policy.strategy === "full-jitter" ? random * full : full), policy.maxBackoffDuration)
+  const longest = Math.min(exponential(policy, level), policy.maxBackoffDuration)
+  return Math.ceil(policy.strategy === "full-jitter" ? random * longest : longest)
 }
 
 const pause = (state: State, level: number, window: number): Step => [

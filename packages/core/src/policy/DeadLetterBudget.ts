@@ -5,6 +5,7 @@
  * is left, the consumer gives the message back and stops with {@link DeadLetterBudgetExhausted}.
  */
 import * as Data from "effect/Data"
+import * as OptionNames from "../options/OptionNames.ts"
 
 /** How many dead letters a consumer may make. */
 export interface DeadLetterBudget {
@@ -14,11 +15,19 @@ export interface DeadLetterBudget {
   readonly perSuccess: number
 }
 
+/** A budget as plain options. */
+export interface Options {
+  /** The budget at the start, and the most that it can be: a whole number >= 1. */
+  readonly max: number
+  /** The part of a dead letter that each success earns, a number >= 0. Default: 0.1. */
+  readonly perSuccess?: number | undefined
+}
+
 /**
  * Builds a budget of `max` dead letters, of which each success earns `perSuccess` back (default: 0.1, that is one dead
  * letter for ten successes).
  *
- * @throws RangeError when `max` is not a whole number >= 1, or `perSuccess` is negative or not finite
+ * @throws RangeError when `max` is not a whole number >= 1, `perSuccess` is negative or not finite, or an option is unknown
  *
  * @example
  * ```ts
@@ -27,7 +36,9 @@ export interface DeadLetterBudget {
  * DeadLetterBudget.make(100) // => { max: 100, perSuccess: 0.1 }
  * ```
  */
-export const make = (max: number, { perSuccess = 0.1 }: { readonly perSuccess?: number } = {}): DeadLetterBudget => {
+export const make = (max: number, options: Omit<Options, "max"> = {}): DeadLetterBudget => {
+  OptionNames.check("DeadLetterBudget.make", options, { perSuccess: true })
+  const { perSuccess = 0.1 } = options
   if (!(Number.isSafeInteger(max) && max >= 1)) {
     throw new RangeError(`DeadLetterBudget.make: max must be a whole number >= 1, got ${max}`)
   }
@@ -35,6 +46,16 @@ export const make = (max: number, { perSuccess = 0.1 }: { readonly perSuccess?: 
     throw new RangeError(`DeadLetterBudget.make: perSuccess must be a finite number >= 0, got ${perSuccess}`)
   }
   return { max, perSuccess }
+}
+
+/**
+ * The budget that {@link make} builds from plain options. A built budget stays what it is.
+ *
+ * @throws RangeError when an option is unknown or out of its range, or the input is no object
+ */
+export const from = (input: Options): DeadLetterBudget => {
+  OptionNames.check("DeadLetterBudget.from", input, { max: true, perSuccess: true })
+  return make(input.max, { perSuccess: input.perSuccess })
 }
 
 /** The budget that is left after a success. */

@@ -1,4 +1,6 @@
 /** Dead-letter routing: the queues that take dead letters, and the part of their errors that travels with them. */
+import * as Predicate from "effect/Predicate"
+import * as OptionNames from "../options/OptionNames.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
 
 /** Where dead letters go. */
@@ -26,12 +28,22 @@ export type Options =
       readonly routes?: Partial<Record<Reason, string>> | undefined
       /** Rewrites the error before it travels with a message. Default: the error is kept as it is. */
       readonly redact?: ((error: ErrorSummary) => ErrorSummary) | undefined
+      /** Not an option: `queue: "discard"` keeps no dead letters. */
+      readonly discard?: undefined
     }
+
+const names: OptionNames.Of<DeadLetterRouting> = { queue: true, discard: true, routes: true, redact: true }
+
+/** Whether the value is a routing that {@link make} built. No options are: they have no `discard`. */
+export const isRouting = (value: unknown): value is DeadLetterRouting =>
+  Predicate.isObject(value) &&
+  Object.keys(names).every((name) => Object.hasOwn(value, name)) &&
+  typeof Reflect.get(value, "discard") === "boolean"
 
 /**
  * Builds a routing. Default: `<queue>.dlq`, for every reason.
  *
- * @throws RangeError when a queue's name is empty
+ * @throws RangeError when an option or a reason is unknown, a queue's name is empty or no text, or `redact` is no function
  *
  * @example
  * ```ts
@@ -42,12 +54,29 @@ export type Options =
  * ```
  */
 export const make = (options: Options = {}): DeadLetterRouting => {
-  const { queue, redact, routes = {} } = typeof options === "object" ? options : { queue: options }
-  for (const name of [queue, ...Object.values(routes)]) {
-    if (name === "") throw new RangeError(`RetryPolicy.make: deadLetter must not be an empty queue name, got ""`)
+  const details = typeof options === "string" ? { queue: options } : options
+  if (!Predicate.isObject(details)) refuse(`must be a queue's name, "discard" or { queue, routes, redact }`, details)
+  const { discard, queue, redact, routes = {}, ...unknown } = details
+  const [other] = discard === undefined ? Object.keys(unknown) : ["discard"]
+  if (other !== undefined) refuse("must have no options but queue, routes and redact", other)
+  if (queue !== undefined) checkName("", queue)
+  if (!Predicate.isObject(routes)) refuse("routes must be an object of reasons and queues", routes)
+  for (const [reason, name] of Object.entries(routes)) {
+    if (!reasons.some((known) => known === reason)) refuse(`routes must be among ${reasons.join(", ")}`, reason)
+    if (name !== undefined) checkName(`routes.${reason} `, name)
   }
-  const discard = queue === "discard"
-  return { queue: discard ? undefined : queue, discard, routes, redact }
+  if (redact !== undefined && typeof redact !== "function") refuse("redact must be a function", redact)
+  const isDiscarded = queue === "discard"
+  return { queue: isDiscarded ? undefined : queue, discard: isDiscarded, routes, redact }
+}
+
+const refuse = (constraint: string, got: unknown): never => {
+  throw new RangeError(`RetryPolicy.make: deadLetter ${constraint}, got ${OptionNames.show(got)}`)
+}
+
+const checkName = (field: string, name: unknown): void => {
+  if (typeof name !== "string") refuse(`${field}must be a queue's name`, name)
+  if (name === "") refuse(`${field}must not be an empty queue name`, name)
 }
 
 /** The queue that takes a dead letter from `origin` with this reason; `undefined` when none is kept. */

@@ -1,7 +1,9 @@
 /**
  * Jitters: a jitter spreads delays at random, so that messages that failed together do not come back together.
  *
- * A jitter is data; {@link apply} is a pure function that takes the random number as an argument.
+ * A jitter is data, and {@link range} a pure function of it; a delay is drawn from that range with equal chances. The cap
+ * limits the range, not the delay that was drawn: else the delays of late attempts would lie on the cap, most of them at
+ * the same moment.
  */
 
 /**
@@ -11,11 +13,14 @@
  * - `full`: from 0 to the delay. This spreads best, but a retry may come at once.
  * - `equal`: from half the delay to the delay.
  * - `decorrelated`: from the first delay to three times the previous one, whatever the backoff's own growth.
- * - `{ proportional: p }`: the delay plus or minus the share `p` (0 to 1) of it.
+ * - `{ proportional: p }`: the delay plus or minus the share `p` (0 to 1) of it. Once the delay has reached the cap, only
+ *   minus is left.
  *
- * The formulas of full, equal and decorrelated jitter are those of
- * https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. There, decorrelated jitter uses the previous
- * delay that was drawn; here it uses the previous delay before jitter, since messages do not carry the one drawn.
+ * Delays are capped first, and no range goes beyond the cap. The formulas of full and equal jitter are those of
+ * https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/, for example `random_between(0, min(cap,
+ * base * 2 ** attempt))`. That of decorrelated jitter, `min(cap, random_between(base, sleep * 3))`, is changed in two ways:
+ * the cap limits what is drawn from, and `sleep` is the previous delay before jitter, since messages do not carry the one
+ * that was drawn.
  */
 export type Jitter = "none" | "full" | "equal" | "decorrelated" | { readonly proportional: number }
 
@@ -46,32 +51,29 @@ export const make = (jitter: Jitter): Jitter => {
 }
 
 /**
- * The jittered delay, in milliseconds; `random` is from 0 (inclusive) to 1 (exclusive).
+ * The shortest and the longest delay after jitter, in milliseconds. `max` is the cap, which the delays of the base keep.
  *
  * @example
  * ```ts
  * import { Jitter } from "@requeue/core"
  *
- * Jitter.apply("equal", { delay: 1000, first: 1000, previous: 1000 }, 0.5) // => 750
+ * const base = { delay: 1000, first: 1000, previous: 1000 }
+ * Jitter.range("equal", base, 60_000) // => [500, 1000]
+ * Jitter.range({ proportional: 0.1 }, base, 1000) // => [900, 1000]
  * ```
  */
-export const apply = (jitter: Jitter, base: Base, random: number): number => {
+export const range = (jitter: Jitter, base: Base, max: number): readonly [number, number] => {
+  const { delay, first, previous } = base
   switch (jitter) {
     case "none":
-      return base.delay
+      return [delay, delay]
     case "full":
-      return random * base.delay
+      return [0, delay]
     case "equal":
-      return base.delay / 2 + random * (base.delay / 2)
+      return [delay / 2, delay]
     case "decorrelated":
-      return base.first + random * Math.max(0, 3 * base.previous - base.first)
+      return [first, Math.min(Math.max(first, 3 * previous), max)]
     default:
-      return base.delay + (2 * random - 1) * (jitter.proportional * base.delay)
+      return [delay - jitter.proportional * delay, Math.min(delay + jitter.proportional * delay, max)]
   }
 }
-
-/** The shortest and the longest delay that {@link apply} can return, in milliseconds. */
-export const range = (jitter: Jitter, base: Base): readonly [number, number] => [
-  apply(jitter, base, 0),
-  apply(jitter, base, 1)
-]

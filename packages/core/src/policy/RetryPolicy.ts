@@ -52,7 +52,7 @@ export type Options = Limit & {
   /** The delays of retries. Default: none, so that the consumer's `retryDelay` counts, else retries are at once. */
   readonly backoff?: Backoff.Backoff | undefined
   /** The failures that are not simply retried. Default: only those whose error says so itself, see `Failure`. */
-  readonly classify?: Partial<Classifier.Classifier> | undefined
+  readonly classify?: Classifier.Options | undefined
   /** The dead-letter queue, `"discard"` to keep no dead letters, or details. Default: `<queue>.dlq`. */
   readonly deadLetter?: DeadLetterRouting.Options | undefined
 }
@@ -107,11 +107,21 @@ export const make = (options: Options = {}): RetryPolicy => {
   }
 }
 
-/** The policy itself, or the policy that {@link make} builds from the options. */
+/**
+ * The policy itself, or the policy that {@link make} builds from the options.
+ *
+ * @throws RangeError when the input is neither
+ */
 export const from = (input: Options | RetryPolicy): RetryPolicy => (isBuilt(input) ? input : make(input))
 
+/** The fields of a built policy. Options may have the same names, but their `deadLetter` is no built routing. */
+const fields = Object.keys(names).filter((name) => name !== "maxRetries")
+
 const isBuilt = (input: Options | RetryPolicy): input is RetryPolicy =>
-  typeof input.deadLetter === "object" && "discard" in input.deadLetter
+  Predicate.isObject(input) &&
+  Object.keys(input).length === fields.length &&
+  fields.every((name) => Object.hasOwn(input, name)) &&
+  DeadLetterRouting.isRouting(input.deadLetter)
 
 const attemptsOf = ({ maxAttempts, maxRetries }: Options): number => {
   if (maxAttempts !== undefined && maxRetries !== undefined) {
@@ -183,7 +193,8 @@ export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.S
   const classification = asked || failure === undefined ? "retry" : Classifier.classify(policy.classify, failure)
   if (classification === "drop") return Settlement.Drop("dropped", DeadLetterRouting.redacted(policy.deadLetter, error))
   if (classification === "dead-letter") return giveUp(policy, queue, "permanent", error)
-  if (attempts >= policy.maxAttempts) return giveUp(policy, queue, "retries-exhausted", error)
+  // Attempts that are no number are not within the limit.
+  if (!(attempts < policy.maxAttempts)) return giveUp(policy, queue, "retries-exhausted", error)
   const delay = Delay.first(
     context.delay,
     failure?.retryAfter,

@@ -18,7 +18,8 @@ describe("refusal", () => {
     ["what is not due", due(now + 5), false, Settlement.Release(5)],
     ["what is not due by a fraction", due(now + 0.2), false, Settlement.Release(1)],
     ["nothing that is due now", due(now), false, undefined],
-    ["what claims to be due in years, for a day at most", due(1e300), false, Settlement.Release(Delay.max)],
+    ["what is due in more than a day, for a day", due(now + Delay.max + 5), false, Settlement.Release(Delay.max)],
+    ["nothing that claims to be due in years: no delay is that long", due(1e300), false, undefined],
     ["nothing on its last attempt", { attempts: 4 }, false, undefined],
     [
       "what had one attempt too many",

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import * as Delay from "../../src/message/Delay.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text).length
@@ -17,7 +18,12 @@ const printable = (maxLength: number) =>
 const widest = "\u20ac".repeat(Metadata.idLimit)
 
 const count = fc.nat()
-const attempt = fc.record({ attempt: count, at: count, error: printable(Metadata.errorLimit), delay: count })
+const attempt = fc.record({
+  attempt: count,
+  at: count,
+  error: printable(Metadata.errorLimit),
+  delay: fc.nat({ max: Delay.max })
+})
 const deadLetter: fc.Arbitrary<Metadata.DeadLetter> = fc.record({
   queue: fc.oneof(printable(Metadata.idLimit), fc.constant(widest)),
   attempts: count,

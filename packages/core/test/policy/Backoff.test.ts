@@ -9,6 +9,13 @@ const runs = { numRuns: 2000 }
 const delays = (self: Backoff.Backoff, count: number, random = 0) =>
   Array.from({ length: count }, (_, i) => Backoff.delayAfter(self, i + 1, random))
 
+/** The same backoff without any jitter. */
+const undisturbed = ({ curve, max }: Backoff.Backoff): Backoff.Backoff => ({
+  curve: curve._tag === "Switch" ? { ...curve, first: undisturbed(curve.first), next: undisturbed(curve.next) } : curve,
+  jitter: "none",
+  max
+})
+
 describe("laws", () => {
   it("a delay is a whole number from 0 to the cap, and within its range", () =>
     fc.assert(
@@ -58,14 +65,42 @@ describe("laws", () => {
       })
     ))
 
-  it("the cap comes last: capping equals capping the delay", () =>
+  it("a cap makes no delay longer, and changes nothing that it does not reach", () =>
     fc.assert(
       fc.property(backoff, millis, attempts, random, (self, max, attempts, random) => {
-        const capped = Backoff.capped(self, max)
-        assert.strictEqual(
-          Backoff.delayAfter(capped, attempts, random),
-          Math.min(max, Backoff.delayAfter(self, attempts, random))
-        )
+        const delay = Backoff.delayAfter(self, attempts, random)
+        const capped = Backoff.delayAfter(Backoff.capped(self, max), attempts, random)
+        assert.isAtMost(capped, Math.min(max, delay))
+        if (Backoff.range(self, attempts)[1] <= max) assert.strictEqual(capped, delay)
+      }),
+      runs
+    ))
+
+  it("without jitter, capping equals capping the delay", () =>
+    fc.assert(
+      fc.property(backoff, millis, attempts, (drawn, max, attempts) => {
+        const self = undisturbed(drawn)
+        const expected = Math.min(max, Backoff.delayAfter(self, attempts))
+        assert.strictEqual(Backoff.delayAfter(Backoff.capped(self, max), attempts), expected)
+      }),
+      runs
+    ))
+
+  it("its range is tight: the least and the greatest random number give its ends", () =>
+    fc.assert(
+      fc.property(backoff, attempts, (self, attempts) => {
+        const ends = [0, 1 - Number.EPSILON / 2].map((random) => Backoff.delayAfter(self, attempts, random))
+        assert.deepStrictEqual(ends, [...Backoff.range(self, attempts)])
+      }),
+      runs
+    ))
+
+  it("attempts that are counted wrongly give a delay all the same", () =>
+    fc.assert(
+      fc.property(backoff, fc.double(), random, (self, attempts, random) => {
+        const delay = Backoff.delayAfter(self, attempts, random)
+        const [low, high] = Backoff.range(self, attempts)
+        assert.isTrue(Number.isSafeInteger(delay) && 0 <= low && low <= delay && delay <= high && high <= self.max)
       }),
       runs
     ))
@@ -132,8 +167,26 @@ describe("examples", () => {
       [11_800]
     ],
     ["nor in a factor", Backoff.exponential(1000, { factor: 1.1 }), 0, [1000, 1100, 1210, 1331]],
-    ["base, jitter, then cap", Backoff.constant(1000, { max: 600, jitter: "full" }), 0.5, [500, 500]],
-    ["capped after the jitter", Backoff.constant(1000, { max: 600, jitter: "equal" }), 0.5, [600, 600]]
+    ["base, cap, then jitter", Backoff.constant(1000, { max: 600, jitter: "full" }), 0.5, [300, 300]],
+    ["equal below the cap", Backoff.constant(1000, { max: 600, jitter: "equal" }), 0.5, [450, 450]],
+    [
+      "decorrelated below the cap",
+      Backoff.linear(1000, { max: 2000, jitter: "decorrelated" }),
+      0.5,
+      [1500, 1500, 1500]
+    ],
+    [
+      "proportional at the cap",
+      Backoff.linear(400, { max: 1000, jitter: { proportional: 0.2 } }),
+      0.5,
+      [400, 800, 900]
+    ],
+    [
+      "a cap around a switch",
+      Backoff.capped(Backoff.switchAfter(1, Backoff.constant(100), Backoff.linear(1000, { jitter: "full" })), 500),
+      0.5,
+      [100, 250, 250]
+    ]
   ]
   it.each(cases)("%s", (_, self, random, expected) =>
     assert.deepStrictEqual(delays(self, expected.length, random), expected)

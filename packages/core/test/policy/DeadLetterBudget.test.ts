@@ -37,6 +37,27 @@ describe("DeadLetterBudget", () => {
     )
   )
 
+  it("plain options are a budget, and a budget stays what it is", () => {
+    assert.deepStrictEqual(DeadLetterBudget.from({ max: 100 }), DeadLetterBudget.make(100))
+    assert.deepStrictEqual(DeadLetterBudget.from({ max: 5, perSuccess: undefined }), DeadLetterBudget.make(5))
+    assert.deepStrictEqual(DeadLetterBudget.from(DeadLetterBudget.make(5, { perSuccess: 0 })), {
+      max: 5,
+      perSuccess: 0
+    })
+  })
+
+  it.each([
+    [{}, "DeadLetterBudget.make: max must be a whole number >= 1, got undefined"],
+    [{ max: 5, perSucess: 1 }, "DeadLetterBudget.from: options must be among max, perSuccess, got perSucess"],
+    [5, "DeadLetterBudget.from: options must be an object, got 5"],
+    [null, "DeadLetterBudget.from: options must be an object, got null"]
+  ])("refuses %s", (input, message) =>
+    assert.throws(() => DeadLetterBudget.from(input as DeadLetterBudget.Options), RangeError, message)
+  )
+
+  it("refuses an unknown option", () =>
+    assert.throws(() => DeadLetterBudget.make(5, { perSucess: 1 } as object), RangeError, "got perSucess"))
+
   it("says what to do when it is used up", () => {
     const error = new DeadLetterBudget.DeadLetterBudgetExhausted({ queue: "work", max: 5 })
     assert.match(error.message, /^deadLetterBudget: the consumer of work stopped: 5 messages .* then start it again$/)

@@ -4,6 +4,9 @@ import * as Failure from "../../src/policy/Failure.ts"
 
 const now = Date.parse("2026-01-01T00:00:00Z")
 
+/** A date of a subclass, which may return anything. */
+const dateOf = (getTime: () => unknown): Date => Object.assign(new Date(now), { getTime })
+
 describe("parseRetryAfter", () => {
   const later = (millis: number) => new Date(now + millis)
   const cases: ReadonlyArray<readonly [string, unknown, Delay.Delay | undefined]> = [
@@ -30,6 +33,15 @@ describe("parseRetryAfter", () => {
     ["empty text", "", undefined],
     ["an invalid Date", new Date(Number.NaN), undefined],
     ["what only looks like a Date", Object.create(Date.prototype), undefined],
+    ["a Date that returns a BigInt", dateOf(() => 5n), 0],
+    ["a Date that returns a symbol", dateOf(() => Symbol("now")), undefined],
+    [
+      "a Date that throws",
+      dateOf(() => {
+        throw new Error("no")
+      }),
+      undefined
+    ],
     ["a boolean", true, undefined],
     ["null", null, undefined],
     ["undefined", undefined, undefined]

@@ -31,6 +31,54 @@ const rejected: ReadonlyArray<readonly [string, object, string]> = [
   ["half an immediate retry", { immediate: 0.5 }, "RetryPolicy.make: immediate"],
   ["no dead-letter queue", { deadLetter: "" }, "RetryPolicy.make: deadLetter"],
   ["no dead-letter queue in details", { deadLetter: { queue: "" } }, "RetryPolicy.make: deadLetter"],
+  [
+    "false as dead letters",
+    { deadLetter: false },
+    'RetryPolicy.make: deadLetter must be a queue\'s name, "discard" or'
+  ],
+  ["null as dead letters", { deadLetter: null }, "RetryPolicy.make: deadLetter must be a queue's name"],
+  ["a number as dead letters", { deadLetter: 5 }, "deadLetter must be a queue's name"],
+  ["a list of dead-letter queues", { deadLetter: ["dead"] }, "{ queue, routes, redact }, got an array"],
+  [
+    "discard as an option of its own",
+    { deadLetter: { queue: "x", discard: true } },
+    'RetryPolicy.make: deadLetter must have no options but queue, routes and redact, got "discard"'
+  ],
+  ["discard alone", { deadLetter: { discard: true } }, "deadLetter must have no options but"],
+  ["a misspelt detail", { deadLetter: { que: "x" } }, 'redact, got "que"'],
+  [
+    "a queue that is no text",
+    { deadLetter: { queue: false } },
+    "RetryPolicy.make: deadLetter must be a queue's name, got false"
+  ],
+  ["routes that are none", { deadLetter: { routes: null } }, "RetryPolicy.make: deadLetter routes must be"],
+  [
+    "a route of no reason",
+    { deadLetter: { routes: { permanant: "x" } } },
+    "routes must be among retries-exhausted, permanent"
+  ],
+  [
+    "a route that is no text",
+    { deadLetter: { routes: { permanent: 5 } } },
+    "deadLetter routes.permanent must be a queue's name, got 5"
+  ],
+  [
+    "a redact that is no function",
+    { deadLetter: { redact: "all" } },
+    'deadLetter redact must be a function, got "all"'
+  ],
+  [
+    "a name for a list of names",
+    { classify: { permanent: "E" } },
+    'RetryPolicy.make: classify.permanent must be a list of names, got "E"'
+  ],
+  [
+    "a classifier that is no function",
+    { classify: { with: "E" } },
+    "RetryPolicy.make: classify.with must be a function"
+  ],
+  ["a misspelt classification", { classify: { permanant: [] } }, "got permanant"],
+  ["null as classifier", { classify: null }, "RetryPolicy.make: classify: options must be an object, got null"],
   ["a route to nowhere", { deadLetter: { routes: { permanent: "" } } }, "RetryPolicy.make: deadLetter"]
 ]
 
@@ -56,8 +104,8 @@ describe("make", () => {
         maxAge: undefined,
         immediate: undefined,
         backoff: undefined,
-        classify: undefined,
-        deadLetter: undefined
+        classify: { permanent: undefined, with: undefined },
+        deadLetter: { queue: undefined, routes: undefined, redact: undefined }
       }),
       RetryPolicy.make()
     ))
@@ -70,6 +118,49 @@ describe("make", () => {
     assert.strictEqual(RetryPolicy.make({ maxAttempts: "unlimited" }).maxAttempts, Number.POSITIVE_INFINITY)
     assert.strictEqual(RetryPolicy.make({ maxAge: "2 days" }).maxAge, 172_800_000)
   })
+})
+
+describe("from", () => {
+  const built = RetryPolicy.make({ maxRetries: 7, deadLetter: "dead" })
+
+  it("takes a policy as it is, and options as make does", () => {
+    assert.strictEqual(RetryPolicy.from(built), built)
+    assert.deepStrictEqual(RetryPolicy.from({ maxRetries: 7, deadLetter: "dead" }), built)
+  })
+
+  it("takes a policy that was changed as data", () => {
+    const changed = { ...built, maxAttempts: 3 }
+    assert.strictEqual(RetryPolicy.from(changed), changed)
+  })
+
+  it("takes options that have every name of a policy's fields for options", () => {
+    const rest = { immediate: 0, backoff: undefined, classify: {} }
+    const options = { ...rest, maxAttempts: 2, maxAge: "1 hour", deadLetter: { queue: "dead" } } as const
+    assert.deepStrictEqual(RetryPolicy.from(options), RetryPolicy.make(options))
+  })
+
+  it("refuses a policy to which an option was added", () => {
+    assert.throws(() => RetryPolicy.from({ ...built, maxRetries: 1 } as RetryPolicy.RetryPolicy), RangeError)
+  })
+
+  it.each(rejected)("refuses %s", (_, options, message) =>
+    assert.throws(() => RetryPolicy.from(options as RetryPolicy.Options), RangeError, message)
+  )
+
+  it.each([
+    [false, "false"],
+    [null, "null"],
+    [5, "5"],
+    ["linear", '"linear"'],
+    [[], "an array"],
+    [() => {}, "a function"]
+  ])("refuses %s", (input, got) =>
+    assert.throws(
+      () => RetryPolicy.from(input as unknown as RetryPolicy.Options),
+      RangeError,
+      `RetryPolicy.make: options must be an object, got ${got}`
+    )
+  )
 })
 
 describe("deadLetterQueues", () => {

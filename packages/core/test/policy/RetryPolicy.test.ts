@@ -47,6 +47,7 @@ table("the limit of attempts", [
   ["3 retries by default", {}, { attempts: 3 }, Settlement.Retry(0, error)],
   ["and no fourth", {}, { attempts: 4 }, exhausted],
   ["unlimited", { maxRetries: "unlimited" }, { attempts: 1e9 }, Settlement.Retry(0, error)],
+  ["attempts that are no number", { maxAttempts: 3 }, { attempts: Number.NaN }, exhausted],
   [
     "an asked retry on the last attempt",
     { maxRetries: 0 },

@@ -106,6 +106,8 @@ export const consuming = [
   () => requeue.consume("orders", { handlerTimeout: "forever" }, handler),
   // @ts-expect-error it is "clamp"
   () => requeue.consume("orders", { onLimit: "clam" }, handler),
+  // @ts-expect-error a dead letter is kept in a queue, or discarded
+  () => requeue.consume("orders", { retry: { maxRetries: 1, deadLetter: { queue: "x", discard: true } } }, handler),
   // @ts-expect-error a budget is made by deadLetterBudget
   () => requeue.consume("orders", { deadLetterBudget: 5 }, handler),
   // @ts-expect-error it is "Received"

@@ -33,7 +33,7 @@ export const toDelivery = (
   { due, now }: { readonly now: number; readonly due: number | undefined }
 ): Omit<Delivery.Delivery, "receipt"> => {
   const stored = Number(frame.timestamp / 1_000_000n)
-  const envelope = Wire.decode(frame.body)
+  const envelope = Wire.decode(frame.body, stored)
   if (envelope === undefined) {
     const metadata = foreign(frame, stored)
     return { body: frame.body, headers: {}, attempts: frame.attempts, metadata: withDue(metadata, due ?? 0) }

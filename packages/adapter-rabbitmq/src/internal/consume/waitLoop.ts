@@ -1,5 +1,5 @@
 /** The consumer of a `waitLoop`'s waiting queue: messages that are due go to work, the others go round again. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { type BrokerError, Metadata } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
@@ -25,9 +25,9 @@ export const run = (
 ): Effect.Effect<void, BrokerError.BrokerError, Scope.Scope> => {
   const onDelivery = ({ body, headers, metadata, receipt }: Received): void => {
     const { properties: original, settler } = receipt
-    const rest = Math.max(0, metadata.notBefore - env.now())
+    const rest = Metadata.wait(metadata, env.now(), Number.POSITIVE_INFINITY)
     const due = rest === 0 ? { ...metadata, notBefore: 0 } : metadata
-    const message = { queue: plan.queue, body, headers, delay: Math.ceil(rest), metadata: due }
+    const message = { queue: plan.queue, body, headers, delay: rest, metadata: due }
     env.fork(
       Effect.matchEffect(env.sender.send([{ message, plan, original }]), {
         onSuccess: () => Effect.sync(() => settler.claim(receipt) && settler.ack([receipt])),

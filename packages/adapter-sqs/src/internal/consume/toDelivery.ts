@@ -24,7 +24,7 @@ export interface Decoded {
 export const toDelivery = (message: Message, { now, uncounted }: Context): Decoded => {
   const { MessageAttributes: attributes = {} } = message
   const encoded = attributes[Metadata.header]?.StringValue
-  const known = encoded === undefined ? undefined : Metadata.decode(encoded)
+  const known = encoded === undefined ? undefined : Metadata.decode(encoded, sentAt(message))
   const metadata = known ?? foreign(message, now)
   return {
     body: Wire.decodeBody(message.Body ?? "", attributes[Wire.encodingAttribute]?.StringValue),
@@ -34,9 +34,13 @@ export const toDelivery = (message: Message, { now, uncounted }: Context): Decod
   }
 }
 
-const foreign = ({ Attributes = {}, MessageId = "sqs" }: Message, now: number): Metadata.Metadata => {
-  const sent = Number(Attributes.SentTimestamp)
-  return Metadata.make(MessageId.slice(0, Metadata.idLimit), sent > 0 ? sent : now)
+const foreign = (message: Message, now: number): Metadata.Metadata =>
+  Metadata.make((message.MessageId ?? "sqs").slice(0, Metadata.idLimit), sentAt(message) ?? now)
+
+/** When SQS took the message, in milliseconds since the epoch by its clock. */
+const sentAt = ({ Attributes }: Message): number | undefined => {
+  const sent = Number(Attributes?.SentTimestamp)
+  return Number.isSafeInteger(sent) && sent > 0 ? sent : undefined
 }
 
 /** The dead letter that SQS itself has moved here; the message says where it was, and nothing else. */

@@ -71,7 +71,7 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
   const { onEvent, onLimit, reportBatchItemFailures = true, reserve = 1000, sqs } = options
   const settings = yield* settingsOf(sqs)
   const consumer: ConsumerOptions.Options = {
-    retry: options.retry && RetryPolicy.from(options.retry),
+    retry: options.retry === undefined ? undefined : RetryPolicy.from(options.retry),
     retryDelay: options.retryDelay,
     concurrency: options.concurrency,
     handlerTimeout: options.handlerTimeout,

@@ -1,6 +1,6 @@
 /** Decides which deliveries no handler may see. Pure. */
-import * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
+import * as Metadata from "../../message/Metadata.ts"
 import { summarize } from "../../policy/Failure.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
@@ -22,9 +22,8 @@ export const refusal = (
 ): Settlement.Settlement | undefined => {
   const { attempts, metadata } = delivery
   if (context.acked) return Settlement.Ack
-  if (metadata.notBefore > context.now) {
-    return Settlement.Release(Math.min(Math.ceil(metadata.notBefore - context.now), Delay.max))
-  }
+  const wait = Metadata.wait(metadata, context.now, context.policy.maxAge)
+  if (wait > 0) return Settlement.Release(wait)
   if (attempts > context.policy.maxAttempts) {
     // Earlier deliveries never came to a verdict: they crashed their process, or the broker counts too many.
     return RetryPolicy.giveUp(context.policy, context.queue, "retries-exhausted", {

@@ -80,7 +80,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const telemetry = yield* Telemetry.Telemetry
     const clock = yield* Clock.Clock
     const resolved = ConsumerOptions.resolve(options, capabilities.lease)
-    const { drainTimeout, handlerTimeout, retry, retryDelay } = resolved
+    const { deadLetterBudget, drainTimeout, handlerTimeout, retry, retryDelay } = resolved
     yield* ConsumerOptions.verify(resolved, capabilities, queue.name)
 
     const scope = yield* Scope.make()
@@ -129,7 +129,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       retry,
       retryDelay,
       backoff: options.consumerBackoff ?? ConsumerBackoff.off,
-      budget: options.deadLetterBudget,
+      budget: deadLetterBudget,
       subscription,
       capabilities,
       runHandler: runHandler({ fork, deadlines: Deadlines.make(timers, handlerTimeout) }),
