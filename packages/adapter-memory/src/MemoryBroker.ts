@@ -5,7 +5,14 @@
  * are kept without consumers, queues are made on first use and last as long as the broker, and everything runs on
  * Effect's Clock, so that a `TestClock` governs every delay.
  */
-import { type Adapter, Broker, ConfigurationError, type Connection, Timers } from "@requeue/core/adapter-kit"
+import {
+  type Adapter,
+  Broker,
+  ConfigurationError,
+  type Connection,
+  OptionNames,
+  Timers
+} from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -22,7 +29,7 @@ import * as Publisher from "./internal/publish/publisher.ts"
 import * as Settle from "./internal/settle/settle.ts"
 import * as Queues from "./internal/queues.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
-import { fromUrl, type Options, validate } from "./Options.ts"
+import { fromUrl, kinds, type Options } from "./Options.ts"
 
 /** A broker, and the handle on it from behind the port. */
 export interface Controlled {
@@ -33,7 +40,7 @@ export interface Controlled {
 /**
  * A broker with a {@link Control}, for tests: look into its queues, publish as a foreign producer, cut the connection.
  *
- * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
  * @example
  * ```ts
@@ -50,7 +57,7 @@ export interface Controlled {
  * ```
  */
 export const makeControlled = (options: Options = {}): Effect.Effect<Controlled, never, Scope.Scope> => {
-  validate(options)
+  OptionNames.check("MemoryBroker.make", options, kinds)
   return build(options)
 }
 
@@ -125,7 +132,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
  *
  * When to use: in a program with Effect that needs the service itself; else {@link layer}.
  *
- * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
  * @example
  * ```ts
@@ -142,7 +149,7 @@ export const make = (options: Options = {}): Effect.Effect<Broker.Service, never
 /**
  * The broker as a Layer.
  *
- * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
 /** The options of a memory broker, from code or from a URL. */
-import { type Adapter, ConfigurationError, OptionNames } from "@requeue/core/adapter-kit"
+import { type Adapter, ConfigurationError, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import type { Vices } from "./Vices.ts"
 
 /** The options. All are optional. */
@@ -22,17 +22,16 @@ const limits = ["maxMessages", "maxBodySize"] as const
 const isLimit = (value: number): boolean =>
   value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && value >= 1)
 
-/**
- * Checks options.
- *
- * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
- */
-export const validate = (options: Options): void => {
-  for (const name of limits) {
-    const value = options[name]
-    if (value === undefined || isLimit(value)) continue
-    throw new RangeError(`MemoryBroker.make: ${name} must be a whole number >= 1 or Infinity, got ${value}`)
-  }
+const limit: OptionKind.OptionKind = {
+  expected: "a whole number >= 1 or Infinity",
+  holds: (value) => typeof value === "number" && isLimit(value)
+}
+
+/** All options and their kinds, by which wrong ones are found. */
+export const kinds: OptionNames.Of<Options> = {
+  maxMessages: limit,
+  maxBodySize: limit,
+  vices: OptionKind.object("an object of imitated defects")
 }
 
 const example = "Write memory: or, for example, memory:?maxMessages=1000&maxBodySize=1048576"

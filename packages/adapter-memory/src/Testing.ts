@@ -9,14 +9,14 @@
  * the time at which the broker was opened. Jitter is drawn with a fixed seed.
  */
 import type { QueueDefinition } from "@requeue/core"
-import { Broker, type Delay } from "@requeue/core/adapter-kit"
+import { Broker, type Delay, OptionNames } from "@requeue/core/adapter-kit"
 import { connect, type ConnectOptions, type Requeue } from "@requeue/core/promise"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { make } from "./internal/testing/fixture.ts"
+import { kinds, make } from "./internal/testing/fixture.ts"
 import * as RealTime from "./internal/testing/realTime.ts"
 import type { AnyBody, DeadLetter, Happening, IdleOptions, Options, Sent, Tools } from "./internal/testing/tools.ts"
 
@@ -28,13 +28,21 @@ export interface OpenBroker extends Tools, AsyncDisposable {
   readonly requeue: Requeue
 }
 
+/** The options of a connection are checked by `connect`. */
+const openKinds: OptionNames.Of<Options & ConnectOptions> = {
+  ...kinds,
+  adapters: true,
+  logLevel: true,
+  telemetry: true
+}
+
 /**
  * Opens a broker for one test, for programs without Effect.
  *
  * It needs no fake timers of the test runner. Where some are in use that replace `setImmediate`, open the broker first;
  * else it rejects. Logs nothing unless a `logLevel` is given.
  *
- * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
  * @example
  * ```ts
@@ -53,10 +61,12 @@ export interface OpenBroker extends Tools, AsyncDisposable {
  * ```
  */
 export const open = async (options: Options & ConnectOptions = {}): Promise<OpenBroker> => {
+  OptionNames.check("Testing.open", options, openKinds)
+  const { adapters, logLevel = "None", telemetry, ...brokerOptions } = options
   RealTime.verify()
   const scope = Scope.makeUnsafe()
-  const { context, tools, watch } = await Effect.runPromise(Scope.provide(make(options), scope))
-  const requeue = await connect(Layer.succeedContext(context), { logLevel: options.logLevel ?? "None" })
+  const { context, tools, watch } = await Effect.runPromise(Scope.provide(make(brokerOptions), scope))
+  const requeue = await connect(Layer.succeedContext(context), { adapters, logLevel, telemetry })
   return {
     ...tools,
     requeue: {
@@ -91,7 +101,7 @@ export class TestBroker extends Context.Service<TestBroker, Service>()("@requeue
  * The program that it is provided to runs on that clock, so that `TestClock.adjust` moves it too; `advance` also waits
  * for promises of handlers.
  *
- * @throws RangeError when a limit is not a whole number >= 1 or `Infinity`
+ * @throws RangeError when an option is unknown, or a limit is not a whole number >= 1 or `Infinity`
  *
  * @example
  * ```ts
@@ -112,8 +122,9 @@ export class TestBroker extends Context.Service<TestBroker, Service>()("@requeue
  * await Effect.runPromise(test.pipe(Effect.scoped, Effect.provide(Testing.layer()))) // => [70_000, 1]
  * ```
  */
-export const layer = (options: Options = {}): Layer.Layer<Broker.Broker | TestBroker> =>
-  Layer.effectContext(
+export const layer = (options: Options = {}): Layer.Layer<Broker.Broker | TestBroker> => {
+  OptionNames.check("Testing.layer", options, kinds)
+  return Layer.effectContext(
     Effect.map(make(options), ({ context, tools }) => {
       const { advance, deadLetters, expectNothingElse, happened, now, sent, waitUntilIdle } = tools
       return Context.add(context, TestBroker, {
@@ -127,3 +138,4 @@ export const layer = (options: Options = {}): Layer.Layer<Broker.Broker | TestBr
       })
     })
   )
+}

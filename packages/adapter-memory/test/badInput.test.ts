@@ -16,13 +16,14 @@ const rejection = (promise: Promise<unknown>): Promise<Error> =>
 
 describe("send", () => {
   const day = "a delay is a duration from 0 to 1d (a number counts milliseconds)"
+  const howTo = 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
   it.each<readonly [string, Producer.SendOptions, string]>([
     ["negative", { delay: -1 }, `send.delay: ${day}, got -1`],
     ["no number", { delay: Number.NaN }, `send.delay: ${day}, got NaN`],
     ["unlimited", { delay: Number.POSITIVE_INFINITY }, `send.delay: ${day}, got Infinity`],
     ["over a day", { delay: "25 hours" }, `send.delay: ${day}, got 25 hours`],
-    ["no duration", { delay: "soon" as "1 second" }, `send.delay: ${day}, got soon`],
-    ["misspelt", { delay: { secs: 5 } as {} }, `send.delay: ${day}, got {"secs":5}`]
+    ["no duration", { delay: "soon" as "1 second" }, `send.delay: ${day}, got soon. ${howTo}`],
+    ["misspelt", { delay: { secs: 5 } as {} }, `send.delay: ${day}, got {"secs":5}. ${howTo}`]
   ])("a delay that is %s", async (_, options, message) => {
     await using broker = await open()
     const refused = await rejection(broker.requeue.send("q", 1, options))
@@ -95,8 +96,8 @@ describe("consume", () => {
     [{ batch: { maxBatchSize: 0 } }, /maxBatchSize must be a whole number from 1 to 100, got 0/],
     [{ batch: { maxBatchTimeout: "61 seconds" } }, /maxBatchTimeout: must be .* to 1m, got 61 seconds/],
     [{ concurrency: 0 }, /concurrency must be a whole number from 1 to 1000, got 0/],
-    [{ handlerTimeout: 0 }, /handlerTimeout: must be a duration from 1ms to 12h, got 0/],
-    [{ retryDelay: "2 days" }, /retryDelay: must be a duration from 0ms to 1d, got 2 days/],
+    [{ handlerTimeout: 0 }, /handlerTimeout must be a duration from 1ms to 12h or "unlimited", got 0/],
+    [{ retryDelay: "2 days" }, /retryDelay must be a duration from 0ms to 1d, got "2 days"/],
     [{ consumerBackoff: { multiplier: -5 } }, /multiplier: must be a duration from 1ms to 1d, got -5/]
   ])("%o", async (options, message) => {
     await using broker = await open()

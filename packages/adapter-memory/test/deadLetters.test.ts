@@ -78,7 +78,7 @@ describe("dead letters", () => {
   it("purge removes all and answers how many", async () => {
     await using broker = await open()
     await bury(broker, "q", "a", "b")
-    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").purge(), 2)
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").purge({ all: true }), 2)
     assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 0)
   })
 
@@ -89,7 +89,7 @@ describe("dead letters", () => {
     const filter = ({ metadata }: Delivery.Delivery) => metadata.deadLetter?.error.message === "a"
     const before = await letters.list()
     assert.strictEqual(await broker.finish(letters.purge({ filter, dryRun: true })), 2)
-    assert.strictEqual(await broker.finish(letters.purge({ dryRun: true })), 3)
+    assert.strictEqual(await broker.finish(letters.purge({ all: true, dryRun: true })), 3)
     assert.deepStrictEqual(await letters.list(), before)
     assert.strictEqual(await broker.finish(letters.purge({ filter })), 2)
     assert.deepStrictEqual(await letters.list(), [before[1]!])

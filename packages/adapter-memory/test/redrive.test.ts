@@ -103,12 +103,12 @@ it("refuses numbers out of range, and the queue of dead letters itself for a tar
   await using broker = await open()
   const letters = broker.requeue.deadLetters("q.dlq")
   const wrong = [
-    [{ limit: 0 }, "DeadLetters.redrive: limit must be a number >= 1, got 0"],
-    [{ limit: Number.NaN }, "DeadLetters.redrive: limit must be a number >= 1, got NaN"],
-    [{ maxRedrives: -1 }, "DeadLetters.redrive: maxRedrives must be a number >= 0, got -1"],
-    [{ rate: 0 }, "DeadLetters.redrive: rate must be a number >= 0.001, got 0"],
-    [{ to: "q.dlq" }, `DeadLetters.redrive: to must be another queue, got "q.dlq"`],
-    [{ to: "" }, `QueueDefinition.make: name must have 1 to 200 characters, got ""`]
+    [{ limit: 0 }, "deadLetters.redrive (queue q.dlq): limit must be a number >= 1, got 0"],
+    [{ limit: Number.NaN }, "deadLetters.redrive (queue q.dlq): limit must be a number >= 1, got NaN"],
+    [{ maxRedrives: -1 }, "deadLetters.redrive (queue q.dlq): maxRedrives must be a number >= 0, got -1"],
+    [{ rate: 0 }, "deadLetters.redrive (queue q.dlq): rate must be a number >= 0.001, got 0"],
+    [{ to: "q.dlq" }, `deadLetters.redrive (queue q.dlq): to must be another queue, got "q.dlq"`],
+    [{ to: "" }, `deadLetters.redrive (queue q.dlq): to must have 1 to 200 characters, got ""`]
   ] as const
   for (const [options, message] of wrong) {
     const error = await letters.redrive(options).catch((error: unknown) => error)

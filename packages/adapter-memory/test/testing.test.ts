@@ -273,7 +273,7 @@ describe("an assertion that fails", () => {
       await rejection(broker.advance(-1)),
       /^advance: duration: must be a duration from 0ms to 3650d, got -1/
     )
-    assert.match(await rejection(broker.waitUntilIdle({ within: Number.NaN })), /^waitUntilIdle: within: must be/)
+    assert.match(await rejection(broker.waitUntilIdle({ within: Number.NaN })), /^waitUntilIdle: within must be/)
   })
 
   it("finish tells a promise that does not wait for the clock", async () => {

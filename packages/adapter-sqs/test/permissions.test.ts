@@ -32,7 +32,7 @@ const operate: Program = (queue, broker) =>
     const letters = yield* DeadLetters.make(`${queue}.dlq`)
     yield* letters.list()
     yield* letters.redrive()
-    yield* letters.purge()
+    yield* letters.purge({ all: true })
     yield* broker.admin.peek(queue, 1)
     yield* broker.admin.purge(queue)
     if (!name.startsWith("elasticmq")) return

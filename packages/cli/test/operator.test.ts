@@ -20,7 +20,7 @@ beforeAll(async () => {
   connection = await connect(url, { logLevel: "None" })
   // On a server that others use as well, an earlier run may have left something.
   for (const queue of queues) {
-    for (const name of [queue, `${queue}.dlq`]) await connection.deadLetters(name).purge()
+    for (const name of [queue, `${queue}.dlq`]) await connection.deadLetters(name).purge({ all: true })
   }
 })
 

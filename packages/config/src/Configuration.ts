@@ -6,7 +6,7 @@
  * {@link Configuration.layer} is built.
  */
 import { type Adapter, Adapters, Broker, BrokerError, ConfigurationError, RetryPolicy } from "@requeue/core"
-import { OptionNames } from "@requeue/core/adapter-kit"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import { StrictSchema } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -59,10 +59,19 @@ export interface Options {
 /** The `file` of the error where there is no config file. */
 export const { anyName } = Source
 
+/** All options and their kinds, by which wrong ones are found. */
+export const kinds: OptionNames.Of<Options> = {
+  file: OptionKind.text,
+  environment: OptionKind.object("an object of text"),
+  adapters: OptionKind.list,
+  cwd: OptionKind.text
+}
+
 const decodeFile = Schema.decodeUnknownResult(ConfigFile)
 
 /**
- * Loads a config file. Fails with a {@link ConfigFileError} that tells everything that is wrong with it.
+ * Loads a config file. Fails with a {@link ConfigFileError} that tells everything that is wrong with it, and dies of a
+ * RangeError for an option that is unknown or of another kind.
  *
  * @example
  * ```ts no-run
@@ -81,8 +90,15 @@ const decodeFile = Schema.decodeUnknownResult(ConfigFile)
  * ```
  */
 export const load = (options: Options = {}): Effect.Effect<Configuration, ConfigFileError> =>
+  OptionNames.orDie(OptionNames.refusal("Configuration.load", options, kinds), () => read(options))
+
+const read = ({
+  adapters,
+  cwd = process.cwd(),
+  environment = process.env,
+  file: named
+}: Options): Effect.Effect<Configuration, ConfigFileError> =>
   Effect.gen(function* () {
-    const { adapters, cwd = process.cwd(), environment = process.env, file: named } = options
     const source = yield* Source.locate(named, cwd)
     const { file } = source
     const written = yield* Source.read(source)

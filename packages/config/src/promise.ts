@@ -1,5 +1,6 @@
 /** Config files for programs without Effect. */
 import { type ConnectOptions, type Requeue, connect } from "@requeue/core/promise"
+import { OptionNames } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Json } from "./ConfigFile.ts"
 import * as Configuration from "./Configuration.ts"
@@ -21,7 +22,8 @@ export interface LoadedConfig {
 /**
  * Loads `requeue.config.{ts,mts,js,mjs,json,yaml,yml}` from the working directory or one above it.
  *
- * Rejects with a `ConfigFileError`, which tells everything that is wrong, with its path in the file and its remedy.
+ * Rejects with a `ConfigFileError`, which tells everything that is wrong, with its path in the file and its remedy; and
+ * with RangeError for an option that is unknown or of another kind.
  *
  * @example
  * ```ts no-run
@@ -36,6 +38,7 @@ export interface LoadedConfig {
  * ```
  */
 export const loadConfig = async (options: Configuration.Options = {}): Promise<LoadedConfig> => {
+  OptionNames.check("loadConfig", options, Configuration.kinds)
   const config = await Effect.runPromise(Configuration.load(options))
   return {
     connect: (broker, connectOptions) => connect(config.layer(broker), connectOptions),

@@ -30,7 +30,7 @@ const cases: ReadonlyArray<readonly [what: string, yaml: string, expected: Reado
     "a wrong unit of a consumer's option",
     "brokers: { main: 'memory:' }\nqueues: { orders: { handlerTimeout: 3 fortnights } }",
     [
-      "queues.orders.handlerTimeout: must be a duration from 1ms to 12h, got 3 fortnights. " +
+      'queues.orders.handlerTimeout: must be a duration from 1ms to 12h or "unlimited", got "3 fortnights". ' +
         'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
     ]
   ],

@@ -9,6 +9,22 @@ const json = JSON.stringify({ brokers: { main: "memory:" }, queues: { orders: { 
 
 describe("the file", () => {
   it.each([
+    [{ fil: "x.yaml" }, "unknown option fil. Did you mean file?"],
+    [{ environment: "production" }, 'environment must be an object of text, got "production"'],
+    ["x.yaml", 'options must be an object with file, environment, adapters, cwd, got "x.yaml"']
+  ] as ReadonlyArray<readonly [any, string]>)("is not looked for with wrong options: %o", async (options, message) => {
+    // Any, because a compiler would refuse them.
+    const errors = [
+      await loadConfig(options).catch((error: unknown) => error),
+      await Effect.runPromise(Configuration.load(options)).catch((error: unknown) => error)
+    ]
+    assert.deepStrictEqual(errors.map(String), [
+      `RangeError: loadConfig: ${message}`,
+      `RangeError: Configuration.load: ${message}`
+    ])
+  })
+
+  it.each([
     ["requeue.config.ts", `const config: { brokers: object } = ${json}\nexport default config`],
     ["requeue.config.mts", `export default ${json} as object`],
     ["requeue.config.mjs", `export default ${json}`],

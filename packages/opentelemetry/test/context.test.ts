@@ -35,7 +35,7 @@ test("a misspelt option is refused: spans would go elsewhere", () => {
   const options = { tracerProvder: Recorder.make().tracerProvider } as OpenTelemetry.Options
   assert.throws(
     () => OpenTelemetry.make(options),
-    /OpenTelemetry.make: options must be among tracerProvider, .* got tracerProvder/
+    /OpenTelemetry.make: unknown option tracerProvder. Did you mean tracerProvider\?/
   )
 })
 

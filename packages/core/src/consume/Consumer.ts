@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import type { Broker } from "../port/Broker.ts"
-import { names, type Options } from "./ConsumerOptions.ts"
+import { handlerRefusal, kinds, type Options } from "./ConsumerOptions.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received, Result } from "../message/Handler.ts"
 import { dispatch } from "./internal/dispatch.ts"
 import * as Lifecycle from "./internal/lifecycle.ts"
@@ -55,9 +55,10 @@ export const start = <
   handler: MessageHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   launch(
+    "Consumer.start",
     queue,
     options,
-    { batch: options.batch ?? BatchPolicy.single, single: true, handler },
+    { batch: options?.batch ?? BatchPolicy.single, single: true, handler },
     ({ message }, context) => handler(message as Received<A>, context) // The queue's codec has made the body.
   )
 
@@ -97,24 +98,31 @@ export const startBatch = <
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   launch(
+    "Consumer.startBatch",
     queue,
     options,
-    { batch: options.batch ?? BatchPolicy.make(), single: false, handler },
+    { batch: options?.batch ?? BatchPolicy.make(), single: false, handler },
     (task, context) => handler(task.toBatch() as Batch<A>, context) // The queue's codec has made the bodies.
   )
 
 const launch = <A, R>(
+  call: string,
   queue: QueueDefinition.Input<A>,
   options: Options,
-  { handler: given, ...mode }: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean; handler: unknown },
+  { handler, ...mode }: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean; handler: unknown },
+  handle: (task: Task, context: Context) => Result<R>
+): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> => {
+  const refused = handlerRefusal(call, queue, options, handler) ?? OptionNames.refusal(call, options, kinds, queue)
+  return OptionNames.orDie(refused, () => run(queue, options, mode, handle))
+}
+
+const run = <A, R>(
+  queue: QueueDefinition.Input<A>,
+  options: Options,
+  mode: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean },
   handle: (task: Task, context: Context) => Result<R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    // Without a handler, every message would fail, and would be a dead letter in the end.
-    if (typeof given !== "function") {
-      throw new RangeError(`Consumer.start: handler must be a function, after the options, got ${typeof given}`)
-    }
-    OptionNames.check("Consumer.start", options, names)
     const { concurrency = 1 } = options
     // One more batch is filled while the others are in progress.
     const window = mode.batch.maxBatchSize * (concurrency + 1)

@@ -8,6 +8,7 @@ import * as DeadLetterBudget from "../policy/DeadLetterBudget.ts"
 import * as Delay from "../message/Delay.ts"
 import type { Hook } from "../observe/Event.ts"
 import * as Feasibility from "../port/Feasibility.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 
@@ -56,56 +57,70 @@ export interface Options {
 /** Default of `handlerTimeout` in milliseconds, where the broker's longest lease allows it: 10 minutes. */
 export const defaultHandlerTimeout = 10 * 60_000
 
-/** The names of all options, by which unknown ones are found. */
-export const names: OptionNames.Of<Options> = {
-  retry: true,
-  retryDelay: true,
-  batch: true,
-  concurrency: true,
-  handlerTimeout: true,
-  consumerBackoff: true,
-  deadLetterBudget: true,
-  drainTimeout: true,
-  onLimit: true,
-  onEvent: true
+const handlerTimeout = Delay.kind(1, 12 * 60 * 60_000)
+
+/** All options and their kinds, by which wrong ones are found. */
+export const kinds: OptionNames.Of<Options> = {
+  retry: OptionKind.object("a policy, made by RetryPolicy.make", "maxAttempts", "deadLetter"),
+  retryDelay: Delay.kind(0, Delay.max),
+  batch: OptionKind.object("a policy, made by BatchPolicy.make", "maxBatchSize", "maxBatchTimeout"),
+  concurrency: OptionKind.whole(1, 1000),
+  handlerTimeout: {
+    ...handlerTimeout,
+    expected: `${handlerTimeout.expected} or "unlimited"`,
+    holds: (value) => value === "unlimited" || handlerTimeout.holds(value)
+  },
+  consumerBackoff: OptionKind.object("a consumer backoff, made by ConsumerBackoff.make", "multiplier", "strategy"),
+  deadLetterBudget: OptionKind.object("a budget such as { max: 100 }", "max"),
+  drainTimeout: Delay.kind(0, Delay.max),
+  onLimit: OptionKind.oneOf(["fail", "clamp"]),
+  onEvent: OptionKind.callback
 }
+
+/**
+ * The error of a consumer without a handler: every message would fail, and would be a dead letter in the end.
+ * `undefined` when there is one.
+ */
+export const handlerRefusal = (
+  call: string,
+  queue: OptionNames.Queue,
+  options: unknown,
+  handler: unknown
+): RangeError | undefined =>
+  typeof handler === "function"
+    ? undefined
+    : OptionNames.error(
+        call,
+        queue,
+        `handler must be a function, after the options, got ${OptionKind.show(handler)}`,
+        typeof options === "function" ? `Write ${call}(queue, {}, handler)` : undefined
+      )
 
 /**
  * Checks the options and fills in their defaults; durations become milliseconds. `lease` is the broker's, if it has
  * one.
  *
- * @throws RangeError when an option is out of its range
+ * @throws RangeError when an option is unknown, of another kind or out of its range
  */
-export const resolve = (options: Options, lease?: Lease) => ({
-  retry: options.retry === undefined ? RetryPolicy.make() : RetryPolicy.from(options.retry),
-  deadLetterBudget:
-    options.deadLetterBudget === undefined ? undefined : DeadLetterBudget.from(options.deadLetterBudget),
-  retryDelay:
-    options.retryDelay === undefined
-      ? undefined
-      : Delay.constrain("Consumer.start: retryDelay", options.retryDelay, 0, Delay.max),
-  handlerTimeout:
-    options.handlerTimeout === "unlimited"
-      ? Number.POSITIVE_INFINITY
-      : Delay.constrain(
-          "Consumer.start: handlerTimeout",
-          options.handlerTimeout ?? Math.min(defaultHandlerTimeout, longestIn(lease)),
-          1,
-          12 * 60 * 60_000
-        ),
-  drainTimeout: Delay.constrain("Consumer.start: drainTimeout", options.drainTimeout ?? 30_000, 0, Delay.max),
-  concurrency: concurrencyOf(options.concurrency ?? 1),
-  onLimit: options.onLimit ?? "fail"
-})
+export const resolve = (options: Options, lease?: Lease) => {
+  OptionNames.check("Consumer.start", options, kinds)
+  const { concurrency = 1, deadLetterBudget, drainTimeout = 30_000, onLimit = "fail", retry, retryDelay } = options
+  const { handlerTimeout = Math.min(defaultHandlerTimeout, longestIn(lease)) } = options
+  return {
+    retry: retry === undefined ? RetryPolicy.make() : RetryPolicy.from(retry),
+    deadLetterBudget: deadLetterBudget === undefined ? undefined : DeadLetterBudget.from(deadLetterBudget),
+    retryDelay: retryDelay === undefined ? undefined : Delay.parse("retryDelay", retryDelay),
+    handlerTimeout:
+      handlerTimeout === "unlimited" ? Number.POSITIVE_INFINITY : Delay.parse("handlerTimeout", handlerTimeout),
+    drainTimeout: Delay.parse("drainTimeout", drainTimeout),
+    concurrency,
+    onLimit
+  }
+}
 
 /** The longest run in milliseconds that leaves a tenth of the longest lease for settling. */
 const longestIn = (lease: Lease | undefined): number =>
   lease === undefined ? Number.POSITIVE_INFINITY : lease.max * 0.9
-
-const concurrencyOf = (concurrency: number): number => {
-  if (Number.isSafeInteger(concurrency) && concurrency >= 1 && concurrency <= 1000) return concurrency
-  throw new RangeError(`Consumer.start: concurrency must be a whole number from 1 to 1000, got ${concurrency}`)
-}
 
 /**
  * Fails when the broker cannot do what the options ask, or when dead letters would come back to their own queue.

@@ -18,6 +18,7 @@ import * as Lifecycle from "./internal/lifecycle.ts"
 import * as OpenBatches from "./internal/openBatches.ts"
 import type { PulledBatch } from "./internal/openBatches.ts"
 import * as Pulls from "./internal/pulls.ts"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
@@ -52,13 +53,22 @@ export interface Puller<A> extends Pick<Lifecycle.Consumer, "queue" | "stats" | 
    * Takes the next batch; succeeds with `undefined` when no message comes in time, or when the puller is drained
    * meanwhile. The messages that an interrupted pull has gathered go back to the queue.
    *
-   * @throws RangeError when `wait` is not 0 to 24 hours
+   * @throws RangeError when an option is unknown, or `wait` is not 0 to 24 hours
    */
   readonly pull: (options?: PullOptions) => Effect.Effect<PulledBatch<A> | undefined, PullerDrained>
 }
 
-const { concurrency: _concurrency, handlerTimeout: _handlerTimeout, ...shared } = ConsumerOptions.names
-const names: OptionNames.Of<Options> = { ...shared, lease: true, maxOpen: true }
+const { concurrency: _concurrency, handlerTimeout: _handlerTimeout, ...shared } = ConsumerOptions.kinds
+
+/** All options and their kinds, by which wrong ones are found. */
+export const kinds: OptionNames.Of<Options> = {
+  ...shared,
+  lease: Delay.kind(1, 12 * 60 * 60_000),
+  maxOpen: OptionKind.whole(1, 1000)
+}
+
+/** The options of one pull and their kinds. */
+export const pullKinds: OptionNames.Of<PullOptions> = { wait: Delay.kind(0, Delay.max) }
 
 /**
  * Makes a puller; it drains when the scope closes.
@@ -93,11 +103,15 @@ export const make = <
   queue: QueueDefinition.Input<A>,
   options: Options = {}
 ): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
+  OptionNames.orDie(OptionNames.refusal("Puller.make", options, kinds, queue), () => open(queue, options))
+
+const open = <A>(
+  queue: QueueDefinition.Input<A>,
+  { lease: given = 30_000, maxOpen = 10, ...options }: Options
+): Effect.Effect<Puller<A>, Lifecycle.StartError, Broker | Scope.Scope> =>
   Effect.gen(function* () {
-    OptionNames.check("Puller.make", options, names)
-    const maxOpen = maxOpenOf(options.maxOpen ?? 10)
     const batch = options.batch ?? BatchPolicy.make({ maxBatchTimeout: 0 })
-    const lease = Delay.constrain("Puller.make: lease", options.lease ?? 30_000, 1, 12 * 60 * 60_000)
+    const lease = Delay.parse("lease", given)
     const definition = QueueDefinition.from(queue)
     yield* verifyLease(lease, (yield* Broker).capabilities, definition.name)
     const timers = yield* Timers.make
@@ -151,18 +165,13 @@ export const make = <
       health,
       done,
       drain: (timeout) => Effect.andThen(stop, drain(timeout)),
-      pull: ({ wait = 5000 } = {}) =>
-        Effect.suspend(() => {
-          const millis = Delay.constrain("Puller.pull: wait", wait, 0, Delay.max)
-          return stopped ? Effect.fail(new PullerDrained({ queue: name })) : pulls.wait(millis)
+      pull: (pullOptions = {}) =>
+        OptionNames.orDie(OptionNames.refusal("Puller.pull", pullOptions, pullKinds, name), () => {
+          const millis = Delay.parse("wait", pullOptions.wait ?? 5000)
+          return Effect.suspend(() => (stopped ? Effect.fail(new PullerDrained({ queue: name })) : pulls.wait(millis)))
         })
     }
   })
-
-const maxOpenOf = (maxOpen: number): number => {
-  if (Number.isSafeInteger(maxOpen) && maxOpen >= 1 && maxOpen <= 1000) return maxOpen
-  throw new RangeError(`Puller.make: maxOpen must be a whole number from 1 to 1000, got ${maxOpen}`)
-}
 
 /** Fails when the broker's lease ends before the puller's. Of a consumer, this is said of its `handlerTimeout`. */
 const verifyLease = (

@@ -10,9 +10,13 @@ import type { BrokerError } from "../port/BrokerError.ts"
 import type { Delivery } from "../message/Delivery.ts"
 import type { Headers } from "../message/Message.ts"
 import type { Attempt, ErrorSummary, Reason } from "../message/Metadata.ts"
+import * as Options from "./internal/options.ts"
+import type { ListOptions, PurgeOptions } from "./internal/options.ts"
+import * as OptionNames from "../options/OptionNames.ts"
 import { type Options as RedriveOptions, redrive, type Report } from "./internal/redrive.ts"
 import * as Sweep from "./internal/sweep.ts"
 
+export type { ListOptions, PurgeOptions, Selection } from "./internal/options.ts"
 export type { Options as RedriveOptions, Report as RedriveReport } from "./internal/redrive.ts"
 
 /** A dead letter. */
@@ -68,22 +72,22 @@ export interface DeadLetters {
   /** The number of waiting dead letters; `undefined` when the broker cannot count. */
   readonly count: Effect.Effect<number | undefined, BrokerError>
   /** Lists up to `limit` dead letters (default: 100), oldest first. */
-  readonly list: (options?: { readonly limit?: number }) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError>
+  readonly list: (options?: ListOptions) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError>
   /** Groups the first `limit` dead letters (default: 1,000) by cause, most frequent first. */
-  readonly group: (options?: { readonly limit?: number }) => Effect.Effect<ReadonlyArray<Group>, BrokerError>
+  readonly group: (options?: ListOptions) => Effect.Effect<ReadonlyArray<Group>, BrokerError>
   /**
    * Sends dead letters back to work: each is published and confirmed, and only then removed from this queue. Its attempts
    * start again at 1. Dead letters that the options pass over stay in this queue.
+   *
+   * @throws RangeError when an option is unknown, of another kind or out of its range, or `to` is this queue itself
    */
   readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError>
-  /** Removes dead letters for good, all or those that `filter` selects, and returns their number. */
-  readonly purge: (options?: PurgeOptions) => Effect.Effect<number, BrokerError>
-}
-
-/** Options of `purge`. */
-export interface PurgeOptions extends Pick<RedriveOptions, "filter" | "signal"> {
-  /** Whether to count only, and remove nothing. Default: false. */
-  readonly dryRun?: boolean | undefined
+  /**
+   * Removes dead letters for good, all or those that `filter` selects, and returns their number.
+   *
+   * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
+   */
+  readonly purge: (options: PurgeOptions) => Effect.Effect<number, BrokerError>
 }
 
 const fromDelivery = ({ body, headers, metadata }: Delivery): DeadLetter => ({
@@ -120,13 +124,20 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
     return {
       queue,
       count: count(broker.admin, queue),
-      list: ({ limit = 100 } = {}) => list(limit),
-      group: ({ limit = 1000 } = {}) => Effect.map(list(limit), group),
-      redrive: (options) => redrive(broker, queue, options),
-      purge: (options = {}) => {
-        const { dryRun, filter } = options
-        return filter === undefined && dryRun !== true ? broker.admin.purge(queue) : discard(broker, queue, options)
-      }
+      list: (options) =>
+        OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () => list(options?.limit ?? 100)),
+      group: (options) =>
+        OptionNames.orDie(Options.list("DeadLetters.group", queue, options), () =>
+          Effect.map(list(options?.limit ?? 1000), group)
+        ),
+      redrive: (options) =>
+        OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () =>
+          redrive(broker, queue, options)
+        ),
+      purge: (options) =>
+        OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () =>
+          options.all === true && options.dryRun !== true ? broker.admin.purge(queue) : discard(broker, queue, options)
+        )
     }
   })
 

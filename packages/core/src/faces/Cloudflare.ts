@@ -2,53 +2,46 @@
  * The Cloudflare Queues face: a worker with a `queue(batch, env, ctx)` handler, and code that sends through a queue
  * binding, run unchanged on any broker.
  *
- * Settings have the names and units of wrangler's `queues.consumers` and `queues.producers`. Three things differ from
- * Cloudflare's own runtime, and each keeps a message where Cloudflare may lose or surprise:
+ * Settings have the names and units of wrangler's `queues.consumers` and `queues.producers`. These things differ
+ * from Cloudflare's own runtime, and each keeps a message where Cloudflare may lose or surprise:
  *
  * - Without `dead_letter_queue`, dead letters go to `<queue>.dlq`; Cloudflare deletes them.
  * - The first `retry` or `retryAll` that names a delay decides it; Cloudflare's documentation says so too, its runtime
  *   lets a later call overwrite it.
  * - `max_concurrency` is 1 unless set; Cloudflare scales by itself.
+ * - `send` and `sendBatch` reject for options that they do not know; Cloudflare ignores them. A delay of `retry` or
+ *   `retryAll` that cannot be kept is brought into its range, since an exception would fail the rest of the batch as well.
  *
  * https://developers.cloudflare.com/queues/configuration/javascript-apis/
  */
 import { deserialize, serialize } from "node:v8"
 import * as Codec from "../message/Codec.ts"
 import type * as Delay from "../message/Delay.ts"
+import * as OptionNames from "../options/OptionNames.ts"
 import type { Batch } from "../message/Handler.ts"
 import type { Headers } from "../message/Message.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
+import * as Options from "./internal/cloudflareOptions.ts"
+import type {
+  ConsumerSettings,
+  MessageSendRequest,
+  ProducerSettings,
+  QueueContentType,
+  QueueRetryOptions,
+  QueueSendBatchOptions,
+  QueueSendOptions
+} from "./internal/cloudflareOptions.ts"
 import type { Requeue, Worker } from "./Requeue.ts"
 
-/** The form of a body: see `content-type` in {@link producer}. */
-export type QueueContentType = "text" | "bytes" | "json" | "v8"
-
-/** Options of `retry` and `retryAll`. */
-export interface QueueRetryOptions {
-  /** Seconds, 0 to 86,400. Default: the consumer's `retry_delay`. */
-  delaySeconds?: number
-}
-
-/** Options of `send`. */
-export interface QueueSendOptions {
-  /** Default `"json"`. */
-  contentType?: QueueContentType
-  /** Seconds, 0 to 86,400. Default: the producer's `delivery_delay`. */
-  delaySeconds?: number
-}
-
-/** Options of `sendBatch`. */
-export interface QueueSendBatchOptions {
-  /** Seconds, 0 to 86,400, of messages without a delay of their own. Default: the producer's `delivery_delay`. */
-  delaySeconds?: number
-}
-
-/** One message of `sendBatch`. */
-export interface MessageSendRequest<Body = unknown> {
-  body: Body
-  contentType?: QueueContentType
-  delaySeconds?: number
-}
+export type {
+  ConsumerSettings,
+  MessageSendRequest,
+  ProducerSettings,
+  QueueContentType,
+  QueueRetryOptions,
+  QueueSendBatchOptions,
+  QueueSendOptions
+} from "./internal/cloudflareOptions.ts"
 
 /** `backlogCount` counts what waits, as far as the broker can tell; no broker tells bytes, so `backlogBytes` is 0. */
 export interface QueueMetrics {
@@ -99,30 +92,6 @@ export interface ExecutionContext {
 /** The part of a worker's default export that queues need. */
 export interface QueueWorker<Body = unknown, Env = unknown> {
   queue?(batch: MessageBatch<Body>, env: Env, ctx: ExecutionContext): void | Promise<void>
-}
-
-/** One entry of wrangler's `queues.consumers`. */
-export interface ConsumerSettings {
-  readonly queue: string
-  /** 1 to 100. Default 10. */
-  readonly max_batch_size?: number | undefined
-  /** Seconds, 0 to 60. Default 5. */
-  readonly max_batch_timeout?: number | undefined
-  /** Default 3. */
-  readonly max_retries?: number | undefined
-  /** Default: `<queue>.dlq`. */
-  readonly dead_letter_queue?: string | undefined
-  /** Default 1. */
-  readonly max_concurrency?: number | undefined
-  /** Seconds, 0 to 86,400. Default 0. */
-  readonly retry_delay?: number | undefined
-}
-
-/** One entry of wrangler's `queues.producers`. */
-export interface ProducerSettings {
-  readonly queue: string
-  /** Seconds, 0 to 86,400. Default 0. */
-  readonly delivery_delay?: number | undefined
 }
 
 const mediaTypes: { readonly [K in QueueContentType]: string } = {
@@ -205,10 +174,13 @@ const metadataOf = async (requeue: Requeue, queue: string): Promise<{ metrics: Q
  * A queue binding: what `env.MY_QUEUE` is on Cloudflare.
  *
  * Rejects as `Requeue.send` does, with the delay in seconds.
+ *
+ * @throws RangeError when a setting is unknown, of another kind or out of its range
  */
 export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSettings | string): Queue<Body> => {
-  const { delivery_delay, queue } =
-    typeof settings === "string" ? { queue: settings, delivery_delay: undefined } : settings
+  const given: ProducerSettings = typeof settings === "string" ? { queue: settings } : settings
+  OptionNames.check("Cloudflare.producer", given, Options.producerKinds, given?.queue)
+  const { delivery_delay, queue } = given
   const delay = duration(delivery_delay)
   const definition = QueueDefinition.make(queue, { codec, delay })
   const toEntry = ({ body, contentType: type = "json", delaySeconds }: MessageSendRequest<Body>) => ({
@@ -216,14 +188,28 @@ export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSet
     headers: { "content-type": mediaTypes[type] },
     delay: duration(delaySeconds)
   })
-  const sendBatch: Queue<Body>["sendBatch"] = async (messages, options) => {
-    await requeue.sendBatch(definition, Array.from(messages, toEntry), { delay: duration(options?.delaySeconds) })
+  const check = (call: string, options: object | undefined, kinds: Parameters<typeof OptionNames.refusal>[2]) => {
+    if (options !== undefined) OptionNames.orThrow(OptionNames.refusal(call, options, kinds, queue))
+  }
+  const sendAll = async (
+    messages: ReadonlyArray<MessageSendRequest<Body>>,
+    options?: QueueSendBatchOptions
+  ): Promise<QueueSendResponse> => {
+    await requeue.sendBatch(definition, messages.map(toEntry), { delay: duration(options?.delaySeconds) })
     return { metadata: await metadataOf(requeue, queue) }
   }
   return {
     metrics: () => metricsOf(requeue, queue),
-    sendBatch,
-    send: (body, options) => sendBatch([{ ...options, body }])
+    sendBatch: async (messages, options) => {
+      check("queue.sendBatch", options, Options.batchKinds)
+      const entries = Array.from(messages)
+      OptionNames.orThrow(OptionNames.entries("queue.sendBatch", "messages", entries, Options.entryKinds, queue))
+      return sendAll(entries, options)
+    },
+    send: async (body, options) => {
+      check("queue.send", options, Options.sendKinds)
+      return sendAll([{ ...options, body }])
+    }
   }
 }
 
@@ -232,7 +218,7 @@ export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSet
  *
  * `env` is handed to the handler as it is: put {@link producer}s and whatever else it expects there.
  *
- * Rejects with RangeError when a setting is out of its range, or the worker has no `queue` handler.
+ * Rejects with RangeError when a setting is unknown, of another kind or out of its range, or the worker has no `queue` handler.
  *
  * @example
  * ```ts
@@ -258,23 +244,36 @@ export const consume = async <Body = unknown, Env = unknown>(
   worker: QueueWorker<Body, Env>,
   env: Env
 ): Promise<Worker> => {
-  if (typeof worker.queue !== "function") {
-    throw new RangeError(`Cloudflare.consume: worker must have a queue handler, got ${typeof worker.queue}`)
-  }
+  OptionNames.check("Cloudflare.consume", settings, Options.consumerKinds, settings?.queue)
+  OptionNames.orThrow(OptionNames.argument("Cloudflare.consume", "worker", worker, Options.workerKind, settings.queue))
   const options = {
     retry: { maxRetries: settings.max_retries ?? 3, deadLetter: settings.dead_letter_queue },
     retryDelay: duration(settings.retry_delay),
     batch: { maxBatchSize: settings.max_batch_size, maxBatchTimeout: duration(settings.max_batch_timeout) },
-    concurrency: settings.max_concurrency
+    concurrency: settings.max_concurrency ?? undefined
   }
   const definition = QueueDefinition.make<Body>(settings.queue, { codec })
   return requeue.consumeBatch<Body>(definition, options, async (batch) => {
     const metadata = await metadataOf(requeue, batch.queue)
-    await run((ctx) => worker.queue!(toMessageBatch(batch, metadata), env, ctx))
+    let isOver = false
+    const messages = toMessageBatch(
+      batch,
+      metadata,
+      Options.retrier(() => isOver)
+    )
+    try {
+      await run((ctx) => worker.queue!(messages, env, ctx))
+    } finally {
+      isOver = true
+    }
   })
 }
 
-const toMessageBatch = <Body>(batch: Batch<Body>, metadata: MessageBatch["metadata"]): MessageBatch<Body> => ({
+const toMessageBatch = <Body>(
+  batch: Batch<Body>,
+  metadata: MessageBatch["metadata"],
+  retryWith: ReturnType<typeof Options.retrier>
+): MessageBatch<Body> => ({
   queue: batch.queue,
   metadata,
   messages: batch.messages.map((message) => ({
@@ -283,10 +282,10 @@ const toMessageBatch = <Body>(batch: Batch<Body>, metadata: MessageBatch["metada
     body: message.body,
     attempts: message.attempts,
     ack: () => message.ack(),
-    retry: (options) => message.retry({ delay: duration(options?.delaySeconds) })
+    retry: (options) => retryWith(options, (bounded) => message.retry(bounded))
   })),
   ackAll: () => batch.ackAll(),
-  retryAll: (options) => batch.retryAll({ delay: duration(options?.delaySeconds) })
+  retryAll: (options) => retryWith(options, (bounded) => batch.retryAll(bounded))
 })
 
 /**

@@ -6,41 +6,31 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as LogLevel from "effect/LogLevel"
-import type { Adapter } from "../port/Adapter.ts"
 import * as Adapters from "./Adapters.ts"
-import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
 import * as Consumer from "../consume/Consumer.ts"
-import * as ConsumerBackoff from "../policy/ConsumerBackoff.ts"
 import * as DeadLetters from "../dead-letters/DeadLetters.ts"
-import type * as Delay from "../message/Delay.ts"
+import * as Delay from "../message/Delay.ts"
+import * as LetterOptions from "../dead-letters/internal/options.ts"
 import * as Health from "../observe/Health.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
+import * as Options from "./internal/options.ts"
+import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
 import type { Worker } from "./internal/session.ts"
-import * as Producer from "../produce/Producer.ts"
+import * as Checks from "../produce/internal/checks.ts"
+import * as OptionKind from "../options/OptionKind.ts"
+import * as OptionNames from "../options/OptionNames.ts"
+import * as Unchecked from "../produce/internal/producer.ts"
+import type * as Producer from "../produce/Producer.ts"
 import * as Puller from "../consume/Puller.ts"
 import type * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import * as Telemetry from "../observe/Telemetry.ts"
 
+export type { ConnectOptions, ConsumeOptions, Policies, PullerOptions } from "./internal/options.ts"
 export { ConnectionClosed, type Worker } from "./internal/session.ts"
-
-/** Policies as plain objects. */
-export interface Policies {
-  readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
-  readonly batch?: BatchPolicy.Options | undefined
-  /** `true` for the defaults. Default: off. */
-  readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
-}
-
-/** See `Consumer.Options`. */
-export interface ConsumeOptions extends Policies, Omit<Consumer.Options, keyof Policies> {}
-
-/** See `Puller.Options`. */
-export interface PullerOptions extends Policies, Omit<Puller.Options, keyof Policies> {}
 
 /** A running puller. Leaving its `await using` block drains it. */
 export interface PullWorker<A> extends Worker {
@@ -54,13 +44,19 @@ export interface PullWorker<A> extends Worker {
 /** The dead letters in one queue. See `DeadLetters`. */
 export interface DeadLetterQueue {
   readonly count: () => Promise<number | undefined>
-  readonly list: (options?: { readonly limit?: number }) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
-  readonly group: (options?: { readonly limit?: number }) => Promise<ReadonlyArray<DeadLetters.Group>>
+  readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
+  readonly group: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.Group>>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
-  readonly purge: (options?: DeadLetters.PurgeOptions) => Promise<number>
+  /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
+  readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
 
-/** A connection to a broker. Leaving its `await using` block closes it. */
+/**
+ * A connection to a broker. Leaving its `await using` block closes it.
+ *
+ * Every function rejects with RangeError for an option that is unknown, of another kind or out of its range, before
+ * anything is done.
+ */
 export interface Requeue extends AsyncDisposable {
   /** The broker's name, for example `memory`. */
   readonly broker: string
@@ -74,7 +70,7 @@ export interface Requeue extends AsyncDisposable {
   readonly sendBatch: <A = QueueDefinition.AnyBody>(
     queue: QueueDefinition.Input<A>,
     entries: ReadonlyArray<Producer.BatchEntry<A>>,
-    options?: { readonly delay?: Delay.Input | undefined }
+    options?: Producer.BatchOptions
   ) => Promise<ReadonlyArray<string>>
   /** Starts a consumer whose handler gets one message at a time. */
   readonly consume: <A = QueueDefinition.AnyBody>(
@@ -108,26 +104,13 @@ export interface Requeue extends AsyncDisposable {
   readonly close: (timeout?: Delay.Input) => Promise<void>
 }
 
-/** How a connection logs and is watched, and which adapters there are beside ours. */
-export interface ConnectOptions {
-  /**
-   * Adapters of brokers that are not among ours, or that a bundle holds: one that serves the URL's scheme is used.
-   * Default: none, and the scheme's package is imported.
-   */
-  readonly adapters?: ReadonlyArray<Adapter> | undefined
-  /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
-  readonly logLevel?: LogLevel.LogLevel | undefined
-  /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
-  readonly telemetry?: Telemetry.Service | undefined
-}
-
 /**
  * Connects to a broker.
  *
  * @param broker a URL such as `memory:`, or an object of it and the adapter's options; the adapter is one of
  * `options.adapters`, or a package that is named as `adapter` or by the URL's scheme. Or the Layer of an adapter
  *
- * Rejects with `ConfigurationError` for a URL that cannot be used, an unknown option, or an adapter that is not installed,
+ * Rejects with RangeError for an option that is unknown or of another kind, with `ConfigurationError` for a URL that cannot be used, an unknown option, or an adapter that is not installed,
  * and with `BrokerError` when the broker cannot be reached.
  *
  * @example
@@ -147,6 +130,7 @@ export const connect = async <E>(
   broker: Adapters.Address | Layer.Layer<Broker, E>,
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
+  Options.connect(options)
   const { adapters, logLevel = "Warn", telemetry } = options
   const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
     ? broker
@@ -154,32 +138,63 @@ export const connect = async <E>(
   const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
   const session = await Session.open(watched, logLevel)
   const { run, start } = session
-  const producerOf = remember((queue: QueueDefinition.Input<QueueDefinition.AnyBody>) => run(Producer.make(queue)))
+  const producerOf = remember((queue: QueueDefinition.Input<QueueDefinition.AnyBody>) => run(Unchecked.make(queue)))
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
 
   return {
     broker: session.broker,
-    send: async (queue, body, sendOptions) => run((await producerOf(queue)).send(body, sendOptions)),
-    sendBatch: async (queue, entries, batchOptions) => run((await producerOf(queue)).sendBatch(entries, batchOptions)),
+    // Options are checked before anything is awaited, so that the error's stack leads to the call.
+    send: async (queue, body, sendOptions) => {
+      OptionNames.orThrow(Checks.send("requeue.send", queue, sendOptions))
+      if (sendOptions?.delay !== undefined) Delay.parse("send.delay", sendOptions.delay)
+      return run((await producerOf(queue)).send(body, sendOptions))
+    },
+    sendBatch: async (queue, entries, batchOptions) => {
+      OptionNames.orThrow(Checks.sendBatch("requeue.sendBatch", queue, entries, batchOptions))
+      return run((await producerOf(queue)).sendBatch(entries, batchOptions))
+    },
     consume: async (queue, consumeOptions, given) => {
+      const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
       const handler = given as MessageHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
-      return (await start(Consumer.start(queue, withPolicies(consumeOptions), handler))).worker
+      return (await start(Consumer.start(queue, checked, handler))).worker
     },
     consumeBatch: async (queue, consumeOptions, given) => {
+      const checked = Options.consume("requeue.consumeBatch", queue, consumeOptions, given)
       const handler = given as BatchHandler<QueueDefinition.AnyBody> // Whatever else it answers is ignored.
-      return (await start(Consumer.startBatch(queue, withPolicies(consumeOptions), handler))).worker
+      return (await start(Consumer.startBatch(queue, checked, handler))).worker
     },
     puller: async (queue, pullerOptions = {}) => {
-      const { running, worker } = await start(Puller.make(queue, withPolicies(pullerOptions)))
-      return { ...worker, pull: (pullOptions) => run(running.pull(pullOptions)) }
+      const { running, worker } = await start(Puller.make(queue, Options.puller(queue, pullerOptions)))
+      return {
+        ...worker,
+        pull: async (pullOptions = {}) => {
+          OptionNames.check("puller.pull", pullOptions, Puller.pullKinds, queue)
+          return run(running.pull(pullOptions))
+        }
+      }
     },
-    deadLetters: (queue) => ({
-      count: async () => run((await lettersOf(queue)).count),
-      list: async (listOptions) => run((await lettersOf(queue)).list(listOptions)),
-      group: async (groupOptions) => run((await lettersOf(queue)).group(groupOptions)),
-      redrive: async (redriveOptions) => run((await lettersOf(queue)).redrive(redriveOptions)),
-      purge: async (purgeOptions) => run((await lettersOf(queue)).purge(purgeOptions))
-    }),
+    deadLetters: (queue) => {
+      OptionNames.orThrow(OptionNames.argument("requeue.deadLetters", "queue", queue, OptionKind.text))
+      return {
+        count: async () => run((await lettersOf(queue)).count),
+        list: async (listOptions) => {
+          OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))
+          return run((await lettersOf(queue)).list(listOptions))
+        },
+        group: async (groupOptions) => {
+          OptionNames.orThrow(LetterOptions.list("deadLetters.group", queue, groupOptions))
+          return run((await lettersOf(queue)).group(groupOptions))
+        },
+        redrive: async (redriveOptions) => {
+          OptionNames.orThrow(LetterOptions.redrive("deadLetters.redrive", queue, redriveOptions))
+          return run((await lettersOf(queue)).redrive(redriveOptions))
+        },
+        purge: async (purgeOptions) => {
+          OptionNames.orThrow(LetterOptions.purge("deadLetters.purge", queue, purgeOptions))
+          return run((await lettersOf(queue)).purge(purgeOptions))
+        }
+      }
+    },
     counts: (queue) => run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue))),
     health: () => run(Health.check(session.workers)),
     close: session.close,
@@ -215,16 +230,6 @@ const remember = <A>(make: (queue: QueueDefinition.Input<QueueDefinition.AnyBody
   return (queue: QueueDefinition.Input<QueueDefinition.AnyBody>): Promise<A> =>
     typeof queue === "object" && queue !== null ? recall(byDefinition, queue) : recall(byName, queue)
 }
-
-const withPolicies = <O extends Policies>(options: O) => ({
-  ...options,
-  retry: options.retry === undefined ? undefined : RetryPolicy.from(options.retry),
-  batch: options.batch === undefined ? undefined : BatchPolicy.make(options.batch),
-  consumerBackoff: backoffOf(options.consumerBackoff)
-})
-
-const backoffOf = (wanted: Policies["consumerBackoff"]): ConsumerBackoff.ConsumerBackoff | undefined =>
-  wanted === undefined || wanted === false ? undefined : ConsumerBackoff.make(wanted === true ? {} : wanted)
 
 /**
  * Says what a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.

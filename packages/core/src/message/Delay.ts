@@ -7,6 +7,7 @@
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
+import type { OptionKind } from "../options/OptionKind.ts"
 
 /** A delay in whole milliseconds, 0 to {@link max}. */
 export type Delay = number
@@ -28,7 +29,11 @@ export class InvalidDelay extends Data.TaggedError("InvalidDelay")<{
 }> {
   override get message() {
     const limit = format(this.limit ?? max)
-    return `${this.field}: a delay is a duration from 0 to ${limit} (a number counts milliseconds), got ${show(this.got)}`
+    const hint = remedy(this.got)
+    return (
+      `${this.field}: a delay is a duration from 0 to ${limit} (a number counts milliseconds), got ${show(this.got)}` +
+      (hint === undefined ? "" : `. ${hint}`)
+    )
   }
 }
 
@@ -102,8 +107,33 @@ export const parse = (field: string, input: Input): Delay => {
 export const constrain = (field: string, input: Input, min: number, limit: number): number => {
   const millis = wholeMillis(input)
   if (millis >= min && millis <= limit) return millis
-  throw new RangeError(`${field}: must be a duration from ${format(min)} to ${format(limit)}, got ${show(input)}`)
+  const hint = remedy(input)
+  throw new RangeError(
+    `${field}: must be a duration from ${format(min)} to ${format(limit)}, got ${show(input)}` +
+      (hint === undefined ? "" : `. ${hint}`)
+  )
 }
+
+/** How to write a duration that is none; `undefined` for one that is only too short or too long. */
+const remedy = (value: unknown): string | undefined => {
+  if (typeof value === "number" || !Number.isNaN(toMillis(value as Input))) return undefined // toMillis takes anything.
+  const [, count, abbreviation = ""] = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d|w)$/.exec(show(value)) ?? []
+  const unit = abbreviation === "ms" ? "milliseconds" : units.find(([first]) => first === abbreviation)
+  return unit === undefined
+    ? 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
+    : `Did you mean "${count} ${count === "1" ? unit.slice(0, -1) : unit}"?`
+}
+
+/** The kind of options that are durations from `min` to `limit`, both in milliseconds. */
+export const kind = (min: number, limit: number): OptionKind => ({
+  expected: `a duration from ${format(min)} to ${format(limit)}`,
+  holds: (value) => {
+    const millis = wholeMillis(value as Input) // It answers NaN for what is no duration.
+    return millis >= min && millis <= limit
+  },
+  remedy,
+  example: '"10 seconds"'
+})
 
 /** The first candidate that is not `undefined`; 0 when all are. An explicit 0 is a delay like any other. */
 export const first = (...candidates: ReadonlyArray<Delay | undefined>): Delay => {
@@ -130,3 +160,6 @@ export const format = (millis: number): string => {
     .map(([unit, count]) => `${count}${unit}`)
     .join(" ")
 }
+
+/** The kind of a delay that {@link parse} checks, where it is known how long it may be. */
+export const parsed: OptionKind = { ...kind(0, max), holds: () => true }

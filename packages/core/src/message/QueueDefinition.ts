@@ -1,6 +1,8 @@
 /** Queue definitions: a queue as the program sees it, with its name, its codec, and the delay of its messages. */
 import * as Codec from "./Codec.ts"
 import * as Delay from "./Delay.ts"
+import * as OptionKind from "../options/OptionKind.ts"
+import * as OptionNames from "../options/OptionNames.ts"
 
 /** A queue whose bodies are of type `A`. */
 export interface QueueDefinition<in out A> {
@@ -18,12 +20,21 @@ export interface Options<A> {
   readonly delay?: Delay.Input | undefined
 }
 
+/** Whether a queue may have this name: 1 to 200 characters. */
+export const isName = (name: string): boolean => name.length > 0 && name.length <= 200
+
+const kinds: OptionNames.Of<Options<AnyBody>> = {
+  codec: OptionKind.object("a codec, such as Codec.text", "encode", "decode"),
+  delay: Delay.kind(0, Delay.max)
+}
+
 /**
  * Defines a queue.
  *
  * When to use: in place of a queue's name, where bodies have a type or messages a default delay.
  *
- * @throws RangeError when the name has not 1 to 200 characters, or the delay is not 0 to 24 hours
+ * @throws RangeError when the name has not 1 to 200 characters, an option is unknown or of another kind, or the delay is
+ * not 0 to 24 hours
  *
  * @example
  * ```ts
@@ -33,17 +44,12 @@ export interface Options<A> {
  * ```
  */
 export const make = <A = AnyBody>(name: string, options: Options<A> = {}): QueueDefinition<A> => {
-  if (name.length === 0 || name.length > 200) {
+  if (!isName(name)) {
     throw new RangeError(`QueueDefinition.make: name must have 1 to 200 characters, got ${JSON.stringify(name)}`)
   }
-  return {
-    name,
-    codec: options.codec ?? Codec.json,
-    delay:
-      options.delay === undefined
-        ? undefined
-        : Delay.constrain("QueueDefinition.make: delay", options.delay, 0, Delay.max)
-  }
+  OptionNames.check("QueueDefinition.make", options, kinds, name)
+  const { codec = Codec.json, delay } = options
+  return { name, codec, delay: delay === undefined ? undefined : Delay.parse("delay", delay) }
 }
 
 /** A definition, or the name of a queue whose bodies are unchecked JSON. */

@@ -1,7 +1,8 @@
 /**
- * Names of options. A misspelt option is refused, because an ignored limit could lose messages or flood a service.
+ * Options objects: their names, and the kinds of their values. What is misspelt, or of another kind, is refused, because
+ * an ignored limit could lose messages or flood a service.
  *
- * When to use: in a constructor of your own that takes options.
+ * When to use: in a constructor or a function of your own that takes options.
  *
  * @example
  * ```ts
@@ -10,57 +11,149 @@
  * OptionNames.remedy("maxRetires", ["maxRetries", "maxAge"]) // => "Did you mean maxRetries?"
  * ```
  */
+import * as Effect from "effect/Effect"
+import { nearest } from "./nearest.ts"
+import { isObject, type OptionKind, show } from "./OptionKind.ts"
 
-import * as Predicate from "effect/Predicate"
+export { nearest } from "./nearest.ts"
 
-/** The names of all options of a type. The compiler refuses a value of this type that lacks one. */
-export type Of<Options> = { readonly [K in keyof Required<Options>]: true }
+/**
+ * The options of a type: the kind of each, or `true` where the value is checked elsewhere. The compiler refuses a value of
+ * this type that lacks one.
+ */
+export type Of<Options> = { readonly [K in keyof Required<Options>]: true | OptionKind }
 
-/** A value as text for an error, in one line: text in quotes, of objects and functions only the kind. */
-export const show = (value: unknown): string => {
-  if (typeof value === "string") return JSON.stringify(value)
-  if (Array.isArray(value)) return "an array"
-  if (typeof value === "object" && value !== null) return "an object"
-  return typeof value === "function" ? "a function" : String(value)
+/** The queue that a call is about: its name, or its definition. */
+export type Queue = string | { readonly name: string } | undefined
+
+/** An error that names the call as the user wrote it, and the queue. Made in the call itself, its stack leads there. */
+export const error = (call: string, queue: Queue, problem: string, remedy?: string): RangeError => {
+  const name = typeof queue === "string" ? queue : queue?.name
+  return new RangeError(
+    `${call}${name === undefined ? "" : ` (queue ${name})`}: ${problem}${remedy === undefined ? "" : `. ${remedy}`}`
+  )
+}
+
+type Known = Readonly<Record<string, true | OptionKind>>
+
+interface Problem {
+  readonly detail: string
+  readonly remedy?: string | undefined
+}
+
+/** The problem of a value that is not of its kind; `undefined` when it is. */
+const problemOfValue = (name: string, value: unknown, kind: OptionKind): Problem | undefined =>
+  kind.holds(value)
+    ? undefined
+    : { detail: `${name} must be ${kind.expected}, got ${show(value)}`, remedy: kind.remedy?.(value) }
+
+/** The first problem of an options object; `undefined` when there is none. */
+const problemOf = (options: unknown, known: Known): Problem | undefined => {
+  if (!isObject(options)) return problemOfForm(options, known)
+  // It runs for every retry, so that it makes no list of the names, and asks who owns one only where it is unknown.
+  for (const name in options) {
+    const kind = known[name]
+    if (kind === true) continue
+    if (kind?.holds === undefined) {
+      if (Object.hasOwn(options, name)) return problemOfName(name, known)
+      continue
+    }
+    const value = (options as Readonly<Record<string, unknown>>)[name] // `name` is one of its keys.
+    if (value !== undefined && !kind.holds(value)) return problemOfValue(name, value, kind)
+  }
+  return undefined
+}
+
+const problemOfForm = (given: unknown, known: Known): Problem => {
+  const names = Object.keys(known)
+  const detail = `options must be an object with ${names.join(", ")}, got ${show(given)}`
+  if (given === undefined || given === null) return { detail, remedy: "Write {} for the defaults" }
+  const duration = names.find((name) => exampleOf(known, name) !== undefined)
+  const isPlain = typeof given === "string" || typeof given === "number"
+  return { detail, remedy: isPlain && duration !== undefined ? `Write { ${duration}: ${show(given)} }` : undefined }
+}
+
+const problemOfName = (name: string, known: Known): Problem => {
+  const names = Object.keys(known)
+  const meant = nearest(name, names)
+  const example = meant === undefined ? undefined : exampleOf(known, meant)
+  const advice = remedy(name, names)
+  return {
+    detail: `unknown option ${name}`,
+    remedy: example === undefined ? advice : `${advice} Write ${meant}: ${example}`
+  }
+}
+
+const exampleOf = (known: Known, name: string): string | undefined => {
+  const kind = known[name]
+  return typeof kind === "object" ? kind.example : undefined
+}
+
+/** The error of an argument that is not of its kind; `undefined` when it is. */
+export const argument = (
+  call: string,
+  name: string,
+  value: unknown,
+  kind: OptionKind,
+  queue?: Queue
+): RangeError | undefined => {
+  const problem = problemOfValue(name, value, kind)
+  return problem && error(call, queue, problem.detail, problem.remedy)
 }
 
 /**
- * Checks that options are an object, and the names in it, for code that no compiler checks. `where` names the function
- * in the error.
- *
- * @throws RangeError when the options are no object; naming the first unknown option
+ * The error of an options object: the first option that is unknown or of the wrong kind; `undefined` when there is none.
+ * An option that is `undefined` counts as left out. `call` names the function as the user wrote it.
  */
-export const check = <Options extends object>(where: string, options: Options, known: Of<Options>): void => {
-  if (!Predicate.isObject(options)) throw new RangeError(`${where}: options must be an object, got ${show(options)}`)
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name))
-  if (unknown === undefined) return
-  throw new RangeError(`${where}: options must be among ${Object.keys(known).join(", ")}, got ${unknown}`)
+export const refusal = (call: string, options: unknown, known: Known, queue?: Queue): RangeError | undefined => {
+  const problem = problemOf(options, known)
+  return problem && error(call, queue, problem.detail, problem.remedy)
 }
 
-/** The edit distance of two words: letters that are changed, missing, added, or swapped with their neighbour. */
-const distance = (a: string, b: string): number => {
-  const rows: Array<Array<number>> = [Array.from({ length: b.length + 1 }, (_, j) => j)]
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const changed = rows[i - 1]![j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      const best = Math.min(changed, rows[i - 1]![j]! + 1, row[j - 1]! + 1)
-      row.push(swapped ? Math.min(best, rows[i - 2]![j - 2]! + 1) : best)
-    }
-    rows.push(row)
+/** The error of the first entry of a batch that has no body, or an option that is unknown or of the wrong kind. */
+export const entries = (
+  call: string,
+  field: string,
+  given: unknown,
+  known: Known,
+  queue?: Queue
+): RangeError | undefined => {
+  if (!Array.isArray(given)) return error(call, queue, `${field} must be an array, got ${show(given)}`)
+  for (let index = 0; index < given.length; index++) {
+    const entry: unknown = given[index]
+    const problem = isObject(entry) && "body" in entry ? problemOf(entry, known) : problemOfEntry(entry)
+    if (problem !== undefined) return error(call, queue, `${field}[${index}]: ${problem.detail}`, problem.remedy)
   }
-  return rows[a.length]![b.length]!
+  return undefined
 }
 
-/** The known name that is most like this one; `undefined` when none is near. */
-export const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
-  const [best] = known
-    .map((candidate) => ({ candidate, far: distance(name.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ candidate, far }) => far <= Math.max(1, Math.floor(candidate.length / 3)))
-    .toSorted((a, b) => a.far - b.far)
-  return best?.candidate
+const problemOfEntry = (entry: unknown): Problem => ({
+  detail: `must be an object with a body, got ${isObject(entry) ? "an object without one" : show(entry)}`,
+  remedy: "Write { body: message } for each message"
+})
+
+/**
+ * Checks an options object, for code that no compiler checks. `call` names the function in the error.
+ *
+ * @throws RangeError naming the first option that is unknown or of the wrong kind
+ */
+export const check = <Options extends object>(
+  call: string,
+  options: Options,
+  known: Of<Options>,
+  queue?: Queue
+): void => orThrow(refusal(call, options, known, queue))
+
+/** Throws the error, if there is one. */
+export const orThrow = (refused: RangeError | undefined): void => {
+  if (refused !== undefined) throw refused
 }
+
+/** The effect, or one that dies of the error. What was refused when a function was called has the caller in its stack. */
+export const orDie = <A, E, R>(
+  refused: RangeError | undefined,
+  effect: () => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => (refused === undefined ? effect() : Effect.die(refused))
 
 /** The advice for an unknown name: the nearest known name, or all of them. */
 export const remedy = (name: string, known: ReadonlyArray<string>): string => {

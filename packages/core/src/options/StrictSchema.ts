@@ -58,7 +58,7 @@ export const through =
 
 /** The path of the field that a constructor's message names: `Backoff.sequence: delays[1]: must be …`. */
 const pathOf = (message: string, input: object): Problem["path"] => {
-  const [, field = "", index] = /^[\w.]+: (\w+)(?:\[(\d+)\])?/.exec(message) ?? []
+  const [, field = "", index] = /^[\w.]+(?: \(queue .*?\))?: (\w+)(?:\[(\d+)\])?/.exec(message) ?? []
   if (Object.hasOwn(input, field)) return index === undefined ? [field] : [field, Number(index)]
   const parent = Object.entries(input).find(([, value]) => Predicate.isObject(value) && Object.hasOwn(value, field))
   return parent === undefined ? [] : [parent[0], field]
@@ -84,10 +84,16 @@ const explain = (path: Problem["path"], message: string): Problem => {
   const field = path.findLast((segment) => typeof segment === "string")
   const detail = message
     .replaceAll(/\s+/g, " ")
-    .replace(/^\w+\.\w+: (?=\w)/, "")
+    .replace(/^\w+\.\w+(?: \(queue .*?\))?: (?=\w)/, "")
     .replace(new RegExp(`^${field}(\\[\\d+\\])?:? (?=must )`), "")
+  const [, problem = detail, remedy] =
+    /^(.*must be a duration.*?)(?:\. (Write .*|Did you mean .*))?$/.exec(detail) ?? []
   return /must be a duration/.test(detail)
-    ? { path, detail, remedy: 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"' }
+    ? {
+        path,
+        detail: problem,
+        remedy: remedy ?? 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
+      }
     : { path, detail }
 }
 

@@ -1,4 +1,5 @@
 /** Classifiers: a classifier decides whether a failed message may be tried again, and whether the failure counts. */
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import type { Failure } from "./Failure.ts"
 
@@ -50,7 +51,7 @@ const names: OptionNames.Of<Options> = { permanent: true, drop: true, uncounted:
 export const make = (options: Options = {}): Classifier => {
   OptionNames.check("RetryPolicy.make: classify", options, names)
   if (options.with !== undefined && typeof options.with !== "function") {
-    throw new RangeError(`RetryPolicy.make: classify.with must be a function, got ${OptionNames.show(options.with)}`)
+    throw new RangeError(`RetryPolicy.make: classify.with must be a function, got ${OptionKind.show(options.with)}`)
   }
   return {
     permanent: listOf("permanent", options.permanent),
@@ -62,7 +63,7 @@ export const make = (options: Options = {}): Classifier => {
 
 const listOf = (field: string, list: ReadonlyArray<string> = []): ReadonlyArray<string> => {
   if (Array.isArray(list) && list.every((name) => typeof name === "string")) return list
-  throw new RangeError(`RetryPolicy.make: classify.${field} must be a list of names, got ${OptionNames.show(list)}`)
+  throw new RangeError(`RetryPolicy.make: classify.${field} must be a list of names, got ${OptionKind.show(list)}`)
 }
 
 /** Classifies a failure. It never throws, even when the classifier's own function does. */

@@ -1,5 +1,6 @@
 /** Dead-letter routing: the queues that take dead letters, and the part of their errors that travels with them. */
 import * as Predicate from "effect/Predicate"
+import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import { type ErrorSummary, type Reason, reasons } from "../message/Metadata.ts"
 
@@ -71,7 +72,7 @@ export const make = (options: Options = {}): DeadLetterRouting => {
 }
 
 const refuse = (constraint: string, got: unknown): never => {
-  throw new RangeError(`RetryPolicy.make: deadLetter ${constraint}, got ${OptionNames.show(got)}`)
+  throw new RangeError(`RetryPolicy.make: deadLetter ${constraint}, got ${OptionKind.show(got)}`)
 }
 
 const checkName = (field: string, name: unknown): void => {

@@ -96,14 +96,14 @@ const cases: ReadonlyArray<Case> = [
     Consumer,
     { retryDelay: "2 days" },
     '["retryDelay"]',
-    "Consumer.start: retryDelay: must be"
+    "Consumer.start: retryDelay must be"
   ],
   [
     "a handler without time",
     Consumer,
     { handlerTimeout: 0 },
     '["handlerTimeout"]',
-    "Consumer.start: handlerTimeout: must be"
+    "Consumer.start: handlerTimeout must be"
   ],
   ["no object", Consumer, "retry", "", "Expected"],
   ["null", RetryPolicy, null, "", "Expected"]

@@ -27,6 +27,10 @@ describe("QueueDefinition", () => {
   )
 
   it.each([-1, Number.NaN, "25 hours" as const])("refuses a delay of %s", (delay) =>
-    assert.throws(() => QueueDefinition.make("work", { delay }), RangeError, "QueueDefinition.make: delay: must be")
+    assert.throws(
+      () => QueueDefinition.make("work", { delay }),
+      RangeError,
+      "QueueDefinition.make (queue work): delay must be"
+    )
   )
 })

@@ -48,15 +48,19 @@ describe("DeadLetterBudget", () => {
 
   it.each([
     [{}, "DeadLetterBudget.make: max must be a whole number >= 1, got undefined"],
-    [{ max: 5, perSucess: 1 }, "DeadLetterBudget.from: options must be among max, perSuccess, got perSucess"],
-    [5, "DeadLetterBudget.from: options must be an object, got 5"],
-    [null, "DeadLetterBudget.from: options must be an object, got null"]
+    [{ max: 5, perSucess: 1 }, "DeadLetterBudget.from: unknown option perSucess. Did you mean perSuccess?"],
+    [5, "DeadLetterBudget.from: options must be an object with max, perSuccess, got 5"],
+    [null, "DeadLetterBudget.from: options must be an object with max, perSuccess, got null"]
   ])("refuses %s", (input, message) =>
     assert.throws(() => DeadLetterBudget.from(input as DeadLetterBudget.Options), RangeError, message)
   )
 
   it("refuses an unknown option", () =>
-    assert.throws(() => DeadLetterBudget.make(5, { perSucess: 1 } as object), RangeError, "got perSucess"))
+    assert.throws(
+      () => DeadLetterBudget.make(5, { perSucess: 1 } as object),
+      RangeError,
+      "unknown option perSucess. Did you mean perSuccess?"
+    ))
 
   it("says what to do when it is used up", () => {
     const error = new DeadLetterBudget.DeadLetterBudgetExhausted({ queue: "work", max: 5 })

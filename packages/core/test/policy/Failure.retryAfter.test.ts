@@ -33,7 +33,7 @@ describe("parseRetryAfter", () => {
     ["empty text", "", undefined],
     ["an invalid Date", new Date(Number.NaN), undefined],
     ["what only looks like a Date", Object.create(Date.prototype), undefined],
-    ["a Date that returns a BigInt", dateOf(() => 5n), 0],
+    ["a Date that returns a BigInt", dateOf(() => 5n), undefined],
     ["a Date that returns a symbol", dateOf(() => Symbol("now")), undefined],
     [
       "a Date that throws",

@@ -77,8 +77,12 @@ const rejected: ReadonlyArray<readonly [string, object, string]> = [
     { classify: { with: "E" } },
     "RetryPolicy.make: classify.with must be a function"
   ],
-  ["a misspelt classification", { classify: { permanant: [] } }, "got permanant"],
-  ["null as classifier", { classify: null }, "RetryPolicy.make: classify: options must be an object, got null"],
+  ["a misspelt classification", { classify: { permanant: [] } }, "unknown option permanant. Did you mean permanent?"],
+  [
+    "null as classifier",
+    { classify: null },
+    "RetryPolicy.make: classify: options must be an object with permanent, drop, uncounted, with, got null"
+  ],
   ["a route to nowhere", { deadLetter: { routes: { permanent: "" } } }, "RetryPolicy.make: deadLetter"]
 ]
 
@@ -158,7 +162,7 @@ describe("from", () => {
     assert.throws(
       () => RetryPolicy.from(input as unknown as RetryPolicy.Options),
       RangeError,
-      `RetryPolicy.make: options must be an object, got ${got}`
+      new RegExp(`^RetryPolicy.make: options must be an object with maxRetries, .*, got ${got}`)
     )
   )
 })

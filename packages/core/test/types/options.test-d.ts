@@ -62,6 +62,7 @@ export const accepted = [
   () => dead.redrive({ to: "orders", limit: 5, filter: () => true, dryRun: true, rate: 10, maxRedrives: 5 }),
   () => dead.redrive({ signal: AbortSignal.timeout(1000), onProgress: ({ redriven }) => console.log(redriven) }),
   () => dead.purge({ filter: ({ metadata }) => metadata.redrives > 0, dryRun: true, signal: AbortSignal.timeout(1) }),
+  () => dead.purge({ all: true, dryRun: true }),
   () => dead.list({ limit: 5 }),
   () => dead.group({ limit: 5 }),
   () => Producer.make("orders", { publishTimeout: "5 seconds", maxPending: 10 })
@@ -215,6 +216,16 @@ export const lookingAfterDeadLetters = [
   () => dead.purge({ where: () => true }),
   // @ts-expect-error the filter is an option
   () => dead.purge(() => false),
+  // @ts-expect-error all are removed only when it says so
+  () => dead.purge(),
+  // @ts-expect-error all are removed only when it says so
+  () => dead.purge({}),
+  // @ts-expect-error all are counted only when it says so
+  () => dead.purge({ dryRun: true }),
+  // @ts-expect-error it is true, or left out
+  () => dead.purge({ all: false }),
+  // @ts-expect-error all, or those that the filter selects
+  () => dead.purge({ all: true, filter: () => true }),
   // @ts-expect-error a purge has no limit
   () => dead.purge({ limit: 1 }),
   // @ts-expect-error it is "retries-exhausted"

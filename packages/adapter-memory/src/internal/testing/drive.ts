@@ -85,9 +85,10 @@ export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, pr
       await move(() => false, end, Number.POSITIVE_INFINITY)
       if (clock.currentTimeMillisUnsafe() < end) await moveTo(end)
     },
-    watch:
-      (handler) =>
-      (...input) => {
+    watch: (handler) => {
+      // A handler that is missing is for the consumer to refuse.
+      if (typeof handler !== "function") return handler
+      return (...input) => {
         const result = handler(...input)
         if (!isPromiseLike(result)) return result
         const outcome = Promise.resolve(result)
@@ -98,5 +99,6 @@ export const make = (clock: VirtualClock.VirtualClock, turns: RealTime.Turns, pr
         running.add(handled)
         return outcome
       }
+    }
   }
 }

@@ -1,6 +1,14 @@
 /** The fixture of a test: a memory broker on a virtual clock, and the tools around it. */
 import { type Codec, QueueDefinition } from "@requeue/core"
-import { Broker, Delay, type Delivery, type Message, VirtualClock } from "@requeue/core/adapter-kit"
+import {
+  Broker,
+  Delay,
+  type Delivery,
+  type Message,
+  OptionKind,
+  OptionNames,
+  VirtualClock
+} from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,11 +19,12 @@ import type * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import type { Control, Snapshot } from "../../Control.ts"
 import * as MemoryBroker from "../../MemoryBroker.ts"
+import * as MemoryOptions from "../../Options.ts"
 import * as Drive from "./drive.ts"
 import * as Journal from "./journal.ts"
 import * as RealTime from "./realTime.ts"
 import * as Report from "./report.ts"
-import type { DeadLetter, Options, Tools } from "./tools.ts"
+import type { DeadLetter, IdleOptions, Options, Tools } from "./tools.ts"
 
 /** The broker and its tools. */
 export interface Fixture {
@@ -25,6 +34,9 @@ export interface Fixture {
   /** Wraps a handler, so that its promises are waited for before the clock is moved. */
   readonly watch: Drive.Drive["watch"]
 }
+
+/** All options and their kinds, by which wrong ones are found. */
+export const kinds: OptionNames.Of<Options> = { ...MemoryOptions.kinds, promiseTimeout: OptionKind.number(0) }
 
 const day = 24 * 60 * 60 * 1000
 
@@ -54,6 +66,8 @@ export const make = ({ promiseTimeout = 1000, ...options }: Options): Effect.Eff
 /** The longest duration that a test may ask for, in milliseconds. The time stamps of messages stay in range. */
 const longest = 3650 * day
 
+const idleKinds: OptionNames.Of<IdleOptions> = { within: Delay.kind(0, longest) }
+
 const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journal): Tools => {
   let seen = 0
   const queues = (): ReadonlyMap<string, Snapshot> => Effect.runSync(control.queues)
@@ -62,7 +76,9 @@ const makeTools = (control: Control, drive: Drive.Drive, journal: Journal.Journa
   return {
     now: drive.now,
     advance: async (duration) => drive.advance(Delay.constrain("advance: duration", duration, 0, longest)),
-    waitUntilIdle: async ({ within = 30 * day } = {}) => {
+    waitUntilIdle: async (idleOptions = {}) => {
+      OptionNames.check("waitUntilIdle", idleOptions, idleKinds)
+      const { within = 30 * day } = idleOptions
       const most = Delay.constrain("waitUntilIdle: within", within, 0, longest)
       const end = await drive.until(() => left().length === 0, most)
       if (end === "done") return

@@ -1,5 +1,5 @@
 /** `requeue dead-letters purge`: removes dead letters for good. */
-import { DeadLetters, type Delivery } from "@requeue/core"
+import { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -28,8 +28,10 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
     const isAll = LetterFilter.isEmpty(rest)
-    // Without a filter, the broker removes all at once.
-    const filter = isAll ? undefined : (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
+    // Of all, the broker removes all at once.
+    const selection: DeadLetters.Selection = isAll
+      ? { all: true }
+      : { filter: (letter) => isMeant(LetterFilter.subject(letter)) }
     const work = Effect.gen(function* () {
       const all = yield* Effect.forEach(target.queues, DeadLetters.make)
       const which = isAll ? "all dead letters" : "the dead letters that the filters mean"
@@ -37,7 +39,7 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
       return yield* Effect.forEach(all, ({ purge, queue }) =>
         Interruption.gently(
-          (signal) => purge({ filter, dryRun, signal }),
+          (signal) => purge({ ...selection, dryRun, signal }),
           (removed) => Console.error(`requeue: interrupted. ${queue}: removed ${removed}`)
         ).pipe(Effect.map((removed) => ({ queue, removed })))
       )

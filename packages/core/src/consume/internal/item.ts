@@ -2,6 +2,8 @@
 import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
 import * as Delay from "../../message/Delay.ts"
+import * as OptionKind from "../../options/OptionKind.ts"
+import * as OptionNames from "../../options/OptionNames.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
 import type { Headers } from "../../message/Message.ts"
@@ -25,13 +27,20 @@ export interface Recorder {
   readonly record: (call: Acknowledgement.Call) => void
 }
 
+/** The delay is checked where it is parsed, since how long it may be depends on the broker. */
+const kinds: OptionNames.Of<RetryOptions> = { delay: Delay.parsed, backoff: OptionKind.flag }
+
 const parseRetry = (
-  field: string,
+  call: string,
   options: RetryOptions | undefined,
-  longest: Delay.Delay
+  longest: Delay.Delay,
+  queue?: string
 ): { readonly delay: Delay.Delay | undefined; readonly backoff: boolean } => {
-  const { backoff = true, delay } = options ?? {}
+  if (options === undefined) return { delay: undefined, backoff: true }
+  OptionNames.check(call, options, kinds, queue)
+  const { backoff = true, delay } = options
   if (delay === undefined) return { delay: undefined, backoff }
+  const field = `${call}.delay`
   const millis = Delay.parse(field, delay)
   if (millis > longest) throw new Delay.InvalidDelay({ field, got: delay, limit: longest })
   return { delay: millis, backoff }
@@ -63,7 +72,7 @@ export class ReceivedMessage implements Received<unknown> {
     this.#recorder.record({ _tag: "Ack", index: this.#index })
   }
   retry(options?: RetryOptions): void {
-    const wanted = parseRetry("message.retry.delay", options, this.#longest)
+    const wanted = parseRetry("message.retry", options, this.#longest)
     this.#recorder.record({ _tag: "Retry", index: this.#index, ...wanted })
   }
 }
@@ -78,5 +87,5 @@ export const toBatch = (
   queue,
   messages,
   ackAll: () => recorder.record({ _tag: "AckAll" }),
-  retryAll: (options) => recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll.delay", options, longest) })
+  retryAll: (options) => recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
 })

@@ -4,7 +4,6 @@ import type { Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
-import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Sweep from "./sweep.ts"
 
@@ -48,30 +47,9 @@ const outcomeOf = (letter: Delivery, options: Options): keyof Report => {
 
 const target = (letter: Delivery, { to }: Options): string | undefined => to ?? letter.metadata.deadLetter?.queue
 
-const validate = (queue: string, { limit, maxRedrives, rate, to }: Options): void => {
-  const check = (field: string, value: number | undefined, min: number) => {
-    if (value !== undefined && !(value >= min)) {
-      throw new RangeError(`DeadLetters.redrive: ${field} must be a number >= ${min}, got ${value}`)
-    }
-  }
-  check("limit", limit, 1)
-  check("maxRedrives", maxRedrives, 0)
-  check("rate", rate, 0.001)
-  if (to === undefined) return
-  QueueDefinition.make(to)
-  if (to === queue) {
-    throw new RangeError(`DeadLetters.redrive: to must be another queue, got ${JSON.stringify(to)}`)
-  }
-}
-
-/**
- * Redrives the dead letters in a queue.
- *
- * @throws RangeError when a number is out of its range, or `to` is the queue of dead letters itself
- */
+/** Redrives the dead letters in a queue. The options have been checked. */
 export const redrive = (broker: Service, queue: string, options: Options = {}): Effect.Effect<Report, BrokerError> =>
   Effect.gen(function* () {
-    validate(queue, options)
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
     const report = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
     yield* Sweep.run(broker, queue, options, {

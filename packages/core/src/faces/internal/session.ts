@@ -13,6 +13,7 @@ import * as Scope from "effect/Scope"
 import { Broker } from "../../port/Broker.ts"
 import * as Delay from "../../message/Delay.ts"
 import type { ConsumerHealth } from "../../observe/Health.ts"
+import * as OptionNames from "../../options/OptionNames.ts"
 import type { Consumer, DrainReport, Stats } from "../../consume/Consumer.ts"
 import { logger } from "../../observe/internal/logger.ts"
 
@@ -57,6 +58,12 @@ const logging = (level: LogLevel.LogLevel) =>
     Layer.succeed(References.MinimumLogLevel, level)
   )
 
+const timeoutKind = Delay.kind(0, Delay.max)
+
+const checkTimeout = (call: string, timeout: Delay.Input | undefined, queue?: string): void => {
+  if (timeout !== undefined) OptionNames.orThrow(OptionNames.argument(call, "timeout", timeout, timeoutKind, queue))
+}
+
 /** A worker of what runs; `drained` closes it. */
 const toWorker = (running: Running, run: Session["run"], drained: () => Promise<void>): Worker => {
   const done = run(running.done)
@@ -64,6 +71,7 @@ const toWorker = (running: Running, run: Session["run"], drained: () => Promise<
   done.catch(() => {})
   let ended: DrainReport | undefined
   const drain = async (timeout?: Delay.Input) => {
+    checkTimeout("worker.drain", timeout, running.queue)
     if (ended !== undefined) return ended
     const report = await run(running.drain(timeout))
     await drained()
@@ -147,7 +155,7 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
   }
 
   const close: Session["close"] = async (timeout) => {
-    if (timeout !== undefined) Delay.constrain("Requeue.close: timeout", timeout, 0, Delay.max)
+    checkTimeout("requeue.close", timeout)
     Deferred.doneUnsafe(closes, Exit.void)
     if (closing === undefined) closing = shutDown(timeout)
     else if (!closed) await drainAll(timeout)

@@ -1,11 +1,60 @@
-/** Checks of a message before it is sent. Each returns the checked value, or throws the error with which `send` fails. */
+/**
+ * Checks of a message before it is sent. First those of the options, which answer a RangeError or `undefined`. Each of the
+ * others returns the checked value, or throws the error with which `send` fails.
+ */
 import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Delay from "../../message/Delay.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
 import type { Headers } from "../../message/Message.ts"
 import * as Metadata from "../../message/Metadata.ts"
+import * as OptionKind from "../../options/OptionKind.ts"
+import * as OptionNames from "../../options/OptionNames.ts"
 import type { QueueDefinition } from "../../message/QueueDefinition.ts"
+
+/** Options of one message. */
+export interface SendOptions {
+  /**
+   * Time until the first delivery, 0 to 24 hours; a number counts milliseconds. An explicit 0 is a delay like any other.
+   * Default: the batch's delay, else the queue's, else 0.
+   */
+  readonly delay?: Delay.Input | undefined
+  /** Text headers; `requeue` is reserved. Default: none but the codec's `content-type`. */
+  readonly headers?: Headers | undefined
+  /** The message's id, 1 to 200 characters without control characters. Default: a random UUID. */
+  readonly id?: string | undefined
+}
+
+/** One message of a batch. */
+export interface BatchEntry<A> extends SendOptions {
+  readonly body: A
+}
+
+/** Options of `sendBatch`. */
+export interface BatchOptions extends Pick<SendOptions, "delay"> {}
+
+const batchKinds: OptionNames.Of<BatchOptions> = { delay: Delay.parsed }
+const sendKinds: OptionNames.Of<SendOptions> = {
+  ...batchKinds,
+  headers: OptionKind.object("an object of text"),
+  // What is wrong with an id is said with the message's other errors.
+  id: true
+}
+const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds }
+
+/** The error of the options of `send`. */
+export const send = (call: string, queue: OptionNames.Queue, options: unknown): RangeError | undefined =>
+  options === undefined ? undefined : OptionNames.refusal(call, options, sendKinds, queue)
+
+/** The error of the entries or of the options of `sendBatch`. */
+export const sendBatch = (
+  call: string,
+  queue: OptionNames.Queue,
+  entries: unknown,
+  options: unknown
+): RangeError | undefined =>
+  (options === undefined ? undefined : OptionNames.refusal(call, options, batchKinds, queue)) ??
+  OptionNames.entries(call, "entries", entries, entryKinds, queue)
 
 /** A delay in milliseconds, at most `limit`; `undefined` when none is given. */
 export const delay = (field: string, input: Delay.Input | undefined, limit: Delay.Delay): Delay.Delay | undefined => {

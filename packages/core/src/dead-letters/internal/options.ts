@@ -1,0 +1,83 @@
+/** Options of the calls on dead letters and their kinds. A wrong one could remove or move everything, so that it is refused. */
+import type { Delivery } from "../../message/Delivery.ts"
+import * as QueueDefinition from "../../message/QueueDefinition.ts"
+import * as OptionKind from "../../options/OptionKind.ts"
+import * as OptionNames from "../../options/OptionNames.ts"
+import type { Options as RedriveOptions } from "./redrive.ts"
+
+/** Options of `list` and `group`. */
+export interface ListOptions {
+  /** The most dead letters to look at, at least 1. Default: 100 for `list`, 1,000 for `group`. */
+  readonly limit?: number | undefined
+}
+
+/** Which dead letters a purge removes. */
+export type Selection =
+  | {
+      /** `true` for all dead letters of the queue. */
+      readonly all: true
+      readonly filter?: undefined
+    }
+  | {
+      /** Selects the dead letters to remove: those for which it returns `true`. */
+      readonly filter: (letter: Delivery) => boolean
+      readonly all?: undefined
+    }
+
+/** Options of `purge`. */
+export type PurgeOptions = Selection &
+  Pick<RedriveOptions, "signal"> & {
+    /** Whether to count only, and remove nothing. Default: false. */
+    readonly dryRun?: boolean | undefined
+  }
+
+const listKinds: OptionNames.Of<ListOptions> = { limit: OptionKind.number(1) }
+
+const redriveKinds: OptionNames.Of<RedriveOptions> = {
+  to: OptionKind.text,
+  limit: OptionKind.number(1),
+  filter: OptionKind.callback,
+  dryRun: OptionKind.flag,
+  rate: OptionKind.number(0.001),
+  maxRedrives: OptionKind.number(0),
+  signal: OptionKind.signal,
+  onProgress: OptionKind.callback
+}
+
+const purgeKinds: OptionNames.Of<PurgeOptions> = {
+  all: { expected: "true", holds: (value) => value === true },
+  filter: OptionKind.callback,
+  dryRun: OptionKind.flag,
+  signal: OptionKind.signal
+}
+
+/** The error of the options of `list` or `group`. */
+export const list = (call: string, queue: string, options: unknown): RangeError | undefined =>
+  options === undefined ? undefined : OptionNames.refusal(call, options, listKinds, queue)
+
+/** The error of the options of `redrive`. */
+export const redrive = (call: string, queue: string, options: RedriveOptions | undefined): RangeError | undefined => {
+  if (options === undefined) return undefined
+  const refused = OptionNames.refusal(call, options, redriveKinds, queue)
+  const { to } = options
+  if (refused !== undefined || to === undefined) return refused
+  if (to === queue) return OptionNames.error(call, queue, `to must be another queue, got ${JSON.stringify(to)}`)
+  return QueueDefinition.isName(to)
+    ? undefined
+    : OptionNames.error(call, queue, `to must have 1 to 200 characters, got ${JSON.stringify(to)}`)
+}
+
+/** The error of the options of `purge`, which must say by name that all are meant. */
+export const purge = (call: string, queue: string, options: unknown): RangeError | undefined => {
+  const given = options ?? {}
+  const refused = OptionNames.refusal(call, given, purgeKinds, queue)
+  if (refused !== undefined) return refused
+  const { all, filter } = given as PurgeOptions // Its kinds have been checked.
+  if (all === undefined && filter === undefined) {
+    const remedy = "Pass { filter } for some of them, or { all: true } for all"
+    return OptionNames.error(call, queue, "nothing says which dead letters to remove", remedy)
+  }
+  return all === undefined || filter === undefined
+    ? undefined
+    : OptionNames.error(call, queue, "give all or filter, not both")
+}

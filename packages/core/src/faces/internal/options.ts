@@ -1,0 +1,111 @@
+/** Options of the Promise face and their kinds: those of the modules behind it, with policies as plain objects. */
+import type * as LogLevel from "effect/LogLevel"
+import * as ConsumerOptions from "../../consume/ConsumerOptions.ts"
+import * as Puller from "../../consume/Puller.ts"
+import type * as Telemetry from "../../observe/Telemetry.ts"
+import type { Adapter } from "../../port/Adapter.ts"
+import * as OptionKind from "../../options/OptionKind.ts"
+import * as OptionNames from "../../options/OptionNames.ts"
+import * as BatchPolicy from "../../policy/BatchPolicy.ts"
+import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
+import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+
+/** Policies as plain objects. */
+export interface Policies {
+  readonly retry?: RetryPolicy.Options | RetryPolicy.RetryPolicy | undefined
+  readonly batch?: BatchPolicy.Options | undefined
+  /** `true` for the defaults. Default: off. */
+  readonly consumerBackoff?: ConsumerBackoff.Options | boolean | undefined
+}
+
+/** See `Consumer.Options`. */
+export interface ConsumeOptions extends Policies, Omit<ConsumerOptions.Options, keyof Policies> {}
+
+/** See `Puller.Options`. */
+export interface PullerOptions extends Policies, Omit<Puller.Options, keyof Policies> {}
+
+/** How a connection logs and is watched, and which adapters there are beside ours. */
+export interface ConnectOptions {
+  /**
+   * Adapters of brokers that are not among ours, or that a bundle holds: one that serves the URL's scheme is used.
+   * Default: none, and the scheme's package is imported.
+   */
+  readonly adapters?: ReadonlyArray<Adapter> | undefined
+  /** Lowest level that is logged, to standard error. Default `"Warn"`; `"None"` for silence. */
+  readonly logLevel?: LogLevel.LogLevel | undefined
+  /** For example `OpenTelemetry.make()` of `@requeue/opentelemetry`. Default: none, which costs nothing. */
+  readonly telemetry?: Telemetry.Service | undefined
+}
+
+const policyKinds: OptionNames.Of<Policies> = {
+  retry: OptionKind.object("an object such as { maxRetries: 5 }"),
+  batch: OptionKind.object("an object such as { maxBatchSize: 10 }"),
+  consumerBackoff: {
+    expected: 'true, false, or an object such as { multiplier: "1 second" }',
+    holds: (value) => typeof value === "boolean" || OptionKind.isObject(value)
+  }
+}
+
+const consumeKinds: OptionNames.Of<ConsumeOptions> = {
+  ...ConsumerOptions.kinds,
+  ...policyKinds
+}
+
+const pullerKinds: OptionNames.Of<PullerOptions> = {
+  ...Puller.kinds,
+  ...policyKinds
+}
+
+const connectKinds: OptionNames.Of<ConnectOptions> = {
+  adapters: OptionKind.list,
+  logLevel: OptionKind.oneOf(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"]),
+  telemetry: OptionKind.object("what OpenTelemetry.make() returns, or another telemetry", "send", "consumer")
+}
+
+/** @throws RangeError for a wrong option of `connect` */
+export const connect = (options: ConnectOptions): void => OptionNames.check("connect", options, connectKinds)
+
+/**
+ * The options of a consumer, with its policies built.
+ *
+ * @throws RangeError for a wrong option, or a handler that is none
+ */
+export const consume = (call: string, queue: OptionNames.Queue, options: ConsumeOptions, handler: unknown) => {
+  OptionNames.orThrow(ConsumerOptions.handlerRefusal(call, queue, options, handler))
+  OptionNames.check(call, options, consumeKinds, queue)
+  return withPolicies(call, queue, options)
+}
+
+/**
+ * The options of a puller, with its policies built.
+ *
+ * @throws RangeError for a wrong option
+ */
+export const puller = (queue: OptionNames.Queue, options: PullerOptions) => {
+  OptionNames.check("requeue.puller", options, pullerKinds, queue)
+  return withPolicies("requeue.puller", queue, options)
+}
+
+const withPolicies = <O extends Policies>(call: string, queue: OptionNames.Queue, options: O) => {
+  const { batch, consumerBackoff, retry } = options
+  const build = <A>(option: string, make: () => A): A => within(call, queue, option, make)
+  return {
+    ...options,
+    retry: retry && build("retry", () => RetryPolicy.from(retry)),
+    batch: batch && build("batch", () => BatchPolicy.make(batch)),
+    consumerBackoff: build("consumerBackoff", () => backoffOf(consumerBackoff))
+  }
+}
+
+const backoffOf = (wanted: Policies["consumerBackoff"]): ConsumerBackoff.ConsumerBackoff | undefined =>
+  wanted === undefined || wanted === false ? undefined : ConsumerBackoff.make(wanted === true ? {} : wanted)
+
+/** A policy's error, told of the call and the option in place of the constructor, which the user did not call. */
+const within = <A>(call: string, queue: OptionNames.Queue, option: string, make: () => A): A => {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw OptionNames.error(call, queue, `${option}: ${error.message.replace(/^\w+\.\w+: /, "")}`)
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Kinds of options: what a value must be, how to tell, and how to write it. Plain predicates, because a program that only
+ * sends must not load `effect/Schema`.
+ */
+import { nearest } from "./nearest.ts"
+
+/** A kind of value. */
+export interface OptionKind {
+  /** A description of the values; completes "must be". */
+  readonly expected: string
+  /** Whether a value is of this kind. It is not asked about `undefined`, which counts as left out. */
+  readonly holds: (value: unknown) => boolean
+  /** How to mend a value that is not of this kind, as a sentence without its full stop. Default: nothing is said. */
+  readonly remedy?: ((value: unknown) => string | undefined) | undefined
+  /** A value as it is written in a program. Default: none. */
+  readonly example?: string | undefined
+}
+
+/** A function. */
+export const callback: OptionKind = { expected: "a function", holds: (value) => typeof value === "function" }
+
+/** `true` or `false`. */
+export const flag: OptionKind = { expected: "true or false", holds: (value) => typeof value === "boolean" }
+
+/** Text. */
+export const text: OptionKind = { expected: "text", holds: (value) => typeof value === "string" }
+
+/** A list. */
+export const list: OptionKind = { expected: "an array", holds: Array.isArray }
+
+/** An `AbortSignal`. */
+export const signal: OptionKind = { expected: "an AbortSignal", holds: (value) => value instanceof AbortSignal }
+
+/** A number of at least `min`. */
+export const number = (min: number): OptionKind => ({
+  expected: `a number >= ${min}`,
+  holds: (value) => typeof value === "number" && value >= min
+})
+
+/** A whole number from `min` to `max`. Default: of any size. */
+export const whole = (min: number, max = Number.POSITIVE_INFINITY): OptionKind => ({
+  expected: `a whole number ${max === Number.POSITIVE_INFINITY ? `>= ${min}` : `from ${min} to ${max}`}`,
+  holds: (value) => Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
+})
+
+/** One of some words. */
+export const oneOf = (words: ReadonlyArray<string>): OptionKind => ({
+  expected: `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`,
+  holds: (value) => typeof value === "string" && words.includes(value),
+  remedy: (value) => {
+    const meant = typeof value === "string" ? nearest(value, words) : undefined
+    return meant === undefined ? undefined : `Did you mean ${JSON.stringify(meant)}?`
+  }
+})
+
+/** An object that is no list and no function. It has these members, where some are named. `expected` says what it is. */
+export const object = (expected: string, ...members: ReadonlyArray<string>): OptionKind => ({
+  expected,
+  holds: (value) => isObject(value) && members.every((name) => name in value)
+})
+
+/** Whether a value is an object, and neither `null` nor a list. */
+export const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** A value that was given, for an error. The content of objects is not shown: it may be a message, or a secret. */
+export const show = (value: unknown): string => {
+  if (value === undefined || value === null) return String(value)
+  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
+  if (typeof value === "number" || typeof value === "boolean") return String(value)
+  return Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `a ${typeof value}`
+}

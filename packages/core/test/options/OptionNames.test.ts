@@ -1,0 +1,51 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as OptionKind from "../../src/options/OptionKind.ts"
+import * as OptionNames from "../../src/options/OptionNames.ts"
+
+interface Options {
+  readonly size?: number | undefined
+  readonly mode?: "fast" | "slow" | undefined
+  readonly note?: string | undefined
+}
+
+const known: OptionNames.Of<Options> = {
+  size: OptionKind.whole(1, 9),
+  mode: OptionKind.oneOf(["fast", "slow"]),
+  note: true
+}
+
+const refused = (options: unknown, queue?: OptionNames.Queue) =>
+  OptionNames.refusal("Box.make", options, known, queue)?.message
+
+describe("refusal", () => {
+  it("of nothing that is right, left out or undefined", () => {
+    for (const options of [{}, { size: 9, mode: "fast", note: 5 }, { size: undefined }, Object.create({ color: 1 })]) {
+      assert.isUndefined(refused(options))
+    }
+  })
+
+  it.each<readonly [unknown, string]>([
+    [{ sise: 1 }, "unknown option sise. Did you mean size?"],
+    [{ sizeInBytes: 1 }, "unknown option sizeInBytes. Did you mean size?"],
+    [{ color: 1 }, "unknown option color. Use one of size, mode, note"],
+    [{ toString: 1 }, "unknown option toString. Use one of size, mode, note"],
+    [JSON.parse('{ "__proto__": 1 }'), "unknown option __proto__. Use one of size, mode, note"],
+    [{ size: 10 }, "size must be a whole number from 1 to 9, got 10"],
+    [{ size: null }, "size must be a whole number from 1 to 9, got null"],
+    [{ mode: "fats" }, 'mode must be one of "fast", "slow", got "fats". Did you mean "fast"?'],
+    [{ mode: { fast: true } }, 'mode must be one of "fast", "slow", got an object'],
+    [[1], "options must be an object with size, mode, note, got an array"],
+    [() => {}, "options must be an object with size, mode, note, got a function"],
+    [undefined, "options must be an object with size, mode, note, got undefined. Write {} for the defaults"],
+    ["x".repeat(99), `options must be an object with size, mode, note, got "${"x".repeat(40)}…"`]
+  ])("of %o", (options, message) => {
+    assert.strictEqual(refused(options), `Box.make: ${message}`)
+    assert.strictEqual(refused(options, "q"), `Box.make (queue q): ${message}`)
+    assert.strictEqual(refused(options, { name: "q" }), `Box.make (queue q): ${message}`)
+  })
+})
+
+it("check throws where it is called", () => {
+  const options: Options = Object.fromEntries([["sise", 1]])
+  assert.throws(() => OptionNames.check("Box.make", options, known), RangeError, "Did you mean size?")
+})
