@@ -1,7 +1,7 @@
 /**
  * Builds the published package of the current folder: declarations with their docstrings, and modules without comments,
- * which nobody reads there: the sources are published as well. Internal modules have no maps, which would be a tenth of
- * the package.
+ * which nobody reads there: the sources are published as well. There are maps from public declarations to the sources, and
+ * none from modules, which are the sources without their types.
  */
 import { spawnSync } from "node:child_process"
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -18,7 +18,7 @@ tsc("-b")
 const off = ["composite", "incremental", "declaration", "declarationMap"].flatMap((option) => [`--${option}`, "false"])
 tsc(...off, "--tsBuildInfoFile", "null", "--removeComments")
 
-for (const file of globSync("dist/**/internal/**/*.{js,d.ts}")) {
+for (const file of globSync("dist/**/internal/**/*.d.ts")) {
   writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=.*\n?$/, "\n"))
   rmSync(`${file}.map`, { force: true })
 }

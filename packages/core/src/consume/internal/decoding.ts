@@ -5,7 +5,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Item } from "./item.ts"
 
 /** Exactly one of these is called for a body, unless its delivery went with its connection. */
-export interface Ends {
+interface Ends {
   readonly decoded: (body: unknown) => void
   readonly failed: (error: unknown) => void
   readonly late: () => void
