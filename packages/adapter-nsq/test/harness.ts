@@ -106,7 +106,7 @@ const read = async (http: string, { channel, isOwn, topic }: Names.Queue): Promi
   socket.on("data", (data) => {
     for (const frame of decode(data)) {
       if (frame.name === "message" && seen.length < wanted) {
-        seen.push({ timestamp: 0n, id: frame.id, attempts: frame.attempts, body: Buffer.from(frame.body) })
+        seen.push({ ...frame, body: Buffer.from(frame.body) })
       }
     }
   })

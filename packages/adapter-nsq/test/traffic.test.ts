@@ -50,7 +50,7 @@ test("commands and frames are the same however their bytes arrive", () => {
       )
       assert.deepStrictEqual(cut(received, places).flatMap(fromServer), [
         { from: "nsqd", name: "response", text: "OK" },
-        { from: "nsqd", name: "message", id: "0123456789abcdef", attempts: 40_000, body },
+        { from: "nsqd", name: "message", timestamp: 0n, id: "0123456789abcdef", attempts: 40_000, body },
         { from: "nsqd", name: "error", text: "E_BAD" }
       ])
     })

@@ -3,6 +3,7 @@
  * Without TLS and compression only. https://nsq.io/clients/tcp_protocol_spec.html
  */
 import { proxy, type TcpProxy } from "@requeue/brokers"
+import { toFrame } from "../src/internal/consume/toDelivery.ts"
 import { now } from "./world.ts"
 
 export interface Command {
@@ -17,6 +18,7 @@ export type Frame =
   | {
       readonly from: "nsqd"
       readonly name: "message"
+      readonly timestamp: bigint
       readonly id: string
       readonly attempts: number
       readonly body: Buffer
@@ -64,8 +66,7 @@ export const commands = (): Decoder<Command> =>
 
 const frameOf = (type: number, data: Buffer): Frame => {
   if (type !== 2) return { from: "nsqd", name: type === 1 ? "error" : "response", text: data.toString() }
-  const [attempts, id, body] = [data.readUInt16BE(8), data.toString("latin1", 10, 26), data.subarray(26)]
-  return { from: "nsqd", name: "message", id, attempts, body }
+  return { from: "nsqd", name: "message", ...toFrame(data) }
 }
 
 export const frames = (): Decoder<Frame> =>
