@@ -67,7 +67,7 @@ export const make = (options: Options & Callbacks): Settler => {
     pending = []
     let isAnswered = false
     underWay++
-    const settled = Effect.suspend(() => subscription.settle(requests))
+    const settled = attempt(() => subscription.settle(requests))
     call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures) => {
       underWay--
       isAnswered = true
@@ -99,7 +99,7 @@ export const make = (options: Options & Callbacks): Settler => {
       const unsettled = [...items].filter(({ settlement }) => settlement === undefined)
       if (extending || unsettled.length === 0) return
       extending = true
-      const extended = Effect.suspend(() => subscription.extend(unsettled.map(({ delivery }) => delivery)))
+      const extended = attempt(() => subscription.extend(unsettled.map(({ delivery }) => delivery)))
       call(options, unsettled, extended, (failures = []) => {
         extending = false
         for (const { delivery, error } of failures) {
@@ -137,6 +137,15 @@ const call = (
     })
     done(concerned.map(({ delivery }) => ({ delivery, error })))
   })
+}
+
+/** What a function of an adapter returns. One that throws has died; `Effect.suspend` would do the same for more. */
+const attempt = <A>(call: () => Effect.Effect<A>): Effect.Effect<A> => {
+  try {
+    return call()
+  } catch (error) {
+    return Effect.die(error)
+  }
 }
 
 /** By its members, for an adapter may have a core of its own. */
