@@ -139,7 +139,7 @@ const call = (
   })
 }
 
-/** What a function of an adapter returns. One that throws has died; `Effect.suspend` would do the same for more. */
+/** Calls a function of an adapter. One that throws has died; `Effect.suspend` would do the same at a higher cost. */
 const attempt = <A>(call: () => Effect.Effect<A>): Effect.Effect<A> => {
   try {
     return call()
