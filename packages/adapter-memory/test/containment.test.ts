@@ -1,7 +1,7 @@
 /** Whatever user code throws, answers or leaves behind, the other messages are handled, and nothing is lost unseen. */
 import { assert, describe, it } from "@effect/vitest"
 import { Codec, type QueueDefinition, Telemetry } from "@requeue/core"
-import { connect, queue as define, type ConsumeOptions, type Event } from "@requeue/core/promise"
+import { connect, EncodeError, queue as define, type ConsumeOptions, type Event } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
@@ -220,8 +220,10 @@ describe("telemetry", () => {
     ["events", { onEvent: throws }],
     ["runs", { run: throws }],
     ["what is around a handler", { run: () => ({ within: throws, end: () => {} }) }],
+    ["runs, and does not call the handler", { run: () => ({ within: (() => {}) as never, end: () => {} }) }],
     ["the ends of runs", { run: () => ({ within: (handler) => handler(), end: throws }) }],
     ["settlements", { settle: throws }],
+    ["nothing, but answers no Effect for settlements", { settle: (() => 5) as never }],
     ["its end", { close: throws }]
   ])("that throws at %s costs no message", async (_, watch) => {
     const done: Array<string> = []
@@ -242,24 +244,56 @@ describe("telemetry", () => {
   })
 })
 
-describe("an adapter", () => {
-  it.each([[null], [undefined], [5], [[null]], [[{}]], [[{ delivery: {}, error: "no" }]]])(
-    "whose settle answers %j once is asked again",
-    async (answer) => {
-      let calls = 0
-      await using broker = await open({}, (service) => ({
-        ...service,
-        subscribe: (options) =>
-          Effect.map(service.subscribe(options), (subscription) => ({
-            ...subscription,
-            settle: (requests) => (++calls === 1 ? Effect.succeed(answer as any) : subscription.settle(requests))
-          }))
-      }))
-      const done = await handled(broker, {}, () => {})
-      assert.sameMembers([...new Set(done)], all)
-      assert.deepStrictEqual(await broker.waiting("q"), [])
+describe("a send", () => {
+  it("whose publish throws fails, and takes up no room", async () => {
+    const room = 1000
+    let calls = 0
+    await using broker = await open({}, (service) => ({
+      ...service,
+      publish: (messages) => (++calls <= room ? throws() : service.publish(messages))
+    }))
+    const { requeue } = broker
+    const sent = await Promise.allSettled(Array.from({ length: room }, () => requeue.send("q", "refused")))
+    assert.isTrue(sent.every(({ status }) => status === "rejected"))
+    await requeue.send("q", "taken")
+    assert.lengthOf(await broker.waiting("q"), 1)
+  })
+
+  it("whose codec throws what cannot be printed fails with an EncodeError", async () => {
+    await using broker = await open()
+    const encode = (): never => {
+      throw unprintable
     }
-  )
+    const error: unknown = await broker.requeue
+      .send(define("q", { codec: { ...Codec.text, encode } as Codec.Codec<any> }), "a")
+      .catch((error: unknown) => error)
+    assert.instanceOf(error, EncodeError)
+  })
+})
+
+describe("an adapter", () => {
+  it.each([
+    [null],
+    [undefined],
+    [5],
+    [[null]],
+    [[{}]],
+    [[{ delivery: {}, error: "no" }]],
+    [[{ delivery: {}, error: { reason: "LeaseLost" } }]]
+  ])("whose settle answers %j once is asked again", async (answer) => {
+    let calls = 0
+    await using broker = await open({}, (service) => ({
+      ...service,
+      subscribe: (options) =>
+        Effect.map(service.subscribe(options), (subscription) => ({
+          ...subscription,
+          settle: (requests) => (++calls === 1 ? Effect.succeed(answer as any) : subscription.settle(requests))
+        }))
+    }))
+    const done = await handled(broker, {}, () => {})
+    assert.sameMembers([...new Set(done)], all)
+    assert.deepStrictEqual(await broker.waiting("q"), [])
+  })
 
   it.each(["settle", "extend", "credit"] as const)("whose %s throws twice is asked again", async (name) => {
     let calls = 0

@@ -124,7 +124,7 @@ const call = (
   done: (failures: ReadonlyArray<SettleFailure> | undefined) => void
 ): void => {
   fork(effect).addObserver((exit) => {
-    if (Exit.isSuccess(exit) && isAnswer(exit.value)) return done(exit.value)
+    if (Exit.isSuccess(exit) && isAnswer(exit.value, concerned)) return done(exit.value)
     if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return done(undefined)
     const error = new BrokerError({
       broker,
@@ -148,6 +148,16 @@ const attempt = <A>(call: () => Effect.Effect<A>): Effect.Effect<A> => {
   }
 }
 
-/** By its members, for an adapter may have a core of its own. */
-const isAnswer = (value: unknown): value is ReadonlyArray<SettleFailure> =>
-  Array.isArray(value) && value.every((each: Partial<SettleFailure> | null) => each?.error?.reason !== undefined)
+/**
+ * True for failures of the deliveries concerned: a failure of another one would leave its own message taken for settled.
+ * Errors are known by their members, for an adapter may have a core of its own.
+ */
+const isAnswer = (
+  value: unknown,
+  concerned: ReadonlyArray<{ readonly delivery: Delivery }>
+): value is ReadonlyArray<SettleFailure> =>
+  Array.isArray(value) &&
+  value.every(
+    (each: Partial<SettleFailure> | null) =>
+      each?.error?.reason !== undefined && concerned.some(({ delivery }) => delivery === each.delivery)
+  )

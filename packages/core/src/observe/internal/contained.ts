@@ -1,4 +1,5 @@
 /** Telemetry whose defects cost no message: what throws is left out, and `onDefect` is told. */
+import * as Effect from "effect/Effect"
 import type { About, Run, Service, Watch } from "../Telemetry.ts"
 
 /** Called with what threw. */
@@ -29,13 +30,16 @@ export const watch = (telemetry: Service | undefined, about: About, onDefect: On
         end: (ending) => attempt(() => run?.end(ending))
       }
     },
-    settle: (requests, settle) => attempt(() => given.settle(requests, settle)) ?? settle,
+    settle: (requests, settle) => {
+      const watched = attempt(() => given.settle(requests, settle))
+      return Effect.isEffect(watched) ? watched : settle
+    },
     close: () => attempt(() => given.close())
   }
 }
 
 /** Calls the handler once, within the run if that is possible. What the handler throws is the handler's. */
-const around = <A>({ within }: Run, handler: () => A, onDefect: OnDefect): A => {
+const around = <A>(run: Run, handler: () => A, onDefect: OnDefect): A => {
   let ended: { readonly answer: A } | { readonly error: unknown } | undefined
   const call = (): A => {
     try {
@@ -47,11 +51,13 @@ const around = <A>({ within }: Run, handler: () => A, onDefect: OnDefect): A => 
       throw error
     }
   }
+  let answer: A | undefined
   try {
-    return within(call)
+    answer = run.within(call)
   } catch (error) {
-    if (ended !== undefined && "error" in ended) throw ended.error
-    onDefect(error)
-    return ended === undefined ? handler() : ended.answer
+    if (ended === undefined || "answer" in ended) onDefect(error)
   }
+  if (ended === undefined) return handler()
+  if ("error" in ended) throw ended.error
+  return answer ?? ended.answer
 }

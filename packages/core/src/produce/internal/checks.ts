@@ -8,6 +8,7 @@ import { BrokerError } from "../../port/BrokerError.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
 import type { Headers } from "../../message/Message.ts"
 import * as Metadata from "../../message/Metadata.ts"
+import * as Failure from "../../policy/Failure.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
 import type { QueueDefinition } from "../../message/QueueDefinition.ts"
@@ -67,8 +68,9 @@ export const encode = <A>({ codec, name }: QueueDefinition<A>, body: A): Uint8Ar
   try {
     return codec.encode(body)
   } catch (cause) {
+    const error = Failure.summarize(cause)
     const remedy = "Send what the queue's codec can encode"
-    throw new EncodeError({ queue: name, field: "body", detail: String(cause), remedy, cause })
+    throw new EncodeError({ queue: name, field: "body", detail: `${error.name}: ${error.message}`, remedy, cause })
   }
 }
 

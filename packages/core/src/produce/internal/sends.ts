@@ -74,7 +74,8 @@ export const make = ({ fork, late, maxPending, publish, timeout, timers }: Depen
 
   const handOver = (send: Send): void => {
     pending += send.size
-    send.fiber = fork(publish(send.messages))
+    // A publish that throws fails this send, and takes up no room.
+    send.fiber = fork(Effect.suspend(() => publish(send.messages)))
     send.fiber.addObserver((exit) => {
       pending -= send.size
       end(send, send.isLate ? Exit.fail(late(true)) : exit)
