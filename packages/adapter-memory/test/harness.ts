@@ -45,7 +45,6 @@ export const probe = (
       queue,
       retry: RetryPolicy.make(),
       deadLetterQueues: [`${queue}.dlq`],
-      maxCredit: 1000,
       onDelivery: (delivery) => {
         inbox.push(delivery)
         onDelivery(delivery)

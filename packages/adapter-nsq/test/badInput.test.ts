@@ -43,7 +43,6 @@ const start = (options: NsqOptions.Options, queue: string) =>
       queue,
       retry: RetryPolicy.make(),
       deadLetterQueues: [`${queue}.dlq`],
-      maxCredit: 1,
       onDelivery: () => {},
       onReconnect: () => {}
     })

@@ -40,7 +40,7 @@ describe("a queue's plan", () => {
     const queue = queueName("planned")
     const request = { queue, retry }
     assert.deepStrictEqual(states(await operated(({ inspect }) => inspect(request))), only("missing"))
-    const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
+    const listener = { onDelivery: () => {}, onReconnect: () => {} }
     await on({ url }, (broker) => broker.subscribe({ ...request, deadLetterQueues: [`${queue}.dlq`], ...listener }))
     const after = await operated(({ inspect }) => inspect(request))
     assert.deepStrictEqual(states(after), only("present"))

@@ -192,7 +192,6 @@ describe("a consumer that is paused", () => {
           queue,
           retry: RetryPolicy.make(),
           deadLetterQueues: [`${queue}.dlq`],
-          maxCredit: 10,
           onDelivery: (delivery) => void received.push(delivery.metadata.id),
           onReconnect: () => {}
         })

@@ -12,7 +12,7 @@ describe.runIf(one.broker.managementUrl !== undefined)("an operator", () => {
   test("sees how a queue is set up, and takes away delays that nobody uses", async () => {
     const queue = queueName("operated")
     const retry = RetryPolicy.make({ backoff: Backoff.constant(123_456) })
-    const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
+    const listener = { onDelivery: () => {}, onReconnect: () => {} }
     await on(options, (broker) => broker.subscribe({ queue, retry, deadLetterQueues: [`${queue}.dlq`], ...listener }))
     const findings = await Effect.runPromise(RabbitMqOperator.verify(queue, options))
     assert.deepStrictEqual(

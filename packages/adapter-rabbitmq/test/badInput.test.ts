@@ -34,7 +34,6 @@ const start = (options: RabbitMqOptions.Options, queue: string) =>
       queue,
       retry: RetryPolicy.make(),
       deadLetterQueues: [`${queue}.dlq`],
-      maxCredit: 1,
       onDelivery: () => {},
       onReconnect: () => {}
     })

@@ -36,7 +36,7 @@ describe("a queue's plan", () => {
         assert.strictEqual(stateOf(before, `${queue}.dlq`), "missing")
       })
     )
-    const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
+    const listener = { onDelivery: () => {}, onReconnect: () => {} }
     await on({ url: one.url }, (broker) =>
       broker.subscribe({ ...request, deadLetterQueues: [`${queue}.dlq`], ...listener })
     )

@@ -59,7 +59,6 @@ const start = (options: SqsOptions.Options, queue: string) =>
       queue,
       retry: RetryPolicy.make(),
       deadLetterQueues: [`${queue}.dlq`],
-      maxCredit: 1,
       onDelivery: () => {},
       onReconnect: () => {}
     })

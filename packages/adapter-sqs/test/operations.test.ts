@@ -27,7 +27,7 @@ describe("a queue's plan", () => {
       states(await operated(({ inspect }) => inspect(request))),
       names.map((name) => [name, "missing"])
     )
-    const listener = { maxCredit: 1, onDelivery: () => {}, onReconnect: () => {} }
+    const listener = { onDelivery: () => {}, onReconnect: () => {} }
     await on({ url: server.url }, (broker) =>
       broker.subscribe({ ...request, deadLetterQueues: [`${request.queue}.dlq`], ...listener })
     )

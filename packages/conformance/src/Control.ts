@@ -119,7 +119,6 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
       queue,
       retry: RetryPolicy.make({ maxRetries: "unlimited" }),
       deadLetterQueues: [`${queue}.dlq`],
-      maxCredit: maxEchoes,
       onDelivery: (delivery) => {
         const sent = open.get(delivery.metadata.id)
         // The first echo does not count: it opens the connections that the others use.

@@ -39,7 +39,6 @@ it.effect("writes down what passes, in order, and keeps from the broker what it 
       queue: "q",
       retry: RetryPolicy.make(),
       deadLetterQueues: [],
-      maxCredit: 1,
       onDelivery: () => {},
       onReconnect: () => {}
     })
@@ -56,7 +55,7 @@ it.effect("writes down what passes, in order, and keeps from the broker what it 
       { delivery: a, settlement: Settlement.Retry(5) },
       { delivery: b, settlement: Settlement.Ack }
     ])
-    assert.deepStrictEqual(failures, [{ delivery: a, error }])
+    assert.deepStrictEqual(failures, [{ delivery: a, error, fate: "ours" }])
     assert.deepStrictEqual(reached, ["credit 3", "Ack"])
     assert.deepStrictEqual(
       log.map((entry) => ("settlement" in entry ? `${entry._tag} ${entry.settlement._tag}` : entry._tag)),

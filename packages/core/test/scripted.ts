@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
-import { Broker, type Counts, type Service, type SettleRequest, type SubscribeOptions } from "../src/port/Broker.ts"
+import { Broker, type Counts, fateOf, type Service, type SettleRequest, type SubscribeOptions } from "../src/port/Broker.ts"
 import { BrokerError, type Reason } from "../src/port/BrokerError.ts"
 import type { Capabilities } from "../src/port/Capabilities.ts"
 import * as Delay from "../src/message/Delay.ts"
@@ -49,7 +49,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
       const reason = faults.settle(request)
       if (reason === undefined) return []
       const error = new BrokerError({ broker: "scripted", operation: "settle", reason, detail: "as the test asks" })
-      return [{ delivery: request.delivery, error }]
+      return [{ delivery: request.delivery, error, fate: fateOf(error) }]
     })
   }
   const broker: Service = {

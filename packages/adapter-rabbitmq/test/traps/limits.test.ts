@@ -69,7 +69,6 @@ test("a connection that breaks again and again counts deliveries that the consum
         queue,
         retry: RetryPolicy.make(),
         deadLetterQueues: [`${queue}.dlq`],
-        maxCredit: 5,
         onDelivery: () => delivered++,
         onReconnect: () => reconnects++
       })

@@ -105,7 +105,6 @@ const take = (sources: ReadonlyArray<Source>, limit: number) =>
           Effect.map(
             broker.subscribe({
               ...source,
-              maxCredit: maxUnsettled,
               onDelivery: (delivery) => Queue.offerUnsafe(arrived, { source, delivery }),
               onReconnect: () => {}
             }),

@@ -25,7 +25,6 @@ export const open = (lab: Lab, credit: number): Effect.Effect<Port, unknown, Sco
       queue: lab.queue,
       retry: RetryPolicy.make(),
       deadLetterQueues: [lab.dlq],
-      maxCredit: 10,
       onDelivery: (delivery) => void inbox.push(delivery),
       onReconnect: () => {}
     })

@@ -132,7 +132,6 @@ const run = <A, R>(
       ...mode,
       concurrency: () => concurrency,
       window: () => window,
-      maxCredit: window,
       runHandler: (dependencies) => (task, done, within) => {
         const run = (context: Context) => handle(task, context)
         return dispatch(dependencies, within === undefined ? run : (context) => within(() => run(context)), done)

@@ -143,7 +143,6 @@ const open = <A>(
       single: false,
       concurrency: () => openBatches.size() + wanted(),
       window: (inProgress) => (wanted() === 0 ? 0 : inProgress + wanted() * batch.maxBatchSize),
-      maxCredit: batch.maxBatchSize * maxOpen,
       runHandler: () => (task, done) => {
         const opened = openBatches.open(task, done)
         pulls.serve(opened.batch as PulledBatch<A>) // The queue's codec has made the bodies.

@@ -114,6 +114,7 @@ export const RetryPolicy = strict({
   preset: Schema.optionalKey(Schema.Literals(["cloudflareQueues", "nsqRequeue", "webhookSender", "rabbitMqGrowing"])),
   maxRetries: Schema.optionalKey(Limit),
   maxAttempts: Schema.optionalKey(Limit),
+  maxDeliveries: Schema.optionalKey(Limit),
   maxAge: Schema.optionalKey(Duration),
   immediate: Schema.optionalKey(Schema.Finite),
   backoff: Schema.optionalKey(Backoff),
@@ -134,7 +135,8 @@ export const RetryPolicy = strict({
             "retries-exhausted": Schema.optionalKey(Schema.String),
             permanent: Schema.optionalKey(Schema.String),
             undecodable: Schema.optionalKey(Schema.String),
-            "too-old": Schema.optionalKey(Schema.String)
+            "too-old": Schema.optionalKey(Schema.String),
+            "too-many-deliveries": Schema.optionalKey(Schema.String)
           })
         )
       })
@@ -142,11 +144,15 @@ export const RetryPolicy = strict({
   )
 }).pipe(
   through("RetryPolicy", ({ preset, ...options }): RetryPolicies.RetryPolicy => {
-    const made = RetryPolicies.make(options as unknown as RetryPolicies.Options) // It checks what these types forbid.
-    if (preset === undefined) return made
-    const given = Object.keys(options).map((key) => (key === "maxRetries" ? "maxAttempts" : key))
-    const parts = Object.entries(made).filter(([part]) => given.includes(part))
-    return { ...presets[preset], ...Object.fromEntries(parts) }
+    const base = preset && presets[preset]
+    const isLimited = options.maxRetries !== undefined || options.maxAttempts !== undefined
+    const { maxAttempts } = base ?? {}
+    const limited = isLimited || maxAttempts === undefined ? options : { ...options, maxAttempts }
+    const made = RetryPolicies.make(limited as unknown as RetryPolicies.Options) // It checks what these types forbid.
+    if (base === undefined) return made
+    const given = new Set([...Object.keys(options), ...(isLimited ? ["maxAttempts", "maxDeliveries"] : [])])
+    const parts = Object.entries(made).filter(([part]) => given.has(part))
+    return { ...base, ...Object.fromEntries(parts) }
   })
 )
 

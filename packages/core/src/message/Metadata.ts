@@ -15,6 +15,7 @@
  * | `rd` | `redrives` | times the message came back from a dead-letter queue; absent when 0 |
  * | `h` | `history` | last failed attempts, `[attempt, epoch ms, error, delay ms]`, newest last; absent when empty |
  * | `dl` | `deadLetter` | `{ q, a, r, t, n, m }`: origin queue, attempts, reason, epoch ms, error name, error message |
+ * | `c` | `cut` | what was left out because the broker refused a larger copy, 1 to 4; absent when nothing was |
  */
 import { type Delay, max as longestDelay } from "./Delay.ts"
 
@@ -25,11 +26,32 @@ import { type Delay, max as longestDelay } from "./Delay.ts"
  * - `permanent`: the error says that no retry can help.
  * - `undecodable`: the codec cannot read the body.
  * - `too-old`: the next retry would be due after the policy's `maxAge`.
+ * - `too-many-deliveries`: it was delivered more often than `maxDeliveries` allows, without an end: it may have killed its
+ *   process each time.
  */
-export type Reason = "retries-exhausted" | "permanent" | "undecodable" | "too-old"
+export type Reason = "retries-exhausted" | "permanent" | "undecodable" | "too-old" | "too-many-deliveries"
 
 /** Every {@link Reason}. */
-export const reasons: ReadonlyArray<Reason> = ["retries-exhausted", "permanent", "undecodable", "too-old"]
+export const reasons: ReadonlyArray<Reason> = [
+  "retries-exhausted",
+  "permanent",
+  "undecodable",
+  "too-old",
+  "too-many-deliveries"
+]
+
+/**
+ * What metadata lacks because the broker refused a larger copy; each includes those before it:
+ *
+ * - `history`: the failed attempts.
+ * - `error-text`: the message of a dead letter's error.
+ * - `error`: the name of a dead letter's error as well.
+ * - `all`: everything that only tells where a dead letter comes from.
+ */
+export type Cut = "history" | "error-text" | "error" | "all"
+
+/** Every {@link Cut}, the smallest loss first. */
+export const cuts: ReadonlyArray<Cut> = ["history", "error-text", "error", "all"]
 
 /** The part of an error that travels with the message. */
 export interface ErrorSummary {
@@ -79,6 +101,8 @@ export interface Metadata {
   readonly history: ReadonlyArray<Attempt>
   /** Set on dead letters only. */
   readonly deadLetter: DeadLetter | undefined
+  /** What was left out because the broker refused a larger copy; `undefined` when nothing was. */
+  readonly cut?: Cut | undefined
 }
 
 /** The name of the header, or message attribute, that carries the metadata. */
@@ -130,6 +154,23 @@ export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   history: noHistory,
   deadLetter: undefined
 })
+
+/** The metadata without what `cut` names. What was left out before stays out. */
+export const reduce = (self: Metadata, cut: Cut | undefined): Metadata => {
+  if (cut === undefined) return self
+  const { deadLetter } = self
+  const step = cuts.indexOf(cut)
+  const error = {
+    name: step < 2 ? (deadLetter?.error.name ?? "") : "",
+    message: step < 1 ? (deadLetter?.error.message ?? "") : ""
+  }
+  return {
+    ...self,
+    history: noHistory,
+    deadLetter: deadLetter === undefined || cut === "all" ? undefined : { ...deadLetter, error },
+    cut: cuts[Math.max(step, self.cut === undefined ? 0 : cuts.indexOf(self.cut))]
+  }
+}
 
 /** The history with one more failed attempt. Beyond {@link historyLimit}, the oldest is left out. */
 export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): ReadonlyArray<Attempt> => [
@@ -196,7 +237,8 @@ const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: n
       t: timeOf(dead.at),
       n: dead.error.name.slice(0, nameLimit),
       m: dead.error.message.slice(0, messageLimit)
-    }
+    },
+    c: self.cut === undefined ? undefined : cuts.indexOf(self.cut) + 1
   })
 }
 
@@ -238,7 +280,8 @@ export const fromJson = (json: unknown, published?: number): Metadata | undefine
     firstPublished: firstPublished - skew,
     redrives: count(json["rd"]) ?? 0,
     history: Array.isArray(json["h"]) ? json["h"].slice(-historyLimit).flatMap(decodeAttempt) : noHistory,
-    deadLetter: decodeDeadLetter(json["dl"])
+    deadLetter: decodeDeadLetter(json["dl"]),
+    cut: cuts[(count(json["c"]) ?? 0) - 1]
   }
 }
 

@@ -52,12 +52,18 @@ export const make = (
   metadata: Metadata.make(message.id, now, dueAt(message.delay, now))
 })
 
-const copy = (delivery: Delivery, queue: string, delay: Delay, metadata: Metadata.Metadata): Outgoing => ({
+const copy = (
+  delivery: Delivery,
+  queue: string,
+  delay: Delay,
+  metadata: Metadata.Metadata,
+  cut?: Metadata.Cut
+): Outgoing => ({
   queue,
   body: delivery.body,
   headers: delivery.headers,
   delay,
-  metadata
+  metadata: Metadata.reduce(metadata, cut)
 })
 
 /**
@@ -79,12 +85,18 @@ export const retry = (
   queue: string,
   now: number
 ): Outgoing =>
-  copy(delivery, queue, settlement.delay, {
-    ...metadataAt(queue, delivery),
-    attempts: delivery.attempts,
-    notBefore: dueAt(settlement.delay, now),
-    history: historyAfter(delivery, settlement, now)
-  })
+  copy(
+    delivery,
+    queue,
+    settlement.delay,
+    {
+      ...metadataAt(queue, delivery),
+      attempts: delivery.attempts,
+      notBefore: dueAt(settlement.delay, now),
+      history: historyAfter(delivery, settlement, now)
+    },
+    settlement.cut
+  )
 
 /** The history of a delivery with the attempt that has just failed. `now` is in milliseconds since the epoch. */
 export const historyAfter = (
@@ -103,12 +115,19 @@ export const historyAfter = (
  * The copy that is published for the next hop of a long delay. No attempt counts, because the delivery reached no
  * handler. `queue` is the queue of the delivery, `delay` is in milliseconds, `now` in milliseconds since the epoch.
  */
-export const hop = (delivery: Delivery, queue: string, delay: Delay, now: number): Outgoing =>
-  copy(delivery, queue, delay, {
-    ...metadataAt(queue, delivery),
-    attempts: delivery.attempts - 1,
-    notBefore: dueAt(delay, now)
-  })
+export const hop = (
+  delivery: Delivery,
+  settlement: Pick<Extract<Settlement, { _tag: "Release" }>, "delay" | "cut">,
+  queue: string,
+  now: number
+): Outgoing =>
+  copy(
+    delivery,
+    queue,
+    settlement.delay,
+    { ...metadataAt(queue, delivery), attempts: delivery.attempts - 1, notBefore: dueAt(settlement.delay, now) },
+    settlement.cut
+  )
 
 /** The dead letter of a delivery from the queue `origin`. `now` is in milliseconds since the epoch. */
 export const deadLetter = (
@@ -117,19 +136,25 @@ export const deadLetter = (
   origin: string,
   now: number
 ): Outgoing =>
-  copy(delivery, settlement.queue, 0, {
-    ...metadataAt(origin, delivery),
-    // In its new queue, the dead letter is yet to be delivered; `deadLetter` has its former attempts.
-    attempts: 0,
-    notBefore: 0,
-    deadLetter: {
-      queue: origin,
-      attempts: delivery.attempts,
-      reason: settlement.reason,
-      at: now,
-      error: settlement.error
-    }
-  })
+  copy(
+    delivery,
+    settlement.queue,
+    0,
+    {
+      ...metadataAt(origin, delivery),
+      // In its new queue, the dead letter is yet to be delivered; `deadLetter` has its former attempts.
+      attempts: 0,
+      notBefore: 0,
+      deadLetter: {
+        queue: origin,
+        attempts: delivery.attempts,
+        reason: settlement.reason,
+        at: now,
+        error: settlement.error
+      }
+    },
+    settlement.cut
+  )
 
 /** A dead letter that goes back to work: its attempts start again at 1, the redrive is counted, and the history stays. */
 export const redrive = (delivery: Delivery, queue: string): Outgoing =>

@@ -2,10 +2,11 @@
  * Settlements: the core decides how a delivery ends, and the adapter translates that into its broker's own operations.
  */
 import type { Delay } from "./Delay.ts"
-import type { ErrorSummary, Reason } from "./Metadata.ts"
+import type { Cut, ErrorSummary, Reason } from "./Metadata.ts"
 
 /**
- * How a delivery ends. Delays are in milliseconds.
+ * How a delivery ends. Delays are in milliseconds. `cut` makes the copy smaller, where there is one: the broker has
+ * refused a larger one.
  *
  * - `Ack`: removes the message; it is done.
  * - `Retry`: delivers the message again after `delay`, never earlier; the attempt counts.
@@ -16,10 +17,21 @@ import type { ErrorSummary, Reason } from "./Metadata.ts"
  */
 export type Settlement =
   | { readonly _tag: "Ack" }
-  | { readonly _tag: "Retry"; readonly delay: Delay; readonly error: ErrorSummary | undefined }
-  | { readonly _tag: "DeadLetter"; readonly reason: Reason; readonly queue: string; readonly error: ErrorSummary }
+  | {
+      readonly _tag: "Retry"
+      readonly delay: Delay
+      readonly error: ErrorSummary | undefined
+      readonly cut?: Cut | undefined
+    }
+  | {
+      readonly _tag: "DeadLetter"
+      readonly reason: Reason
+      readonly queue: string
+      readonly error: ErrorSummary
+      readonly cut?: Cut | undefined
+    }
   | { readonly _tag: "Drop"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary }
-  | { readonly _tag: "Release"; readonly delay: Delay }
+  | { readonly _tag: "Release"; readonly delay: Delay; readonly cut?: Cut | undefined }
 
 /** Removes a message that is done. */
 export const Ack: Settlement = { _tag: "Ack" }

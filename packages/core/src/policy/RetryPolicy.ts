@@ -18,6 +18,8 @@ import * as Settlement from "../message/Settlement.ts"
 export interface RetryPolicy {
   /** Deliveries allowed, the first included; `Infinity` when unlimited. */
   readonly maxAttempts: number
+  /** Deliveries after which a message that never came to an end is given up; `Infinity` when unlimited. */
+  readonly maxDeliveries: number
   /** Milliseconds since the first publish after which no retry may become due; `Infinity` when unlimited. */
   readonly maxAge: number
   /** Further handler runs in the same delivery, before its attempt counts as failed. */
@@ -45,6 +47,14 @@ export type Limit =
 
 /** Options of {@link make}. */
 export type Options = Limit & {
+  /**
+   * Deliveries, the first included, after which a message is given up though its handler never came to an end, because
+   * it kills its process: a whole number >= `maxAttempts`, or `"unlimited"`. Deliveries that a lost connection, a restart
+   * or a crash took away count here, and not in `maxAttempts`, as far as the consumer knows them. Set it to `maxAttempts`
+   * where a handler may never run more often than that, whatever happens; then a message may be given up that no handler
+   * has seen. Default: `maxAttempts` + 10.
+   */
+  readonly maxDeliveries?: number | "unlimited" | undefined
   /** Longest time from the first publish until a retry is due; a number counts milliseconds. Default: no limit. */
   readonly maxAge?: Delay.Input | undefined
   /** Further handler runs in the same delivery, 0 to 10; none after a handler timeout. Default: 0. */
@@ -60,6 +70,7 @@ export type Options = Limit & {
 const names: OptionNames.Of<Options> = {
   maxRetries: true,
   maxAttempts: true,
+  maxDeliveries: true,
   maxAge: true,
   immediate: true,
   backoff: true,
@@ -69,6 +80,9 @@ const names: OptionNames.Of<Options> = {
 
 /** The retries of a policy without a limit of its own. */
 export const defaultMaxRetries = 3
+
+/** How many deliveries more than attempts a policy allows that does not say so itself. */
+const crashes = 10
 
 /**
  * Builds a policy.
@@ -94,8 +108,12 @@ export const make = (options: Options = {}): RetryPolicy => {
     const got = typeof backoff === "string" ? backoff : JSON.stringify(backoff)
     throw new RangeError(`RetryPolicy.make: backoff must be built, for example by exponential("1 second"), got ${got}`)
   }
+  const maxAttempts = attemptsOf(options)
+  const { maxDeliveries = maxAttempts + crashes } = options
   return {
-    maxAttempts: attemptsOf(options),
+    maxAttempts,
+    maxDeliveries:
+      maxDeliveries === Number.POSITIVE_INFINITY ? maxDeliveries : limit("maxDeliveries", maxDeliveries, maxAttempts),
     maxAge:
       options.maxAge === undefined
         ? Number.POSITIVE_INFINITY

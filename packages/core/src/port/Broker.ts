@@ -9,9 +9,8 @@
  *    confirmed the copy.
  * 3. A delivery is settled on the connection that delivered it, or not at all. A second settlement of the same delivery is
  *    a mistake of the caller, and MUST NOT reach the broker.
- * 4. `settle` never fails as a whole: it returns the deliveries that it could not settle. Such a delivery stays with the
- *    broker, unsettled. The core settles it again (it releases or retries it), or the broker delivers the message again
- *    once the connection or the lease is lost.
+ * 4. `settle` never fails as a whole: it returns the deliveries that it could not settle, each with its {@link Fate}. A
+ *    delivery that is not `gone` is still unsettled, and the core settles it again, perhaps otherwise.
  * 5. At most `credit` deliveries are unsettled at any time. `credit(0)` takes effect before any settlement that is given
  *    after it. Deliveries that were on their way already may still arrive; the core buffers them.
  * 6. A lost connection is made again without the core's help: the adapter declares again what it needs, and resumes with
@@ -26,7 +25,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { BrokerError } from "./BrokerError.ts"
+import type { BrokerError, Reason } from "./BrokerError.ts"
 import type { Capabilities } from "./Capabilities.ts"
 import type { Connection } from "./Connection.ts"
 import type { Delivery } from "../message/Delivery.ts"
@@ -42,8 +41,6 @@ export interface SubscribeOptions {
   readonly retry: RetryPolicy
   /** The queues to which dead letters may go. They must exist, and be bound, before the first delivery. */
   readonly deadLetterQueues: ReadonlyArray<string>
-  /** The highest credit that this consumer will ever give. */
-  readonly maxCredit: number
   /** Called once for each delivery. It does not throw, and returns at once. */
   readonly onDelivery: (delivery: Delivery) => void
   /**
@@ -59,11 +56,49 @@ export interface SettleRequest {
   readonly settlement: Settlement
 }
 
+/**
+ * What has become of a delivery that could not be settled. The adapter says it; the core never concludes it from the
+ * error.
+ *
+ * - `gone`: its lease or its connection is lost. The broker delivers the message again by itself.
+ * - `ours`: nothing has happened, for a reason that other messages have as well, such as throttling, an alarm, or no
+ *   connection for copies. The core pauses all settlements but one, and settles it again.
+ * - `unknown`: no answer came, so that it may have happened. The core goes on as with `ours`.
+ * - `refused`: the broker does not take this settlement of this message: its copy is too large, cannot be encoded, has no
+ *   queue, or is forbidden. The core tries it with a smaller copy, or another way; other messages do not wait for it.
+ */
+export type Fate = "gone" | "ours" | "unknown" | "refused"
+
 /** A delivery that could not be settled. */
 export interface SettleFailure {
   readonly delivery: Delivery
   readonly error: BrokerError
+  readonly fate: Fate
 }
+
+const fates: { readonly [R in Reason]: Fate } = {
+  ConnectionFailed: "ours",
+  Throttled: "ours",
+  ConnectionLost: "unknown",
+  Timeout: "unknown",
+  LeaseLost: "gone",
+  QueueFull: "refused",
+  AccessRefused: "refused",
+  QueueMissing: "refused",
+  QueueMismatch: "refused",
+  Unroutable: "refused",
+  BodyTooLarge: "refused",
+  Unsupported: "refused"
+}
+
+/**
+ * The fate of a delivery that is still held, after a call for its settlement, such as the publish of its copy, has
+ * failed with this error.
+ *
+ * When to use: in an adapter, once it is known that the lease and the connection that delivered are not lost: a lost
+ * connection is taken for the one that published.
+ */
+export const fateOf = ({ reason }: BrokerError): Fate => fates[reason]
 
 /** A running subscription. */
 export interface Subscription {
@@ -76,6 +111,12 @@ export interface Subscription {
    * nothing. The core never calls it for a delivery that is being settled.
    */
   readonly extend: (deliveries: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SettleFailure>>
+  /**
+   * Names the copy of a message that was delivered: every delivery of this copy has the same name, and no other message
+   * in the queue has it. The name comes from the broker or from the adapter, never from an id or a header that a producer
+   * can repeat. By it the core knows a message whose delivery was lost. Default: the broker cannot tell.
+   */
+  readonly identify?: (delivery: Delivery) => string | undefined
 }
 
 /** The number of messages in a queue, by their state; `undefined` where the broker cannot tell. */

@@ -11,7 +11,8 @@ import { item } from "../items.ts"
 
 const lost = (delivery: Delivery): SettleFailure => ({
   delivery,
-  error: new BrokerError({ broker: "test", operation: "settle", reason: "LeaseLost", detail: "gone" })
+  error: new BrokerError({ broker: "test", operation: "settle", reason: "LeaseLost", detail: "gone" }),
+  fate: "gone"
 })
 
 interface Options {
@@ -54,7 +55,7 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     wait,
     watch: undefined,
     onSettled: ({ key }, { _tag }) => log.push(`${key} ${_tag} settled`),
-    onFailed: ({ key }, { _tag }, { reason }) => log.push(`${key} ${_tag} ${reason}`),
+    onFailed: ({ key }, { _tag }, { error: { reason } }) => log.push(`${key} ${_tag} ${reason}`),
     onLeaseLost: ({ key }, { reason }) => log.push(`${key} ${reason}`),
     onAnswered: () => {},
     onWaiting: (items) => waiting.push(...items.map(({ key }) => key))

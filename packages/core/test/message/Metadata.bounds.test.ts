@@ -92,7 +92,7 @@ describe("what a foreign sender wrote is bounded", () => {
         const error = { name: "E".repeat(5000), message: "m".repeat(5000) }
         const copies = [
           Outgoing.retry(delivery, { _tag: "Retry", delay: 5, error }, "q", 1e12),
-          Outgoing.hop(delivery, "q", 5, 1e12),
+          Outgoing.hop(delivery, { delay: 5 }, "q", 1e12),
           Outgoing.deadLetter(delivery, { _tag: "DeadLetter", reason: "permanent", queue: "q.dlq", error }, "q", 1e12),
           Outgoing.redrive(delivery, "q")
         ]

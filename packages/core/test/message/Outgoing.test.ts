@@ -60,7 +60,7 @@ const cases: ReadonlyArray<readonly [string, Outgoing.Outgoing, string, number, 
   ],
   [
     "hop: no handler saw it, no attempt is used up",
-    Outgoing.hop(delivery, "work", 700, now),
+    Outgoing.hop(delivery, { delay: 700 }, "work", now),
     "work",
     700,
     { attempts: 2, notBefore: now + 700 }
@@ -92,7 +92,7 @@ const cases: ReadonlyArray<readonly [string, Outgoing.Outgoing, string, number, 
   ],
   [
     "hop of a dead letter that somebody moved back",
-    Outgoing.hop(letter, "work", 700, now),
+    Outgoing.hop(letter, { delay: 700 }, "work", now),
     "work",
     700,
     { attempts: 2, notBefore: now + 700, redrives: 3, deadLetter: undefined }

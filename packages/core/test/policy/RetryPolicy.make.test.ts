@@ -94,6 +94,7 @@ describe("make", () => {
   it("has these defaults", () =>
     assert.deepStrictEqual(RetryPolicy.make(), {
       maxAttempts: 4,
+      maxDeliveries: 14,
       maxAge: Number.POSITIVE_INFINITY,
       immediate: 0,
       backoff: undefined,

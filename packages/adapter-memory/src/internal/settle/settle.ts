@@ -1,6 +1,6 @@
 /** Carries out settlements. */
 import {
-  type Broker,
+  Broker,
   BrokerError,
   type Capabilities,
   type Delivery,
@@ -128,7 +128,7 @@ export const make = (env: Dependencies): Settle => {
           const receipt = receiptOf(consumer, delivery)
           const error =
             receipt === undefined ? notOurs("settle", consumer) : (imitated(receipt) ?? settleOne(receipt, settlement))
-          if (error !== undefined) failures.push({ delivery, error })
+          if (error !== undefined) failures.push({ delivery, error, fate: Broker.fateOf(error) })
         }
       })
       return failures
@@ -137,7 +137,7 @@ export const make = (env: Dependencies): Settle => {
       const failures: Array<Broker.SettleFailure> = []
       for (const delivery of deliveries) {
         const receipt = receiptOf(consumer, delivery)
-        if (receipt === undefined) failures.push({ delivery, error: notOurs("extend", consumer) })
+        if (receipt === undefined) failures.push({ delivery, error: notOurs("extend", consumer), fate: "gone" })
         else dispatch.extend(receipt)
       }
       return failures

@@ -1,5 +1,5 @@
 /** Settles deliveries in the sessions that received them. */
-import { type Broker, BrokerError, type Deadlines, type Delivery } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, type Deadlines, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Node } from "../connect/nodes.ts"
 import { type Receipt, receiptOf } from "../consume/receipt.ts"
@@ -45,14 +45,11 @@ const lost = (queue: string): BrokerError.BrokerError =>
 const notOurs = (queue: string): BrokerError.BrokerError =>
   failure(queue, "LeaseLost", "the delivery was settled before, or nsqd has taken it back")
 
-/**
- * The error of a copy that could not be published, with a reason that leaves the delivery to this process. The core takes
- * `ConnectionLost` for a lost delivery, but here only the connection for publishing was lost.
- */
-const stillOurs = (error: BrokerError.BrokerError): BrokerError.BrokerError =>
-  error.reason === "ConnectionLost" || error.reason === "LeaseLost"
-    ? failure(error.queue ?? "", "Timeout", `the copy may have been stored or not: ${error.detail}`)
-    : error
+const gone = (delivery: Delivery.Delivery, error: BrokerError.BrokerError): Broker.SettleFailure => ({
+  delivery,
+  error,
+  fate: "gone"
+})
 
 /** Answers deliveries by `FIN` or `REQ`. Ends when all answers have left this process, or cannot; answers the failures. */
 const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies) => {
@@ -78,7 +75,7 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
       for (const each of all) {
         write(each, (error) => {
           each.isWritten = true
-          if (error !== undefined) failures.push({ delivery: each.request.delivery, error })
+          if (error !== undefined) failures.push(gone(each.request.delivery, error))
           if (--open === 0) resume(Effect.succeed(failures))
         })
       }
@@ -91,7 +88,7 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
           // A connection that has taken nothing for so long is lost: nsqd delivers again.
           connection.destroy(timedOut({ operation: "settle", queue, node: node.name }, deadlines.timeout))
         }
-        return [...failures, ...stuck.map(({ request: { delivery } }) => ({ delivery, error: lost(queue) }))]
+        return [...failures, ...stuck.map(({ request: { delivery } }) => gone(delivery, lost(queue)))]
       })
     )
   }
@@ -112,9 +109,10 @@ const copying =
         Effect.sync(() => {
           const { delivery } = request
           receipt.session.untake(receipt)
-          if (receipt.session.isOpen()) return [{ delivery, error: stillOurs(error) }]
+          // The publishing connection may be lost; the delivery is not.
+          if (receipt.session.isOpen()) return [{ delivery, error, fate: Broker.fateOf(error) }]
           receipt.session.drop(receipt)
-          return [{ delivery, error: lost(queue) }]
+          return [gone(delivery, lost(queue))]
         })
     })
 
@@ -142,7 +140,7 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
         const receipt = receiptOf(delivery)
         const error = take(receipt)
         if (error !== undefined) {
-          refused.push({ delivery, error })
+          refused.push(gone(delivery, error))
           continue
         }
         const made = command(delivery, settlement)
@@ -161,8 +159,8 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
       deliveries.flatMap((delivery) => {
         const receipt = receiptOf(delivery)
         const { session } = receipt
-        if (!session.isOpen()) return [{ delivery, error: lost(queue) }]
-        if (!session.holds(receipt)) return [{ delivery, error: notOurs(queue) }]
+        if (!session.isOpen()) return [gone(delivery, lost(queue))]
+        if (!session.holds(receipt)) return [gone(delivery, notOurs(queue))]
         session.write(`TOUCH ${receipt.id}\n`, () => {})
         return []
       })

@@ -51,7 +51,7 @@ export const toCommand = (
     case "Release":
       return settlement.delay === 0
         ? requeue(0, context)
-        : copy(Outgoing.hop(delivery, queue, settlement.delay, now), context)
+        : copy(Outgoing.hop(delivery, settlement, queue, now), context)
   }
 }
 

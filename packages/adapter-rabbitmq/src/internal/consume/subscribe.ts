@@ -63,7 +63,7 @@ export const subscribe = (
       const { receipt } = delivery
       const { properties: original, settler } = receipt
       if (!settler.claim(receipt)) return
-      const hop = Outgoing.hop(delivery, queue, 0, now())
+      const hop = Outgoing.hop(delivery, { delay: 0 }, queue, now())
       const message = { ...hop, metadata: { ...hop.metadata, notBefore: delivery.metadata.notBefore } }
       fork(
         Effect.matchEffect(sender.send([{ message, plan, original }]), {

@@ -1,5 +1,5 @@
 /** Carries out settlements on the channel that delivered. */
-import { type BoundedMap, type Broker, BrokerError, type Delivery, type Outgoing } from "@requeue/core/adapter-kit"
+import { type BoundedMap, Broker, BrokerError, type Delivery, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Properties } from "../client.ts"
 import { type Receipt, receiptOf, type Settler } from "../consume/receipt.ts"
@@ -10,15 +10,6 @@ const failure = (queue: string, reason: BrokerError.Reason, detail: string): Bro
 
 const lost = (queue: string): BrokerError.BrokerError =>
   failure(queue, "ConnectionLost", "the channel that delivered is gone; the server delivers the message again")
-
-/**
- * The error of a copy, as one of its original. The core takes a lost connection for a lost delivery; here only the
- * publishing connection is lost, and the delivery can still be settled.
- */
-const ofOriginal = (error: BrokerError.BrokerError): BrokerError.BrokerError =>
-  error.reason === "ConnectionLost" || error.reason === "LeaseLost"
-    ? failure(error.queue ?? "", "Timeout", `the copy may have been stored or not: ${error.detail}`)
-    : error
 
 /** A message that must be stored before its original is acknowledged. */
 interface Copy {
@@ -39,7 +30,8 @@ interface Dependencies {
   readonly settled: BoundedMap.BoundedMap<true>
 }
 
-type Fail = (delivery: Delivery.Delivery, error: BrokerError.BrokerError) => void
+/** Tells of a delivery that could not be settled. Default fate: `gone`. */
+type Fail = (delivery: Delivery.Delivery, error: BrokerError.BrokerError, fate?: Broker.Fate) => void
 
 /** Acknowledgements that are still to be written, by their channel, and copies that are still to be published. */
 interface Remaining {
@@ -106,7 +98,8 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
         if (error === undefined) return
         if (!receipt.settler.isOpen()) return fail(delivery, lost(queue))
         receipt.settler.unclaim(receipt)
-        fail(delivery, ofOriginal(error))
+        // The publishing connection may be lost; the delivery is not.
+        fail(delivery, error, Broker.fateOf(error))
       })
     )
   }
@@ -116,7 +109,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
   ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
     Effect.suspend(() => {
       const failures: Array<Broker.SettleFailure> = []
-      const fail: Fail = (delivery, error) => failures.push({ delivery, error })
+      const fail: Fail = (delivery, error, fate = "gone") => failures.push({ delivery, error, fate })
       const { acks, copies } = begin(requests, { fail, queue, toCommand })
       // After those that go back, so that one frame acknowledges more.
       for (const [settler, deliveries] of acks) {

@@ -48,7 +48,7 @@ export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Se
     case "Release":
       return settlement.delay === 0
         ? { _tag: "Nack" }
-        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, settlement.delay, now()) }
+        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now()) }
   }
 }
 

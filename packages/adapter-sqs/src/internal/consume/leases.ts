@@ -44,7 +44,7 @@ export const make =
         const receipt = receiptOf(delivery)
         const left = Limits.hide - (askedAt - receipt.receivedAt)
         const seconds = Math.floor(Math.min(duration, left) / 1000)
-        if (isExpired(receipt, askedAt)) failures.push({ delivery, error: expired(queue) })
+        if (isExpired(receipt, askedAt)) failures.push({ delivery, error: expired(queue), fate: "gone" })
         else if (seconds > 0 && askedAt + seconds * 1000 > receipt.leaseEnds) {
           extensions.push({ delivery, handle: receipt.handle, seconds })
         }
@@ -55,7 +55,7 @@ export const make =
           const receipt = receiptOf(delivery)
           receipt.isLeaseUncertain = error !== undefined
           if (error === undefined) receipt.leaseEnds = askedAt + seconds * 1000
-          if (error?.reason === "LeaseLost") failures.push({ delivery, error })
+          if (error?.reason === "LeaseLost") failures.push({ delivery, error, fate: "gone" })
         }
         return failures
       })

@@ -1,5 +1,5 @@
 /** Carries out settlements: messages are deleted, hidden and copied, each in batches, and each delivery once. */
-import { type BoundedMap, type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import { type BoundedMap, Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Results } from "../batchCall.ts"
 import { isExpired, receiptOf } from "../consume/receipt.ts"
@@ -29,22 +29,6 @@ type Tagged<T extends Command["_tag"]> = Settling<Extract<Command, { readonly _t
 
 const lost = (queue: string, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "sqs", operation: "settle", queue, reason: "LeaseLost", detail })
-
-/**
- * The core takes a lost connection for lost deliveries. Here a call was lost, and the delivery is ours as long as its
- * lease lasts.
- */
-const stillOurs = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
-  const { broker, detail, operation, queue, reason } = error
-  if (reason !== "ConnectionLost") return error
-  return new BrokerError.BrokerError({
-    broker,
-    operation,
-    queue,
-    reason: "Timeout",
-    detail: `it may have happened or not: ${detail}`
-  })
-}
 
 const handleOf = ({ delivery }: Broker.SettleRequest): string => receiptOf(delivery).handle
 
@@ -95,9 +79,9 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     if (requests.length === 0) return Effect.succeed([])
     return Effect.map(execute(requests), (results) =>
       requests.flatMap((request, index) => {
-        const error = results[index] === undefined ? undefined : stillOurs(results[index])
+        const error = results[index]
         conclude(request, error)
-        return error === undefined ? [] : [{ delivery: request.delivery, error }]
+        return error === undefined ? [] : [{ delivery: request.delivery, error, fate: Broker.fateOf(error) }]
       })
     )
   }
@@ -121,7 +105,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       for (const request of requests) {
         const error = refusal(request)
         if (error !== undefined) {
-          refused.push({ delivery: request.delivery, error })
+          refused.push({ delivery: request.delivery, error, fate: "gone" })
           continue
         }
         receiptOf(request.delivery).isSettling = true

@@ -58,7 +58,7 @@ export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Se
     case "DeadLetter":
       return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now) }
     case "Release":
-      return release(delivery, settlement.delay, input)
+      return release(delivery, settlement, input)
   }
 }
 
@@ -83,11 +83,12 @@ const retry = (
  */
 const release = (
   delivery: Delivery.Delivery,
-  delay: number,
+  settlement: Extract<Settlement.Settlement, { _tag: "Release" }>,
   { elapsed, fifo, maxAttempts, now, queue }: Input
 ): Command => {
   const isLast = delivery.attempts >= maxAttempts
-  if (!fifo && (delay > 0 || isLast)) return { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, delay, now) }
+  const { delay } = settlement
+  if (!fifo && (delay > 0 || isLast)) return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
   const most = Math.max(0, Math.floor((Limits.hide - elapsed) / 1000))
   return { _tag: "Hide", seconds: Math.min(Math.ceil(delay / 1000), most) }
 }

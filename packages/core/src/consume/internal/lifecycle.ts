@@ -29,8 +29,6 @@ import type { RunHandler } from "./taskRunner.ts"
 export interface Settings extends Pick<Pipeline.Options, "batch" | "single" | "concurrency" | "window"> {
   readonly queue: { readonly name: string; readonly codec: Decoder }
   readonly options: ConsumerOptions.Options
-  /** The largest window there can be. */
-  readonly maxCredit: number
   readonly runHandler: (dependencies: Dispatch.Dependencies) => RunHandler
 }
 
@@ -74,7 +72,7 @@ export interface Started {
 
 export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    const { maxCredit, options, queue, runHandler, ...limits } = settings
+    const { options, queue, runHandler, ...limits } = settings
     const broker = yield* Broker
     const { capabilities } = broker
     const telemetry = yield* Telemetry.Telemetry
@@ -94,7 +92,6 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
         queue: queue.name,
         retry,
         deadLetterQueues: RetryPolicy.deadLetterQueues(retry, queue.name),
-        maxCredit,
         // Nothing is delivered before the engine gives its first credit, so that a connection may come and go before that.
         onDelivery: (delivery) => engine?.onDelivery(delivery),
         onReconnect: (isGone) => engine?.onReconnect(isGone)

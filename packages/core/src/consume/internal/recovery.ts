@@ -1,5 +1,5 @@
 /** Recovers deliveries whose settlement the broker did not take. */
-import type { BrokerError } from "../../port/BrokerError.ts"
+import type { SettleFailure } from "../../port/Broker.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Decider } from "./decide.ts"
 import type { Gates } from "./gates.ts"
@@ -26,18 +26,18 @@ const releaseAgain = { first: 1000, longest: 60_000 }
 export const make = ({ acks, decider, forget, gates, release, reporter, timers }: Dependencies) => {
   const pauses = new WeakMap<Item, number>()
 
-  return (item: Item, settlement: Settlement, error: BrokerError): void => {
+  return (item: Item, settlement: Settlement, { error, fate }: SettleFailure): void => {
     acks.remember(item.delivery, settlement)
     reporter.settleFailed(item.delivery, settlement, error)
     if (error.reason === "LeaseLost") gates.handler.signal({ _tag: "Failed", id: item.key })
     // A delivery ends with its lease or its connection: the broker delivers it again by itself.
-    const isGone = error.reason === "LeaseLost" || error.reason === "ConnectionLost"
+    const isGone = fate === "gone"
     // One that is gone does not tell whether the broker takes settlements. If it was the probe, it must not be waited
     // for.
     gates.broker.signal({ _tag: isGone ? "Uncounted" : "Failed", id: item.key })
     if (isGone) return forget(item)
     // After a timeout, nobody knows whether the dead letter was stored.
-    if (error.reason !== "Timeout") decider.refund(settlement)
+    if (fate !== "unknown") decider.refund(settlement)
     // The broker still counts it as ours, so that only giving it back makes it come again.
     if (settlement._tag !== "Release") return release(item)
     // Whatever the reason: forgotten, it would take up credit for ever.

@@ -38,7 +38,7 @@ export interface Options extends Pick<Runtime, "fork" | "timers"> {
 
 export interface Callbacks {
   readonly onSettled: (item: Item, settlement: Settlement) => void
-  readonly onFailed: (item: Item, settlement: Settlement, error: BrokerError) => void
+  readonly onFailed: (item: Item, settlement: Settlement, failure: SettleFailure) => void
   readonly onLeaseLost: (item: Item, error: BrokerError) => void
   /** Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items. */
   readonly onAnswered: () => void
@@ -78,11 +78,11 @@ export const make = (options: Options & Callbacks): Settler => {
   }
 
   const report = (requests: ReadonlyArray<DecidedItem>, failures: ReadonlyArray<SettleFailure>): void => {
-    const failed = new Map(failures.map(({ delivery, error }) => [delivery, error]))
+    const failed = new Map(failures.map((each) => [each.delivery, each]))
     for (const item of requests) {
-      const error = failed.get(item.delivery)
-      if (error === undefined) options.onSettled(item, item.settlement)
-      else options.onFailed(item, item.settlement, error)
+      const failure = failed.get(item.delivery)
+      if (failure === undefined) options.onSettled(item, item.settlement)
+      else options.onFailed(item, item.settlement, failure)
     }
     options.onAnswered()
   }
@@ -135,7 +135,7 @@ const call = (
         : "the adapter did not answer with the deliveries that could not be settled",
       remedy: "Report this to the adapter's authors"
     })
-    done(concerned.map(({ delivery }) => ({ delivery, error })))
+    done(concerned.map(({ delivery }) => ({ delivery, error, fate: "unknown" })))
   })
 }
 
@@ -159,5 +159,5 @@ const isAnswer = (
   Array.isArray(value) &&
   value.every(
     (each: Partial<SettleFailure> | null) =>
-      each?.error?.reason !== undefined && concerned.some(({ delivery }) => delivery === each.delivery)
+      each?.error?.reason !== undefined && each.fate !== undefined && concerned.some(({ delivery }) => delivery === each.delivery)
   )

@@ -82,7 +82,6 @@ const open = (broker: Service, queue: string, idleTimeout: number) =>
       queue,
       retry: RetryPolicy.make(),
       deadLetterQueues: [],
-      maxCredit: Number.MAX_SAFE_INTEGER,
       onReconnect: () => {},
       onDelivery: (delivery) => {
         arrived.push(delivery)
