@@ -1,6 +1,6 @@
 /** Whatever user code throws, answers or leaves behind, the other messages are handled, and nothing is lost unseen. */
 import { assert, describe, it } from "@effect/vitest"
-import { Codec, type QueueDefinition, Telemetry } from "@requeue/core"
+import { type Broker, Codec, type QueueDefinition, Telemetry } from "@requeue/core"
 import { connect, EncodeError, queue as define, type ConsumeOptions, type Event } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
@@ -315,8 +315,9 @@ describe("an adapter", () => {
 })
 
 describe("a delivery that is gone", () => {
-  it("is not run again at once: its redelivery is", async () => {
-    await using broker = await open()
+  /** The attempts that a handler sees which fails once, after the connection was cut. */
+  const attempts = async (wrap?: (service: Broker.Service) => Broker.Service): Promise<ReadonlyArray<number>> => {
+    await using broker = await open({}, wrap)
     const { requeue } = broker
     const runs: Array<number> = []
     let release = (): void => {}
@@ -331,7 +332,19 @@ describe("a delivery that is gone", () => {
     await Effect.runPromise(broker.control.cut)
     release()
     await broker.advance("1 minute")
-    assert.deepStrictEqual(runs, [1, 2])
+    return runs
+  }
+
+  it("is not run again at once: its redelivery is", async () => {
+    const unnamed = (service: Broker.Service): Broker.Service => ({
+      ...service,
+      subscribe: (options) => Effect.map(service.subscribe(options), ({ identify: _, ...rest }) => rest)
+    })
+    assert.deepStrictEqual(await attempts(unnamed), [1, 2])
+  })
+
+  it("and has come again meanwhile, is run again at once, in the same attempt", async () => {
+    assert.deepStrictEqual(await attempts(), [1, 1])
   })
 })
 

@@ -28,7 +28,7 @@ describe("a plan", () => {
       assert.deepStrictEqual(Plan.mermaid(plan).split("\n"), [
         "flowchart LR",
         '  n0["orders"] -->|"retry after 10s, 20s, 30s, 40s, 50s, …"| n0',
-        '  n0 -->|"retries-exhausted, permanent, too-old"| n1["orders.dlq"]',
+        '  n0 -->|"retries-exhausted, permanent, too-old, too-many-deliveries"| n1["orders.dlq"]',
         '  n0 -->|"undecodable"| n2["broken"]'
       ])
     )

@@ -14,7 +14,7 @@ describe("requeue.health", () => {
     await requeue.send("orders", 1)
     await advance(1000)
     const health = await finish(requeue.health())
-    const quiet = { state: "running", backoff: [], buffered: 0 }
+    const quiet = { state: "running", backoff: [], buffered: 0, quarantined: 0 }
     assert.deepStrictEqual(JSON.parse(JSON.stringify(health)), {
       broker: "memory",
       connection: { state: "up", since: 0 },

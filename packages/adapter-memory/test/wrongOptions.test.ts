@@ -20,7 +20,7 @@ const rejection = async (call: () => unknown): Promise<Error> => {
 
 const handler = (): void => {}
 const consumer =
-  "retry, retryDelay, batch, concurrency, handlerTimeout, consumerBackoff, deadLetterBudget, drainTimeout"
+  "retry, retryDelay, batch, concurrency, prefetch, handlerTimeout, consumerBackoff, deadLetterBudget, drainTimeout"
 const redrive = "to, limit, filter, dryRun, rate, maxRedrives, signal, onProgress"
 const duration = 'Write a number of milliseconds, or text such as "10 seconds" or "5 minutes"'
 

@@ -2,7 +2,7 @@
  * A broker that passes everything on to another one, records it in order and with its time, and fails on demand as brokers
  * do.
  */
-import { Broker, type BrokerError, type Delivery, type Outgoing, type Settlement } from "@requeue/core"
+import type { Broker, BrokerError, Delivery, Outgoing, Settlement } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
@@ -29,8 +29,8 @@ interface Settling {
 
 /** Failures to inject; a case sets and clears them. A call that fails here does not reach the broker. */
 export interface Faults {
-  /** Answers the error of a settlement, or `undefined` to let it pass. The error decides the fate, see `Broker.fateOf`. */
-  settle: ((request: Broker.SettleRequest) => BrokerError.BrokerError | undefined) | undefined
+  /** Answers how a settlement fails, or `undefined` to let it pass. */
+  settle: ((request: Broker.SettleRequest) => Omit<Broker.SettleFailure, "delivery"> | undefined) | undefined
   /** Answers what happens instead of a publish, or `undefined` to let it pass. */
   publish:
     | ((messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError> | undefined)
@@ -62,8 +62,8 @@ export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
       Effect.suspend(() => {
         for (const request of requests) log.push({ _tag: "Settling", at: now(), queue, ...request })
         const refused = requests.flatMap((request) => {
-          const error = faults.settle?.(request)
-          return error === undefined ? [] : [{ delivery: request.delivery, error, fate: Broker.fateOf(error) }]
+          const fault = faults.settle?.(request)
+          return fault === undefined ? [] : [{ delivery: request.delivery, ...fault }]
         })
         const broken = new Set(refused.map(({ delivery }) => delivery))
         const passed = requests.filter(({ delivery }) => !broken.has(delivery))
@@ -101,12 +101,12 @@ export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
               }
             }),
             (subscription) => ({
+              ...subscription,
               credit: (limit) => {
                 log.push({ _tag: "Credit", at: now(), queue: options.queue, limit })
                 subscription.credit(limit)
               },
-              settle: (requests) => settle(options.queue, requests, subscription.settle),
-              extend: subscription.extend
+              settle: (requests) => settle(options.queue, requests, subscription.settle)
             })
           )
       }

@@ -49,7 +49,7 @@ it.effect("writes down what passes, in order, and keeps from the broker what it 
       reason: "Throttled",
       detail: "busy"
     })
-    faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? error : undefined)
+    faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? { error, fate: "ours" } : undefined)
     const [a, b] = [delivery("a"), delivery("b")]
     const failures = yield* subscription.settle([
       { delivery: a, settlement: Settlement.Retry(5) },

@@ -14,10 +14,15 @@ export const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => 
 
 export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Item => ({
   delivery: delivery(id, more),
+  told: 1,
   body: id,
   key: id,
   arrived,
+  stage: "waiting",
   settlement: undefined,
+  isLost: false,
+  again: undefined,
+  isEcho: false,
   place: -1
 })
 

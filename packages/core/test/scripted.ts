@@ -2,7 +2,15 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
-import { Broker, type Counts, fateOf, type Service, type SettleRequest, type SubscribeOptions } from "../src/port/Broker.ts"
+import {
+  Broker,
+  type Counts,
+  type Fate,
+  fateOf,
+  type Service,
+  type SettleRequest,
+  type SubscribeOptions
+} from "../src/port/Broker.ts"
 import { BrokerError, type Reason } from "../src/port/BrokerError.ts"
 import type { Capabilities } from "../src/port/Capabilities.ts"
 import * as Delay from "../src/message/Delay.ts"
@@ -31,6 +39,12 @@ export const plain: Capabilities = {
   peek: true
 }
 
+/** A failure whose fate is not the usual one of its reason. */
+interface SettleFault {
+  readonly reason: Reason
+  readonly fate: Fate
+}
+
 /** The connection and the counts that the broker reports. */
 interface Says {
   readonly connection?: Service["connection"]
@@ -41,15 +55,17 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
   let log: Array<string> = []
   let subscriber: SubscribeOptions | undefined
   /** Why a settlement fails; `undefined`: it does not. */
-  const faults: { settle: (request: SettleRequest) => Reason | undefined } = { settle: () => undefined }
+  const faults: { settle: (request: SettleRequest) => Reason | SettleFault | undefined } = { settle: () => undefined }
 
   const settle = (requests: ReadonlyArray<SettleRequest>) => {
     log.push(requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" "))
     return requests.flatMap((request) => {
-      const reason = faults.settle(request)
-      if (reason === undefined) return []
+      const fault = faults.settle(request)
+      if (fault === undefined) return []
+      const reason = typeof fault === "string" ? fault : fault.reason
       const error = new BrokerError({ broker: "scripted", operation: "settle", reason, detail: "as the test asks" })
-      return [{ delivery: request.delivery, error, fate: fateOf(error) }]
+      const fate = typeof fault === "string" ? fateOf(error) : fault.fate
+      return [{ delivery: request.delivery, error, fate }]
     })
   }
   const broker: Service = {
@@ -66,7 +82,9 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
             Effect.sync(() => {
               log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
               return []
-            })
+            }),
+          // Each receipt of a test is a copy's own.
+          identify: ({ receipt }) => receipt as string
         }
       }),
     admin: {

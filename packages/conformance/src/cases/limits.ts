@@ -110,20 +110,21 @@ export const cases: ReadonlyArray<Case.Case> = [
     lab.checkTimely("attempts", attempts(lab), [1, 2, 3, 4], lab.runs[1]!.at)
     Check.equal("attempts in the dead letter", letter!.metadata.deadLetter?.attempts, 4)
   }),
-  test("a message over its limit is dead-lettered without a run", function* (lab) {
-    // As after crashes: deliveries were counted, though they had no verdict.
-    yield* lab.publish("a", { attempts: 4 })
-    yield* lab.publish("b", { attempts: 3 })
+  test("a message beyond its attempts is run once more, and beyond maxDeliveries it is given up unseen", function* (lab) {
+    // As after crashes: deliveries were counted, though they came to no end.
+    yield* lab.publish("a", { attempts: 3 })
+    yield* lab.publish("b", { attempts: 13 })
+    yield* lab.publish("c", { attempts: 14 })
     yield* lab.start({}, fail)
-    const letters = yield* lab.untilDeadLetters(2)
+    const letters = yield* lab.untilDeadLetters(3)
+    Check.equal("runs", lab.runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted(), ["a 4", "b 14"])
     Check.equal(
-      "runs",
-      lab.runs.map(({ id, attempts }) => [id, attempts]),
-      [["b", 4]]
+      "reasons",
+      letters
+        .map(({ metadata: { deadLetter, id } }) => `${id} ${deadLetter?.reason} ${deadLetter?.attempts}`)
+        .toSorted(),
+      ["a retries-exhausted 4", "b retries-exhausted 14", "c too-many-deliveries 15"]
     )
-    const over = letters.find(({ metadata }) => metadata.id === "a")
-    Check.equal("reason", over?.metadata.deadLetter?.reason, "retries-exhausted")
-    Check.equal("attempts", over?.metadata.deadLetter?.attempts, 5)
   }),
   test("an immediate retry of a batch runs only what has no verdict yet", function* (lab) {
     yield* lab.send("a", "b", "c")

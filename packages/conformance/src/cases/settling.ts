@@ -1,5 +1,5 @@
 /** Settlements that fail, and settlements that come twice. */
-import { type Broker, BrokerError, ConsumerBackoff, RetryPolicy, Settlement } from "@requeue/core"
+import { Broker, BrokerError, ConsumerBackoff, RetryPolicy, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -9,19 +9,24 @@ import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("settling")
 
-const broken = (reason: BrokerError.Reason) =>
-  new BrokerError.BrokerError({ broker: "test", operation: "settle", reason, detail: "made to fail by the case" })
+const broken = (reason: BrokerError.Reason, fate?: Broker.Fate) => {
+  const detail = "made to fail by the case"
+  const error = new BrokerError.BrokerError({ broker: "test", operation: "settle", reason, detail })
+  return { error, fate: fate ?? Broker.fateOf(error) }
+}
 
 /** Lets the first settlements of one kind fail, so many of them, without reaching the broker. */
-const fails = (lab: Lab, tag: Settlement.Settlement["_tag"], reason: BrokerError.Reason, times = 1) => {
+const fails = (lab: Lab, tag: Settlement.Settlement["_tag"], { error, fate }: ReturnType<typeof broken>, times = 1) => {
   let left = times
   lab.faults.settle = ({ settlement }: Broker.SettleRequest) =>
-    settlement._tag === tag && left-- > 0 ? broken(reason) : undefined
+    settlement._tag === tag && left-- > 0 ? { error, fate } : undefined
 }
+
+const gone = broken("ConnectionLost", "gone")
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("an ack that fails is no failure of the handler", function* (lab) {
-    fails(lab, "Ack", "ConnectionLost")
+    fails(lab, "Ack", gone)
     yield* lab.send("a")
     yield* lab.start()
     const [failed] = yield* lab.untilEvents("SettleFailed", 1)
@@ -42,7 +47,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "a message whose ack was lost is not run again: its redelivery is acked",
     function* (lab) {
-      fails(lab, "Ack", "ConnectionLost")
+      fails(lab, "Ack", gone)
       yield* lab.send("a")
       yield* lab.start()
       yield* lab.untilEvents("SettleFailed", 1)
@@ -57,7 +62,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "where deliveries outlive connections, a message whose ack was lost comes again when its lease ends, and is not run",
     function* (lab) {
-      fails(lab, "Ack", "ConnectionLost")
+      fails(lab, "Ack", gone)
       yield* lab.send("a")
       yield* lab.start()
       yield* lab.untilEvents("SettleFailed", 1)
@@ -68,8 +73,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     },
     Needs.all(Needs.lease, Needs.lacks("connectionBound"))
   ),
-  test("a retry that the broker does not take brings the message back, and slows the consumer", function* (lab) {
-    fails(lab, "Retry", "Throttled")
+  test("a retry that the broker does not take is asked again, and slows the consumer", function* (lab) {
+    fails(lab, "Retry", broken("Throttled"))
     yield* lab.send("a")
     yield* lab.start({}, (message) => (lab.runs.length === 1 ? message.retry({ delay: 0 }) : undefined))
     yield* lab.untilEvents("Succeeded", 1)
@@ -86,21 +91,22 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
     yield* lab.untilEmpty
   }),
-  test("a dead letter that cannot be stored leaves its message in the queue", function* (lab) {
-    fails(lab, "DeadLetter", "QueueFull", Number.POSITIVE_INFINITY)
+  test("a dead letter that cannot be stored stays with its consumer, and no handler runs again", function* (lab) {
+    fails(lab, "DeadLetter", broken("QueueFull"), Number.POSITIVE_INFINITY)
     yield* lab.send("a")
     yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, () => Effect.fail(new Error("no")))
-    yield* lab.untilEvents("SettleFailed", 1)
+    yield* lab.untilEvents("Quarantined", 1)
     yield* lab.quiet()
     Check.equal("no dead letter yet", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
-    yield* lab.untilPending({ ready: 1, inFlight: 0 })
+    yield* lab.untilPending({ ready: 0, inFlight: 1 })
     lab.faults.settle = undefined
     yield* lab.untilEvents("DeadLettered", 1)
     Check.equal("dead letters", (yield* lab.untilDeadLetters(1)).length, 1)
+    Check.equal("runs", lab.runs.length, 1)
     yield* lab.untilEmpty
   }),
   test("a lost lease counts as a failure for consumer backoff", function* (lab) {
-    fails(lab, "Ack", "LeaseLost")
+    fails(lab, "Ack", broken("LeaseLost"))
     yield* lab.send("a", "b")
     const consumerBackoff = ConsumerBackoff.make({ multiplier: lab.unit / 2 })
     yield* lab.start({ consumerBackoff })
@@ -171,13 +177,13 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEmpty
   }),
   test("settlements that fail use up no credit: the consumer goes on", function* (lab) {
-    fails(lab, "Ack", "Timeout", 3)
+    fails(lab, "Ack", broken("Timeout"), 3)
     yield* lab.send("a", "b", "c", "d", "e", "f", "g", "h")
     yield* lab.start()
     yield* lab.until("a run of every message", () => new Set(lab.runs.map(({ id }) => id)).size === 8)
   }),
   test("an ack that the broker was too busy for is settled after all, without a second run", function* (lab) {
-    fails(lab, "Ack", "Throttled")
+    fails(lab, "Ack", broken("Throttled"))
     yield* lab.send("a")
     yield* lab.start()
     yield* lab.untilEvents("SettleFailed", 1)
@@ -186,17 +192,19 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.untilEmpty
   }),
   test("a release that fails brings the message back all the same", function* (lab) {
-    fails(lab, "Release", "Throttled")
+    fails(lab, "Release", broken("Throttled"))
     yield* lab.publish("a", { notBefore: lab.now() + 2 * lab.unit })
     yield* lab.start()
     yield* lab.untilEvents("Succeeded", 1)
   }),
   test("a message that no handler sees waits for its dead letter's storage, and does not go round", function* (lab) {
-    fails(lab, "DeadLetter", "Throttled", 2)
+    fails(lab, "DeadLetter", broken("Throttled"), 2)
     yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("{"), {})
     yield* lab.start()
     yield* lab.untilEvents("DeadLettered", 1)
-    const [first, second, third] = lab.entriesOf("Delivered")
+    const [first, second, third] = lab
+      .entriesOf("Settling")
+      .filter(({ settlement }) => settlement._tag === "DeadLetter")
     lab.checkDelay("the first pause", 2000, first!.at, second!.at)
     lab.checkDelay("the second pause", 4000, second!.at, third!.at)
     Check.equal("dead letters", (yield* lab.untilDeadLetters(1)).length, 1)

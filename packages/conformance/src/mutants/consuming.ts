@@ -36,7 +36,11 @@ const rewired = <A>(
 ): Handler.Batch<A> => {
   const messages = batch.messages.map((message) => {
     const { attempts, body, headers, id, timestamp } = message
-    const own = { ack: () => message.ack(), retry: (given?: object) => message.retry(given) }
+    const own = {
+      ack: () => message.ack(),
+      retry: (given?: object) => message.retry(given),
+      fail: (error: unknown, given?: object) => message.fail(error, given)
+    }
     return { attempts, body, headers, id, timestamp, ...own, ...methods(message) }
   })
   return { ...batch, messages, ...all }

@@ -93,7 +93,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   })),
   delivers(
     "counts no attempts of earlier copies",
-    "a message over its limit is dead-lettered without a run",
+    "a message beyond its attempts is run once more, and beyond maxDeliveries it is given up unseen",
     (delivery) => ({
       ...delivery,
       attempts: delivery.attempts - delivery.metadata.attempts
@@ -162,7 +162,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "always delivers one more",
-    kills: "a message that no handler sees waits for its dead letter's storage, and does not go round",
+    kills: "no more deliveries are unsettled than the credit allows, and credit 0 stops them",
     broker: (broker) => decorate(broker, { credit: (limit, subscription) => subscription.credit(Math.max(1, limit)) })
   },
   {
@@ -171,7 +171,13 @@ export const mutants: ReadonlyArray<Mutant> = [
     broker: (broker) => {
       let most = 0
       const raise = (limit: number) => (most = Math.max(most, limit))
-      return decorate(broker, { credit: (limit, subscription) => subscription.credit(limit > 0 ? raise(limit) : 0) })
+      const greedy = decorate(broker, {
+        credit: (limit, subscription) => subscription.credit(limit > 0 ? raise(limit) : 0)
+      })
+      return {
+        ...greedy,
+        subscribe: (options) => Effect.map(greedy.subscribe(options), ({ identify: _, ...unnamed }) => unnamed)
+      }
     }
   },
   {

@@ -123,9 +123,8 @@ const run = <A, R>(
   handle: (task: Task, context: Context) => Result<R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    const { concurrency = 1 } = options
-    // One more batch is filled while the others are in progress.
-    const window = mode.batch.maxBatchSize * (concurrency + 1)
+    const { concurrency = 1, prefetch = mode.batch.maxBatchSize } = options
+    const window = mode.batch.maxBatchSize * concurrency + prefetch
     const { consumer, engine } = yield* Lifecycle.make<R>({
       queue: QueueDefinition.from(queue),
       options,

@@ -32,6 +32,12 @@ export interface Options {
   /** Number of batches that may be in progress at a time, 1 to 1,000. Default 1. */
   readonly concurrency?: number | undefined
   /**
+   * Number of messages that wait beside those in progress, so that the next batch is there when one ends, 0 to 10,000.
+   * With 0, a consumer has no more messages than its handlers work on, so that none waits behind a slow one while
+   * another consumer is idle; each then costs a way to the broker and back. Default: one batch.
+   */
+  readonly prefetch?: number | undefined
+  /**
    * Longest run of a handler, 1 ms to 12 hours, or `"unlimited"`; a number counts milliseconds. A run that takes longer
    * is interrupted and has failed. Default 10 minutes, or nine tenths of the broker's longest lease where that is less.
    */
@@ -65,6 +71,7 @@ export const kinds: OptionNames.Of<Options> = {
   retryDelay: Delay.kind(0, Delay.max),
   batch: OptionKind.object("a policy, made by BatchPolicy.make", "maxBatchSize", "maxBatchTimeout"),
   concurrency: OptionKind.whole(1, 1000),
+  prefetch: OptionKind.whole(0, 10_000),
   handlerTimeout: {
     ...handlerTimeout,
     expected: `${handlerTimeout.expected} or "unlimited"`,

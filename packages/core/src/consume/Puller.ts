@@ -27,7 +27,7 @@ import * as Timers from "../adapter-kit/Timers.ts"
 export { LeaseExpired, type PulledBatch } from "./internal/openBatches.ts"
 
 /** Options of a puller: those of a consumer, except for the time and the number of its handlers. */
-export interface Options extends Omit<ConsumerOptions.Options, "concurrency" | "handlerTimeout"> {
+export interface Options extends Omit<ConsumerOptions.Options, "concurrency" | "handlerTimeout" | "prefetch"> {
   /** How long a pulled batch may stay unsettled, 1 ms to 12 hours; a number counts milliseconds. Default 30 seconds. */
   readonly lease?: Delay.Input | undefined
   /** Number of batches that may be pulled and unsettled at a time, 1 to 1,000; further pulls wait. Default 10. */
@@ -58,7 +58,12 @@ export interface Puller<A> extends Pick<Lifecycle.Consumer, "queue" | "stats" | 
   readonly pull: (options?: PullOptions) => Effect.Effect<PulledBatch<A> | undefined, PullerDrained>
 }
 
-const { concurrency: _concurrency, handlerTimeout: _handlerTimeout, ...shared } = ConsumerOptions.kinds
+const {
+  concurrency: _concurrency,
+  handlerTimeout: _handlerTimeout,
+  prefetch: _prefetch,
+  ...shared
+} = ConsumerOptions.kinds
 
 /** All options and their kinds, by which wrong ones are found. */
 export const kinds: OptionNames.Of<Options> = {
@@ -142,7 +147,7 @@ const open = <A>(
       batch,
       single: false,
       concurrency: () => openBatches.size() + wanted(),
-      window: (inProgress) => (wanted() === 0 ? 0 : inProgress + wanted() * batch.maxBatchSize),
+      window: (begun) => (wanted() === 0 ? 0 : begun + wanted() * batch.maxBatchSize),
       runHandler: () => (task, done) => {
         const opened = openBatches.open(task, done)
         pulls.serve(opened.batch as PulledBatch<A>) // The queue's codec has made the bodies.

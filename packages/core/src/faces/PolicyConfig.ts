@@ -182,6 +182,7 @@ export const consumerFields = {
   retryDelay: Schema.optionalKey(Duration),
   batch: Schema.optionalKey(BatchPolicy),
   concurrency: Schema.optionalKey(Schema.Finite),
+  prefetch: Schema.optionalKey(Schema.Finite),
   handlerTimeout: Schema.optionalKey(Duration),
   consumerBackoff: Schema.optionalKey(ConsumerBackoff),
   deadLetterBudget: Schema.optionalKey(DeadLetterBudget),

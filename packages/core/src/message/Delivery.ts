@@ -18,6 +18,8 @@ export interface Delivery {
    * timestamp, the same on every delivery: by `id` and `firstPublished` the core recognises a message whose ack was lost.
    */
   readonly metadata: Metadata
+  /** Whether the broker has delivered this copy before; `undefined` where it does not tell. */
+  readonly redelivered?: boolean | undefined
   /** The adapter's own handle for settling; opaque to the core. */
   readonly receipt: unknown
 }

@@ -39,6 +39,25 @@ export interface Received<A> extends Message<A> {
    * @throws InvalidDelay when the delay is not 0 to 24 hours, or beyond what the broker can honour
    */
   retry(options?: RetryOptions): void
+  /**
+   * Says that this message has failed with this error, as if a handler of its own had thrown it: its classification, its
+   * `permanent` and its `retryAfter` count. Otherwise it is a call like `retry`.
+   *
+   * @throws InvalidDelay when the delay is not 0 to 24 hours, or beyond what the broker can honour
+   *
+   * @example
+   * ```ts
+   * import type { Handler } from "@requeue/core"
+   * import { PermanentError } from "@requeue/core/promise"
+   *
+   * const handler = async ({ messages }: Handler.Batch<{ iban: string }>) => {
+   *   for (const message of messages) {
+   *     if (message.body.iban === "") message.fail(new PermanentError("no account"))
+   *   }
+   * }
+   * ```
+   */
+  fail(error: unknown, options?: RetryOptions): void
 }
 
 /** The messages of one run of a batch handler. */

@@ -281,7 +281,7 @@ export const fromJson = (json: unknown, published?: number): Metadata | undefine
     redrives: count(json["rd"]) ?? 0,
     history: Array.isArray(json["h"]) ? json["h"].slice(-historyLimit).flatMap(decodeAttempt) : noHistory,
     deadLetter: decodeDeadLetter(json["dl"]),
-    cut: cuts[(count(json["c"]) ?? 0) - 1]
+    ...decodeCut(json["c"])
   }
 }
 
@@ -291,6 +291,11 @@ const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {
   const [attempt, at, delay] = [count(first), time(second), whole(last, longestDelay)]
   if (attempt === undefined || at === undefined || typeof error !== "string" || delay === undefined) return []
   return [{ attempt, at, error: error.slice(0, errorLimit), delay }]
+}
+
+const decodeCut = (c: unknown): Pick<Metadata, "cut"> => {
+  const cut = cuts[(count(c) ?? 0) - 1]
+  return cut === undefined ? {} : { cut }
 }
 
 const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {

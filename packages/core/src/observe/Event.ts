@@ -34,10 +34,16 @@ export type Event =
   | (Subject & { readonly _tag: "Dropped"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary })
   | (Subject & { readonly _tag: "Released"; readonly delay: Delay })
   /**
-   * The broker did not take a settlement, and the message comes back. Unless its delivery was lost, a `Released` event
-   * follows. If only the broker's answer was lost, the dead letter, or the copy of a retry, may exist as well.
+   * The broker did not take a settlement. If the delivery was lost, its message is received again; else the settlement is
+   * tried again. If only the broker's answer was lost, the dead letter, or the copy of a retry, may exist twice.
    */
   | (Subject & { readonly _tag: "SettleFailed"; readonly settlement: Settlement["_tag"]; readonly error: Error })
+  /**
+   * The broker refuses every way to settle this message, also the smallest copy. The consumer keeps it, or gives it back
+   * without its delay where that is what is refused, runs no handler for it, and tries again after 1 second, then up to
+   * 60. The settlement's own event follows when it goes through.
+   */
+  | (Subject & { readonly _tag: "Quarantined"; readonly settlement: Settlement["_tag"]; readonly error: Error })
   /** A lease could not be extended: the broker may deliver the message to another consumer. */
   | (Subject & { readonly _tag: "LeaseLost"; readonly error: Error })
   /** A call that came too late to change anything. */

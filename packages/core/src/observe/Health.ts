@@ -9,8 +9,11 @@ import type { Connection } from "../port/Connection.ts"
 
 /** The state of a consumer backoff. */
 export interface Backoff {
-  /** `handler`: handlers fail. `broker`: the broker does not take retries or dead letters. */
-  readonly because: "handler" | "broker"
+  /**
+   * `handler`: handlers fail. `broker`: the broker does not take retries or dead letters. `operator`: the consumer was
+   * told to pause.
+   */
+  readonly because: "handler" | "broker" | "operator"
   /** `paused`: no message is taken. `probing`: one is taken, or awaited. `running`: all are taken. */
   readonly state: "paused" | "probing" | "running"
   /** How far the pauses have grown. */
@@ -24,17 +27,21 @@ export interface ConsumerHealth {
   readonly queue: string
   /**
    * - `running`: takes messages.
-   * - `paused`, `probing`: held back by a consumer backoff, see `backoff`.
+   * - `paused`, `probing`: held back, see `backoff`.
+   * - `stalled`: has messages, nothing holds them back, and none of them has moved for a minute longer than handlers and
+   *   batches may take. This is a defect; a restart helps.
    * - `draining`: takes no more messages; its handlers may finish.
    * - `stopped`: was stopped, or stopped itself, see `error`.
    */
-  readonly state: "running" | "paused" | "probing" | "draining" | "stopped"
+  readonly state: "running" | "paused" | "probing" | "stalled" | "draining" | "stopped"
   /** The backoffs whose level is not 0, or that are not running. */
   readonly backoff: ReadonlyArray<Backoff>
   /** The number of messages that wait for their batch. */
   readonly buffered: number
   /** The number of messages whose handler runs, or whose settlement is under way. */
   readonly inProgress: number
+  /** The number of messages of which the broker refuses every settlement; see the event `Quarantined`. */
+  readonly quarantined: number
   /** When the last message arrived, in milliseconds since the epoch; `undefined` before the first. */
   readonly lastDelivery: number | undefined
   /** When the broker took the last settlement, in milliseconds since the epoch; `undefined` before the first. */
@@ -115,9 +122,10 @@ export const isReady = ({ connection, consumers }: Health): boolean =>
   connection.state === "up" && consumers.every(({ state }) => state === "running" || state === "probing")
 
 /**
- * Whether no consumer has stopped itself.
+ * Whether no consumer has stopped itself or is stalled.
  *
  * When to use: for a liveness probe. A lost connection does not count, because it is made again without a restart. A
  * consumer whose `deadLetterBudget` is used up does; mind that a restart gives it a new budget.
  */
-export const isLive = ({ consumers }: Health): boolean => consumers.every(({ error }) => error === undefined)
+export const isLive = ({ consumers }: Health): boolean =>
+  consumers.every(({ error, state }) => error === undefined && state !== "stalled")

@@ -6,6 +6,8 @@
  * of a retry is chosen apart from the verdict: the first one given on the message itself, else the first one given to
  * `retryAll`, else the policy's.
  *
+ * A `fail` is a retry with an error of the message's own, which counts as if its handler had thrown it.
+ *
  * The rule is one pure reducer over calls, {@link record}, and one pure function, {@link finalise}.
  */
 import type { Delay } from "../message/Delay.ts"
@@ -14,6 +16,13 @@ import type { Delay } from "../message/Delay.ts"
 export type Call =
   | { readonly _tag: "Ack"; readonly index: number }
   | { readonly _tag: "Retry"; readonly index: number; readonly delay?: Delay | undefined; readonly backoff?: boolean }
+  | {
+      readonly _tag: "Fail"
+      readonly index: number
+      readonly error: unknown
+      readonly delay?: Delay | undefined
+      readonly backoff?: boolean
+    }
   | { readonly _tag: "AckAll" }
   | { readonly _tag: "RetryAll"; readonly delay?: Delay | undefined; readonly backoff?: boolean }
 
@@ -30,6 +39,8 @@ export type Verdict =
       readonly delay: Delay | undefined
       /** Whether the retry counts towards consumer backoff. */
       readonly backoff: boolean
+      /** The error that the message has failed with, if `fail` decided it. */
+      readonly failed?: { readonly error: unknown }
     }
 
 /** The calls so far, reduced to what they decided. */
@@ -63,7 +74,9 @@ export const record = (self: State, call: Call): State => {
     case "Ack":
       return self.verdicts[call.index] === undefined ? decided(self, call.index, { _tag: "Ack", by: "message" }) : self
     case "Retry":
-      return recordRetry(self, call.index, call.delay, call.backoff ?? true)
+      return recordRetry(self, call)
+    case "Fail":
+      return recordRetry(self, call, { failed: { error: call.error } })
     case "AckAll":
       return fill(self, { _tag: "Ack", by: "batch" })
     case "RetryAll": {
@@ -74,9 +87,13 @@ export const record = (self: State, call: Call): State => {
   }
 }
 
-const recordRetry = (self: State, index: number, delay: Delay | undefined, backoff: boolean): State => {
+const recordRetry = (
+  self: State,
+  { backoff = true, delay, index }: Extract<Call, { _tag: "Retry" | "Fail" }>,
+  how: Pick<Retry, "failed"> = {}
+): State => {
   const verdict = self.verdicts[index]
-  if (verdict === undefined) return decided(self, index, { _tag: "Retry", by: "message", delay, backoff })
+  if (verdict === undefined) return decided(self, index, { _tag: "Retry", by: "message", delay, backoff, ...how })
   return delay !== undefined && isOpen(verdict) ? decided(self, index, { ...verdict, delay }) : self
 }
 

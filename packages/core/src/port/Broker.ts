@@ -74,6 +74,8 @@ export interface SettleFailure {
   readonly delivery: Delivery
   readonly error: BrokerError
   readonly fate: Fate
+  /** Whether a smaller copy may be taken, when this one is refused. Default: true. */
+  readonly smaller?: boolean | undefined
 }
 
 const fates: { readonly [R in Reason]: Fate } = {

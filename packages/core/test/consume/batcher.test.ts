@@ -5,26 +5,30 @@ import * as fc from "fast-check"
 import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
 import * as Batcher from "../../src/consume/internal/batcher.ts"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
+import { noLoad } from "../../src/consume/internal/item.ts"
 import { ids, item } from "../items.ts"
 
 const start = Effect.fnUntraced(function* (options: BatchPolicy.Options) {
   const timers = yield* Timers.make
   const due: Array<number> = []
-  const batcher = Batcher.make(BatchPolicy.make(options), timers, () => due.push(timers.now()))
-  const push = (...names: ReadonlyArray<string>) => names.forEach((name) => batcher.push(item(name, timers.now())))
-  return { batcher, due, push, timers }
+  const load = noLoad()
+  const policy = BatchPolicy.make(options)
+  const batcher = Batcher.make({ policy, timers, load, random: () => 0, onDue: () => due.push(timers.now()) })
+  const push = (...names: ReadonlyArray<string>) =>
+    names.forEach((name) => batcher.push(item(name, timers.now()), false))
+  return { batcher, due, load, push, timers }
 })
 
 describe("batcher", () => {
   it.effect("a full batch is due at once", () =>
     Effect.gen(function* () {
-      const { batcher, push } = yield* start({ maxBatchSize: 3 })
+      const { batcher, load, push } = yield* start({ maxBatchSize: 3 })
       push("a", "b")
       assert.isUndefined(batcher.take(10))
       push("c", "d")
       assert.strictEqual(ids(batcher.take(10)), "abc")
       assert.isUndefined(batcher.take(10))
-      assert.strictEqual(batcher.size(), 1)
+      assert.strictEqual(load.buffered, 1)
     })
   )
 
@@ -97,11 +101,11 @@ describe("batcher", () => {
 
   it.effect("what is cleared away leaves no timer", () =>
     Effect.gen(function* () {
-      const { batcher, due, push } = yield* start({ maxBatchTimeout: 100 })
+      const { batcher, due, load, push } = yield* start({ maxBatchTimeout: 100 })
       push("a", "b")
       assert.strictEqual(ids(batcher.clear()), "ab")
       yield* TestClock.adjust(1000)
-      assert.deepStrictEqual([due.length, batcher.size()], [0, 0])
+      assert.deepStrictEqual([due.length, load.buffered], [0, 0])
     })
   )
 
@@ -120,17 +124,46 @@ describe("batcher", () => {
             left.push(...batch.map(({ key }) => key))
           }
         }
-        const batcher = Batcher.make({ maxBatchSize, maxBatchTimeout }, timers, pump)
+        const load = noLoad()
+        const policy = { maxBatchSize, maxBatchTimeout }
+        const batcher = Batcher.make({ policy, timers, load, random: () => 0, onDue: pump })
         for (const [i, gap] of gaps.entries()) {
           yield* TestClock.adjust(gap)
           arrivals.set(String(i), timers.now())
-          batcher.push(item(String(i), timers.now()))
+          batcher.push(item(String(i), timers.now()), false)
           pump()
         }
         yield* TestClock.adjust(maxBatchTimeout)
         assert.deepStrictEqual(left, [...arrivals.keys()])
-        assert.strictEqual(batcher.size(), 0)
+        assert.strictEqual(load.buffered, 0)
       }).pipe(Effect.scoped, Effect.provide(TestClock.layer()), Effect.runPromise)
     await fc.assert(fc.asyncProperty(plan, fc.integer({ min: 1, max: 5 }), fc.nat({ max: 100 }), run), { numRuns: 100 })
   })
+
+  it.effect("those that must run alone are no part of a batch, and are drawn by lot", () =>
+    Effect.gen(function* () {
+      const { batcher, load, push } = yield* start({ maxBatchSize: 2 })
+      for (const name of ["x", "y", "z"]) batcher.push(item(name), true)
+      push("a", "b")
+      assert.deepStrictEqual([load.suspects, load.buffered], [3, 5])
+      assert.strictEqual(ids(batcher.take(10)), "ab")
+      const [first, x] = [batcher.takeSuspect(), item("x")]
+      assert.deepStrictEqual([first.key, load.suspects, load.buffered], [x.key, 2, 2])
+      assert.strictEqual(ids(batcher.clear()), "yz")
+      assert.deepStrictEqual([load.suspects, load.buffered], [0, 0])
+    })
+  )
+
+  it.effect("one that is lost leaves no timer, and takes nobody along", () =>
+    Effect.gen(function* () {
+      const { batcher, due, load } = yield* start({ maxBatchSize: 3, maxBatchTimeout: 100 })
+      const [a, b] = [item("a"), item("b")]
+      batcher.push(a, false)
+      batcher.delete(b)
+      assert.strictEqual(load.buffered, 1)
+      batcher.delete(a)
+      yield* TestClock.adjust(200)
+      assert.deepStrictEqual([load.buffered, due], [0, []])
+    })
+  )
 })

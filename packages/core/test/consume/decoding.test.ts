@@ -47,7 +47,7 @@ describe("while a body is decoded", () => {
       broker.deliver("a", { attempts: 2 })
       yield* decodeAll
       assert.strictEqual(runs, 1)
-      assert.deepStrictEqual(broker.take(), ["credit 2", "credit 1", "credit 2", "a:Ack"])
+      assert.deepStrictEqual(broker.take(), ["credit 2", "credit 2", "a:Ack"])
       assert.isTrue((yield* consumer.drain(0)).complete)
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })

@@ -36,7 +36,7 @@ describe("a probe", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
-  it.effect("of the broker that loses its lease re-arms the pause", () => {
+  it.effect("of the broker that is lost with its lease re-arms the pause, and leaves the next probe to another", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
       const runs: Array<string> = []
@@ -44,42 +44,83 @@ describe("a probe", () => {
         runs.push(message.id)
         if (message.id === "a") message.retry()
       })
-      broker.faults.settle = ({ delivery, settlement }) =>
-        delivery.metadata.id === "b" ? "LeaseLost" : settlement._tag === "Retry" ? "Throttled" : undefined
+      const reasons = ["Throttled", "LeaseLost"] as const
+      let asked = 0
+      broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? reasons[asked++] : undefined)
       broker.deliver("a")
       yield* TestClock.adjust(2000)
-      broker.deliver("b")
-      yield* TestClock.adjust(2000)
-      broker.deliver("c")
+      assert.deepStrictEqual(broker.take(), ["credit 2", "a:Retry", "credit 0", "a:Retry"])
+      yield* TestClock.adjust(1999)
+      assert.deepStrictEqual(broker.take(), [])
       yield* TestClock.adjust(1)
-      assert.deepStrictEqual(runs, ["a", "b", "c"])
+      assert.deepStrictEqual(broker.take(), ["credit 1"])
+      broker.deliver("b")
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(broker.take(), ["b:Ack", "credit 2"])
+      assert.deepStrictEqual(runs, ["a", "b"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
-  it.effect("of the broker may be a message that no handler sees: one that fails to settle pauses again", () => {
+  it.effect("of the broker is the settlement that it did not take, alone, and nothing is taken in before", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
-      yield* Consumer.start("q", {}, () => {})
+      yield* Consumer.start("q", { concurrency: 2 }, () => {})
       broker.faults.settle = ({ settlement }) => (settlement._tag === "DeadLetter" ? "Throttled" : undefined)
+      broker.deliver("bad", undecodable)
+      broker.deliver("worse", undecodable)
       const seen: Array<ReadonlyArray<string>> = []
       for (const pause of [0, 2000, 4000]) {
         yield* TestClock.adjust(pause)
-        const before = broker.take()
-        broker.deliver("bad", undecodable)
-        yield* Effect.yieldNow
-        seen.push([...before, "then", ...broker.take()])
+        seen.push(broker.take())
       }
-      const failed = ["then", "bad:DeadLetter", "credit 0", "bad:Release"]
       assert.deepStrictEqual(seen, [
-        ["credit 2", ...failed],
-        ["credit 1", ...failed],
-        ["credit 1", ...failed]
+        ["credit 3", "bad:DeadLetter worse:DeadLetter", "credit 0"],
+        ["bad:DeadLetter"],
+        ["worse:DeadLetter"]
       ])
       broker.faults.settle = () => undefined
       yield* TestClock.adjust(8000)
-      broker.deliver("bad", undecodable)
+      assert.deepStrictEqual(broker.take(), ["bad:DeadLetter", "worse:DeadLetter", "credit 3"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of the broker does not wait for a slow handler: the first settlement that is sent is one", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", { concurrency: 3 }, ({ id }) =>
+        id === "slow" ? Effect.sleep("9 minutes") : Effect.void
+      )
+      broker.deliver("slow")
+      broker.faults.settle = () => ({ reason: "Throttled", fate: "ours" })
+      broker.deliver("a")
       yield* Effect.yieldNow
-      assert.deepStrictEqual(broker.take(), ["credit 1", "bad:DeadLetter", "credit 2"])
+      broker.faults.settle = () => undefined
+      broker.take()
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(broker.take(), ["a:Ack", "credit 4"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of the handler does not wait for handlers that run already", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      yield* Consumer.start("q", { concurrency: 3, consumerBackoff: ConsumerBackoff.make() }, ({ id }) => {
+        runs.push(id)
+        return id === "slow" ? Effect.never : id === "bad" ? Effect.fail("no") : Effect.void
+      })
+      for (const id of ["slow", "bad"]) broker.deliver(id)
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(broker.take(), ["credit 4", "credit 0", "bad:Retry", "credit 2"])
+      broker.deliver("probe")
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(
+        [runs, broker.take()],
+        [
+          ["slow", "bad", "probe"],
+          ["credit 4", "probe:Ack"]
+        ]
+      )
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })

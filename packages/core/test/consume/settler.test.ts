@@ -28,7 +28,6 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
   const timers = yield* Timers.make
   const fork = Effect.runForkWith(yield* Effect.context())
   const log: Array<string> = []
-  const waiting: Array<unknown> = []
   const answer = (deliveries: ReadonlyArray<Delivery>) =>
     Effect.as(
       dies ? Effect.die(new Error("a bug")) : takes === 0 ? Effect.void : Effect.sleep(takes),
@@ -56,11 +55,11 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     watch: undefined,
     onSettled: ({ key }, { _tag }) => log.push(`${key} ${_tag} settled`),
     onFailed: ({ key }, { _tag }, { error: { reason } }) => log.push(`${key} ${_tag} ${reason}`),
-    onLeaseLost: ({ key }, { reason }) => log.push(`${key} ${reason}`),
-    onAnswered: () => {},
-    onWaiting: (items) => waiting.push(...items.map(({ key }) => key))
+    onLeaseLost: ({ key }, { error: { reason } }) => log.push(`${key} ${reason}`),
+    onSending: () => {},
+    onAnswered: () => {}
   })
-  return { settler, take: () => log.splice(0), takeWaiting: () => waiting.splice(0) }
+  return { settler, take: () => log.splice(0) }
 })
 
 const { Ack } = Settlement
@@ -76,19 +75,20 @@ describe("settle", () => {
     })
   )
 
-  it.effect("tells which settlements the broker does not answer at once", () =>
+  it.effect("asks again for each message alone when the adapter dies of several", () =>
     Effect.gen(function* () {
-      for (const [takes, expected] of [
-        [0, []],
-        [10, ["a", "b"]]
-      ] as const) {
-        const { settler, takeWaiting } = yield* start({ takes })
-        settler.settle(item("a"), Ack)
-        settler.settle(item("b"), Ack)
-        assert.deepStrictEqual(takeWaiting(), [])
-        settler.flush()
-        assert.deepStrictEqual<ReadonlyArray<unknown>>(takeWaiting(), expected)
-      }
+      const { settler, take } = yield* start({ dies: true })
+      settler.settle(item("a"), Ack)
+      settler.settle(item("b"), Ack)
+      settler.flush()
+      assert.deepStrictEqual(take(), [
+        "settle a:Ack b:Ack",
+        "settle a:Ack",
+        "a Ack Unsupported",
+        "settle b:Ack",
+        "b Ack Unsupported"
+      ])
+      assert.isTrue(settler.isIdle())
     })
   )
 

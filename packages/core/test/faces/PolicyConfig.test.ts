@@ -33,7 +33,11 @@ describe("RetryPolicy", () => {
     [{ preset: "webhookSender" }, RetryPolicy.webhookSender],
     [
       { preset: "nsqRequeue", maxRetries: 9 },
-      { ...RetryPolicy.nsqRequeue, maxAttempts: 10 }
+      { ...RetryPolicy.nsqRequeue, maxAttempts: 10, maxDeliveries: 20 }
+    ],
+    [
+      { preset: "nsqRequeue", maxDeliveries: 5 },
+      { ...RetryPolicy.nsqRequeue, maxDeliveries: 5 }
     ],
     [
       { preset: "rabbitMqGrowing", deadLetter: "x", backoff: { type: "constant", delay: 1 } },

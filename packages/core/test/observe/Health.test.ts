@@ -20,6 +20,7 @@ const fine: Health.QueueHealth = {
   backoff: [],
   buffered: 0,
   inProgress: 0,
+  quarantined: 0,
   lastDelivery: undefined,
   lastSettled: undefined,
   error: undefined,
@@ -64,7 +65,7 @@ describe("a consumer's health", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
       const consumer = yield* Consumer.start("q", {}, fail)
-      broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? "QueueFull" : undefined)
+      broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? "Throttled" : undefined)
       broker.deliver("a")
       yield* Effect.yieldNow
       assert.deepStrictEqual(
@@ -112,6 +113,7 @@ describe("probes", () => {
     ["it probes", up, { state: "probing" }, true, true],
     ["it is paused", up, { state: "paused", backoff: [paused] }, false, true],
     ["it drains", up, { state: "draining" }, false, true],
+    ["it is stalled", up, { state: "stalled" }, false, false],
     ["it was stopped", up, { state: "stopped" }, false, true],
     ["it has stopped itself", up, { state: "stopped", error: "why" }, false, false]
   ] as const)("when %s", (_, connection, change, ready, live) => {

@@ -19,8 +19,9 @@ interface ReadOnlyMessage {
 }
 
 expectTypeOf<Message<Order>>().toEqualTypeOf<ReadOnlyMessage>()
-expectTypeOf<Omit<Received<Order>, "ack" | "retry">>().toEqualTypeOf<ReadOnlyMessage>()
+expectTypeOf<Omit<Received<Order>, "ack" | "retry" | "fail">>().toEqualTypeOf<ReadOnlyMessage>()
 expectTypeOf<Received<Order>["ack"]>().toEqualTypeOf<() => void>()
+expectTypeOf<Received<Order>["fail"]>().toEqualTypeOf<(error: unknown, options?: RetryOptions) => void>()
 expectTypeOf<Received<Order>["retry"]>().toEqualTypeOf<(options?: RetryOptions) => void>()
 
 expectTypeOf<Omit<Batch<Order>, "ackAll" | "retryAll">>().toEqualTypeOf<{

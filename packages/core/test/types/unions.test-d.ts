@@ -64,6 +64,7 @@ expectTypeOf<Event["_tag"]>().toEqualTypeOf<
   | "Dropped"
   | "Released"
   | "SettleFailed"
+  | "Quarantined"
   | "LeaseLost"
   | "CallIgnored"
   | "BackoffEntered"
@@ -72,7 +73,9 @@ expectTypeOf<Event["_tag"]>().toEqualTypeOf<
 expectTypeOf<Extract<Event, { _tag: "SettleFailed" }>["settlement"]>().toEqualTypeOf<Settlement.Settlement["_tag"]>()
 expectTypeOf<Extract<Event, { _tag: "DeadLettered" }>["reason"]>().toEqualTypeOf<Metadata.Reason>()
 
-expectTypeOf<Metadata.Reason>().toEqualTypeOf<"retries-exhausted" | "permanent" | "undecodable" | "too-old" | "too-many-deliveries">()
+expectTypeOf<Metadata.Reason>().toEqualTypeOf<
+  "retries-exhausted" | "permanent" | "undecodable" | "too-old" | "too-many-deliveries"
+>()
 expectTypeOf<Classifier.Classification>().toEqualTypeOf<"retry" | "retry-uncounted" | "dead-letter" | "drop">()
 expectTypeOf<Acknowledgement.Verdict["_tag"]>().toEqualTypeOf<"Ack" | "Retry">()
 expectTypeOf<Jitter.Jitter>().toEqualTypeOf<

@@ -2,6 +2,7 @@
 import { Bag, type Broker } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { identify } from "./toDelivery.ts"
 import type { Consumer, Queues } from "../queues.ts"
 import type { Settle } from "../settle/settle.ts"
 import type { Dispatch } from "./dispatch.ts"
@@ -27,6 +28,7 @@ export const subscribe = (
   return Effect.map(Effect.acquireRelease(open, close), (consumer) => ({
     credit: (limit) => dispatch.credit(consumer, limit),
     settle: (requests) => Effect.sync(() => settle.settle(consumer, requests)),
-    extend: (deliveries) => Effect.sync(() => settle.extend(consumer, deliveries))
+    extend: (deliveries) => Effect.sync(() => settle.extend(consumer, deliveries)),
+    identify
   }))
 }

@@ -1,53 +1,75 @@
 /**
  * Gathers messages into batches. A batch is due when it is full, or when its first message has waited as long as the
- * policy allows.
+ * policy allows. A message that may kill its process is a batch of its own, and goes first.
  *
  * There is one timer at most, for the batch that is being filled; it is cancelled with its batch.
  */
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import type { Timer, Timers } from "../../adapter-kit/Timers.ts"
-import type { Item } from "./item.ts"
-import * as TurnClock from "./turnClock.ts"
+import type { Item, Load } from "./item.ts"
 
 export interface Batcher {
-  readonly push: (item: Item) => void
+  readonly push: (item: Item, isSuspect: boolean) => void
   /**
    * The next batch if one is due, of `limit` messages at most; a batch of `limit` messages is due at once, so that a
    * consumer that probes with one message does not wait for more.
    */
   readonly take: (limit: number) => ReadonlyArray<Item> | undefined
+  /** One of the messages that must run alone; there must be one. */
+  readonly takeSuspect: () => Item
   /** Removes all messages that wait, and returns them in order of arrival. */
   readonly clear: () => ReadonlyArray<Item>
-  /** Number of messages that wait. */
-  readonly size: () => number
+  /** Removes one message that waits. */
+  readonly delete: (item: Item) => void
 }
 
-export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Timers, onDue: () => void): Batcher => {
+export interface Dependencies {
+  readonly policy: BatchPolicy
+  readonly timers: Timers
+  readonly load: Load
+  /** From 0 to below 1. */
+  readonly random: () => number
+  readonly onDue: () => void
+}
+
+export const make = ({ load, onDue, policy, random, timers }: Dependencies): Batcher => {
+  const { maxBatchSize, maxBatchTimeout } = policy
   const items: Array<Item> = []
+  const suspects: Array<Item> = []
   let timer: Timer | undefined
-  const arrival = TurnClock.make(timers.now)
 
   /** Milliseconds until the batch is due. */
   const dueIn = (): number =>
     maxBatchTimeout === 0 ? 0 : Math.max(0, items[0]!.arrived + maxBatchTimeout - timers.now() - Deadlines.tolerance)
 
   const arm = (): void => {
-    timers.cancel(timer)
+    if (timer !== undefined) timers.cancel(timer)
     timer =
       items.length === 0 || items.length >= maxBatchSize || dueIn() === 0 ? undefined : timers.after(dueIn(), onDue)
   }
 
-  const cut = (count: number): ReadonlyArray<Item> => {
-    const batch = count === 1 ? [items.shift()!] : items.splice(0, count)
+  const count = (): void => {
+    load.suspects = suspects.length
+    load.buffered = items.length + suspects.length
+  }
+
+  const cut = (size: number): ReadonlyArray<Item> => {
+    const batch = size === 1 ? [items.shift()!] : items.splice(0, size)
+    count()
     arm()
     return batch
   }
 
   return {
-    push: (item) => {
-      if (maxBatchTimeout > 0) item.arrived = arrival()
+    push: (item, isSuspect) => {
+      if (isSuspect) {
+        suspects.push(item)
+        return count()
+      }
+      if (maxBatchTimeout > 0) item.arrived = timers.now()
       items.push(item)
+      count()
       if (items.length === 1 || items.length === maxBatchSize) arm()
     },
     take: (limit) => {
@@ -55,7 +77,24 @@ export const make = ({ maxBatchSize, maxBatchTimeout }: BatchPolicy, timers: Tim
       if (items.length === 0 || size === 0) return undefined
       return items.length >= size || dueIn() === 0 ? cut(size) : undefined
     },
-    clear: () => cut(items.length),
-    size: () => items.length
+    takeSuspect: () => {
+      // At random: in a fixed order, those behind the one that kills its process would be charged with each crash.
+      const [item] = suspects.splice(Math.floor(random() * suspects.length), 1)
+      count()
+      return item!
+    },
+    clear: () => {
+      const waiting = [...cut(items.length), ...suspects.splice(0)]
+      count()
+      return waiting
+    },
+    delete: (item) => {
+      for (const each of [items, suspects]) {
+        const index = each.indexOf(item)
+        if (index >= 0) each.splice(index, 1)
+      }
+      count()
+      arm()
+    }
   }
 }

@@ -19,8 +19,10 @@ export interface Decider {
    * verdict says nothing about that.
    */
   readonly signal: (verdict: Verdict, failure: Failure | undefined) => "Succeeded" | "Failed" | "Uncounted"
-  /** Takes a dead letter from the budget, and adds to it for an ack; `Exhausted` when no dead letter is left. */
+  /** Takes a dead letter from the budget; `Exhausted` when none is left. */
   readonly spend: (settlement: Settlement.Settlement) => "Allowed" | "Exhausted"
+  /** Adds to the budget for an ack that the broker has taken. */
+  readonly earn: (settlement: Settlement.Settlement) => void
   /** Returns to the budget what was spent on a settlement that the broker did not take. */
   readonly refund: (settlement: Settlement.Settlement) => void
 }
@@ -53,7 +55,7 @@ export const make = ({ budget, longest, queue, random, retry, retryDelay, wallCl
         attempts: delivery.attempts,
         age: wallClock() - delivery.metadata.firstPublished,
         delay: verdict.delay,
-        asked: verdict.by !== "outcome",
+        asked: verdict.by !== "outcome" && verdict.failed === undefined,
         failure,
         defaultDelay: retryDelay,
         random: random()
@@ -63,19 +65,19 @@ export const make = ({ budget, longest, queue, random, retry, retryDelay, wallCl
     signal: (verdict, failure) => {
       if (verdict._tag === "Ack") return "Succeeded"
       // A message that is wrong in itself says nothing about the others.
-      const counts =
-        verdict.by === "outcome" && failure !== undefined
-          ? Classifier.classify(retry.classify, failure) === "retry"
-          : verdict.backoff
-      return counts ? "Failed" : "Uncounted"
+      const isClassified = failure !== undefined && (verdict.by === "outcome" || verdict.failed !== undefined)
+      const counts = !isClassified || Classifier.classify(retry.classify, failure) === "retry"
+      return counts && verdict.backoff ? "Failed" : "Uncounted"
     },
     spend: (settlement) => {
       if (budget === undefined) return "Allowed"
-      if (settlement._tag === "Ack") left = DeadLetterBudget.credited(budget, left)
       if (!isGivenUp(settlement)) return "Allowed"
       const after = DeadLetterBudget.debited(left)
       left = after ?? left
       return after === undefined ? "Exhausted" : "Allowed"
+    },
+    earn: (settlement) => {
+      if (budget !== undefined && settlement._tag === "Ack") left = DeadLetterBudget.credited(budget, left)
     },
     refund: (settlement) => {
       if (budget !== undefined && isGivenUp(settlement)) left = Math.min(budget.max, left + 1)

@@ -5,8 +5,10 @@ import type { Timer } from "../../adapter-kit/Timers.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Gate {
-  /** Number of messages that may be in progress: 0 in a pause, 1 while probing, else `Infinity`. */
-  readonly allowance: () => number
+  /** Number of messages that may begin: none in a pause, one while probing, else all. Read for every message. */
+  allowance: "none" | "one" | "full"
+  /** Whether only a failure, or a new connection, changes anything: then nothing else need be signalled. */
+  atRest: boolean
   /** True when a batch may start: while running, and while probing until the probe has started. */
   readonly mayStart: () => boolean
   /** The state for health reports; `undefined` when nothing is held back and the level is 0. */
@@ -17,11 +19,15 @@ export interface Gate {
 }
 
 export interface Dependencies extends Pick<Runtime, "random" | "timers" | "wallClock"> {
-  readonly because: Backoff["because"]
+  readonly because: "handler" | "broker"
   /** Called when the allowance may have changed. */
   readonly onChange: () => void
   /** Called when the mode has changed, before `onChange`. */
-  readonly onTransition: (before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
+  readonly onTransition: (
+    because: "handler" | "broker",
+    before: ConsumerBackoff.State,
+    after: ConsumerBackoff.State
+  ) => void
 }
 
 const states = { Running: "running", Paused: "paused", Probing: "probing" } as const
@@ -29,7 +35,6 @@ const states = { Running: "running", Paused: "paused", Probing: "probing" } as c
 export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Dependencies): Gate => {
   const { because, random, timers, wallClock } = dependencies
   let state = ConsumerBackoff.initial
-  let allowance = Number.POSITIVE_INFINITY
   let timer: Timer | undefined
   let until: number | undefined
 
@@ -39,21 +44,22 @@ export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Depe
   }
 
   const signal = (event: ConsumerBackoff.Event): void => {
-    // Every message signals, and nearly always there is nothing to do.
     if (ConsumerBackoff.ignores(policy, state, event)) return
     const before = state
     const [after, commands] = ConsumerBackoff.step(policy, before, event, random())
     state = after
+    gate.atRest = after.mode._tag === "Running" && after.level === 0
     for (const command of commands) {
       if (command._tag === "Wait") pause(command.millis)
-      else allowance = { none: 0, one: 1, full: Number.POSITIVE_INFINITY }[command.amount]
+      else gate.allowance = command.amount
     }
-    if (before.mode._tag !== after.mode._tag) dependencies.onTransition(before, after)
+    if (before.mode._tag !== after.mode._tag) dependencies.onTransition(because, before, after)
     if (commands.length > 0) dependencies.onChange()
   }
 
-  return {
-    allowance: () => allowance,
+  const gate: Gate = {
+    allowance: "full",
+    atRest: true,
     mayStart: () => state.mode._tag === "Running" || (state.mode._tag === "Probing" && state.mode.probe === undefined),
     backoff: () => {
       const { level, mode } = state
@@ -64,4 +70,5 @@ export const make = (policy: ConsumerBackoff.ConsumerBackoff, dependencies: Depe
     signal,
     close: () => timers.cancel(timer)
   }
+  return gate
 }

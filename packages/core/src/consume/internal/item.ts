@@ -1,91 +1,67 @@
-/** A delivery inside the consumer, from its arrival to its settlement, and as its handler sees it. */
-import type * as Acknowledgement from "../../policy/Acknowledgement.ts"
-import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
-import * as Delay from "../../message/Delay.ts"
-import * as OptionKind from "../../options/OptionKind.ts"
-import * as OptionNames from "../../options/OptionNames.ts"
-import type { Delivery } from "../../message/Delivery.ts"
-import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
-import type { Headers } from "../../message/Message.ts"
-import type { Settlement } from "../../message/Settlement.ts"
+/** A delivery inside the consumer, from its arrival until the broker has taken its settlement. */
 import type * as Bag from "../../adapter-kit/Bag.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import type { Settlement } from "../../message/Settlement.ts"
+import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
 
 export interface Item extends Bag.Member {
-  readonly delivery: Delivery
+  /** The delivery that will be settled. A redelivery of the same copy takes its place. */
+  delivery: Delivery
+  /** The attempts as the broker told them, before those were taken out that are known to have been no attempts. */
+  told: number
   /** `undefined` until it is decoded. */
   body: unknown
   /** Identifies the delivery, not the message: a redelivery has another key. */
   readonly key: DeliveryId
   /** When it began to wait for its batch, in monotonic milliseconds. */
   arrived: number
-  /** `undefined` until it is decided. From then on the lease is no longer extended. */
+  /**
+   * - `waiting`: no handler has begun it.
+   * - `begun`: a handler has begun it.
+   * - `settling`: its settlement is on its way to the broker, and its lease is not extended.
+   * - `kept`: the broker did not take its settlement, which will be tried again.
+   */
+  stage: "waiting" | "begun" | "settling" | "kept"
+  /** `undefined` until it is decided. */
   settlement: Settlement | undefined
+  /** Whether its connection or lease is known to be lost: the broker delivers the message again. */
+  isLost: boolean
+  /** A redelivery that came while the settlement was under way, and is settled after it. */
+  again: Delivery | undefined
+  /** Whether it only ends another delivery of a message that has been settled. */
+  isEcho: boolean
 }
 
-/** Records the calls that a handler makes on its messages and batch. Delays of retries are parsed already. */
-export interface Recorder {
-  readonly record: (call: Acknowledgement.Call) => void
+/** How many deliveries a consumer has, by what becomes of them. Each number has one writer. */
+export interface Load {
+  /** All of them. */
+  inFlight: number
+  /** Those that wait for their batch. */
+  buffered: number
+  /** Those whose body is being decoded. */
+  decoding: number
+  /** Those that a lost connection or lease has taken away, while a handler or a settlement still has them. */
+  lost: number
+  /** Those that this process keeps because the broker refuses their settlement, or the copy that it takes. */
+  kept: number
+  /** Those among them of which the broker refuses everything. */
+  quarantined: number
+  /** Those whose settlement waits for the broker. */
+  held: number
+  /** Those that must run alone. */
+  suspects: number
+  /** Batches in progress. */
+  batches: number
 }
 
-/** The delay is checked where it is parsed, since how long it may be depends on the broker. */
-const kinds: OptionNames.Of<RetryOptions> = { delay: Delay.parsed, backoff: OptionKind.flag }
-
-const parseRetry = (
-  call: string,
-  options: RetryOptions | undefined,
-  longest: Delay.Delay,
-  queue?: string
-): { readonly delay: Delay.Delay | undefined; readonly backoff: boolean } => {
-  if (options === undefined) return { delay: undefined, backoff: true }
-  OptionNames.check(call, options, kinds, queue)
-  const { backoff = true, delay } = options
-  if (delay === undefined) return { delay: undefined, backoff }
-  const field = `${call}.delay`
-  const millis = Delay.parse(field, delay)
-  if (millis > longest) throw new Delay.InvalidDelay({ field, got: delay, limit: longest })
-  return { delay: millis, backoff }
-}
-
-/**
- * A message as the handler sees it. Its data are own properties, so that it prints; its methods are on the prototype.
- */
-export class ReceivedMessage implements Received<unknown> {
-  readonly id: string
-  readonly body: unknown
-  readonly headers: Headers
-  readonly timestamp: number
-  readonly attempts: number
-  readonly #index: number
-  readonly #recorder: Recorder
-  readonly #longest: Delay.Delay
-  constructor({ body, delivery }: Item, index: number, recorder: Recorder, longest: Delay.Delay) {
-    this.id = delivery.metadata.id
-    this.body = body
-    this.headers = delivery.headers
-    this.timestamp = delivery.metadata.firstPublished
-    this.attempts = delivery.attempts
-    this.#index = index
-    this.#recorder = recorder
-    this.#longest = longest
-  }
-  ack(): void {
-    this.#recorder.record({ _tag: "Ack", index: this.#index })
-  }
-  retry(options?: RetryOptions): void {
-    const wanted = parseRetry("message.retry", options, this.#longest)
-    this.#recorder.record({ _tag: "Retry", index: this.#index, ...wanted })
-  }
-}
-
-/** The batch as the handler sees it. */
-export const toBatch = (
-  queue: string,
-  messages: ReadonlyArray<Received<unknown>>,
-  recorder: Recorder,
-  longest: Delay.Delay
-): Batch<unknown> => ({
-  queue,
-  messages,
-  ackAll: () => recorder.record({ _tag: "AckAll" }),
-  retryAll: (options) => recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
+export const noLoad = (): Load => ({
+  inFlight: 0,
+  buffered: 0,
+  decoding: 0,
+  lost: 0,
+  kept: 0,
+  quarantined: 0,
+  held: 0,
+  suspects: 0,
+  batches: 0
 })

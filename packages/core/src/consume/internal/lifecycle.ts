@@ -19,14 +19,13 @@ import * as Timers from "../../adapter-kit/Timers.ts"
 import * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type * as Dispatch from "./dispatch.ts"
 import * as Engine from "./engine.ts"
-import type { Decoder } from "./intake.ts"
-import type * as Pipeline from "./pipeline.ts"
+import type { Decoder } from "./arrival.ts"
 import * as Reporter from "./reporter.ts"
 import * as Runtime from "./runtime.ts"
 import * as Shutdown from "./shutdown.ts"
-import type { RunHandler } from "./taskRunner.ts"
+import type { RunHandler } from "./workers.ts"
 
-export interface Settings extends Pick<Pipeline.Options, "batch" | "single" | "concurrency" | "window"> {
+export interface Settings extends Pick<Engine.Options, "batch" | "single" | "concurrency" | "window"> {
   readonly queue: { readonly name: string; readonly codec: Decoder }
   readonly options: ConsumerOptions.Options
   readonly runHandler: (dependencies: Dispatch.Dependencies) => RunHandler
@@ -49,6 +48,13 @@ export interface Consumer {
   readonly stats: () => Stats
   /** The consumer's health, for probes; `Health.check` adds the broker's. */
   readonly health: () => Health.ConsumerHealth
+  /**
+   * Takes no more messages and starts no handlers, until {@link Consumer.resume}. Handlers that run go on, and messages
+   * that wait for one stay with the consumer, their leases kept.
+   */
+  readonly pause: () => void
+  /** Goes on after {@link Consumer.pause}. */
+  readonly resume: () => void
   /**
    * Stops taking messages, gives back those that no handler has begun, and waits for the handlers. When the time is
    * over, interrupts the handlers that still run and gives back their messages. Then closes the subscription. Of
@@ -126,6 +132,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       retry,
       retryDelay,
       backoff: options.consumerBackoff ?? ConsumerBackoff.off,
+      handlerTimeout,
       budget: deadLetterBudget,
       subscription,
       capabilities,
@@ -147,7 +154,9 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       retry: RetryPolicy.describe(retry, retryDelay).text
     })
 
-    return { engine: running, consumer: { queue: queue.name, ...status, drain: shutdown.drain, done: shutdown.done } }
+    const { pause, resume } = running
+    const { done, drain } = shutdown
+    return { engine: running, consumer: { queue: queue.name, ...status, pause, resume, drain, done } }
   })
 
 /** A hook that calls both. It returns the result of the second one, which may be a promise that rejects. */
@@ -169,8 +178,8 @@ const statusOf = (
     return { buffered, inProgress, backoffLevel, state: state() }
   },
   health: () => {
-    const seen = engine.stats()
-    const running = state() === "running" ? Health.strictest(seen.backoff) : state()
-    return { queue, state: running, ...seen, error: error()?.message }
+    const { isStalled, ...seen } = engine.stats()
+    const running = isStalled ? "stalled" : Health.strictest(seen.backoff)
+    return { queue, state: state() === "running" ? running : state(), ...seen, error: error()?.message }
   }
 })

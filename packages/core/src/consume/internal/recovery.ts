@@ -1,48 +1,166 @@
-/** Recovers deliveries whose settlement the broker did not take. */
+/**
+ * Settlements that the broker did not take. What is the broker's trouble pauses the consumer until one of them goes
+ * through; what is one message's own is tried with smaller copies, then without a copy, then now and again: the message is
+ * in quarantine, and no handler runs for it.
+ */
+import { cuts } from "../../message/Metadata.ts"
+import * as Settlement from "../../message/Settlement.ts"
 import type { SettleFailure } from "../../port/Broker.ts"
-import type { Settlement } from "../../message/Settlement.ts"
 import type { Decider } from "./decide.ts"
-import type { Gates } from "./gates.ts"
-import type { Item } from "./item.ts"
+import type { Flow } from "./flow.ts"
+import type { Item, Load } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
-import type { UnconfirmedAcks } from "./unconfirmedAcks.ts"
 
-export interface Dependencies extends Pick<Runtime, "timers"> {
-  readonly acks: UnconfirmedAcks
-  readonly decider: Pick<Decider, "refund">
-  readonly gates: Pick<Gates, "handler" | "broker">
-  readonly reporter: Pick<Reporter, "settleFailed">
-  /** Removes a delivery that is not ours any more. */
+export interface Recovery {
+  readonly onFailed: (item: Item, failure: SettleFailure) => void
+  readonly onSettled: (item: Item) => void
+  /** Forgets an item whose settlement waits, because its delivery is lost. */
   readonly forget: (item: Item) => void
-  /** Gives a delivery back to the broker at once. */
-  readonly release: (item: Item) => void
+  /** Settles again what waits for the broker, as far as it allows. */
+  readonly resume: () => void
+  /** Settles once more what waits for the broker, and gives up what is in quarantine: closing gives that back. */
+  readonly stop: () => void
 }
 
-/** Milliseconds until a release that the broker did not take is tried again: each time twice as long, up to the longest. */
-const releaseAgain = { first: 1000, longest: 60_000 }
+export interface Dependencies extends Pick<Runtime, "timers"> {
+  readonly decider: Pick<Decider, "refund" | "spend">
+  readonly flow: Pick<Flow, "handler" | "broker" | "update">
+  readonly load: Load
+  readonly reporter: Pick<Reporter, "settleFailed" | "quarantined">
+  /** Removes a delivery that is not ours any more. */
+  readonly lose: (item: Item) => void
+  readonly settleAgain: (item: Item, settlement: Settlement.Settlement) => void
+}
 
-/** Makes a function that is called with each settlement that failed. */
-export const make = ({ acks, decider, forget, gates, release, reporter, timers }: Dependencies) => {
-  const pauses = new WeakMap<Item, number>()
+/** Milliseconds until a refused settlement is tried again: each time twice as long, up to the longest. */
+const pauses = { first: 1000, longest: 60_000 }
 
-  return (item: Item, settlement: Settlement, { error, fate }: SettleFailure): void => {
-    acks.remember(item.delivery, settlement)
-    reporter.settleFailed(item.delivery, settlement, error)
-    if (error.reason === "LeaseLost") gates.handler.signal({ _tag: "Failed", id: item.key })
-    // A delivery ends with its lease or its connection: the broker delivers it again by itself.
-    const isGone = fate === "gone"
-    // One that is gone does not tell whether the broker takes settlements. If it was the probe, it must not be waited
-    // for.
-    gates.broker.signal({ _tag: isGone ? "Uncounted" : "Failed", id: item.key })
-    if (isGone) return forget(item)
-    // After a timeout, nobody knows whether the dead letter was stored.
-    if (fate !== "unknown") decider.refund(settlement)
-    // The broker still counts it as ours, so that only giving it back makes it come again.
-    if (settlement._tag !== "Release") return release(item)
-    // Whatever the reason: forgotten, it would take up credit for ever.
-    const pause = pauses.get(item) ?? releaseAgain.first
-    pauses.set(item, Math.min(2 * pause, releaseAgain.longest))
-    timers.after(pause, () => release(item))
+/** A message that this process keeps. */
+interface Kept {
+  /** The settlement to try next. */
+  readonly wanted: Settlement.Settlement
+  /** Milliseconds until then, counted from its refusal. */
+  readonly pause: number
+  readonly isQuarantined: boolean
+}
+
+export const make = (dependencies: Dependencies): Recovery => {
+  const { decider, flow, load, lose, reporter, settleAgain, timers } = dependencies
+  /** Items whose settlement waits for the broker, the next probe first. */
+  let held: Array<Item> = []
+  const kept = new Map<Item, Kept>()
+  let isStopping = false
+
+  const end = (item: Item): void => {
+    if (kept.get(item)?.isQuarantined === true) load.quarantined--
+    kept.delete(item)
+    load.kept = kept.size
   }
+
+  const giveUp = (item: Item): void => {
+    forget(item)
+    lose(item)
+  }
+
+  const forget = (item: Item): void => {
+    held = held.filter((each) => each !== item)
+    load.held = held.length
+    // That of a message in quarantine has been refunded already.
+    if (kept.get(item)?.isQuarantined !== true) decider.refund(item.settlement!)
+    end(item)
+  }
+
+  const keep = (item: Item, how: Kept): void => {
+    kept.set(item, how)
+    load.kept = kept.size
+    item.stage = "kept"
+    timers.after(how.pause, () => {
+      // It may have been lost meanwhile, and then it is in flight no more.
+      if (item.place !== -1 && item.stage === "kept") settleAgain(item, how.wanted)
+    })
+    flow.update()
+  }
+
+  const refuse = (item: Item, { error, smaller }: SettleFailure, settlement: Settlement.Settlement): void => {
+    const next = smaller === false ? undefined : cutMore(settlement)
+    if (next !== undefined) return settleAgain(item, next)
+    const before = kept.get(item)
+    // Without a copy, this process keeps the delay.
+    const native = before === undefined ? withoutCopy(settlement) : undefined
+    if (native !== undefined) return keep(item, native)
+    const isQuarantined = before?.isQuarantined === true
+    const wanted = isQuarantined ? before.wanted : whole(settlement)
+    if (!isQuarantined) {
+      load.quarantined++
+      // A dead letter that is not stored is not spent.
+      decider.refund(settlement)
+      reporter.quarantined(item.delivery, wanted, error)
+    }
+    const pause = isQuarantined ? Math.min(2 * before.pause, pauses.longest) : pauses.first
+    keep(item, { wanted, pause, isQuarantined: true })
+  }
+
+  const settleHeld = (count: number): void => {
+    const items = held.splice(0, count)
+    load.held = held.length
+    for (const item of items) settleAgain(item, item.settlement!)
+  }
+
+  return {
+    onFailed: (item, failure) => {
+      const { error, fate } = failure
+      const settlement = item.settlement!
+      if (!kept.has(item) && cutOf(settlement) === undefined) reporter.settleFailed(item.delivery, settlement, error)
+      if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: item.key })
+      // A refusal is an answer. A delivery that is gone does not tell whether the broker takes settlements.
+      const signals = { gone: "Uncounted", refused: "Succeeded", ours: "Failed", unknown: "Failed" } as const
+      flow.broker.signal({ _tag: signals[fate], id: item.key })
+      if (fate === "gone" || isStopping) return giveUp(item)
+      if (fate === "refused") return refuse(item, failure, settlement)
+      item.stage = "kept"
+      held.push(item)
+      load.held = held.length
+    },
+    onSettled: (item) => {
+      if (kept.size === 0) return
+      if (kept.get(item)?.isQuarantined === true) decider.spend(item.settlement!)
+      end(item)
+    },
+    forget,
+    resume: () => {
+      const { allowance } = flow.broker
+      if (allowance !== "none" && held.length > 0) settleHeld(allowance === "one" ? 1 : held.length)
+    },
+    stop: () => {
+      isStopping = true
+      settleHeld(held.length)
+      for (const [item] of kept) if (item.stage === "kept") giveUp(item)
+    }
+  }
+}
+
+const cutOf = (settlement: Settlement.Settlement) => ("cut" in settlement ? settlement.cut : undefined)
+
+/** The settlement with the whole copy. */
+const whole = (settlement: Settlement.Settlement): Settlement.Settlement =>
+  "cut" in settlement ? { ...settlement, cut: undefined } : settlement
+
+/** The settlement with a smaller copy; `undefined` when it makes none, or none that is smaller. */
+const cutMore = (settlement: Settlement.Settlement): Settlement.Settlement | undefined => {
+  const { _tag } = settlement
+  if (_tag === "Ack" || _tag === "Drop" || (_tag === "Release" && settlement.delay === 0)) return undefined
+  const cut = cuts[settlement.cut === undefined ? 0 : cuts.indexOf(settlement.cut) + 1]
+  return cut === undefined ? undefined : { ...settlement, cut }
+}
+
+/** How a message with a delay goes back without a copy; `undefined` for all else. */
+const withoutCopy = (settlement: Settlement.Settlement): Kept | undefined => {
+  if (settlement._tag === "Retry" && settlement.delay > 0) {
+    return { pause: settlement.delay, wanted: Settlement.Retry(0, settlement.error), isQuarantined: false }
+  }
+  if (settlement._tag === "Release" && settlement.delay > 0) {
+    return { pause: settlement.delay, wanted: Settlement.Release(), isQuarantined: false }
+  }
+  return undefined
 }

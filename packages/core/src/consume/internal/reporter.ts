@@ -16,6 +16,8 @@ export interface Reporter {
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
   readonly settleFailed: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
+  /** The broker refuses every way to settle this message, so that this process keeps it. */
+  readonly quarantined: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
   /** `item` is `undefined` for a call on the whole batch. */
   readonly ignored: (item: Item | undefined, call: Call) => void
   /** Code that must not throw, of telemetry or of an adapter, has thrown. */
@@ -64,6 +66,10 @@ export const make = (options: Options): Reporter => {
     leaseLost: (delivery, error) => {
       warnings.leaseLost(delivery, error)
       emit({ _tag: "LeaseLost", ...subject(delivery), error })
+    },
+    quarantined: (delivery, { _tag: settlement }, error) => {
+      warnings.quarantined(delivery, settlement, error)
+      emit({ _tag: "Quarantined", ...subject(delivery), settlement, error })
     },
     ignored: (item, call) => {
       warnings.ignored(item, call)

@@ -1,6 +1,6 @@
 /**
- * Sends settlements to the broker: once for each delivery, in batches where the broker takes batches, and never while a
- * lease extension of the same delivery is under way.
+ * Sends settlements to the broker: in batches where the broker takes batches, and never while a lease extension of the
+ * same delivery is under way.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ export interface Settler {
   readonly settle: (item: Item, settlement: Settlement) => void
   /** Sends all settlements that wait. */
   readonly flush: () => void
-  /** Extends the leases of those items that are not being settled. */
+  /** Extends the leases of those items that are not lost and not being settled. */
   readonly extend: (items: Iterable<Item>) => void
   /** True when no settlement waits and no call of the broker is under way. */
   readonly isIdle: () => boolean
@@ -39,11 +39,11 @@ export interface Options extends Pick<Runtime, "fork" | "timers"> {
 export interface Callbacks {
   readonly onSettled: (item: Item, settlement: Settlement) => void
   readonly onFailed: (item: Item, settlement: Settlement, failure: SettleFailure) => void
-  readonly onLeaseLost: (item: Item, error: BrokerError) => void
+  readonly onLeaseLost: (item: Item, failure: SettleFailure) => void
+  /** Called before a call of the broker, with one of its items. */
+  readonly onSending: (item: Item) => void
   /** Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items. */
   readonly onAnswered: () => void
-  /** Called when the broker has not answered at once. */
-  readonly onWaiting: (items: ReadonlyArray<DecidedItem>) => void
 }
 
 /** An item with its settlement is itself the request for it, which saves an object for each message. */
@@ -65,16 +65,22 @@ export const make = (options: Options & Callbacks): Settler => {
     if (extending || pending.length === 0) return
     const requests = pending
     pending = []
-    let isAnswered = false
+    send(requests)
+  }
+
+  const send = (requests: ReadonlyArray<DecidedItem>): void => {
+    options.onSending(requests[0]!)
     underWay++
     const settled = attempt(() => subscription.settle(requests))
-    call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures) => {
+    call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures, why) => {
       underWay--
-      isAnswered = true
       // An interrupted call was cut off by the consumer's own end: the broker brings the deliveries back.
-      if (failures !== undefined) report(requests, failures)
+      if (failures === undefined) return
+      if (failures !== "died") report(requests, failures)
+      // One message may have made the adapter die, so that each is sent alone.
+      else if (requests.length > 1) for (const each of requests) send([each])
+      else report(requests, [died(requests[0]!, why)])
     })
-    if (!isAnswered) options.onWaiting(requests)
   }
 
   const report = (requests: ReadonlyArray<DecidedItem>, failures: ReadonlyArray<SettleFailure>): void => {
@@ -87,24 +93,38 @@ export const make = (options: Options & Callbacks): Settler => {
     options.onAnswered()
   }
 
+  /** The adapter has a defect that this message brings out. */
+  const died = ({ delivery }: Item, detail = "the adapter died"): SettleFailure => ({
+    delivery,
+    error: new BrokerError({
+      broker: options.broker,
+      operation: "settle",
+      reason: "Unsupported",
+      detail,
+      remedy: "Report this to the adapter's authors"
+    }),
+    fate: "refused"
+  })
+
   return {
     settle: (item, settlement) => {
       item.settlement = settlement
+      item.stage = "settling"
       pending.push(item as DecidedItem) // The line above decided it.
       if (pending.length >= batch && batch > 1) flush()
       else if (wait > 0) timer ??= timers.after(wait, flush)
     },
     flush,
     extend: (items) => {
-      const unsettled = [...items].filter(({ settlement }) => settlement === undefined)
+      const unsettled = [...items].filter(({ isLost, stage }) => stage !== "settling" && !isLost)
       if (extending || unsettled.length === 0) return
       extending = true
       const extended = attempt(() => subscription.extend(unsettled.map(({ delivery }) => delivery)))
-      call(options, unsettled, extended, (failures = []) => {
+      call(options, unsettled, extended, (failures = [], why) => {
         extending = false
-        for (const { delivery, error } of failures) {
-          const item = unsettled.find((each) => each.delivery === delivery)
-          if (item !== undefined) options.onLeaseLost(item, error)
+        for (const failure of failures === "died" ? unsettled.map((each) => died(each, why)) : failures) {
+          const item = unsettled.find(({ delivery }) => delivery === failure.delivery)
+          if (item !== undefined) options.onLeaseLost(item, failure)
         }
         flush()
       })
@@ -114,28 +134,24 @@ export const make = (options: Options & Callbacks): Settler => {
 }
 
 /**
- * Runs a call of the broker, and calls back with the deliveries for which it failed: all of them when the adapter died,
- * `undefined` when the call was interrupted.
+ * Runs a call of the broker, and calls back with the deliveries for which it failed; `undefined` when the call was
+ * interrupted.
  */
 const call = (
-  { broker, fork }: Pick<Options, "broker" | "fork">,
+  { fork }: Pick<Options, "fork">,
   concerned: ReadonlyArray<{ readonly delivery: Delivery }>,
   effect: Effect.Effect<ReadonlyArray<SettleFailure>>,
-  done: (failures: ReadonlyArray<SettleFailure> | undefined) => void
+  done: (failures: ReadonlyArray<SettleFailure> | "died" | undefined, why?: string) => void
 ): void => {
   fork(effect).addObserver((exit) => {
-    if (Exit.isSuccess(exit) && isAnswer(exit.value, concerned)) return done(exit.value)
-    if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return done(undefined)
-    const error = new BrokerError({
-      broker,
-      operation: "settle",
-      reason: "Unsupported",
-      detail: Exit.isFailure(exit)
-        ? `the adapter died: ${Cause.pretty(exit.cause)}`
-        : "the adapter did not answer with the deliveries that could not be settled",
-      remedy: "Report this to the adapter's authors"
-    })
-    done(concerned.map(({ delivery }) => ({ delivery, error, fate: "unknown" })))
+    if (Exit.isSuccess(exit)) {
+      return isAnswer(exit.value, concerned)
+        ? done(exit.value)
+        : done("died", "the adapter did not answer with the deliveries that could not be settled")
+    }
+    return Cause.hasInterruptsOnly(exit.cause)
+      ? done(undefined)
+      : done("died", `the adapter died: ${Cause.pretty(exit.cause)}`)
   })
 }
 
@@ -159,5 +175,7 @@ const isAnswer = (
   Array.isArray(value) &&
   value.every(
     (each: Partial<SettleFailure> | null) =>
-      each?.error?.reason !== undefined && each.fate !== undefined && concerned.some(({ delivery }) => delivery === each.delivery)
+      each?.error?.reason !== undefined &&
+      each.fate !== undefined &&
+      concerned.some(({ delivery }) => delivery === each.delivery)
   )

@@ -8,7 +8,8 @@ import type * as Bag from "../../adapter-kit/Bag.ts"
 import type { Delay } from "../../message/Delay.ts"
 import type { Batch, Received } from "../../message/Handler.ts"
 import type { Run } from "./dispatch.ts"
-import { type Item, ReceivedMessage, toBatch } from "./item.ts"
+import type { Item } from "./item.ts"
+import { ReceivedMessage, toBatch } from "./received.ts"
 
 export interface Options {
   readonly queue: string

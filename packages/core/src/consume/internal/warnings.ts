@@ -24,6 +24,7 @@ export interface Warnings {
   readonly gaveUp: (delivery: Delivery, settlement: Extract<Settlement, { _tag: "DeadLetter" | "Drop" }>) => void
   readonly settleFailed: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
+  readonly quarantined: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
   readonly paused: (because: "handler" | "broker", state: ConsumerBackoff.State) => void
   readonly hookThrew: (event: Event, error: unknown) => void
@@ -66,6 +67,12 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
       warn("the broker did not take a settlement", { ...subject(delivery), settlement, error: error.message }),
     leaseLost: (delivery, error) =>
       warn("a lease could not be extended", { ...subject(delivery), error: error.message }),
+    quarantined: (delivery, settlement, error) =>
+      warn("in quarantine: the broker refuses every way to settle this message; it is tried again now and then", {
+        ...subject(delivery),
+        settlement,
+        error: error.message
+      }),
     ignored: (item, call) => {
       if (warnedOfIgnored) return
       warnedOfIgnored = true

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
 import * as Consumer from "../../src/consume/Consumer.ts"
 import * as DeadLetterBudget from "../../src/policy/DeadLetterBudget.ts"
-import * as Metadata from "../../src/message/Metadata.ts"
+import type { Event } from "../../src/observe/Event.ts"
 import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as Scripted from "../scripted.ts"
 
@@ -73,6 +73,7 @@ describe("a budget of dead letters", () => {
         yield* TestClock.adjust("2 minutes")
       }
       assert.strictEqual(consumer.stats().state, "running")
+      assert.strictEqual(consumer.health().quarantined, 3)
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
@@ -89,45 +90,137 @@ describe("a budget of dead letters", () => {
   })
 })
 
-describe("a lost ack", () => {
-  const published = (at: number) => ({ metadata: Metadata.make("order-1", at) })
+const gone = { reason: "ConnectionLost", fate: "gone" } as const
 
-  it.effect("is remembered for the redelivery, and not for another message with the same id", () => {
+describe("a settlement that was lost with its delivery", () => {
+  it.effect("is repeated on the redelivery, without a run, and for no other message of the same id", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
-      const runs: Array<number> = []
-      yield* Consumer.start("q", {}, (message) => void runs.push(message.timestamp))
-      broker.faults.settle = () => "ConnectionLost"
-      broker.deliver("order-1", published(1))
-      yield* TestClock.adjust(2000)
+      const runs: Array<string> = []
+      yield* Consumer.start("q", { retry: RetryPolicy.make({ maxRetries: 0 }) }, (message) => {
+        runs.push(message.headers["which"]!)
+        if (message.headers["which"] === "bad") throw new Error("no")
+      })
+      const one = (which: string, attempts = 1) => ({ headers: { which }, receipt: which, attempts })
+      broker.faults.settle = () => gone
+      broker.deliver("order-1", one("good"))
+      broker.deliver("order-1", one("bad"))
+      yield* Effect.yieldNow
       broker.faults.settle = () => undefined
-      broker.deliver("order-1", published(2))
-      broker.deliver("order-1", published(1))
-      assert.deepStrictEqual(runs, [1, 2])
+      broker.take()
+      broker.deliver("order-1", one("other"))
+      broker.deliver("order-1", one("good", 2))
+      broker.deliver("order-1", one("bad", 2))
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(runs, ["good", "bad", "other"])
+      assert.deepStrictEqual(broker.take(), ["order-1:Ack order-1:Ack order-1:DeadLetter"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
-})
 
-describe("a settlement that is gone with its connection", () => {
+  it.effect("waits for what is left of a retry's delay", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const asked: Array<unknown> = []
+      const options = { retryDelay: 5000, onEvent: (event: Event) => void asked.push("delay" in event && event.delay) }
+      yield* Consumer.start("q", options, fail)
+      broker.faults.settle = () => gone
+      broker.deliver("a")
+      yield* TestClock.adjust(2000)
+      broker.faults.settle = () => undefined
+      broker.deliver("a", { attempts: 2 })
+      yield* Effect.yieldNow
+      assert.strictEqual(asked.at(-1), 3000)
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("pauses nobody: it comes again on the next one", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
       const events: Array<string> = []
       yield* Consumer.start("q", { onEvent: ({ _tag }) => void events.push(_tag) }, () => {})
-      broker.faults.settle = () => "ConnectionLost"
+      broker.faults.settle = () => gone
       broker.deliver("a")
       yield* TestClock.adjust(0)
       broker.faults.settle = ({ settlement }) => (settlement._tag === "Ack" ? "Throttled" : undefined)
       broker.deliver("b")
       yield* TestClock.adjust(0)
-      assert.deepStrictEqual(events, [
-        "Received",
-        "SettleFailed",
-        "Received",
-        "SettleFailed",
-        "BackoffEntered",
-        "Released"
-      ])
+      assert.deepStrictEqual(events, ["Received", "SettleFailed", "Received", "SettleFailed", "BackoffEntered"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a redelivery", () => {
+  const leased = { lease: { duration: 30_000, max: Number.POSITIVE_INFINITY }, connectionBound: false }
+
+  it.effect("of a message whose handler runs takes its place: there is one run, and its settlement goes there", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      yield* Consumer.start("q", { retry: RetryPolicy.make({ maxRetries: 0 }) }, ({ attempts }) => {
+        runs.push(attempts)
+        return Effect.sleep(100)
+      })
+      broker.deliver("a")
+      broker.reconnect()
+      broker.deliver("a", { attempts: 2 })
+      broker.take()
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual([runs, broker.take()], [[1], ["a:Ack"]])
+      broker.deliver("b")
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(broker.take(), ["b:Ack"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of a message that waits for its handler costs no attempt, however often it comes", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 1000 })
+      yield* Consumer.startBatch("q", { batch, retry: RetryPolicy.make({ maxRetries: 0 }) }, ({ messages }) => {
+        runs.push(messages[0]!.attempts)
+      })
+      broker.deliver("a")
+      for (let attempts = 2; attempts < 50; attempts++) {
+        broker.reconnect()
+        broker.deliver("a", { attempts })
+      }
+      broker.take()
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual([runs, broker.take()], [[1], ["a:Ack"]])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("that is faster than the answer to the ack is acked as well", () => {
+    const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
+    return Effect.gen(function* () {
+      let runs = 0
+      yield* Consumer.start("q", {}, () => void runs++)
+      broker.deliver("a")
+      broker.deliver("a", { attempts: 2 })
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual([runs, broker.take()], [1, ["credit 2", "a:Ack", "a:Ack"]])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("after a retry is another attempt, though the answer to the retry has not come yet", () => {
+    const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      yield* Consumer.start("q", {}, ({ attempts }) => {
+        runs.push(attempts)
+        if (attempts === 1) throw new Error("no")
+      })
+      broker.deliver("a")
+      broker.deliver("a", { attempts: 2 })
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual(
+        [runs, broker.take()],
+        [
+          [1, 2],
+          ["credit 2", "a:Retry a:Ack"]
+        ]
+      )
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })
@@ -142,11 +235,9 @@ describe("a new connection", () => {
       broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? "Throttled" : undefined)
       broker.deliver("bad 1")
       yield* TestClock.adjust(2000)
-      broker.deliver("bad 2")
+      broker.faults.settle = () => undefined
       yield* TestClock.adjust(4000)
-      broker.deliver("good")
-      yield* Effect.yieldNow
-      assert.strictEqual(broker.take().at(-1), "credit 2")
+      assert.deepStrictEqual(broker.take().slice(-2), ["bad 1:Retry", "credit 2"])
       broker.reconnect()
       assert.deepStrictEqual(broker.take(), ["credit 1"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))

@@ -1,0 +1,120 @@
+/**
+ * Takes deliveries in: knows those that come again, settles those that no handler may see, decodes the others and hands
+ * them on to their batch.
+ */
+import type { Codec } from "../../message/Codec.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import * as Metadata from "../../message/Metadata.ts"
+import * as Settlement from "../../message/Settlement.ts"
+import * as Acknowledgement from "../../policy/Acknowledgement.ts"
+import * as Failure from "../../policy/Failure.ts"
+import * as RetryPolicy from "../../policy/RetryPolicy.ts"
+import type { Batcher } from "./batcher.ts"
+import * as Decoding from "./decoding.ts"
+import type { Deliveries } from "./deliveries.ts"
+import type { Item, Load } from "./item.ts"
+import type { Reporter } from "./reporter.ts"
+import type { Runtime } from "./runtime.ts"
+
+export interface Arrival {
+  /** `now` is in milliseconds since the epoch. */
+  readonly onDelivery: (delivery: Delivery, now: number) => void
+}
+
+/** A codec of any body type, as far as a consumer needs it. */
+export type Decoder = Pick<Codec<unknown>, "decode">
+
+/** The policy by which {@link refusal} refuses, and its queue. */
+export interface Admission {
+  readonly queue: string
+  readonly retry: RetryPolicy.RetryPolicy
+}
+
+export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallClock"> {
+  readonly codec: Decoder
+  readonly deliveries: Deliveries
+  readonly batcher: Batcher
+  readonly load: Load
+  readonly reporter: Reporter
+  /** Whether handlers still take messages. A delivery may have been on its way when the credit was taken away. */
+  readonly isWanted: () => boolean
+  /** Called when a message has joined those that wait for their batch. */
+  readonly onArrived: () => void
+}
+
+/** The settlement of a delivery that no handler may see; `undefined` for all others. Pure. */
+export const refusal = (
+  { attempts, metadata }: Delivery,
+  { queue, retry }: Admission,
+  now: number
+): Settlement.Settlement | undefined => {
+  const wait = metadata.notBefore === 0 ? 0 : Metadata.wait(metadata, now, retry.maxAge)
+  if (wait > 0) return Settlement.Release(wait)
+  if (attempts <= retry.maxDeliveries) return undefined
+  // Its deliveries never came to an end: they killed their process, or the broker counts too many.
+  return RetryPolicy.giveUp(retry, queue, "too-many-deliveries", {
+    name: "TooManyDeliveries",
+    message: `delivered ${attempts} times, ${retry.maxDeliveries} allowed`
+  })
+}
+
+export const make = (dependencies: Dependencies): Arrival => {
+  const { batcher, codec, deliveries, isWanted, load, onArrived, queue, reporter, retry, timers } = dependencies
+  const decoding = Decoding.make(timers, load)
+
+  const refuse = (item: Item, settlement: Settlement.Settlement): void => {
+    deliveries.settle(item, settlement)
+    deliveries.flush()
+  }
+
+  /** No retry makes it decodable. */
+  const refuseUndecodable = (item: Item, error: unknown): void =>
+    refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))
+
+  const accept = (item: Item, body: unknown): void => {
+    item.body = body
+    // Deliveries that neither the message nor this process can account for: it may have killed its process.
+    batcher.push(item, item.delivery.attempts > retry.maxAttempts)
+    onArrived()
+  }
+
+  const decode = (item: Item): void => {
+    let body: unknown
+    let promise: Promise<unknown> | undefined
+    try {
+      body = codec.decode(item.delivery.body, item.delivery.headers)
+      // `resolve` makes a promise of its own of one that has another `then`.
+      if (body instanceof Promise) promise = Promise.resolve(body)
+    } catch (error) {
+      return refuseUndecodable(item, error)
+    }
+    if (promise === undefined) return accept(item, body)
+    decoding.wait(item, promise, {
+      decoded: (decoded) => (isWanted() ? accept(item, decoded) : refuse(item, Settlement.Release())),
+      failed: (error) => refuseUndecodable(item, error),
+      late: () => fail(item)
+    })
+  }
+
+  /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
+  const fail = (item: Item): void => {
+    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), dependencies.wallClock())
+    reporter.failed(item.delivery, failure, false)
+    deliveries.conclude(item, Acknowledgement.byOutcome("failure"), failure)
+    deliveries.flush()
+  }
+
+  return {
+    onDelivery: (told, now) => {
+      reporter.received(told)
+      const known = told.redelivered === false ? undefined : deliveries.recognise(told)
+      if (known === "merged") return
+      const delivery = known?.delivery ?? told
+      // In flight from now on: its lease is extended while its codec works.
+      const item = deliveries.add(delivery, told.attempts)
+      const refused = known?.settlement ?? (isWanted() ? refusal(delivery, dependencies, now) : Settlement.Release())
+      if (refused === undefined) decode(item)
+      else refuse(item, refused)
+    }
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * How much may come in, and what may begin: the credit of the subscription, held back by two gates, one for handlers that
+ * fail and one for a broker that takes no settlements, by messages that must run alone, and by an operator.
+ */
+import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
+import type { Timers } from "../../adapter-kit/Timers.ts"
+import type { Backoff } from "../../observe/Health.ts"
+import type { Subscription } from "../../port/Broker.ts"
+import * as Gate from "./gate.ts"
+import type { Load } from "./item.ts"
+
+export interface Flow {
+  /** Closes when handlers fail, under the policy of the user. A batch that starts is its probe. */
+  readonly handler: Gate.Gate
+  /** Closes when the broker takes no settlements. It cannot be turned off. A settlement that is sent is its probe. */
+  readonly broker: Gate.Gate
+  /** True when a batch may start, as far as the flow decides it. */
+  readonly mayStart: () => boolean
+  /** Must be called when a batch starts. `key` is its first message's. */
+  readonly onStart: (key: ConsumerBackoff.DeliveryId) => void
+  /** Most messages of a batch that starts now. */
+  readonly batchLimit: () => number
+  /** Gives the broker the credit that is wanted now, unless it has that credit already. */
+  readonly update: () => void
+  /**
+   * Gives a new connection its credit, whatever the lost one had. While `recover` runs, no credit is given: before all
+   * that it changes is changed, the credit could be too much.
+   */
+  readonly renew: (recover: () => void) => void
+  /** Takes no messages and starts no batches until {@link resume}. */
+  readonly pause: () => void
+  readonly resume: () => void
+  /** Takes no messages any more, and ends all pauses. */
+  readonly close: () => void
+  /** What holds messages back, and the gates whose level is above 0. */
+  readonly backoff: () => ReadonlyArray<Backoff>
+}
+
+export interface Dependencies extends Omit<Gate.Dependencies, "because" | "onChange"> {
+  readonly policy: ConsumerBackoff.ConsumerBackoff
+  readonly subscription: Pick<Subscription, "credit">
+  readonly load: Load
+  /** Number of messages that may be in flight, of which `begun` have left their batcher; 0 when none is wanted. */
+  readonly window: (begun: number) => number
+  readonly timers: Timers
+  /** Called when a gate or the operator has changed what may begin. */
+  readonly onChange: () => void
+  readonly onDefect: (error: unknown) => void
+}
+
+/** Kept messages for which the broker gives further ones; more of them take the room of others. */
+const spare = 100
+
+/** Milliseconds until an adapter that threw is given its credit again. */
+const againAfter = 1000
+
+/** The subscription starts with a credit of 0. */
+export const make = (dependencies: Dependencies): Flow => {
+  const { load, onDefect, policy, subscription, timers, window } = dependencies
+  let given = 0
+  let isRenewing = false
+  let isClosed = false
+  let isPaused = false
+  /** Whether a batch has started since the broker's pause has ended. */
+  let hasStarted = false
+
+  const onChange = (): void => {
+    hasStarted = false
+    dependencies.onChange()
+  }
+  const handler = Gate.make(policy, { ...dependencies, because: "handler", onChange })
+  const broker = Gate.make(ConsumerBackoff.make(), { ...dependencies, because: "broker", onChange })
+
+  /** Whether the broker is probed by a settlement that it did not take before, so that no message need begin for it. */
+  const isProbed = (): boolean => broker.allowance === "one" && load.held > 0
+
+  const wanted = (): number => {
+    if (isClosed || isPaused || handler.allowance === "none" || broker.allowance === "none" || isProbed()) return 0
+    const { buffered, decoding, inFlight, kept, lost, suspects } = load
+    const begun = inFlight - buffered - decoding
+    // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
+    const room = Math.max(0, window(begun - kept) + Math.min(kept, spare) - lost)
+    // A probe does not wait for handlers that are at work already.
+    if (handler.allowance === "one" || broker.allowance === "one") return Math.min(room, begun - lost + 1)
+    return suspects > 0 ? Math.min(room, inFlight - lost) : room
+  }
+
+  const update = (): void => {
+    const credit = wanted()
+    if (credit === given || isRenewing) return
+    given = credit
+    try {
+      subscription.credit(credit)
+    } catch (error) {
+      given = -1
+      timers.after(againAfter, update)
+      onDefect(error)
+    }
+  }
+
+  const hold = (held: boolean): void => {
+    if (isPaused === held || isClosed) return
+    isPaused = held
+    onChange()
+  }
+
+  return {
+    handler,
+    broker,
+    mayStart: () =>
+      !isPaused &&
+      (handler.allowance === "full" || handler.mayStart()) &&
+      (broker.allowance === "full" || (broker.allowance === "one" && !hasStarted && load.held === 0)),
+    onStart: (key) => {
+      hasStarted = true
+      if (!handler.atRest) handler.signal({ _tag: "Started", id: key })
+    },
+    batchLimit: () => (handler.allowance === "full" && broker.allowance === "full" ? Number.POSITIVE_INFINITY : 1),
+    update,
+    renew: (recover) => {
+      isRenewing = true
+      recover()
+      handler.signal({ _tag: "Reconnected" })
+      broker.signal({ _tag: "Reconnected" })
+      isRenewing = false
+      given = -1
+      update()
+    },
+    pause: () => hold(true),
+    resume: () => hold(false),
+    close: () => {
+      isClosed = true
+      update()
+      handler.close()
+      broker.close()
+    },
+    backoff: () => {
+      const byHand = isPaused ? ([{ because: "operator", state: "paused", level: 0, until: undefined }] as const) : []
+      return [...byHand, ...[handler, broker].flatMap((gate) => gate.backoff() ?? [])]
+    }
+  }
+}

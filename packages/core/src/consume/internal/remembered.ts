@@ -1,0 +1,79 @@
+/**
+ * What this process knows of copies that were lost with their connection or lease: which settlement was asked for them,
+ * and how many attempts they had. When the broker delivers such a copy again, the settlement is repeated, and no handler
+ * sees it; a delivery that no handler had begun has cost no attempt.
+ */
+import * as BoundedMap from "../../adapter-kit/BoundedMap.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import * as Settlement from "../../message/Settlement.ts"
+import type { Item } from "./item.ts"
+
+/** The delivery with the attempts that it really has, and its settlement if that was decided already. */
+export interface Known {
+  readonly delivery: Delivery
+  readonly settlement: Settlement.Settlement | undefined
+}
+
+export interface Remembered {
+  /** Remembers an item that is lost. `now` is in milliseconds since the epoch. */
+  readonly add: (item: Item, now: number) => void
+  /** What is known of a redelivery, which then is forgotten; `undefined` when nothing is. */
+  readonly take: (delivery: Delivery, now: number) => Known | undefined
+  readonly isEmpty: () => boolean
+}
+
+interface Memory {
+  readonly told: number
+  readonly attempts: number
+  readonly settlement: Settlement.Settlement | undefined
+  /** When its retry is due, in milliseconds since the epoch. */
+  readonly due: number
+}
+
+/** Number of copies that are remembered at least; the oldest are forgotten first. */
+const limit = 10_000
+
+/**
+ * The delivery with the attempts that its predecessor had: that came to no end, so that this is the same attempt. Where
+ * others were delivered in between, these count.
+ */
+export const continued = (delivery: Delivery, before: Pick<Memory, "told" | "attempts">): Delivery => {
+  const attempts = before.attempts + Math.max(0, delivery.attempts - before.told - 1)
+  return attempts === delivery.attempts ? delivery : { ...delivery, attempts }
+}
+
+/** `identify` is the subscription's. */
+export const make = (identify: (delivery: Delivery) => string | undefined): Remembered => {
+  const known = BoundedMap.make<Memory>(limit)
+  return {
+    add: (item, now) => {
+      const name = identify(item.delivery)
+      if (name === undefined) return
+      const { delivery, settlement, told } = item
+      const delay = settlement?._tag === "Retry" ? settlement.delay : 0
+      // Two copies of one name cannot be told apart, so that neither is settled without a run.
+      const isUnsure = known.has(name)
+      known.set(name, {
+        told,
+        attempts: delivery.attempts,
+        settlement: isUnsure || settlement?._tag === "Release" ? undefined : settlement,
+        due: now + delay
+      })
+    },
+    take: (delivery, now) => {
+      const name = identify(delivery)
+      const found = name === undefined ? undefined : known.get(name)
+      if (found === undefined) return undefined
+      known.delete(name!)
+      const { due, settlement } = found
+      return {
+        delivery: continued(delivery, found),
+        settlement:
+          settlement?._tag === "Retry"
+            ? Settlement.Retry(Math.min(settlement.delay, Math.max(0, due - now)), settlement.error)
+            : settlement
+      }
+    },
+    isEmpty: known.isEmpty
+  }
+}

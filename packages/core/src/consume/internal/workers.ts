@@ -1,0 +1,199 @@
+/**
+ * Starts batches as far as concurrency and flow allow, runs the handler for each of their tasks, as often as the policy's
+ * `immediate` allows, and concludes them.
+ */
+import * as Classifier from "../../policy/Classifier.ts"
+import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
+import * as Failure from "../../policy/Failure.ts"
+import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
+import * as Settlement from "../../message/Settlement.ts"
+import type * as Telemetry from "../../observe/Telemetry.ts"
+import * as Bag from "../../adapter-kit/Bag.ts"
+import type { Batcher } from "./batcher.ts"
+import type { Deliveries } from "./deliveries.ts"
+import type { Outcome, Run } from "./dispatch.ts"
+import type { Flow } from "./flow.ts"
+import type { Item, Load } from "./item.ts"
+import type { Reporter } from "./reporter.ts"
+import type { Runtime } from "./runtime.ts"
+import * as Task from "./task.ts"
+
+/** Runs the handler once, and says exactly once how that ended. The handler is called through `within`, if given. */
+export type RunHandler = (task: Task.Task, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]) => Run
+
+/** How much work an interruption has stopped. */
+export interface Interrupted {
+  readonly handlers: number
+  /** Messages without a verdict. */
+  readonly messages: number
+}
+
+export interface Workers {
+  /** Starts every batch that is due and may start. */
+  readonly pump: () => void
+  /** Interrupts every run of the handler, and gives back the messages without a verdict. */
+  readonly interrupt: () => Interrupted
+}
+
+export interface Dependencies
+  extends Pick<Task.Options, "queue" | "longest">, Pick<Runtime, "wallClock" | "yieldThen"> {
+  readonly retry: RetryPolicy
+  readonly runHandler: RunHandler
+  /** Whether the handler takes one message at a time, so that each message of a batch is a task of its own. */
+  readonly single: boolean
+  readonly batcher: Batcher
+  readonly deliveries: Deliveries
+  readonly flow: Flow
+  readonly load: Load
+  readonly reporter: Reporter
+  readonly watch: Telemetry.Watch | undefined
+  /** Number of batches that may be in progress. */
+  readonly concurrency: () => number
+  /** Whether the consumer shuts down: no handler is run again. */
+  readonly isStopping: () => boolean
+  /** Called when a batch has ended. */
+  readonly onMoved: () => void
+}
+
+/** Number of batches that may start before the event loop gets a turn. */
+const burstLimit = 512
+
+export const make = (dependencies: Dependencies): Workers => {
+  const { batcher, concurrency, deliveries, flow, isStopping, load, onMoved, reporter, single } = dependencies
+  const { retry, runHandler, wallClock, watch, yieldThen } = dependencies
+  const taskOptions: Task.Options = {
+    queue: dependencies.queue,
+    longest: dependencies.longest,
+    onFinal: (item, verdict) => {
+      deliveries.conclude(item, verdict, undefined)
+      deliveries.flush()
+    },
+    onIgnored: reporter.ignored
+  }
+  const running = Bag.make<Task.Task>()
+  let started = 0
+  let isYielding = false
+  let isPumping = false
+  /** Whether the batch in progress must be alone. */
+  let isAlone = false
+
+  const mayStart = (): boolean =>
+    !isStopping() && !isYielding && !isAlone && load.batches < concurrency() && flow.mayStart()
+
+  const pump = (): void => {
+    if (isPumping) return
+    isPumping = true
+    try {
+      while (mayStart()) {
+        const items = next()
+        if (items === undefined) break
+        if (++started % burstLimit === 0) yieldToOthers()
+        startBatch(items)
+      }
+    } finally {
+      // Also after a defect: one message must not stop all others.
+      isPumping = false
+    }
+  }
+
+  const next = (): ReadonlyArray<Item> | undefined => {
+    if (load.suspects === 0) return batcher.take(flow.batchLimit())
+    isAlone = load.batches === 0
+    return isAlone ? [batcher.takeSuspect()] : undefined
+  }
+
+  const yieldToOthers = (): void => {
+    isYielding = true
+    yieldThen(() => {
+      isYielding = false
+      pump()
+    })
+  }
+
+  const startBatch = (items: ReadonlyArray<Item>): void => {
+    load.batches++
+    flow.onStart(items[0]!.key)
+    for (const item of items) item.stage = "begun"
+    if (!single || items.length === 1) return run(new Task.Task(taskOptions, items), 0, endBatch)
+    let open = items.length
+    const onTaskEnd = (): void => {
+      if (--open === 0) endBatch()
+    }
+    for (const item of items) run(new Task.Task(taskOptions, [item]), 0, onTaskEnd)
+  }
+
+  const endBatch = (): void => {
+    load.batches--
+    isAlone = false
+    onMoved()
+    pump()
+  }
+
+  /** `reruns` counts the runs for this task before this one. */
+  const run = (task: Task.Task, reruns: number, onEnd: () => void): void => {
+    let hasEnded = false
+    const watched = watch?.run(
+      task.items.map(({ delivery }) => delivery),
+      reruns
+    )
+    const onEnded = (outcome: Outcome): void => {
+      hasEnded = true
+      running.delete(task)
+      const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, wallClock()) : undefined
+      watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
+      if (failure !== undefined && mayRerun(task, failure, reruns)) {
+        for (const item of task.items) reporter.failed(item.delivery, failure, true)
+        return run(task, reruns + 1, onEnd)
+      }
+      conclude(task, outcome, failure)
+      onEnd()
+    }
+    const begun = runHandler(task, onEnded, watched?.within)
+    if (hasEnded) return
+    task.run = begun
+    running.add(task)
+  }
+
+  /**
+   * A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself. Nor may it
+   * run beside a redelivery.
+   */
+  const mayRerun = (task: Task.Task, failure: Failure.Failure, reruns: number): boolean =>
+    reruns < retry.immediate &&
+    !isStopping() &&
+    task.undecided() > 0 &&
+    !task.items.some(({ isLost }) => isLost) &&
+    !(failure.error instanceof Failure.HandlerTimeout) &&
+    Classifier.classify(retry.classify, failure).startsWith("retry")
+
+  const conclude = (task: Task.Task, outcome: Outcome, failure: Failure.Failure | undefined): void => {
+    if (outcome._tag === "Interrupted") {
+      const { decided, undecided } = task.abandon()
+      for (const [item, verdict] of decided) deliveries.conclude(item, verdict, undefined)
+      for (const item of undecided) deliveries.settle(item, Settlement.Release())
+    } else {
+      task.close(failure === undefined ? "success" : "failure", (item, verdict) => {
+        // An error that was given to this message alone is told when its settlement is decided.
+        if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, false)
+        deliveries.conclude(item, verdict, failure)
+      })
+    }
+    deliveries.flush()
+  }
+
+  return {
+    pump,
+    interrupt: () => {
+      const tasks = [...running]
+      const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)
+      for (const task of tasks) task.run?.interrupt()
+      return { handlers: tasks.length, messages }
+    }
+  }
+}
+
+/** The end of a failed run as telemetry may see it. */
+const redacted = ({ deadLetter }: RetryPolicy, { summary }: Failure.Failure): Telemetry.Ending => ({
+  _tag: "Failed",
+  error: DeadLetterRouting.redacted(deadLetter, summary)
+})

@@ -1,0 +1,141 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import * as Timers from "../../src/adapter-kit/Timers.ts"
+import * as Flow from "../../src/consume/internal/flow.ts"
+import { type Load, noLoad } from "../../src/consume/internal/item.ts"
+import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
+
+const start = Effect.fnUntraced(function* (most = 5) {
+  const timers = yield* Timers.make
+  const given: Array<number> = []
+  const load: Load = noLoad()
+  const window = { now: most }
+  const flow = Flow.make({
+    policy: ConsumerBackoff.make(),
+    subscription: { credit: (limit) => void given.push(limit) },
+    load,
+    window: () => window.now,
+    timers,
+    random: () => 0,
+    wallClock: () => 0,
+    onChange: () => flow.update(),
+    onTransition: () => {},
+    onDefect: (error) => assert.fail(String(error))
+  })
+  flow.update()
+  return { flow, given, load, take: () => given.splice(0), window }
+})
+
+const failed = { _tag: "Failed", id: "a" } as const
+
+describe("credit", () => {
+  it.effect("is given when it changes", () =>
+    Effect.gen(function* () {
+      const { flow, take, window } = yield* start()
+      flow.update()
+      window.now = 0
+      flow.update()
+      assert.deepStrictEqual(take(), [5, 0])
+    })
+  )
+
+  it.effect("of a new connection is given once, after the recovery, though it is what the lost one had", () =>
+    Effect.gen(function* () {
+      const { flow, take, window } = yield* start()
+      take()
+      flow.renew(() => {
+        window.now = 7
+        flow.update()
+        window.now = 5
+        flow.update()
+        assert.deepStrictEqual(take(), [])
+      })
+      assert.deepStrictEqual(take(), [5])
+    })
+  )
+
+  it.effect("leaves room for what a lost connection's handlers still have", () =>
+    Effect.gen(function* () {
+      const { flow, load, take } = yield* start()
+      load.inFlight = load.lost = 2
+      flow.update()
+      assert.deepStrictEqual(take(), [5, 3])
+    })
+  )
+
+  it.effect("is more by what is kept, up to a bound", () =>
+    Effect.gen(function* () {
+      const { flow, load, take } = yield* start()
+      for (const kept of [1, 100, 5000]) {
+        load.inFlight = load.kept = kept
+        flow.update()
+      }
+      assert.deepStrictEqual(take(), [5, 6, 105])
+    })
+  )
+
+  it.effect("takes nothing more while messages must run alone", () =>
+    Effect.gen(function* () {
+      const { flow, load, take } = yield* start()
+      load.inFlight = load.buffered = 3
+      load.suspects = 1
+      flow.update()
+      assert.deepStrictEqual(take(), [5, 3])
+    })
+  )
+})
+
+describe("a probe", () => {
+  it.effect("does not wait for messages that handlers have already", () =>
+    Effect.gen(function* () {
+      const { flow, load, take } = yield* start()
+      load.inFlight = 3
+      flow.handler.signal(failed)
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(take(), [5, 0, 4])
+      assert.deepStrictEqual([flow.mayStart(), flow.batchLimit()], [true, 1])
+      flow.onStart("b")
+      assert.isFalse(flow.mayStart())
+    })
+  )
+
+  it.effect("of the broker is a settlement that it did not take before, if there is one", () =>
+    Effect.gen(function* () {
+      const { flow, load, take } = yield* start()
+      load.inFlight = load.held = 1
+      flow.broker.signal(failed)
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual([take(), flow.mayStart()], [[5, 0], false])
+      load.inFlight = load.held = 0
+      flow.update()
+      assert.deepStrictEqual([take(), flow.mayStart()], [[1], true])
+      flow.onStart("b")
+      assert.isFalse(flow.mayStart())
+    })
+  )
+})
+
+describe("pause and resume", () => {
+  it.effect("take the credit away and give it again, and start nothing in between", () =>
+    Effect.gen(function* () {
+      const { flow, take } = yield* start()
+      flow.pause()
+      flow.pause()
+      assert.deepStrictEqual([take(), flow.mayStart()], [[5, 0], false])
+      assert.deepStrictEqual(flow.backoff(), [{ because: "operator", state: "paused", level: 0, until: undefined }])
+      flow.resume()
+      assert.deepStrictEqual([take(), flow.mayStart(), flow.backoff()], [[5], true, []])
+    })
+  )
+
+  it.effect("do nothing once it is closed", () =>
+    Effect.gen(function* () {
+      const { flow, take } = yield* start()
+      flow.close()
+      flow.resume()
+      flow.update()
+      assert.deepStrictEqual(take(), [5, 0])
+    })
+  )
+})
