@@ -92,7 +92,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     delays,
     capabilities,
     now,
-    fail: () => (settleFails() ? vices.failSettle?.reason : undefined)
+    fail: vices.failSettle && (() => (settleFails() ? vices.failSettle?.reason : undefined))
   })
   const control = InternalControl.make({
     queues,

@@ -1,48 +1,70 @@
-/** Prints the files and functions that one acked message crosses, from the broker's delivery to its ack, as JSON. */
-import { Consumer } from "@requeue/core"
+/**
+ * Prints the files and functions of ours that one acked message crosses, from the broker's delivery to the end of its ack,
+ * as JSON.
+ */
+import { Broker, Consumer, type Delivery } from "@requeue/core"
 import { MemoryBroker } from "@requeue/adapter-memory"
-import { Broker } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
-import { Session } from "node:inspector/promises"
+import { Session } from "node:inspector"
 
 const session = new Session()
 session.connect()
-await session.post("Profiler.enable")
-await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false })
+session.post("Profiler.enable")
+session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false })
+
+type Way = Record<string, ReadonlyArray<string>>
 
 /** The functions of our sources that ran since the last call, by their file. */
-const crossed = async (): Promise<Record<string, ReadonlyArray<string>>> => {
-  const { result } = await session.post("Profiler.takePreciseCoverage")
-  const ours = result.filter(({ url }) => /\/packages\/[a-z-]+\/src\//.test(url))
-  return Object.fromEntries(
-    ours.flatMap(({ functions, url }) => {
+const crossed = (): Way => {
+  const way: Way = {}
+  // The inspector of one's own thread calls back at once.
+  session.post("Profiler.takePreciseCoverage", (error, answer) => {
+    if (error !== null) throw error
+    for (const { functions, url } of answer.result) {
+      const file = /\/packages\/([a-z-]+\/src\/.*)$/.exec(url)?.[1]
       const ran = functions.filter(({ functionName, ranges }) => ranges[0]!.count > 0 && functionName !== "")
-      return ran.length === 0 ? [] : [[url.replace(/^.*\/packages\//, ""), ran.map(({ functionName }) => functionName)]]
-    })
-  )
+      if (file !== undefined && ran.length > 0) way[file] = ran.map(({ functionName }) => functionName)
+    }
+  })
+  return way
 }
+
+let way: Way = {}
+
+/** The broker, which begins to count when it delivers, and ends when it has settled. */
+const counted = (broker: Broker.Service): Broker.Service => ({
+  ...broker,
+  subscribe: (options) => {
+    const onDelivery = (delivery: Delivery.Delivery): void => {
+      crossed()
+      options.onDelivery(delivery)
+    }
+    return Effect.map(broker.subscribe({ ...options, onDelivery }), (subscription) => ({
+      ...subscription,
+      settle: (requests) =>
+        Effect.map(subscription.settle(requests), (failures) => {
+          way = crossed()
+          return failures
+        })
+    }))
+  }
+})
 
 const program = Effect.gen(function* () {
   const { broker, control } = yield* MemoryBroker.makeControlled()
-  const body = new TextEncoder().encode("{}")
-  let handled = 0
-  const consumer = yield* Effect.provideService(
-    Consumer.start("work", {}, () => void handled++),
-    Broker.Broker,
-    broker
-  )
-  const settle = Effect.gen(function* () {
-    const before = handled
-    yield* control.publishRaw("work", body)
-    while (handled === before || consumer.stats().inProgress > 0) yield* Effect.yieldNow
-  })
+  const start = Consumer.start("work", {}, async () => {})
+  const consumer = yield* Effect.provideService(start, Broker.Broker, counted(broker))
   // The first messages also do what is done once.
-  for (let warm = 0; warm < 3; warm++) yield* settle
-  yield* Effect.promise(crossed)
-  yield* settle
-  const way = yield* Effect.promise(crossed)
+  for (let message = 0; message < 4; message++) {
+    way = {}
+    // Published apart, so that the end of the publish is not counted.
+    consumer.pause()
+    yield* control.publishRaw("work", new TextEncoder().encode("{}"))
+    consumer.resume()
+    while (Object.keys(way).length === 0) yield* Effect.yieldNow
+  }
   process.stdout.write(`${JSON.stringify(way, undefined, 2)}\n`)
-}).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
+})
 
-await Effect.runPromise(program)
+await Effect.runPromise(Effect.scoped(program).pipe(Effect.provideService(References.MinimumLogLevel, "None")))

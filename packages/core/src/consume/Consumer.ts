@@ -9,11 +9,10 @@ import type * as Scope from "effect/Scope"
 import * as BatchPolicy from "../policy/BatchPolicy.ts"
 import type { Broker } from "../port/Broker.ts"
 import { handlerRefusal, kinds, type Options } from "./ConsumerOptions.ts"
-import type { Batch, BatchHandler, Context, MessageHandler, Received, Result } from "../message/Handler.ts"
-import { dispatch } from "./internal/dispatch.ts"
+import type { BatchHandler, MessageHandler } from "../message/Handler.ts"
+import * as Dispatch from "./internal/dispatch.ts"
 import * as Lifecycle from "./internal/lifecycle.ts"
 import type { Consumer, StartError } from "./internal/lifecycle.ts"
-import type { Task } from "./internal/task.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
 
@@ -54,13 +53,7 @@ export const start = <
   options: Options,
   handler: MessageHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(
-    "Consumer.start",
-    queue,
-    options,
-    { batch: options?.batch ?? BatchPolicy.single, single: true, handler },
-    ({ message }, context) => handler(message as Received<A>, context) // The queue's codec has made the body.
-  )
+  launch("Consumer.start", queue, options, { batch: options?.batch ?? BatchPolicy.single, single: true }, handler)
 
 /**
  * Starts a consumer whose handler gets batches; it drains when the scope closes.
@@ -97,44 +90,40 @@ export const startBatch = <
   options: Options,
   handler: BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
-  launch(
-    "Consumer.startBatch",
-    queue,
-    options,
-    { batch: options?.batch ?? BatchPolicy.make(), single: false, handler },
-    (task, context) => handler(task.toBatch() as Batch<A>, context) // The queue's codec has made the bodies.
-  )
+  launch("Consumer.startBatch", queue, options, { batch: options?.batch ?? BatchPolicy.make(), single: false }, handler)
+
+/** Whether the handler takes one message at a time, and how its messages are gathered. */
+interface Mode {
+  readonly batch: BatchPolicy.BatchPolicy
+  readonly single: boolean
+}
 
 const launch = <A, R>(
   call: string,
   queue: QueueDefinition.Input<A>,
   options: Options,
-  { handler, ...mode }: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean; handler: unknown },
-  handle: (task: Task, context: Context) => Result<R>
+  mode: Mode,
+  handler: MessageHandler<A, R> | BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> => {
   const refused = handlerRefusal(call, queue, options, handler) ?? OptionNames.refusal(call, options, kinds, queue)
-  return OptionNames.orDie(refused, () => run(queue, options, mode, handle))
+  return OptionNames.orDie(refused, () => run(queue, options, mode, handler))
 }
 
 const run = <A, R>(
   queue: QueueDefinition.Input<A>,
   options: Options,
-  mode: { readonly batch: BatchPolicy.BatchPolicy; readonly single: boolean },
-  handle: (task: Task, context: Context) => Result<R>
+  mode: Mode,
+  handler: MessageHandler<A, R> | BatchHandler<A, R>
 ): Effect.Effect<Consumer, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
     const { concurrency = 1, prefetch = mode.batch.maxBatchSize } = options
-    const window = mode.batch.maxBatchSize * concurrency + prefetch
     const { consumer, engine } = yield* Lifecycle.make<R>({
       queue: QueueDefinition.from(queue),
       options,
       ...mode,
-      concurrency: () => concurrency,
-      window: () => window,
-      runHandler: (dependencies) => (task, done, within) => {
-        const run = (context: Context) => handle(task, context)
-        return dispatch(dependencies, within === undefined ? run : (context) => within(() => run(context)), done)
-      }
+      concurrency,
+      window: mode.batch.maxBatchSize * concurrency + prefetch,
+      runHandler: (dependencies) => Dispatch.runner(dependencies, handler, mode.single)
     })
     engine.refresh()
     return consumer

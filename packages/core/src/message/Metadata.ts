@@ -41,7 +41,7 @@ export const reasons: ReadonlyArray<Reason> = [
 ]
 
 /**
- * What metadata lacks because the broker refused a larger copy; each includes those before it:
+ * The part that metadata lacks because the broker refused a larger copy; each includes those before it:
  *
  * - `history`: the failed attempts.
  * - `error-text`: the message of a dead letter's error.
@@ -101,7 +101,7 @@ export interface Metadata {
   readonly history: ReadonlyArray<Attempt>
   /** Set on dead letters only. */
   readonly deadLetter: DeadLetter | undefined
-  /** What was left out because the broker refused a larger copy; `undefined` when nothing was. */
+  /** The part that was left out because the broker refused a larger copy; `undefined` when nothing was. */
   readonly cut?: Cut | undefined
 }
 

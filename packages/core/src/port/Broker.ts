@@ -57,7 +57,7 @@ export interface SettleRequest {
 }
 
 /**
- * What has become of a delivery that could not be settled. The adapter says it; the core never concludes it from the
+ * The fate of a delivery that could not be settled. The adapter says it; the core never concludes it from the
  * error.
  *
  * - `gone`: its lease or its connection is lost. The broker delivers the message again by itself.
@@ -118,7 +118,7 @@ export interface Subscription {
    * in the queue has it. The name comes from the broker or from the adapter, never from an id or a header that a producer
    * can repeat. By it the core knows a message whose delivery was lost. Default: the broker cannot tell.
    */
-  readonly identify?: (delivery: Delivery) => string | undefined
+  readonly identify?: ((delivery: Delivery) => string | undefined) | undefined
 }
 
 /** The number of messages in a queue, by their state; `undefined` where the broker cannot tell. */

@@ -2,9 +2,16 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import * as Timers from "../../src/adapter-kit/Timers.ts"
+import type { Subscription } from "../../src/port/Broker.ts"
 import * as Flow from "../../src/consume/internal/flow.ts"
 import { type Load, noLoad } from "../../src/consume/internal/item.ts"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
+
+const dead: Subscription = {
+  credit: () => {},
+  settle: () => Effect.succeed([]),
+  extend: () => Effect.succeed([])
+}
 
 const start = Effect.fnUntraced(function* (most = 5) {
   const timers = yield* Timers.make
@@ -13,7 +20,7 @@ const start = Effect.fnUntraced(function* (most = 5) {
   const window = { now: most }
   const flow = Flow.make({
     policy: ConsumerBackoff.make(),
-    subscription: { credit: (limit) => void given.push(limit) },
+    outlet: { subscription: { ...dead, credit: (limit) => void given.push(limit) } },
     load,
     window: () => window.now,
     timers,
@@ -131,7 +138,8 @@ describe("pause and resume", () => {
 
   it.effect("do nothing once it is closed", () =>
     Effect.gen(function* () {
-      const { flow, take } = yield* start()
+      const { flow, load, take } = yield* start()
+      load.isStopping = true
       flow.close()
       flow.resume()
       flow.update()

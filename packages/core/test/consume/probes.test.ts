@@ -87,7 +87,7 @@ describe("a probe", () => {
   it.effect("of the broker does not wait for a slow handler: the first settlement that is sent is one", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
-      yield* Consumer.start("q", { concurrency: 3 }, ({ id }) =>
+      yield* Consumer.start("q", { concurrency: 3, drainTimeout: 0 }, ({ id }) =>
         id === "slow" ? Effect.sleep("9 minutes") : Effect.void
       )
       broker.deliver("slow")
@@ -105,10 +105,14 @@ describe("a probe", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
       const runs: Array<string> = []
-      yield* Consumer.start("q", { concurrency: 3, consumerBackoff: ConsumerBackoff.make() }, ({ id }) => {
-        runs.push(id)
-        return id === "slow" ? Effect.never : id === "bad" ? Effect.fail("no") : Effect.void
-      })
+      yield* Consumer.start(
+        "q",
+        { concurrency: 3, drainTimeout: 0, consumerBackoff: ConsumerBackoff.make() },
+        ({ id }) => {
+          runs.push(id)
+          return id === "slow" ? Effect.never : id === "bad" ? Effect.fail("no") : Effect.void
+        }
+      )
       for (const id of ["slow", "bad"]) broker.deliver(id)
       yield* TestClock.adjust(2000)
       assert.deepStrictEqual(broker.take(), ["credit 4", "credit 0", "bad:Retry", "credit 2"])

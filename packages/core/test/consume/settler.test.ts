@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
-import type { SettleFailure, SettleRequest } from "../../src/port/Broker.ts"
+import type { SettleFailure, SettleRequest, Subscription } from "../../src/port/Broker.ts"
 import { BrokerError } from "../../src/port/BrokerError.ts"
 import type { Delivery } from "../../src/message/Delivery.ts"
 import * as Settler from "../../src/consume/internal/settler.ts"
@@ -33,21 +33,22 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
       dies ? Effect.die(new Error("a bug")) : takes === 0 ? Effect.void : Effect.sleep(takes),
       deliveries.flatMap((d) => (failing.includes(d.metadata.id) ? [lost(d)] : []))
     )
+  const subscription: Subscription = {
+    credit: () => {},
+    settle: (requests: ReadonlyArray<SettleRequest>) => {
+      log.push(
+        `settle ${requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" ")}`
+      )
+      return answer(requests.map(({ delivery }) => delivery))
+    },
+    extend: (deliveries) => {
+      log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
+      return answer(deliveries)
+    }
+  }
   const settler = Settler.make({
     broker: "test",
-    subscription: {
-      credit: () => {},
-      settle: (requests: ReadonlyArray<SettleRequest>) => {
-        log.push(
-          `settle ${requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" ")}`
-        )
-        return answer(requests.map(({ delivery }) => delivery))
-      },
-      extend: (deliveries) => {
-        log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
-        return answer(deliveries)
-      }
-    },
+    outlet: { subscription },
     fork,
     timers,
     batch,

@@ -2,11 +2,26 @@
 import type { Capabilities, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { type Consumer, type Queue, Receipt, type StoredMessage } from "../queues.ts"
-import * as Credit from "./credit.ts"
 import { toDelivery } from "./toDelivery.ts"
 
 /** Deliveries that are made in a row before other fibers get a turn. */
 const maxRun = 1000
+
+/** Puts a consumer among the ready ones of its queue when it has credit left, and takes it out when it has none. */
+const update = (consumer: Consumer): void => {
+  const { readyConsumers } = consumer.queue
+  const isReady = consumer.receipts.size() < consumer.credit
+  if (isReady === consumer.isReady) return
+  consumer.isReady = isReady
+  if (isReady) readyConsumers.push(consumer)
+  // Mostly it has just got a message, and is the last one.
+  else readyConsumers.splice(readyConsumers.lastIndexOf(consumer), 1)
+}
+
+/** Puts the consumer whose turn it was behind the others. */
+const rotate = ({ readyConsumers }: Queue): void => {
+  if (readyConsumers.length > 1) readyConsumers.push(readyConsumers.shift()!)
+}
 
 /** The deliveries of all queues. */
 export interface Dispatch {
@@ -50,8 +65,8 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
     const receipt = new Receipt(consumer, message, ++deliveries)
     consumer.receipts.add(receipt)
     extend(receipt)
-    Credit.rotate(consumer.queue)
-    Credit.update(consumer)
+    rotate(consumer.queue)
+    update(consumer)
     consumer.options.onDelivery(toDelivery(message, ++message.deliveries, receipt))
   }
 
@@ -91,8 +106,8 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
 
   const end = (receipt: Receipt): void => {
     receipt.consumer.receipts.delete(receipt)
-    timers.cancel(receipt.expiry)
-    Credit.update(receipt.consumer)
+    if (receipt.expiry !== undefined) timers.cancel(receipt.expiry)
+    update(receipt.consumer)
   }
 
   const lose = (queue: Queue, receipts: ReadonlyArray<Receipt>): void => {
@@ -108,7 +123,7 @@ export const make = ({ lease, overCountOnLoss, run, timers }: Dependencies): Dis
   const credit = (consumer: Consumer, limit: number): void => {
     if (!consumer.queue.consumers.has(consumer)) return
     consumer.credit = limit
-    Credit.update(consumer)
+    update(consumer)
     pump(consumer.queue)
   }
 

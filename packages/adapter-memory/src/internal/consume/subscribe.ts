@@ -27,8 +27,7 @@ export const subscribe = (
     })
   return Effect.map(Effect.acquireRelease(open, close), (consumer) => ({
     credit: (limit) => dispatch.credit(consumer, limit),
-    settle: (requests) => Effect.sync(() => settle.settle(consumer, requests)),
-    extend: (deliveries) => Effect.sync(() => settle.extend(consumer, deliveries)),
+    ...settle(consumer),
     identify
   }))
 }

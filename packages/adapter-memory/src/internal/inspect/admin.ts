@@ -42,7 +42,7 @@ export const make = (queues: Queues, publisher: Publisher, capabilities: Capabil
     Effect.sync(() => {
       const queue = queues.get(name)
       const removed = queues.purge(queue)
-      publisher.admit(queue)
+      publisher.admit?.(queue)
       return removed
     })
 })

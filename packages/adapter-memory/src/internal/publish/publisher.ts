@@ -10,8 +10,8 @@ export interface Publisher {
   readonly publish: (messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError>
   /** Stores a copy without waiting: its original is in the broker already and leaves next. */
   readonly copy: (message: Outgoing.Outgoing) => void
-  /** Lets blocked publishes in, as far as there is room. */
-  readonly admit: (queue: Queue) => void
+  /** Lets blocked publishes in, as far as there is room; `undefined` where there is always room. */
+  readonly admit: ((queue: Queue) => void) | undefined
   /** Fails all publishes that are blocked, and all that come. */
   readonly close: () => void
 }
@@ -100,13 +100,16 @@ export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump,
         return Effect.flatMap(storeFrom(messages, 0), () => confirm(messages))
       }),
     copy: (message) => add(queues.get(message.queue), message),
-    admit: (queue) => {
-      while (queue.held < maxMessages) {
-        const blocked = queue.blocked.take()
-        if (blocked === undefined) return
-        blocked.admit()
-      }
-    },
+    admit:
+      maxMessages === Number.POSITIVE_INFINITY
+        ? undefined
+        : (queue) => {
+            while (queue.held < maxMessages) {
+              const blocked = queue.blocked.take()
+              if (blocked === undefined) return
+              blocked.admit()
+            }
+          },
     close: () => {
       isOpen = false
       for (const { blocked } of queues.all.values()) {

@@ -7,23 +7,15 @@ import {
   Outgoing,
   type Settlement
 } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
 import type { Dispatch } from "../consume/dispatch.ts"
 import { deliveryOf } from "../consume/toDelivery.ts"
 import type { Delays } from "../delays.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import { type Consumer, type Queues, Receipt } from "../queues.ts"
 
-/** The settlements of all subscriptions. Both functions answer the requests that have failed. */
-export interface Settle {
-  readonly settle: (
-    consumer: Consumer,
-    requests: ReadonlyArray<Broker.SettleRequest>
-  ) => ReadonlyArray<Broker.SettleFailure>
-  readonly extend: (
-    consumer: Consumer,
-    deliveries: ReadonlyArray<Delivery.Delivery>
-  ) => ReadonlyArray<Broker.SettleFailure>
-}
+/** Makes what settles the deliveries of one subscription. */
+export type Settle = (consumer: Consumer) => Pick<Broker.Subscription, "settle" | "extend">
 
 interface Dependencies {
   readonly queues: Queues
@@ -33,8 +25,8 @@ interface Dependencies {
   readonly capabilities: Capabilities.Capabilities
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** The reason for which this settlement is made to fail; `undefined` for one that is carried out. */
-  readonly fail: () => "ConnectionLost" | "LeaseLost" | undefined
+  /** Answers why a settlement is made to fail; `undefined` for one that is carried out. Default: all are. */
+  readonly fail: (() => "ConnectionLost" | "LeaseLost" | undefined) | undefined
 }
 
 const failure = (
@@ -57,7 +49,7 @@ const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: De
     const { queue } = receipt.consumer
     dispatch.end(receipt)
     queue.held--
-    publisher.admit(queue)
+    publisher.admit?.(queue)
   }
 
   const retry = (
@@ -111,36 +103,42 @@ export const make = (env: Dependencies): Settle => {
   const settleOne = carryOut(env)
 
   /** Imitates the failure of a settlement, where one is wanted now. */
-  const imitated = (receipt: Receipt): BrokerError.BrokerError | undefined => {
-    const reason = fail()
+  const imitated = (receipt: Receipt, wanted: NonNullable<typeof fail>): BrokerError.BrokerError | undefined => {
+    const reason = wanted()
     if (reason === undefined) return undefined
     const { queue } = receipt.consumer
     if (reason === "LeaseLost") dispatch.lose(queue, [receipt])
     return failure("settle", queue.name, reason, "the settlement was made to fail (failSettle)")
   }
 
-  return {
-    settle: (consumer, requests) => {
-      const failures: Array<Broker.SettleFailure> = []
-      // Nothing is delivered before all are settled, or a released message would come back to the one that released it.
-      dispatch.quietly(consumer.queue, () => {
-        for (const { delivery, settlement } of requests) {
-          const receipt = receiptOf(consumer, delivery)
-          const error =
-            receipt === undefined ? notOurs("settle", consumer) : (imitated(receipt) ?? settleOne(receipt, settlement))
-          if (error !== undefined) failures.push({ delivery, error, fate: Broker.fateOf(error) })
-        }
-      })
-      return failures
-    },
-    extend: (consumer, deliveries) => {
-      const failures: Array<Broker.SettleFailure> = []
-      for (const delivery of deliveries) {
+  const settleAll = (consumer: Consumer, requests: ReadonlyArray<Broker.SettleRequest>) => {
+    const failures: Array<Broker.SettleFailure> = []
+    // Nothing is delivered before all are settled, or a released message would come back to the one that released it.
+    dispatch.quietly(consumer.queue, () => {
+      for (const { delivery, settlement } of requests) {
         const receipt = receiptOf(consumer, delivery)
-        if (receipt === undefined) failures.push({ delivery, error: notOurs("extend", consumer), fate: "gone" })
-        else dispatch.extend(receipt)
+        const error =
+          receipt === undefined
+            ? notOurs("settle", consumer)
+            : ((fail && imitated(receipt, fail)) ?? settleOne(receipt, settlement))
+        if (error !== undefined) failures.push({ delivery, error, fate: Broker.fateOf(error) })
       }
-      return failures
-    }
+    })
+    return failures
   }
+
+  const extendAll = (consumer: Consumer, deliveries: ReadonlyArray<Delivery.Delivery>) => {
+    const failures: Array<Broker.SettleFailure> = []
+    for (const delivery of deliveries) {
+      const receipt = receiptOf(consumer, delivery)
+      if (receipt === undefined) failures.push({ delivery, error: notOurs("extend", consumer), fate: "gone" })
+      else dispatch.extend(receipt)
+    }
+    return failures
+  }
+
+  return (consumer) => ({
+    settle: (requests) => Effect.sync(() => settleAll(consumer, requests)),
+    extend: (deliveries) => Effect.sync(() => extendAll(consumer, deliveries))
+  })
 }

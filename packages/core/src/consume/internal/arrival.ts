@@ -12,13 +12,15 @@ import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import type { Batcher } from "./batcher.ts"
 import * as Decoding from "./decoding.ts"
 import type { Deliveries } from "./deliveries.ts"
+import type { Flow } from "./flow.ts"
 import type { Item, Load } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Arrival {
-  /** `now` is in milliseconds since the epoch. */
-  readonly onDelivery: (delivery: Delivery, now: number) => void
+  readonly onDelivery: (delivery: Delivery) => void
+  /** When the last message came, in milliseconds since the epoch. */
+  readonly lastDelivery: () => number | undefined
 }
 
 /** A codec of any body type, as far as a consumer needs it. */
@@ -36,8 +38,7 @@ export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallC
   readonly batcher: Batcher
   readonly load: Load
   readonly reporter: Reporter
-  /** Whether handlers still take messages. A delivery may have been on its way when the credit was taken away. */
-  readonly isWanted: () => boolean
+  readonly flow: Pick<Flow, "wants">
   /** Called when a message has joined those that wait for their batch. */
   readonly onArrived: () => void
 }
@@ -59,7 +60,8 @@ export const refusal = (
 }
 
 export const make = (dependencies: Dependencies): Arrival => {
-  const { batcher, codec, deliveries, isWanted, load, onArrived, queue, reporter, retry, timers } = dependencies
+  const { batcher, codec, deliveries, flow, load, onArrived, queue, reporter, retry, timers, wallClock } = dependencies
+  let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
 
   const refuse = (item: Item, settlement: Settlement.Settlement): void => {
@@ -90,7 +92,7 @@ export const make = (dependencies: Dependencies): Arrival => {
     }
     if (promise === undefined) return accept(item, body)
     decoding.wait(item, promise, {
-      decoded: (decoded) => (isWanted() ? accept(item, decoded) : refuse(item, Settlement.Release())),
+      decoded: (decoded) => (flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release())),
       failed: (error) => refuseUndecodable(item, error),
       late: () => fail(item)
     })
@@ -98,21 +100,24 @@ export const make = (dependencies: Dependencies): Arrival => {
 
   /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
   const fail = (item: Item): void => {
-    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), dependencies.wallClock())
+    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), wallClock())
     reporter.failed(item.delivery, failure, false)
     deliveries.conclude(item, Acknowledgement.byOutcome("failure"), failure)
     deliveries.flush()
   }
 
   return {
-    onDelivery: (told, now) => {
-      reporter.received(told)
+    lastDelivery: () => lastDelivery,
+    onDelivery: (told) => {
+      const now = (lastDelivery = wallClock())
+      if (load.inFlight === 0) load.lastMoved = timers.now()
+      if (reporter.isWatched) reporter.received(told)
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return
       const delivery = known?.delivery ?? told
       // In flight from now on: its lease is extended while its codec works.
       const item = deliveries.add(delivery, told.attempts)
-      const refused = known?.settlement ?? (isWanted() ? refusal(delivery, dependencies, now) : Settlement.Release())
+      const refused = known?.settlement ?? (flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release())
       if (refused === undefined) decode(item)
       else refuse(item, refused)
     }

@@ -1,6 +1,5 @@
 /**
- * The owner of every delivery in flight, from its arrival until the broker has taken its settlement: settles it, knows a
- * redelivery of it, and forgets it when it is lost.
+ * The owner of every delivery in flight, from its arrival until the broker has taken its settlement, or until it is lost.
  */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
@@ -9,21 +8,17 @@ import * as Settlement from "../../message/Settlement.ts"
 import * as Bag from "../../adapter-kit/Bag.ts"
 import type { Decider } from "./decide.ts"
 import type { Flow } from "./flow.ts"
+import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
 import type { Item, Load } from "./item.ts"
 import * as Recovery from "./recovery.ts"
-import * as Remembered from "./remembered.ts"
+import * as Redeliveries from "./redeliveries.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Settler from "./settler.ts"
 
-export interface Deliveries {
+export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise"> {
   /** `told` is what the broker said of its attempts. */
   readonly add: (delivery: Delivery, told: number) => Item
-  /**
-   * What is known of a redelivery. `"merged"`: it has taken the place of a delivery whose handler runs, or whose
-   * settlement is under way, and needs nothing more.
-   */
-  readonly recognise: (delivery: Delivery) => Remembered.Known | "merged" | undefined
   /** Settles as the verdict, the policy and the budget say. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure.Failure | undefined) => void
   readonly settle: (item: Item, settlement: Settlement.Settlement) => void
@@ -51,192 +46,170 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
   readonly reporter: Reporter
   /** Removes an item that waits for its first run, because it is lost. */
   readonly onUnwaited: (item: Item) => void
-  /** Called after deliveries have been removed; once for all that one call of the broker settled. */
-  readonly onRemoved: () => void
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
 }
 
+/** A delivery that has just come. `told` is what the broker said of its attempts. */
+const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho: boolean): Item => ({
+  delivery,
+  told,
+  body: undefined,
+  key,
+  arrived: 0,
+  stage: "waiting",
+  settlement: undefined,
+  isLost: false,
+  again: undefined,
+  isEcho,
+  place: -1
+})
+
+/** The deliveries in flight, and what is sent to settle them. */
 export const make = (dependencies: Dependencies): Deliveries => {
-  const { decider, flow, isLeased, load, onUnwaited, reporter, subscription, wallClock } = dependencies
-  const items = Bag.make<Item>()
-  const identify = (delivery: Delivery) => subscription.identify?.(delivery)
-  const remembered = Remembered.make(identify)
-  let lastKey = 0
+  const { decider, flow, load, onUnwaited, reporter } = dependencies
+  const { add, items, remove } = tracking(load)
   let lastSettled: number | undefined
-  let isFlushing = false
-
-  const add = (delivery: Delivery, told: number, isEcho = false): Item => {
-    const item: Item = {
-      delivery,
-      told,
-      body: undefined,
-      key: ++lastKey,
-      arrived: 0,
-      stage: "waiting",
-      settlement: undefined,
-      isLost: false,
-      again: undefined,
-      isEcho,
-      place: -1
-    }
-    items.add(item)
-    load.inFlight++
-    return item
-  }
-
-  const remove = (item: Item): void => {
-    if (item.place === -1) return
-    items.delete(item)
-    load.inFlight--
-    if (item.isLost) load.lost--
-  }
-
-  const markLost = (item: Item): void => {
-    if (item.isLost) return
-    item.isLost = true
-    load.lost++
-  }
-
-  /** The delivery is not ours any more: what was decided about it is repeated on its redelivery. */
-  const lose = (item: Item): void => {
-    const { again, settlement } = item
-    remove(item)
-    if (again !== undefined && settlement !== undefined) repeat(again, item, settlement, false)
-    else if (twinOf(item.delivery) === undefined) remembered.add(item, wallClock())
-    dependencies.onRemoved()
-  }
-
-  const repeat = (
-    again: Delivery,
-    { delivery: { attempts }, told }: Item,
-    settlement: Settlement.Settlement,
-    isEcho: boolean
-  ): void => {
-    settle(add(Remembered.continued(again, { told, attempts }), again.attempts, isEcho), settlement)
-    flush()
-  }
-
-  /** The delivery in flight of the same copy. Without leases, only a lost one can have been delivered again. */
-  const twinOf = (delivery: Delivery): Item | undefined => {
-    if (!isLeased && load.lost === 0) return undefined
-    const name = identify(delivery)
-    if (name === undefined) return undefined
-    for (const item of items) {
-      if ((isLeased || item.isLost) && item.delivery !== delivery && identify(item.delivery) === name) return item
-    }
-    return undefined
-  }
-
-  const merge = (item: Item, delivery: Delivery): boolean => {
-    if (item.stage === "settling") {
-      // What goes back to the queue comes again by right.
-      const isEnd = item.settlement?._tag !== "Retry" && item.settlement?._tag !== "Release"
-      if (isEnd) item.again = delivery
-      return isEnd
-    }
-    const { told } = item
-    item.delivery = Remembered.continued(delivery, { told, attempts: item.delivery.attempts })
-    item.told = delivery.attempts
-    if (item.isLost) {
-      item.isLost = false
-      load.lost--
-      flow.update()
-    }
-    return true
-  }
 
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
-    const { handler } = flow
     // A probe that goes back without a verdict must not be waited for.
-    if (settlement._tag === "Release" && !handler.atRest) handler.signal({ _tag: "Uncounted", id: item.key })
-    if (decider.spend(settlement) === "Allowed") return settler.settle(item, settlement)
-    settler.settle(item, Settlement.Release())
-    dependencies.onExhausted()
+    if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
+    const isAllowed = decider.spend(settlement) === "Allowed"
+    settler.settle(item, isAllowed ? settlement : Settlement.Release())
+    if (!isAllowed) dependencies.onExhausted()
+  }
+
+  const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
+    const { broker } = flow
+    if (!item.isEcho) decider.earn(settlement)
+    if (!broker.atRest) broker.signal({ _tag: "Succeeded", id: item.key })
+    if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
+    if (load.kept > 0) recovery.onSettled(item)
+    remove(item)
+    if (item.again !== undefined) redeliveries.echo(item.again, item)
+  }
+
+  const onLost = (item: Item): void => {
+    redeliveries.markLost(item)
+    // What a handler or the broker has of it ends by itself.
+    if (item.stage === "begun" || item.stage === "settling") return
+    if (item.stage === "waiting") onUnwaited(item)
+    else recovery.forget(item)
+    redeliveries.lose(item)
   }
 
   const settler = Settler.make({
     ...dependencies,
-    onSending: ({ key }) => {
-      const { broker } = flow
-      if (!broker.atRest) broker.signal({ _tag: "Started", id: key })
-    },
-    onSettled: (item, settlement) => {
-      const { broker } = flow
-      if (!item.isEcho) decider.earn(settlement)
-      if (!broker.atRest) broker.signal({ _tag: "Succeeded", id: item.key })
-      reporter.settled(item.delivery, settlement)
-      recovery.onSettled(item)
-      remove(item)
-      if (item.again !== undefined) repeat(item.again, item, Settlement.Ack, true)
-    },
+    onSending: ({ key }) => flow.broker.atRest || flow.broker.signal({ _tag: "Started", id: key }),
+    onSettled,
     onFailed: (item, _, failure) => recovery.onFailed(item, failure),
-    onLeaseLost: (item, { error, fate }) => {
-      reporter.leaseLost(item.delivery, error)
-      if (fate !== "gone") return
-      if (item.stage === "begun") return markLost(item)
-      if (item.stage === "waiting") onUnwaited(item)
-      else recovery.forget(item)
-      lose(item)
+    onLeaseLost: (item, failure) => {
+      reporter.leaseLost(item.delivery, failure.error)
+      if (failure.fate === "gone") onLost(item)
     },
     onAnswered: () => {
-      lastSettled = wallClock()
-      dependencies.onRemoved()
+      lastSettled = dependencies.wallClock()
+      onRemoved(dependencies)
     }
   })
-
+  const flush = flushing(dependencies, settler)
+  const redeliveries = Redeliveries.make({
+    ...dependencies,
+    items,
+    remove,
+    onRemoved: () => onRemoved(dependencies),
+    settle: (delivery, told, settlement, isEcho) => {
+      settle(add(delivery, told, isEcho), settlement)
+      flush()
+    }
+  })
   const recovery = Recovery.make({
     ...dependencies,
-    lose,
+    lose: redeliveries.lose,
     settleAgain: (item, settlement) => {
       settler.settle(item, settlement)
       settler.flush()
     }
   })
 
-  const flush = Settler.gathers(dependencies)
-    ? () => {}
-    : () => {
-        if (isFlushing) return
-        isFlushing = true
-        queueMicrotask(() => {
-          isFlushing = false
-          settler.flush()
-        })
-      }
-
   return {
     add,
-    recognise: (delivery) => {
-      const twin = twinOf(delivery)
-      if (twin !== undefined && merge(twin, delivery)) return "merged"
-      return remembered.isEmpty() ? undefined : remembered.take(delivery, wallClock())
-    },
-    conclude: (item, verdict, thrown) => {
-      const { handler } = flow
-      const own = verdict._tag === "Retry" ? verdict.failed : undefined
-      const failure = own === undefined ? thrown : Failure.make(own.error, wallClock())
-      if (own !== undefined) reporter.failed(item.delivery, failure!, false)
-      const settlement = decider.settlement(item.delivery, verdict, failure)
-      // The signal comes first, so that the credit is taken away before the retry goes out.
-      const signal = decider.signal(verdict, failure)
-      if (signal === "Failed" || !handler.atRest) handler.signal({ _tag: signal, id: item.key })
-      settle(item, settlement)
-    },
+    recognise: redeliveries.recognise,
+    conclude: concluding(dependencies, settle),
     settle,
     flush,
     extendLeases: () => settler.extend(items),
     onReconnect: (isGone) => {
-      for (const item of items) {
-        if (!isGone(item.delivery)) continue
-        markLost(item)
-        if (item.stage === "begun" || item.stage === "settling") continue
-        if (item.stage === "waiting") onUnwaited(item)
-        else recovery.forget(item)
-        lose(item)
-      }
+      for (const item of items) if (isGone(item.delivery)) onLost(item)
     },
     recovery,
     lastSettled: () => lastSettled
+  }
+}
+
+/** All deliveries in flight. */
+const tracking = (load: Load) => {
+  const items = Bag.make<Item>()
+  let lastKey = 0
+  return {
+    items,
+    add: (delivery: Delivery, told: number, isEcho = false): Item => {
+      const item = itemOf(delivery, told, ++lastKey, isEcho)
+      items.add(item)
+      load.inFlight++
+      return item
+    },
+    remove: (item: Item): void => {
+      if (item.place === -1) return
+      items.delete(item)
+      load.inFlight--
+      if (item.isLost) load.lost--
+    }
+  }
+}
+
+const concluding =
+  (dependencies: Dependencies, settle: Deliveries["settle"]): Deliveries["conclude"] =>
+  (item, verdict, thrown) => {
+    const { decider, flow } = dependencies
+    const failure = failureOf(dependencies, item, verdict, thrown)
+    const settlement = decider.settlement(item.delivery, verdict, failure)
+    // The signal comes first, so that the credit is taken away before the retry goes out.
+    const signal = decider.signal(verdict, failure)
+    if (signal === "Failed" || !flow.handler.atRest) flow.handler.signal({ _tag: signal, id: item.key })
+    settle(item, settlement)
+  }
+
+/** Must be called after deliveries have been removed, once for all that one call of the broker settled. */
+const onRemoved = ({ flow, load, timers }: Dependencies): void => {
+  flow.update()
+  load.lastMoved = timers.now()
+  load.onMoved?.()
+}
+
+/** The failure of a message: its own, if the handler said that it failed, else that of its handler. */
+const failureOf = (
+  { reporter, wallClock }: Dependencies,
+  { delivery }: Item,
+  verdict: Verdict,
+  thrown: Failure.Failure | undefined
+): Failure.Failure | undefined => {
+  const own = verdict._tag === "Retry" ? verdict.failed : undefined
+  if (own === undefined) return thrown
+  const failure = Failure.make(own.error, wallClock())
+  reporter.failed(delivery, failure, false)
+  return failure
+}
+
+const flushing = (options: Settler.Options, { flush }: Settler.Settler): (() => void) => {
+  if (Settler.gathers(options)) return () => {}
+  let isScheduled = false
+  return () => {
+    if (isScheduled) return
+    isScheduled = true
+    queueMicrotask(() => {
+      isScheduled = false
+      flush()
+    })
   }
 }

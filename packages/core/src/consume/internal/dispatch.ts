@@ -10,6 +10,7 @@ import type * as Fiber from "effect/Fiber"
 import { HandlerTimeout } from "../../policy/Failure.ts"
 import type { Context } from "../../message/Handler.ts"
 import type { Deadline, Deadlines } from "../../adapter-kit/Deadlines.ts"
+import type * as Telemetry from "../../observe/Telemetry.ts"
 import type { Runtime } from "./runtime.ts"
 
 /** How a run of the handler ended. */
@@ -154,6 +155,23 @@ export const dispatch = (
   run.run(fork, handler)
   return run
 }
+
+/** The handler of single messages, or of batches. */
+type Handle = (given: any, context: Context) => unknown // A message or a batch, whose bodies the queue's codec has made.
+
+/** The messages that a handler answers for together. */
+interface Task {
+  readonly message: unknown
+  readonly toBatch: () => unknown
+}
+
+/** Runs this handler for each task: with its message where it takes one at a time, else with its batch. */
+export const runner =
+  (dependencies: Dependencies, handle: Handle, single: boolean) =>
+  (task: Task, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]): Run => {
+    const run = (context: Context) => handle(single ? task.message : task.toBatch(), context)
+    return dispatch(dependencies, within === undefined ? run : (context) => within(() => run(context)), done)
+  }
 
 const fromExit = (exit: Exit.Exit<unknown, unknown>, stopped: Outcome | undefined): Outcome => {
   if (Exit.isSuccess(exit)) return Succeeded

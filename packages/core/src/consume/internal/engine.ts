@@ -10,7 +10,7 @@ import type { SubscribeOptions, Subscription } from "../../port/Broker.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
 import type { ConsumerBackoff } from "../../policy/ConsumerBackoff.ts"
 import { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
-import type { ConsumerHealth } from "../../observe/Health.ts"
+import type { Backoff, ConsumerHealth } from "../../observe/Health.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
@@ -30,13 +30,11 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
   /** Whether the handler takes one message at a time, so that each message of a batch is answered for alone. */
   readonly single: boolean
   /** Number of batches that may be in progress. */
-  readonly concurrency: () => number
-  /** Number of messages that may be in flight, of which `begun` have left their batcher; 0 when none is wanted. */
-  readonly window: (begun: number) => number
+  readonly concurrency: number | (() => number)
+  readonly window: Flow.Window
   readonly backoff: ConsumerBackoff
   /** Milliseconds that a handler has. */
   readonly handlerTimeout: number
-  readonly subscription: Subscription
   readonly capabilities: Capabilities.Capabilities
   readonly runHandler: Workers.RunHandler
   readonly reporter: Reporter
@@ -50,6 +48,8 @@ export interface Engine
     Pick<SubscribeOptions, "onDelivery" | "onReconnect">,
     Pick<Workers.Workers, "interrupt">,
     Pick<Flow.Flow, "pause" | "resume"> {
+  /** Settles by this subscription, which is the engine's own and delivers to it. */
+  readonly open: (subscription: Subscription) => void
   /** Takes as many messages as concurrency and window allow now. None are taken before the first call. */
   readonly refresh: () => void
   /** Gives back the messages that wait for their batch. */
@@ -68,22 +68,9 @@ export interface Engine
 const stallAfter = 60_000
 
 export const make = (options: Options): Engine => {
-  const { batch, capabilities, onFatal, queue, reporter, timers, wallClock, window } = options
+  const { batch, capabilities, onFatal, queue, reporter, timers } = options
   const load = Load.noLoad()
-  let isStopping = false
-  let lastDelivery: number | undefined
-  let lastMoved = timers.now()
-  let whenIdle: Array<() => void> = []
-
-  const onMoved = (): void => {
-    lastMoved = timers.now()
-    if (whenIdle.length > 0) checkIdle()
-  }
-
-  const checkIdle = (): void => {
-    if (load.batches > 0 || load.inFlight > 0) return
-    for (const callback of whenIdle.splice(0)) callback()
-  }
+  const outlet: Load.Outlet = { subscription: undefined }
 
   /** Goes on after something has held the consumer back. */
   const wake = (): void => {
@@ -93,8 +80,8 @@ export const make = (options: Options): Engine => {
   }
 
   const stop = (): void => {
-    if (isStopping) return
-    isStopping = true
+    if (load.isStopping) return
+    load.isStopping = true
     flow.close()
     giveBack()
     deliveries.recovery.stop()
@@ -109,6 +96,7 @@ export const make = (options: Options): Engine => {
     ...options,
     policy: options.backoff,
     load,
+    outlet,
     onChange: wake,
     onTransition: reporter.backoff,
     onDefect: (error) => reporter.threw("the adapter's credit", error)
@@ -124,76 +112,66 @@ export const make = (options: Options): Engine => {
     decider: Decider.make({ ...options, longest }),
     flow,
     load,
+    outlet,
     onUnwaited: batcher.delete,
-    onRemoved: () => {
-      flow.update()
-      onMoved()
-    },
     onExhausted: () => {
-      if (isStopping) return
+      if (load.isStopping) return
       stop()
       onFatal(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
     }
   })
-  const workers = Workers.make({
-    ...options,
-    longest,
-    batcher,
-    deliveries,
-    flow,
-    load,
-    isStopping: () => isStopping,
-    onMoved
-  })
-  const arrival = Arrival.make({
-    ...options,
-    batcher,
-    deliveries,
-    load,
-    isWanted: () => !isStopping && window(0) > 0,
-    onArrived: gathering(options, workers.pump)
-  })
+  const way = { ...options, longest, batcher, deliveries, flow, load }
+  const workers = Workers.make(way)
+  const arrival = Arrival.make({ ...way, onArrived: gathering(options, workers.pump) })
 
-  if (capabilities.lease !== undefined) keepLeases(capabilities.lease.duration, timers, deliveries.extendLeases)
-
-  const begun = (): number => load.inFlight - load.buffered - load.decoding
-
-  const isStalled = (): boolean => {
-    const mayTake =
-      stallAfter + (load.batches > 0 ? options.handlerTimeout : 0) + (load.buffered > 0 ? batch.maxBatchTimeout : 0)
-    return load.inFlight > load.kept && flow.backoff().length === 0 && timers.now() - lastMoved > mayTake
-  }
+  if (capabilities.lease) keepLeases(capabilities.lease.duration, timers, deliveries.extendLeases)
 
   return {
-    onDelivery: (delivery) => {
-      lastDelivery = wallClock()
-      if (load.inFlight === 0) lastMoved = timers.now()
-      arrival.onDelivery(delivery, lastDelivery)
-    },
+    onDelivery: arrival.onDelivery,
     onReconnect: (isGone = () => true) => flow.renew(() => deliveries.onReconnect(isGone)),
-    refresh: () => {
-      flow.update()
-      workers.pump()
-    },
+    open: (subscription) => void (outlet.subscription = subscription),
+    refresh: wake,
     giveBack,
     stop,
     pause: flow.pause,
     resume: flow.resume,
     interrupt: workers.interrupt,
-    whenIdle: (callback) => {
-      whenIdle.push(callback)
-      checkIdle()
-    },
+    whenIdle: idling(load),
     stats: () => ({
-      buffered: load.buffered,
-      inProgress: begun() - load.quarantined,
-      quarantined: load.quarantined,
-      backoff: flow.backoff(),
-      lastDelivery,
-      lastSettled: deliveries.lastSettled(),
-      isStalled: isStalled()
+      ...statsOf(load, options, flow.backoff()),
+      lastDelivery: arrival.lastDelivery(),
+      lastSettled: deliveries.lastSettled()
     })
   }
+}
+
+const statsOf = (load: Load.Load, options: Options, backoff: ReadonlyArray<Backoff>) => ({
+  buffered: load.buffered,
+  inProgress: load.inFlight - load.buffered - load.decoding - load.quarantined,
+  quarantined: load.quarantined,
+  backoff,
+  isStalled: backoff.length === 0 && isStalled(load, options)
+})
+
+/** Calls back whoever waits, once no batch is in progress and nothing is in flight. */
+const idling = (load: Load.Load): Engine["whenIdle"] => {
+  const waiting: Array<() => void> = []
+  const check = (): void => {
+    if (load.batches > 0 || load.inFlight > 0) return
+    load.onMoved = undefined
+    for (const callback of waiting.splice(0)) callback()
+  }
+  return (callback) => {
+    waiting.push(callback)
+    load.onMoved = check
+    check()
+  }
+}
+
+/** Whether there are messages, and none of them has moved for longer than handlers and batches may take. */
+const isStalled = (load: Load.Load, { batch, handlerTimeout, timers }: Options): boolean => {
+  const mayTake = stallAfter + (load.batches > 0 ? handlerTimeout : 0) + (load.buffered > 0 ? batch.maxBatchTimeout : 0)
+  return load.inFlight > load.kept && timers.now() - load.lastMoved > mayTake
 }
 
 /** Without a time to wait, a batch holds the messages that arrive in the same turn of the event loop. */

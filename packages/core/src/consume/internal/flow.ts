@@ -5,9 +5,8 @@
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
 import type { Backoff } from "../../observe/Health.ts"
-import type { Subscription } from "../../port/Broker.ts"
 import * as Gate from "./gate.ts"
-import type { Load } from "./item.ts"
+import type { Load, Outlet } from "./item.ts"
 
 export interface Flow {
   /** Closes when handlers fail, under the policy of the user. A batch that starts is its probe. */
@@ -30,18 +29,22 @@ export interface Flow {
   /** Takes no messages and starts no batches until {@link resume}. */
   readonly pause: () => void
   readonly resume: () => void
-  /** Takes no messages any more, and ends all pauses. */
+  /** Takes the credit away from a consumer that shuts down, and ends all pauses. */
   readonly close: () => void
-  /** What holds messages back, and the gates whose level is above 0. */
+  /** Whether handlers take messages. A delivery may have been on its way when the credit was taken away. */
+  readonly wants: () => boolean
+  /** All that holds messages back, and the gates whose level is above 0. */
   readonly backoff: () => ReadonlyArray<Backoff>
 }
 
+/** Number of messages that may be in flight, of which `begun` have left their batcher; 0 when none is wanted. */
+export type Window = number | ((begun: number) => number)
+
 export interface Dependencies extends Omit<Gate.Dependencies, "because" | "onChange"> {
   readonly policy: ConsumerBackoff.ConsumerBackoff
-  readonly subscription: Pick<Subscription, "credit">
+  readonly outlet: Outlet
   readonly load: Load
-  /** Number of messages that may be in flight, of which `begun` have left their batcher; 0 when none is wanted. */
-  readonly window: (begun: number) => number
+  readonly window: Window
   readonly timers: Timers
   /** Called when a gate or the operator has changed what may begin. */
   readonly onChange: () => void
@@ -56,10 +59,9 @@ const againAfter = 1000
 
 /** The subscription starts with a credit of 0. */
 export const make = (dependencies: Dependencies): Flow => {
-  const { load, onDefect, policy, subscription, timers, window } = dependencies
+  const { load, onDefect, outlet, policy, timers, window } = dependencies
   let given = 0
   let isRenewing = false
-  let isClosed = false
   let isPaused = false
   /** Whether a batch has started since the broker's pause has ended. */
   let hasStarted = false
@@ -71,23 +73,12 @@ export const make = (dependencies: Dependencies): Flow => {
   const handler = Gate.make(policy, { ...dependencies, because: "handler", onChange })
   const broker = Gate.make(ConsumerBackoff.make(), { ...dependencies, because: "broker", onChange })
 
-  /** Whether the broker is probed by a settlement that it did not take before, so that no message need begin for it. */
-  const isProbed = (): boolean => broker.allowance === "one" && load.held > 0
-
-  const wanted = (): number => {
-    if (isClosed || isPaused || handler.allowance === "none" || broker.allowance === "none" || isProbed()) return 0
-    const { buffered, decoding, inFlight, kept, lost, suspects } = load
-    const begun = inFlight - buffered - decoding
-    // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
-    const room = Math.max(0, window(begun - kept) + Math.min(kept, spare) - lost)
-    // A probe does not wait for handlers that are at work already.
-    if (handler.allowance === "one" || broker.allowance === "one") return Math.min(room, begun - lost + 1)
-    return suspects > 0 ? Math.min(room, inFlight - lost) : room
-  }
+  const wanted = (): number => (isPaused ? 0 : creditOf(load, window, handler, broker))
 
   const update = (): void => {
     const credit = wanted()
-    if (credit === given || isRenewing) return
+    const { subscription } = outlet
+    if (credit === given || isRenewing || subscription === undefined) return
     given = credit
     try {
       subscription.credit(credit)
@@ -99,7 +90,7 @@ export const make = (dependencies: Dependencies): Flow => {
   }
 
   const hold = (held: boolean): void => {
-    if (isPaused === held || isClosed) return
+    if (isPaused === held || load.isStopping) return
     isPaused = held
     onChange()
   }
@@ -117,6 +108,7 @@ export const make = (dependencies: Dependencies): Flow => {
     },
     batchLimit: () => (handler.allowance === "full" && broker.allowance === "full" ? Number.POSITIVE_INFINITY : 1),
     update,
+    wants: () => !load.isStopping && most(window, 0) > 0,
     renew: (recover) => {
       isRenewing = true
       recover()
@@ -129,7 +121,6 @@ export const make = (dependencies: Dependencies): Flow => {
     pause: () => hold(true),
     resume: () => hold(false),
     close: () => {
-      isClosed = true
       update()
       handler.close()
       broker.close()
@@ -139,4 +130,20 @@ export const make = (dependencies: Dependencies): Flow => {
       return [...byHand, ...[handler, broker].flatMap((gate) => gate.backoff() ?? [])]
     }
   }
+}
+
+const most = (window: Window, begun: number): number => (typeof window === "number" ? window : window(begun))
+
+/** The credit that the consumer can use. */
+const creditOf = (load: Load, window: Window, handler: Gate.Gate, broker: Gate.Gate): number => {
+  const { buffered, decoding, held, inFlight, isStopping, kept, lost, suspects } = load
+  // A settlement that the broker did not take before is the probe, so that no message need come for it.
+  const isProbed = broker.allowance === "one" && held > 0
+  if (isStopping || handler.allowance === "none" || broker.allowance === "none" || isProbed) return 0
+  const begun = inFlight - buffered - decoding
+  // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
+  const room = Math.max(0, most(window, begun - kept) + Math.min(kept, spare) - lost)
+  // A probe does not wait for handlers that are at work already.
+  if (handler.allowance === "one" || broker.allowance === "one") return Math.min(room, begun - lost + 1)
+  return suspects > 0 ? Math.min(room, inFlight - lost) : room
 }

@@ -1,5 +1,6 @@
 /** A delivery inside the consumer, from its arrival until the broker has taken its settlement. */
 import type * as Bag from "../../adapter-kit/Bag.ts"
+import type { Subscription } from "../../port/Broker.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
@@ -32,7 +33,7 @@ export interface Item extends Bag.Member {
   isEcho: boolean
 }
 
-/** How many deliveries a consumer has, by what becomes of them. Each number has one writer. */
+/** How many deliveries a consumer has, by what becomes of them, and its state. */
 export interface Load {
   /** All of them. */
   inFlight: number
@@ -52,6 +53,17 @@ export interface Load {
   suspects: number
   /** Batches in progress. */
   batches: number
+  /** When a message arrived at an idle consumer, or a batch or a settlement ended, in monotonic milliseconds. */
+  lastMoved: number
+  /** Whether the consumer shuts down. */
+  isStopping: boolean
+  /** Called when a batch or a settlement has ended, by which the consumer may have become idle. */
+  onMoved: (() => void) | undefined
+}
+
+/** The subscription, once it is open. Nothing is delivered before. */
+export interface Outlet {
+  subscription: Subscription | undefined
 }
 
 export const noLoad = (): Load => ({
@@ -63,5 +75,8 @@ export const noLoad = (): Load => ({
   quarantined: 0,
   held: 0,
   suspects: 0,
-  batches: 0
+  batches: 0,
+  lastMoved: 0,
+  isStopping: false,
+  onMoved: undefined
 })

@@ -92,21 +92,6 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const runtime = yield* Runtime.make<R>(timers)
     const { fork, wallClock } = runtime
 
-    let engine: Engine.Engine | undefined = undefined
-    const subscription = yield* broker
-      .subscribe({
-        queue: queue.name,
-        retry,
-        deadLetterQueues: RetryPolicy.deadLetterQueues(retry, queue.name),
-        // Nothing is delivered before the engine gives its first credit, so that a connection may come and go before that.
-        onDelivery: (delivery) => engine?.onDelivery(delivery),
-        onReconnect: (isGone) => engine?.onReconnect(isGone)
-      })
-      .pipe(
-        Scope.provide(scope),
-        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
-      )
-
     const reporter = Reporter.make({
       queue: queue.name,
       hook: telemetry === undefined ? options.onEvent : both((event) => watch?.onEvent(event), options.onEvent),
@@ -124,7 +109,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     }
     const watch = Contained.watch(telemetry, about, (error) => reporter.threw("telemetry", error))
 
-    const running = Engine.make({
+    const engine = Engine.make({
       ...limits,
       ...runtime,
       queue: queue.name,
@@ -134,18 +119,25 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       backoff: options.consumerBackoff ?? ConsumerBackoff.off,
       handlerTimeout,
       budget: deadLetterBudget,
-      subscription,
       capabilities,
       runHandler: runHandler({ fork, deadlines: Deadlines.make(timers, handlerTimeout) }),
       reporter,
       watch,
       onFatal: (error) => shutdown.fail(error)
     })
-    engine = running
-
     const onClosed = () => watch?.close()
-    const shutdown = yield* Shutdown.make({ engine: running, scope, drainTimeout, fork, timers, onClosed })
-    const status = statusOf(queue.name, running, shutdown)
+    const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
+    const { onDelivery, onReconnect } = engine
+    const subscription = yield* broker
+      .subscribe({ queue: queue.name, retry, deadLetterQueues, onDelivery, onReconnect })
+      .pipe(
+        Scope.provide(scope),
+        Effect.onError((cause) => Effect.andThen(Scope.close(scope, Exit.failCause(cause)), Effect.sync(onClosed)))
+      )
+    engine.open(subscription)
+
+    const shutdown = yield* Shutdown.make({ engine, scope, drainTimeout, fork, timers, onClosed })
+    const status = statusOf(queue.name, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
     yield* Effect.annotateLogs(Effect.logInfo("consuming"), {
@@ -154,9 +146,9 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
       retry: RetryPolicy.describe(retry, retryDelay).text
     })
 
-    const { pause, resume } = running
+    const { pause, resume } = engine
     const { done, drain } = shutdown
-    return { engine: running, consumer: { queue: queue.name, ...status, pause, resume, drain, done } }
+    return { engine, consumer: { queue: queue.name, ...status, pause, resume, drain, done } }
   })
 
 /** A hook that calls both. It returns the result of the second one, which may be a promise that rejects. */

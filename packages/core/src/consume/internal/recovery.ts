@@ -14,6 +14,7 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Recovery {
   readonly onFailed: (item: Item, failure: SettleFailure) => void
+  /** Must be called when a settlement has been taken while some are kept. */
   readonly onSettled: (item: Item) => void
   /** Forgets an item whose settlement waits, because its delivery is lost. */
   readonly forget: (item: Item) => void
@@ -46,59 +47,22 @@ interface Kept {
 }
 
 export const make = (dependencies: Dependencies): Recovery => {
-  const { decider, flow, load, lose, reporter, settleAgain, timers } = dependencies
+  const { decider, flow, load, lose, reporter, settleAgain } = dependencies
   /** Items whose settlement waits for the broker, the next probe first. */
   let held: Array<Item> = []
-  const kept = new Map<Item, Kept>()
-  let isStopping = false
-
-  const end = (item: Item): void => {
-    if (kept.get(item)?.isQuarantined === true) load.quarantined--
-    kept.delete(item)
-    load.kept = kept.size
-  }
-
-  const giveUp = (item: Item): void => {
-    forget(item)
-    lose(item)
-  }
+  const keeping = keeper(dependencies)
 
   const forget = (item: Item): void => {
     held = held.filter((each) => each !== item)
     load.held = held.length
     // That of a message in quarantine has been refunded already.
-    if (kept.get(item)?.isQuarantined !== true) decider.refund(item.settlement!)
-    end(item)
+    if (!keeping.isQuarantined(item)) decider.refund(item.settlement!)
+    keeping.end(item)
   }
 
-  const keep = (item: Item, how: Kept): void => {
-    kept.set(item, how)
-    load.kept = kept.size
-    item.stage = "kept"
-    timers.after(how.pause, () => {
-      // It may have been lost meanwhile, and then it is in flight no more.
-      if (item.place !== -1 && item.stage === "kept") settleAgain(item, how.wanted)
-    })
-    flow.update()
-  }
-
-  const refuse = (item: Item, { error, smaller }: SettleFailure, settlement: Settlement.Settlement): void => {
-    const next = smaller === false ? undefined : cutMore(settlement)
-    if (next !== undefined) return settleAgain(item, next)
-    const before = kept.get(item)
-    // Without a copy, this process keeps the delay.
-    const native = before === undefined ? withoutCopy(settlement) : undefined
-    if (native !== undefined) return keep(item, native)
-    const isQuarantined = before?.isQuarantined === true
-    const wanted = isQuarantined ? before.wanted : whole(settlement)
-    if (!isQuarantined) {
-      load.quarantined++
-      // A dead letter that is not stored is not spent.
-      decider.refund(settlement)
-      reporter.quarantined(item.delivery, wanted, error)
-    }
-    const pause = isQuarantined ? Math.min(2 * before.pause, pauses.longest) : pauses.first
-    keep(item, { wanted, pause, isQuarantined: true })
+  const giveUp = (item: Item): void => {
+    forget(item)
+    lose(item)
   }
 
   const settleHeld = (count: number): void => {
@@ -111,21 +75,18 @@ export const make = (dependencies: Dependencies): Recovery => {
     onFailed: (item, failure) => {
       const { error, fate } = failure
       const settlement = item.settlement!
-      if (!kept.has(item) && cutOf(settlement) === undefined) reporter.settleFailed(item.delivery, settlement, error)
+      if (!keeping.has(item) && cutOf(settlement) === undefined) reporter.settleFailed(item.delivery, settlement, error)
       if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: item.key })
-      // A refusal is an answer. A delivery that is gone does not tell whether the broker takes settlements.
-      const signals = { gone: "Uncounted", refused: "Succeeded", ours: "Failed", unknown: "Failed" } as const
       flow.broker.signal({ _tag: signals[fate], id: item.key })
-      if (fate === "gone" || isStopping) return giveUp(item)
-      if (fate === "refused") return refuse(item, failure, settlement)
+      if (fate === "gone" || load.isStopping) return giveUp(item)
+      if (fate === "refused") return keeping.refuse(item, failure, settlement)
       item.stage = "kept"
       held.push(item)
       load.held = held.length
     },
     onSettled: (item) => {
-      if (kept.size === 0) return
-      if (kept.get(item)?.isQuarantined === true) decider.spend(item.settlement!)
-      end(item)
+      if (keeping.isQuarantined(item)) decider.spend(item.settlement!)
+      keeping.end(item)
     },
     forget,
     resume: () => {
@@ -133,9 +94,61 @@ export const make = (dependencies: Dependencies): Recovery => {
       if (allowance !== "none" && held.length > 0) settleHeld(allowance === "one" ? 1 : held.length)
     },
     stop: () => {
-      isStopping = true
       settleHeld(held.length)
-      for (const [item] of kept) if (item.stage === "kept") giveUp(item)
+      for (const item of keeping.items()) if (item.stage === "kept") giveUp(item)
+    }
+  }
+}
+
+/** A refusal is an answer. A delivery that is gone does not tell whether the broker takes settlements. */
+const signals = { gone: "Uncounted", refused: "Succeeded", ours: "Failed", unknown: "Failed" } as const
+
+/** The messages whose settlement, or its copy, is refused. */
+const keeper = ({ decider, flow, load, reporter, settleAgain, timers }: Dependencies) => {
+  const kept = new Map<Item, Kept>()
+
+  const keep = (item: Item, how: Kept): void => {
+    kept.set(item, how)
+    load.kept = kept.size
+    item.stage = "kept"
+    timers.after(how.pause, () => {
+      // It may have been lost meanwhile, and then it is in flight no more.
+      if (item.place !== -1 && kept.get(item) === how) settleAgain(item, how.wanted)
+    })
+    flow.update()
+  }
+
+  const quarantine = (item: Item, { error }: SettleFailure, settlement: Settlement.Settlement): void => {
+    const before = kept.get(item)
+    if (before?.isQuarantined === true) {
+      item.settlement = before.wanted
+      return keep(item, { ...before, pause: Math.min(2 * before.pause, pauses.longest) })
+    }
+    const wanted = whole(settlement)
+    item.settlement = wanted
+    load.quarantined++
+    // A dead letter that is not stored is not spent.
+    decider.refund(wanted)
+    reporter.quarantined(item.delivery, wanted, error)
+    keep(item, { wanted, pause: pauses.first, isQuarantined: true })
+  }
+
+  return {
+    has: (item: Item) => kept.has(item),
+    isQuarantined: (item: Item) => kept.get(item)?.isQuarantined === true,
+    items: () => [...kept.keys()],
+    end: (item: Item): void => {
+      if (kept.get(item)?.isQuarantined === true) load.quarantined--
+      kept.delete(item)
+      load.kept = kept.size
+    },
+    refuse: (item: Item, failure: SettleFailure, settlement: Settlement.Settlement): void => {
+      const smaller = failure.smaller === false ? undefined : cutMore(settlement)
+      if (smaller !== undefined) return settleAgain(item, smaller)
+      // Without a copy, this process keeps the delay.
+      const native = kept.has(item) ? undefined : withoutCopy(settlement)
+      if (native === undefined) quarantine(item, failure, settlement)
+      else keep(item, native)
     }
   }
 }

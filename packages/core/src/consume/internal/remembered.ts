@@ -1,6 +1,6 @@
 /**
- * What this process knows of copies that were lost with their connection or lease: which settlement was asked for them,
- * and how many attempts they had. When the broker delivers such a copy again, the settlement is repeated, and no handler
+ * The memory of copies that were lost with their connection or lease: which settlement was asked for them, and how many
+ * attempts they had. When the broker delivers such a copy again, the settlement is repeated, and no handler
  * sees it; a delivery that no handler had begun has cost no attempt.
  */
 import * as BoundedMap from "../../adapter-kit/BoundedMap.ts"
@@ -17,7 +17,7 @@ export interface Known {
 export interface Remembered {
   /** Remembers an item that is lost. `now` is in milliseconds since the epoch. */
   readonly add: (item: Item, now: number) => void
-  /** What is known of a redelivery, which then is forgotten; `undefined` when nothing is. */
+  /** Takes out of the memory what is known of a redelivery; `undefined` when nothing is. */
   readonly take: (delivery: Delivery, now: number) => Known | undefined
   readonly isEmpty: () => boolean
 }

@@ -10,6 +10,8 @@ import type { Item } from "./item.ts"
 import * as Warnings from "./warnings.ts"
 
 export interface Reporter {
+  /** Whether there is a hook. Without one, an arrival or an ack need not be told. */
+  readonly isWatched: boolean
   readonly received: (delivery: Delivery) => void
   /** `willRerun` tells that the handler is run again at once. */
   readonly failed: (delivery: Delivery, failure: Failure, willRerun: boolean) => void
@@ -48,6 +50,7 @@ export const make = (options: Options): Reporter => {
 
   // Without a hook, no event is made for a message that needs no operator.
   return {
+    isWatched: hook !== undefined,
     received: (delivery) => {
       if (hook !== undefined) emit({ _tag: "Received", ...subject(delivery) })
     },

@@ -28,6 +28,6 @@ export const make = <R>(timers: Timers): Effect.Effect<Runtime, never, R> =>
       fork,
       yieldThen: (resume) => void fork(Effect.yieldNow).addObserver(resume),
       random: () => random.nextDoubleUnsafe(),
-      wallClock: () => clock.currentTimeMillisUnsafe()
+      wallClock: clock.currentTimeMillisUnsafe.bind(clock)
     }
   })

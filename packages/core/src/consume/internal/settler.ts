@@ -5,13 +5,13 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { SettleFailure, SettleRequest, Subscription } from "../../port/Broker.ts"
+import type { SettleFailure, SettleRequest } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Watch } from "../../observe/Telemetry.ts"
 import type { Timer } from "../../adapter-kit/Timers.ts"
-import type { Item } from "./item.ts"
+import type { Item, Outlet } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Settler {
@@ -28,7 +28,7 @@ export interface Settler {
 export interface Options extends Pick<Runtime, "fork" | "timers"> {
   /** The broker's name, for errors. */
   readonly broker: string
-  readonly subscription: Subscription
+  readonly outlet: Outlet
   /** Settlements that the broker takes in one call. */
   readonly batch: number
   /** Milliseconds that a settlement may wait for others; 0: it is sent with the next flush. */
@@ -41,7 +41,7 @@ export interface Callbacks {
   readonly onFailed: (item: Item, settlement: Settlement, failure: SettleFailure) => void
   readonly onLeaseLost: (item: Item, failure: SettleFailure) => void
   /** Called before a call of the broker, with one of its items. */
-  readonly onSending: (item: Item) => void
+  readonly onSending: (item: Item) => unknown
   /** Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items. */
   readonly onAnswered: () => void
 }
@@ -53,7 +53,7 @@ type DecidedItem = Item & SettleRequest
 export const gathers = ({ batch, wait }: Pick<Options, "batch" | "wait">): boolean => batch > 1 && wait > 0
 
 export const make = (options: Options & Callbacks): Settler => {
-  const { batch, subscription, timers, wait, watch } = options
+  const { batch, outlet, timers, wait, watch } = options
   let pending: Array<DecidedItem> = []
   let extending = false
   let underWay = 0
@@ -71,7 +71,7 @@ export const make = (options: Options & Callbacks): Settler => {
   const send = (requests: ReadonlyArray<DecidedItem>): void => {
     options.onSending(requests[0]!)
     underWay++
-    const settled = attempt(() => subscription.settle(requests))
+    const settled = attempt(() => outlet.subscription!.settle(requests))
     call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures, why) => {
       underWay--
       // An interrupted call was cut off by the consumer's own end: the broker brings the deliveries back.
@@ -119,7 +119,7 @@ export const make = (options: Options & Callbacks): Settler => {
       const unsettled = [...items].filter(({ isLost, stage }) => stage !== "settling" && !isLost)
       if (extending || unsettled.length === 0) return
       extending = true
-      const extended = attempt(() => subscription.extend(unsettled.map(({ delivery }) => delivery)))
+      const extended = attempt(() => outlet.subscription!.extend(unsettled.map(({ delivery }) => delivery)))
       call(options, unsettled, extended, (failures = [], why) => {
         extending = false
         for (const failure of failures === "died" ? unsettled.map((each) => died(each, why)) : failures) {

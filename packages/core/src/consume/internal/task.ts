@@ -5,21 +5,26 @@
  */
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type * as Bag from "../../adapter-kit/Bag.ts"
-import type { Delay } from "../../message/Delay.ts"
-import type { Batch, Received } from "../../message/Handler.ts"
+import * as Delay from "../../message/Delay.ts"
+import * as OptionKind from "../../options/OptionKind.ts"
+import * as OptionNames from "../../options/OptionNames.ts"
+import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
+import type { Headers } from "../../message/Message.ts"
 import type { Run } from "./dispatch.ts"
 import type { Item } from "./item.ts"
-import { ReceivedMessage, toBatch } from "./received.ts"
 
 export interface Options {
   readonly queue: string
   /** The longest delay that the broker can honour, in milliseconds. */
-  readonly longest: Delay
+  readonly longest: Delay.Delay
   /** Called with a verdict that nothing can change any more, while the handler still runs. */
   readonly onFinal: (item: Item, verdict: Acknowledgement.Verdict) => void
   /** Called for a call that came too late to count; `item` is `undefined` for a call on the whole batch. */
   readonly onIgnored: (item: Item | undefined, call: Acknowledgement.Call) => void
 }
+
+/** The verdicts of messages that no call reached. */
+const uncalled = { success: Acknowledgement.byOutcome("success"), failure: Acknowledgement.byOutcome("failure") }
 
 /** A class, so that a message costs one object and not a handful of closures. */
 export class Task implements Bag.Member {
@@ -84,7 +89,7 @@ export class Task implements Bag.Member {
     const verdicts = this.#calls && Acknowledgement.finalise(this.#calls, outcome)
     for (let index = 0; index < this.items.length; index++) {
       if (this.#reported?.has(index) === true) continue
-      each(this.items[index]!, verdicts?.[index] ?? Acknowledgement.byOutcome(outcome))
+      each(this.items[index]!, verdicts?.[index] ?? uncalled[outcome])
     }
   }
 
@@ -105,3 +110,75 @@ export class Task implements Bag.Member {
     return this.#calls?.verdicts[index] === undefined
   }
 }
+
+/** Records the calls that a handler makes on its messages and batch. Delays of retries are parsed already. */
+interface Recorder {
+  readonly record: (call: Acknowledgement.Call) => void
+}
+
+/** The delay is checked where it is parsed, since how long it may be depends on the broker. */
+const kinds: OptionNames.Of<RetryOptions> = { delay: Delay.parsed, backoff: OptionKind.flag }
+
+const parseRetry = (
+  call: string,
+  options: RetryOptions | undefined,
+  longest: Delay.Delay,
+  queue?: string
+): { readonly delay: Delay.Delay | undefined; readonly backoff: boolean } => {
+  if (options === undefined) return { delay: undefined, backoff: true }
+  OptionNames.check(call, options, kinds, queue)
+  const { backoff = true, delay } = options
+  if (delay === undefined) return { delay: undefined, backoff }
+  const field = `${call}.delay`
+  const millis = Delay.parse(field, delay)
+  if (millis > longest) throw new Delay.InvalidDelay({ field, got: delay, limit: longest })
+  return { delay: millis, backoff }
+}
+
+/**
+ * A message as the handler sees it. Its data are own properties, so that it prints; its methods are on the prototype.
+ */
+class ReceivedMessage implements Received<unknown> {
+  readonly id: string
+  readonly body: unknown
+  readonly headers: Headers
+  readonly timestamp: number
+  readonly attempts: number
+  readonly #index: number
+  readonly #recorder: Recorder
+  readonly #longest: Delay.Delay
+  constructor({ body, delivery }: Item, index: number, recorder: Recorder, longest: Delay.Delay) {
+    this.id = delivery.metadata.id
+    this.body = body
+    this.headers = delivery.headers
+    this.timestamp = delivery.metadata.firstPublished
+    this.attempts = delivery.attempts
+    this.#index = index
+    this.#recorder = recorder
+    this.#longest = longest
+  }
+  ack(): void {
+    this.#recorder.record({ _tag: "Ack", index: this.#index })
+  }
+  retry(options?: RetryOptions): void {
+    const wanted = parseRetry("message.retry", options, this.#longest)
+    this.#recorder.record({ _tag: "Retry", index: this.#index, ...wanted })
+  }
+  fail(error: unknown, options?: RetryOptions): void {
+    const wanted = parseRetry("message.fail", options, this.#longest)
+    this.#recorder.record({ _tag: "Fail", index: this.#index, error, ...wanted })
+  }
+}
+
+/** The batch as the handler sees it. */
+const toBatch = (
+  queue: string,
+  messages: ReadonlyArray<Received<unknown>>,
+  recorder: Recorder,
+  longest: Delay.Delay
+): Batch<unknown> => ({
+  queue,
+  messages,
+  ackAll: () => recorder.record({ _tag: "AckAll" }),
+  retryAll: (options) => recorder.record({ _tag: "RetryAll", ...parseRetry("batch.retryAll", options, longest, queue) })
+})

@@ -22,7 +22,7 @@ import * as Task from "./task.ts"
 export type RunHandler = (task: Task.Task, done: (outcome: Outcome) => void, within?: Telemetry.Run["within"]) => Run
 
 /** How much work an interruption has stopped. */
-export interface Interrupted {
+interface Interrupted {
   readonly handlers: number
   /** Messages without a verdict. */
   readonly messages: number
@@ -36,7 +36,7 @@ export interface Workers {
 }
 
 export interface Dependencies
-  extends Pick<Task.Options, "queue" | "longest">, Pick<Runtime, "wallClock" | "yieldThen"> {
+  extends Pick<Task.Options, "queue" | "longest">, Pick<Runtime, "timers" | "wallClock" | "yieldThen"> {
   readonly retry: RetryPolicy
   readonly runHandler: RunHandler
   /** Whether the handler takes one message at a time, so that each message of a batch is a task of its own. */
@@ -48,19 +48,16 @@ export interface Dependencies
   readonly reporter: Reporter
   readonly watch: Telemetry.Watch | undefined
   /** Number of batches that may be in progress. */
-  readonly concurrency: () => number
-  /** Whether the consumer shuts down: no handler is run again. */
-  readonly isStopping: () => boolean
-  /** Called when a batch has ended. */
-  readonly onMoved: () => void
+  readonly concurrency: number | (() => number)
 }
 
 /** Number of batches that may start before the event loop gets a turn. */
 const burstLimit = 512
 
 export const make = (dependencies: Dependencies): Workers => {
-  const { batcher, concurrency, deliveries, flow, isStopping, load, onMoved, reporter, single } = dependencies
-  const { retry, runHandler, wallClock, watch, yieldThen } = dependencies
+  const { batcher, concurrency, deliveries, flow, load, reporter, single, timers } = dependencies
+  const { yieldThen } = dependencies
+  const runs = runner(dependencies)
   const taskOptions: Task.Options = {
     queue: dependencies.queue,
     longest: dependencies.longest,
@@ -70,7 +67,6 @@ export const make = (dependencies: Dependencies): Workers => {
     },
     onIgnored: reporter.ignored
   }
-  const running = Bag.make<Task.Task>()
   let started = 0
   let isYielding = false
   let isPumping = false
@@ -78,7 +74,11 @@ export const make = (dependencies: Dependencies): Workers => {
   let isAlone = false
 
   const mayStart = (): boolean =>
-    !isStopping() && !isYielding && !isAlone && load.batches < concurrency() && flow.mayStart()
+    !load.isStopping &&
+    !isYielding &&
+    !isAlone &&
+    load.batches < (typeof concurrency === "number" ? concurrency : concurrency()) &&
+    flow.mayStart()
 
   const pump = (): void => {
     if (isPumping) return
@@ -114,20 +114,28 @@ export const make = (dependencies: Dependencies): Workers => {
     load.batches++
     flow.onStart(items[0]!.key)
     for (const item of items) item.stage = "begun"
-    if (!single || items.length === 1) return run(new Task.Task(taskOptions, items), 0, endBatch)
+    if (!single || items.length === 1) return runs.run(new Task.Task(taskOptions, items), endBatch)
     let open = items.length
     const onTaskEnd = (): void => {
       if (--open === 0) endBatch()
     }
-    for (const item of items) run(new Task.Task(taskOptions, [item]), 0, onTaskEnd)
+    for (const item of items) runs.run(new Task.Task(taskOptions, [item]), onTaskEnd)
   }
 
   const endBatch = (): void => {
     load.batches--
     isAlone = false
-    onMoved()
+    load.lastMoved = timers.now()
+    load.onMoved?.()
     pump()
   }
+
+  return { pump, interrupt: runs.interrupt }
+}
+
+/** Runs handlers for tasks. */
+const runner = ({ deliveries, load, reporter, retry, runHandler, wallClock, watch }: Dependencies) => {
+  const running = Bag.make<Task.Task>()
 
   /** `reruns` counts the runs for this task before this one. */
   const run = (task: Task.Task, reruns: number, onEnd: () => void): void => {
@@ -160,7 +168,7 @@ export const make = (dependencies: Dependencies): Workers => {
    */
   const mayRerun = (task: Task.Task, failure: Failure.Failure, reruns: number): boolean =>
     reruns < retry.immediate &&
-    !isStopping() &&
+    !load.isStopping &&
     task.undecided() > 0 &&
     !task.items.some(({ isLost }) => isLost) &&
     !(failure.error instanceof Failure.HandlerTimeout) &&
@@ -182,8 +190,9 @@ export const make = (dependencies: Dependencies): Workers => {
   }
 
   return {
-    pump,
-    interrupt: () => {
+    /** Runs the handler as often as the policy's `immediate` allows, concludes the task, then calls `onEnd`. */
+    run: (task: Task.Task, onEnd: () => void): void => run(task, 0, onEnd),
+    interrupt: (): Interrupted => {
       const tasks = [...running]
       const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)
       for (const task of tasks) task.run?.interrupt()

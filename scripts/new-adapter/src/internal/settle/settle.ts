@@ -1,5 +1,5 @@
 /** Carries out settlements. It never fails as a whole: it answers with the deliveries that could not be settled. MUST 4. */
-import { type Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Consumer, Received } from "../client.ts"
 import { publish } from "../publish/publisher.ts"
@@ -57,13 +57,14 @@ const settleOne = (
     const { now, queue } = settler
     const receipt = delivery.receipt as Receipt // subscribe made it
     // MUST 3: it does not reach the broker a second time.
-    if (receipt.isTaken) return Effect.succeed([{ delivery, error: settledBefore(queue) }])
+    if (receipt.isTaken) return Effect.succeed([{ delivery, error: settledBefore(queue), fate: "gone" as const }])
     receipt.isTaken = true
     return Effect.match(carryOut(toCommand(delivery, settlement, queue, now()), receipt, settler), {
       onSuccess: () => [],
       onFailure: (error) => {
+        // It can be settled again, unless its lease or its connection is lost: say `gone` then.
         receipt.isTaken = false
-        return [{ delivery, error }]
+        return [{ delivery, error, fate: Broker.fateOf(error) }]
       }
     })
   })

@@ -33,6 +33,6 @@ export const toCommand = (
     case "Release":
       return settlement.delay === 0
         ? { _tag: "Requeue" }
-        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, queue, settlement.delay, now) }
+        : { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
   }
 }
