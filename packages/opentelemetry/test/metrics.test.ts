@@ -169,15 +169,17 @@ describe("gauges", () => {
     const gauges = (points: Points | undefined) => ({
       consumers: points?.["requeue.consumers"]?.[""],
       inFlight: points?.["requeue.consumer.in_flight"]?.[""],
+      quarantined: points?.["requeue.consumer.quarantined"]?.[""],
       paused: points?.["requeue.consumer.paused"],
       level: points?.["requeue.consumer.backoff.level"],
       messages: points?.["requeue.queue.messages"],
       connected: points?.["requeue.broker.connected"]?.[""]
     })
-    const none = { handler: 0, broker: 0 }
+    const none = { handler: 0, broker: 0, operator: 0 }
     assert.deepStrictEqual(gauges(before), {
       consumers: 2,
       inFlight: 0,
+      quarantined: 0,
       paused: none,
       level: none,
       messages: { ready: 0, delayed: 0, in_flight: 0 },
@@ -186,8 +188,9 @@ describe("gauges", () => {
     assert.deepStrictEqual(gauges(paused), {
       consumers: 0,
       inFlight: 0,
-      paused: { handler: 2, broker: 0 },
-      level: { handler: 1, broker: 0 },
+      quarantined: 0,
+      paused: { handler: 2, broker: 0, operator: 0 },
+      level: { handler: 1, broker: 0, operator: 0 },
       messages: { ready: 6, delayed: 1, in_flight: 0 },
       connected: 1
     })

@@ -30,6 +30,11 @@ export const make = (meter: Meter): Gauges => {
     meter.createObservableGauge(name, { unit, description })
   const consumers = gauge("requeue.consumers", "{consumer}", "Consumers that take messages.")
   const inFlight = gauge("requeue.consumer.in_flight", "{message}", "Messages in the hands of consumers.")
+  const quarantined = gauge(
+    "requeue.consumer.quarantined",
+    "{message}",
+    "Messages of which the broker refuses every settlement."
+  )
   const paused = gauge("requeue.consumer.paused", "{consumer}", "Consumers that are paused, or probing after a pause.")
   const level = gauge("requeue.consumer.backoff.level", "{level}", "How far the pauses have grown.")
   const backlog = gauge("requeue.queue.messages", "{message}", "Messages in the queue, as the broker tells.")
@@ -66,7 +71,12 @@ export const make = (meter: Meter): Gauges => {
       all.reduce((sum, { buffered, inProgress }) => sum + buffered + inProgress, 0),
       where
     )
-    for (const because of ["handler", "broker"] as const) {
+    result.observe(
+      quarantined,
+      all.reduce((sum, each) => sum + each.quarantined, 0),
+      where
+    )
+    for (const because of ["handler", "broker", "operator"] as const) {
       const backoffs = all.flatMap(({ backoff }) => backoff.filter((each) => each.because === because))
       const which = { ...where, [Attributes.because]: because }
       result.observe(paused, backoffs.filter(({ state }) => state !== "running").length, which)
@@ -78,7 +88,7 @@ export const make = (meter: Meter): Gauges => {
     async (result) => {
       await Promise.all(Array.from(queues.values(), (queue) => observeQueue(result, queue)))
     },
-    [consumers, inFlight, paused, level, backlog, connected]
+    [consumers, inFlight, quarantined, paused, level, backlog, connected]
   )
 
   return {
