@@ -22,7 +22,6 @@ import type { Worker } from "./internal/session.ts"
 import * as Checks from "../produce/internal/checks.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
-import * as Unchecked from "../produce/internal/producer.ts"
 import type * as Producer from "../produce/Producer.ts"
 import * as Puller from "../consume/Puller.ts"
 import type * as QueueDefinition from "../message/QueueDefinition.ts"
@@ -98,8 +97,13 @@ export interface Requeue extends AsyncDisposable {
    */
   readonly health: () => Promise<Health.Health>
   /**
-   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), then closes the connection. What
-   * is used later rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it short.
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), waits for sends under way, for 30
+   * seconds at most, and closes the connection.
+   *
+   * Sends that have no answer by then, or when the timeout is over, reject with a `BrokerError`: its reason is
+   * `ConnectionLost` when the broker may have the message, `ConnectionFailed` when it was not sent. Whatever else is under
+   * way, or is used later, rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it
+   * short.
    */
   readonly close: (timeout?: Delay.Input) => Promise<void>
 }
@@ -137,8 +141,7 @@ export const connect = async <E>(
     : Adapters.layerOf(await resolve(broker, { adapters }))
   const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
   const session = await Session.open(watched, logLevel)
-  const { run, start } = session
-  const producerOf = remember((queue: QueueDefinition.Input<QueueDefinition.AnyBody>) => run(Unchecked.make(queue)))
+  const { run, sender, start } = session
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
 
   return {
@@ -147,11 +150,12 @@ export const connect = async <E>(
     send: async (queue, body, sendOptions) => {
       OptionNames.orThrow(Checks.send("requeue.send", queue, sendOptions))
       if (sendOptions?.delay !== undefined) Delay.parse("send.delay", sendOptions.delay)
-      return run((await producerOf(queue)).send(body, sendOptions))
+      const [id] = await run(sender.sendBatch(sender.accept(queue), [{ ...sendOptions, body }]))
+      return id!
     },
     sendBatch: async (queue, entries, batchOptions) => {
       OptionNames.orThrow(Checks.sendBatch("requeue.sendBatch", queue, entries, batchOptions))
-      return run((await producerOf(queue)).sendBatch(entries, batchOptions))
+      return run(sender.sendBatch(sender.accept(queue), entries, batchOptions))
     },
     consume: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
@@ -204,32 +208,6 @@ export const connect = async <E>(
 
 const isLayer = <E>(broker: Adapters.Address | Layer.Layer<Broker, E>): broker is Layer.Layer<Broker, E> =>
   Layer.isLayer(broker)
-
-interface Memory<K, A> {
-  get(key: K): A | undefined
-  set(key: K, value: A): unknown
-  delete(key: K): boolean
-}
-
-/** Answers the same promise for the same queue, unless it was rejected. */
-const remember = <A>(make: (queue: QueueDefinition.Input<QueueDefinition.AnyBody>) => Promise<A>) => {
-  const byName = new Map<string, Promise<A>>()
-  // Weak, since a program may define its queue anew for every message.
-  const byDefinition = new WeakMap<QueueDefinition.QueueDefinition<QueueDefinition.AnyBody>, Promise<A>>()
-  const recall = <K extends QueueDefinition.Input<QueueDefinition.AnyBody>>(
-    made: Memory<K, Promise<A>>,
-    queue: K
-  ): Promise<A> => {
-    const known = made.get(queue)
-    if (known !== undefined) return known
-    const promise = make(queue)
-    made.set(queue, promise)
-    promise.catch(() => made.delete(queue))
-    return promise
-  }
-  return (queue: QueueDefinition.Input<QueueDefinition.AnyBody>): Promise<A> =>
-    typeof queue === "object" && queue !== null ? recall(byDefinition, queue) : recall(byName, queue)
-}
 
 /**
  * Says what a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.
