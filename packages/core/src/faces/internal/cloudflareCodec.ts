@@ -1,6 +1,7 @@
 /** The codec of the Cloudflare Queues face: four forms of bodies, told apart by the `content-type` header. */
 import { deserialize, serialize } from "node:v8"
 import * as Codec from "../../message/Codec.ts"
+import { copy, isSeparate } from "../../message/internal/ownBytes.ts"
 import type { Headers } from "../../message/Message.ts"
 import type { AnyBody } from "../../message/QueueDefinition.ts"
 import type { QueueContentType } from "./cloudflareOptions.ts"
@@ -23,9 +24,9 @@ const encoders: { readonly [K in QueueContentType]: (body: unknown) => Uint8Arra
     return Codec.text.encode(body)
   },
   bytes: (body) => {
-    if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+    if (ArrayBuffer.isView(body)) return copy(new Uint8Array(body.buffer, body.byteOffset, body.byteLength))
     if (!(body instanceof ArrayBuffer)) throw wrongBody("bytes", "an ArrayBuffer or a view of one", body)
-    return new Uint8Array(body)
+    return copy(new Uint8Array(body))
   },
   json: Codec.json.encode,
   v8: (body) => new Uint8Array(serialize(body))
@@ -43,7 +44,7 @@ interface TypedBody {
 }
 
 /** The body's form travels in the `content-type` header; a body without one is read as JSON, one of another as bytes. */
-export const codec: Codec.Codec<AnyBody> = {
+export const codec: Codec.Codec<AnyBody> = isSeparate({
   contentType: undefined,
   encode: ({ body, type }: TypedBody) => {
     if (!Object.hasOwn(encoders, type)) {
@@ -58,9 +59,10 @@ export const codec: Codec.Codec<AnyBody> = {
       case "json":
         return Codec.json.decode(bytes, headers)
       case "v8":
-        return deserialize(bytes)
+        // Typed arrays in the body are views of what is given here.
+        return deserialize(new Uint8Array(bytes))
       default:
         return new Uint8Array(bytes).buffer
     }
   }
-}
+})

@@ -155,5 +155,6 @@ const isSendError = (error: unknown): error is SendError =>
 
 const isConfigurationError = (error: unknown): error is ConfigurationError => error instanceof ConfigurationError
 
+/** A copy that cannot be changed, neither by its sender nor by a handler in this process. */
 const withContentType = (contentType: string | undefined, headers: Headers): Headers =>
-  contentType === undefined ? headers : { "content-type": contentType, ...headers }
+  Object.freeze(contentType === undefined ? { ...headers } : { "content-type": contentType, ...headers })
