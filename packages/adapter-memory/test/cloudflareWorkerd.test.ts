@@ -1,6 +1,8 @@
 /** Where workerd's behaviour is not the obvious one, the Cloudflare Queues face behaves as it does. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
+import type { Broker } from "@requeue/core"
 import * as Cloudflare from "@requeue/core/cloudflare"
+import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 
 /** Runs a handler over a batch of the messages a and b. */
@@ -121,4 +123,50 @@ describe("a TypeError is what is thrown for", () => {
       assert.deepStrictEqual(await broker.waiting("q"), [])
     }
   )
+})
+
+describe("a broker that does not count", () => {
+  it.each<readonly [string, Effect.Effect<never>]>([
+    ["ever", Effect.never],
+    ["ever, and cannot be interrupted", Effect.uninterruptible(Effect.never)]
+  ])("%s holds up no send and no worker: their metrics are 0 after a second", async (_, counts) => {
+    await using broker = await open({}, (service) => ({
+      ...service,
+      admin: { ...service.admin, counts: () => counts }
+    }))
+    const seen: Array<unknown> = []
+    const worker: Cloudflare.QueueWorker = {
+      queue: ({ messages, metadata }) => void seen.push(broker.now(), messages.length, metadata.metrics.backlogCount)
+    }
+    const answer = await broker.finish(Cloudflare.producer(broker.requeue, "q").send(1))
+    assert.deepStrictEqual(answer, { metadata: { metrics: { backlogCount: 0, backlogBytes: 0 } } })
+    assert.strictEqual(broker.now(), 1000)
+    await Cloudflare.consume(broker.requeue, { queue: "q", max_batch_timeout: 0 }, worker, {})
+    await broker.advance("1 minute")
+    assert.deepStrictEqual(seen, [2000, 1, 0])
+    assert.deepStrictEqual((await broker.finish(broker.requeue.health())).consumers[0]?.counts, undefined)
+    const error = await broker.finish(broker.requeue.counts("q", { timeout: "3 seconds" }).catch((e: unknown) => e))
+    assert.strictEqual(
+      String(error),
+      "BrokerError: memory: counts on queue q: Timeout: the messages were not counted within 3s"
+    )
+  })
+
+  it("is told once", async () => {
+    const errors = vi.spyOn(console, "error").mockImplementation(() => {})
+    try {
+      const wrap = (service: Broker.Service) => ({
+        ...service,
+        admin: { ...service.admin, counts: () => Effect.never }
+      })
+      await using broker = await open({}, wrap, "Warn")
+      const queue = Cloudflare.producer(broker.requeue, "q")
+      await broker.finish(Promise.all([queue.send(1), queue.send(2)]))
+      await broker.finish(queue.send(3))
+      assert.strictEqual(errors.mock.calls.length, 1)
+      assert.match(String(errors.mock.calls[0]), /level=WARN .*not counted within 1s; further times are not logged/)
+    } finally {
+      errors.mockRestore()
+    }
+  })
 })

@@ -15,6 +15,7 @@
  * https://developers.cloudflare.com/queues/configuration/javascript-apis/
  */
 import type * as Delay from "../message/Delay.ts"
+import * as Counting from "../observe/internal/counting.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import type { Batch } from "../message/Handler.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
@@ -29,7 +30,7 @@ import type {
   QueueSendBatchOptions,
   QueueSendOptions
 } from "./internal/cloudflareOptions.ts"
-import type { Requeue, Worker } from "./Requeue.ts"
+import type { CountsOptions, Requeue, Worker } from "./Requeue.ts"
 
 export type {
   ConsumerSettings,
@@ -41,7 +42,10 @@ export type {
   QueueSendOptions
 } from "./internal/cloudflareOptions.ts"
 
-/** `backlogCount` counts what waits, as far as the broker can tell; no broker tells bytes, so `backlogBytes` is 0. */
+/**
+ * `backlogCount` counts what waits, as far as the broker can tell; beside a batch or an answer it is 0 unless the broker
+ * tells within a second. No broker tells bytes, so `backlogBytes` is 0.
+ */
 export interface QueueMetrics {
   backlogCount: number
   backlogBytes: number
@@ -96,16 +100,16 @@ export interface QueueWorker<Body = unknown, Env = unknown> {
 const duration = (seconds: number | undefined): Delay.Input | undefined =>
   typeof seconds === "number" ? { seconds } : (seconds ?? undefined)
 
-const metricsOf = async (requeue: Requeue, queue: string): Promise<QueueMetrics> => {
-  const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue)
+const metricsOf = async (requeue: Requeue, queue: string, options?: CountsOptions): Promise<QueueMetrics> => {
+  const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue, options)
   return { backlogCount: ready + delayed + inFlight, backlogBytes: 0 }
 }
 
 const unknown: QueueMetrics = { backlogCount: 0, backlogBytes: 0 }
 
-/** Metrics beside something that happened already: a broker that cannot tell them must not make it a failure. */
+/** Metrics beside something else: a broker that cannot tell them, or not soon, must not make it a failure. */
 const metadataOf = async (requeue: Requeue, queue: string): Promise<{ metrics: QueueMetrics }> => ({
-  metrics: await metricsOf(requeue, queue).catch(() => ({ ...unknown }))
+  metrics: await metricsOf(requeue, queue, { timeout: Counting.brief }).catch(() => ({ ...unknown }))
 })
 
 /**

@@ -8,11 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Adapters from "./Adapters.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
+import type { BrokerError } from "../port/BrokerError.ts"
 import * as Consumer from "../consume/Consumer.ts"
 import * as DeadLetters from "../dead-letters/DeadLetters.ts"
 import * as Delay from "../message/Delay.ts"
 import * as LetterOptions from "../dead-letters/internal/options.ts"
 import * as Health from "../observe/Health.ts"
+import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
@@ -49,6 +51,17 @@ export interface DeadLetterQueue {
   /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
+
+/** Options of `counts`. */
+export interface CountsOptions {
+  /**
+   * Longest wait for the broker's answer, 1 ms to 24 hours; a number counts milliseconds. When it is over, `counts` rejects
+   * with a `BrokerError` whose reason is `Timeout`; the first time is logged. Default: the adapter's own limit.
+   */
+  readonly timeout?: Delay.Input | undefined
+}
+
+const countsKinds: OptionNames.Of<CountsOptions> = { timeout: Delay.kind(1, Delay.max) }
 
 /**
  * A connection to a broker. Leaving its `await using` block closes it.
@@ -90,7 +103,7 @@ export interface Requeue extends AsyncDisposable {
   ) => Promise<PullWorker<A>>
   readonly deadLetters: (queue: string) => DeadLetterQueue
   /** Counts the messages of a queue, as far as the broker can tell. */
-  readonly counts: (queue: string) => Promise<Counts>
+  readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
   /**
    * How the connection and every consumer and puller are, as a value that can be printed as JSON. Answers within about a
    * second; see `isReady` and `isLive`.
@@ -143,6 +156,7 @@ export const connect = async <E>(
   const session = await Session.open(watched, logLevel)
   const { run, sender, start } = session
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
+  const countWithin = counter()
 
   return {
     broker: session.broker,
@@ -199,11 +213,29 @@ export const connect = async <E>(
         }
       }
     },
-    counts: (queue) => run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue))),
+    counts: async (queue, { timeout, ...others } = {}) => {
+      OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
+      if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
+      return run(countWithin(queue, Delay.parse("timeout", timeout)))
+    },
     health: () => run(Health.check(session.workers)),
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
   }
+}
+
+/** Counts within so many milliseconds. That the broker did not answer by then is logged once. */
+const counter = (): ((queue: string, millis: number) => Effect.Effect<Counts, BrokerError, Broker>) => {
+  let isTold = false
+  return (queue, millis) =>
+    Effect.tapError(
+      Effect.flatMap(Broker, (broker) => Counting.within(broker, queue, millis)),
+      ({ message, reason }) => {
+        if (isTold || reason !== "Timeout") return Effect.void
+        isTold = true
+        return Effect.logWarning(`${message}; further times are not logged`)
+      }
+    )
 }
 
 const isLayer = <E>(broker: Adapters.Address | Layer.Layer<Broker, E>): broker is Layer.Layer<Broker, E> =>
