@@ -23,7 +23,7 @@ const adapterRooms = foldersOf("Adapters, room by room")
 /** The first row that matches decides. `may`: imports from outside the package; `driver`: the file that has no `may`. */
 const rooms = [
   // What is Node's own: the adapter of a URL is loaded, and Cloudflare's v8 bodies are read.
-  { files: /^packages\/core\/src\/faces\/(Cloudflare|internal\/resolve)\.ts$/, may: /^(effect\/|node:)/ },
+  { files: /^packages\/core\/src\/faces\/internal\/(cloudflareCodec|resolve)\.ts$/, may: /^(effect\/|node:)/ },
   { files: /^packages\/core\/src\//, may: /^effect\// },
   // Files are read in one place.
   { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:|yaml$)/ },

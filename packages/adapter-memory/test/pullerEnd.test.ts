@@ -19,11 +19,32 @@ describe("the lease of a pulled batch", () => {
       name: "LeaseExpired",
       message: "lease: the pulled batch was not settled within 1m"
     })
+    events.length = 0
     batch!.settle()
     batch!.messages[0]!.ack()
+    batch!.fail(new Error("no"))
+    batch!.release()
     await turns()
-    assert.strictEqual(events.at(-1)?._tag, "CallIgnored")
+    assert.deepStrictEqual(
+      events.map((event) => (event._tag === "CallIgnored" ? event.call : event._tag)),
+      ["AckAll", "Ack", "RetryAll"]
+    )
     assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 1)
+  })
+
+  it("is not missed by a batch that was settled: its later calls are told to nobody", async () => {
+    await using broker = await open()
+    const events: Array<Event> = []
+    const puller = await broker.requeue.puller("q", { onEvent: (event) => void events.push(event) })
+    await broker.requeue.send("q", 1)
+    const batch = await broker.finish(puller.pull())
+    batch!.settle()
+    batch!.release()
+    await broker.advance("1 minute")
+    assert.deepStrictEqual(
+      events.map(({ _tag }) => _tag),
+      ["Received", "Succeeded"]
+    )
   })
 
   it("makes room for the next pull", async () => {
@@ -51,7 +72,9 @@ describe("drain", () => {
 
   it("gives open batches back uncounted when the time is over", async () => {
     await using broker = await open()
-    const puller = await broker.requeue.puller("q", { lease: "1 hour" })
+    const ignored: Array<string> = []
+    const onEvent = (event: Event) => void (event._tag === "CallIgnored" && ignored.push(event.call))
+    const puller = await broker.requeue.puller("q", { lease: "1 hour", onEvent })
     await broker.requeue.sendBatch("q", [{ body: 1 }, { body: 2 }])
     const batch = await broker.finish(puller.pull())
     batch!.messages[0]!.retry({ delay: "1 second" })
@@ -60,6 +83,8 @@ describe("drain", () => {
     const [left, ...others] = await broker.requeue.deadLetters("q").list()
     assert.deepStrictEqual(others.length, 1)
     assert.deepStrictEqual(left!.history.length, 0)
+    batch!.settle()
+    assert.deepStrictEqual(ignored, ["AckAll"])
   })
 
   it("ends the pulls that wait, and further ones fail", async () => {

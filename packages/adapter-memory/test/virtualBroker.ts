@@ -1,7 +1,7 @@
 /** A memory broker in virtual time, used through the promise face as a program without Effect would. */
 import { Broker, type Delivery } from "@requeue/core"
 import { VirtualClock } from "@requeue/core/adapter-kit"
-import { connect, type Requeue } from "@requeue/core/promise"
+import { connect, type ConnectOptions, type Requeue } from "@requeue/core/promise"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -38,10 +38,11 @@ export const turns = async (count = 20): Promise<void> => {
 /** Steps of the clock after which a promise is given up. */
 const maxSteps = 1000
 
-/** `wrap` puts something between the consumer and the broker. */
+/** `wrap` puts something between the consumer and the broker. Nothing is logged unless a level is given. */
 export const open = async (
   options: Options.Options = {},
-  wrap: (broker: Broker.Service) => Broker.Service = (broker) => broker
+  wrap: (broker: Broker.Service) => Broker.Service = (broker) => broker,
+  logLevel: ConnectOptions["logLevel"] = "None"
 ): Promise<VirtualBroker> => {
   const scope = Scope.makeUnsafe()
   const testClock = await Effect.runPromise(Scope.provide(TestClock.make(), scope))
@@ -50,7 +51,7 @@ export const open = async (
     MemoryBroker.makeControlled(options).pipe(Scope.provide(scope), Effect.provideService(Clock.Clock, clock))
   )
   const layer = Layer.merge(Layer.succeed(Broker.Broker, wrap(broker)), Layer.succeed(Clock.Clock, clock))
-  const requeue = await connect(layer, { logLevel: "None" })
+  const requeue = await connect(layer, { logLevel })
 
   const moveTo = async (time: number): Promise<void> => {
     await Effect.runPromise(clock.setTime(time))

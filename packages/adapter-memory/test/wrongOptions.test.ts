@@ -320,9 +320,9 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
     'Cloudflare.consume (queue q): max_batch_size must be a whole number from 1 to 100, got "5"'
   ],
   [
-    "Cloudflare.consume, discard",
-    (r) => Cloudflare.consume(r, { queue: "q", dead_letter_queue: "discard" }, { queue: handler }, {}),
-    'Cloudflare.consume (queue q): dead_letter_queue must be the name of a queue, and not the word discard, got "discard"'
+    "Cloudflare.consume, a queue's name",
+    (r) => Cloudflare.consume(r, { queue: "q", dead_letter_queue: "" }, { queue: handler }, {}),
+    'Cloudflare.consume (queue q): dead_letter_queue must be a queue\'s name of 1 to 200 characters, got ""'
   ],
   [
     "Testing.open",

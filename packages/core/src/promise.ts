@@ -19,6 +19,7 @@ export {
   ConnectionClosed,
   type ConnectOptions,
   type ConsumeOptions,
+  type CountsOptions,
   describe,
   type DeadLetterQueue,
   type PullerOptions,

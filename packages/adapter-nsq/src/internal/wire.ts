@@ -86,9 +86,15 @@ const parse = (text: string): Readonly<Record<string, unknown>> | undefined => {
   }
 }
 
+/** The headers of a message that brings none. */
+export const noHeaders: Message.Headers = Object.freeze({})
+
+/** A handler sees them, and the next copy carries them. */
 const textOnly = (value: unknown): Message.Headers =>
   Predicate.isReadonlyObject(value)
-    ? Object.fromEntries(
-        Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string")
+    ? Object.freeze(
+        Object.fromEntries(
+          Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string")
+        )
       )
-    : {}
+    : noHeaders

@@ -1,5 +1,6 @@
 /** Dead letters, as they are found in the broker itself. */
 import {
+  Backoff,
   Broker,
   Codec,
   DeadLetters,
@@ -41,6 +42,30 @@ export const cases: ReadonlyArray<Case.Case> = [
     const [letter] = yield* lab.untilDeadLetters(1)
     Check.sameBytes("body", letter!.body, body)
     Check.equal("headers", letter!.headers, { "content-type": "application/octet-stream", "x-tenant": "ü" })
+  }),
+  test("a handler that writes into its message changes neither the next attempt nor the dead letter", function* (lab) {
+    const body = new Uint8Array([1, 2, 3])
+    // It answers the very bytes that it is given.
+    const codec: Codec.Codec<Uint8Array> = { ...Codec.bytes, decode: (bytes) => bytes }
+    const queue = QueueDefinition.make(lab.queue, { codec })
+    const producer = yield* lab.producer(queue)
+    yield* producer.send(body, { headers: { "x-tenant": "a" } })
+    const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(lab.unit) })
+    const seen: Array<unknown> = []
+    const handler = (message: Message.Message<Uint8Array>) => {
+      seen.push([[...message.body], message.headers["x-tenant"]])
+      message.body.fill(0)
+      // It throws where headers are frozen.
+      return Effect.sync(() => Object.assign(message.headers, { "x-tenant": "b" })).pipe(Effect.andThen(boom()))
+    }
+    yield* lab.start({ retry }, handler, queue)
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("attempts", seen, [
+      [[1, 2, 3], "a"],
+      [[1, 2, 3], "a"]
+    ])
+    Check.sameBytes("body", letter!.body, body)
+    Check.equal("headers", letter!.headers, { "content-type": "application/octet-stream", "x-tenant": "a" })
   }),
   test("a dead letter tells origin, id, attempts, times, reason and error", function* (lab) {
     const sent = lab.now()

@@ -53,6 +53,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     "trace context survives retries, the dead letter and a redrive",
     (m) => (m.metadata.redrives > 0 ? { ...m, headers: {} } : m)
   ),
+  stores(
+    "hands out headers that a handler can write into",
+    "a handler that writes into its message changes neither the next attempt nor the dead letter",
+    (message) => ({ ...message, headers: { ...message.headers } })
+  ),
   stores("ignores the delay of a send", "a delayed send comes at its time", (message) => ({
     ...message,
     delay: 0,

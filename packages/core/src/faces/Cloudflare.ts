@@ -14,24 +14,23 @@
  *
  * https://developers.cloudflare.com/queues/configuration/javascript-apis/
  */
-import { deserialize, serialize } from "node:v8"
-import * as Codec from "../message/Codec.ts"
 import type * as Delay from "../message/Delay.ts"
+import * as Counting from "../observe/internal/counting.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import type { Batch } from "../message/Handler.ts"
-import type { Headers } from "../message/Message.ts"
 import * as QueueDefinition from "../message/QueueDefinition.ts"
+import * as RetryPolicy from "../policy/RetryPolicy.ts"
+import { codec, mediaTypes } from "./internal/cloudflareCodec.ts"
 import * as Options from "./internal/cloudflareOptions.ts"
 import type {
   ConsumerSettings,
   MessageSendRequest,
   ProducerSettings,
-  QueueContentType,
   QueueRetryOptions,
   QueueSendBatchOptions,
   QueueSendOptions
 } from "./internal/cloudflareOptions.ts"
-import type { Requeue, Worker } from "./Requeue.ts"
+import type { CountsOptions, Requeue, Worker } from "./Requeue.ts"
 
 export type {
   ConsumerSettings,
@@ -43,7 +42,10 @@ export type {
   QueueSendOptions
 } from "./internal/cloudflareOptions.ts"
 
-/** `backlogCount` counts what waits, as far as the broker can tell; no broker tells bytes, so `backlogBytes` is 0. */
+/**
+ * `backlogCount` counts what waits, as far as the broker can tell; beside a batch or an answer it is 0 unless the broker
+ * tells within a second. No broker tells bytes, so `backlogBytes` is 0.
+ */
 export interface QueueMetrics {
   backlogCount: number
   backlogBytes: number
@@ -94,86 +96,27 @@ export interface QueueWorker<Body = unknown, Env = unknown> {
   queue?(batch: MessageBatch<Body>, env: Env, ctx: ExecutionContext): void | Promise<void>
 }
 
-const mediaTypes: { readonly [K in QueueContentType]: string } = {
-  text: "text/plain; charset=utf-8",
-  bytes: "application/octet-stream",
-  json: "application/json",
-  v8: "application/x-v8-structured-clone"
-}
-
-const contentTypes: ReadonlyArray<QueueContentType> = ["text", "bytes", "json", "v8"]
-
-const wrongBody = (type: QueueContentType, wanted: string, body: unknown): TypeError =>
-  new TypeError(`a body of contentType "${type}" must be ${wanted}, got ${body === null ? "null" : typeof body}`)
-
-const encoders: { readonly [K in QueueContentType]: (body: unknown) => Uint8Array } = {
-  text: (body) => {
-    if (typeof body !== "string") throw wrongBody("text", "a string", body)
-    return Codec.text.encode(body)
-  },
-  bytes: (body) => {
-    if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
-    if (!(body instanceof ArrayBuffer)) throw wrongBody("bytes", "an ArrayBuffer or a view of one", body)
-    return new Uint8Array(body)
-  },
-  json: Codec.json.encode,
-  v8: (body) => new Uint8Array(serialize(body))
-}
-
-const typeOf = (headers: Headers): QueueContentType | undefined => {
-  const media = headers["content-type"]
-  if (media === undefined) return "json"
-  return contentTypes.find((type) => media.startsWith(mediaTypes[type].split(";")[0]!))
-}
-
-interface TypedBody {
-  readonly type: QueueContentType
-  readonly body: unknown
-}
-
-/** The body's form travels in the `content-type` header; a body without one is read as JSON, one of another as bytes. */
-const codec: Codec.Codec<QueueDefinition.AnyBody> = {
-  contentType: undefined,
-  encode: ({ body, type }: TypedBody) => {
-    if (!Object.hasOwn(encoders, type)) {
-      throw new TypeError(`contentType must be one of ${Object.keys(encoders).join(", ")}, got ${JSON.stringify(type)}`)
-    }
-    return encoders[type](body)
-  },
-  decode: (bytes, headers) => {
-    switch (typeOf(headers)) {
-      case "text":
-        return Codec.text.decode(bytes, headers)
-      case "json":
-        return Codec.json.decode(bytes, headers)
-      case "v8":
-        return deserialize(bytes)
-      default:
-        return new Uint8Array(bytes).buffer
-    }
-  }
-}
-
 /** Seconds with their unit, so that an error shows what was written. */
 const duration = (seconds: number | undefined): Delay.Input | undefined =>
   typeof seconds === "number" ? { seconds } : (seconds ?? undefined)
 
-const metricsOf = async (requeue: Requeue, queue: string): Promise<QueueMetrics> => {
-  const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue)
+const metricsOf = async (requeue: Requeue, queue: string, options?: CountsOptions): Promise<QueueMetrics> => {
+  const { delayed = 0, inFlight = 0, ready = 0 } = await requeue.counts(queue, options)
   return { backlogCount: ready + delayed + inFlight, backlogBytes: 0 }
 }
 
 const unknown: QueueMetrics = { backlogCount: 0, backlogBytes: 0 }
 
-/** Metrics beside something that happened already: a broker that cannot tell them must not make it a failure. */
+/** Metrics beside something else: a broker that cannot tell them, or not soon, must not make it a failure. */
 const metadataOf = async (requeue: Requeue, queue: string): Promise<{ metrics: QueueMetrics }> => ({
-  metrics: await metricsOf(requeue, queue).catch(() => ({ ...unknown }))
+  metrics: await metricsOf(requeue, queue, { timeout: Counting.brief }).catch(() => ({ ...unknown }))
 })
 
 /**
  * A queue binding: what `env.MY_QUEUE` is on Cloudflare.
  *
- * Rejects as `Requeue.send` does, with the delay in seconds.
+ * Rejects as `Requeue.send` does, with the delay in seconds, and as on Cloudflare with a TypeError for a batch without
+ * messages and a body that is undefined.
  *
  * @throws RangeError when a setting is unknown, of another kind or out of its range
  */
@@ -192,9 +135,11 @@ export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSet
     if (options !== undefined) OptionNames.orThrow(OptionNames.refusal(call, options, kinds, queue))
   }
   const sendAll = async (
+    call: string,
     messages: ReadonlyArray<MessageSendRequest<Body>>,
     options?: QueueSendBatchOptions
   ): Promise<QueueSendResponse> => {
+    OptionNames.orThrow(Options.bodyRefusal(call, queue, messages))
     await requeue.sendBatch(definition, messages.map(toEntry), { delay: duration(options?.delaySeconds) })
     return { metadata: await metadataOf(requeue, queue) }
   }
@@ -204,11 +149,11 @@ export const producer = <Body = unknown>(requeue: Requeue, settings: ProducerSet
       check("queue.sendBatch", options, Options.batchKinds)
       const entries = Array.from(messages)
       OptionNames.orThrow(OptionNames.entries("queue.sendBatch", "messages", entries, Options.entryKinds, queue))
-      return sendAll(entries, options)
+      return sendAll("queue.sendBatch", entries, options)
     },
     send: async (body, options) => {
       check("queue.send", options, Options.sendKinds)
-      return sendAll([{ ...options, body }])
+      return sendAll("queue.send", [{ ...options, body }])
     }
   }
 }
@@ -246,25 +191,24 @@ export const consume = async <Body = unknown, Env = unknown>(
 ): Promise<Worker> => {
   OptionNames.check("Cloudflare.consume", settings, Options.consumerKinds, settings?.queue)
   OptionNames.orThrow(OptionNames.argument("Cloudflare.consume", "worker", worker, Options.workerKind, settings.queue))
+  const policy = RetryPolicy.make({ maxRetries: settings.max_retries ?? 3 })
   const options = {
-    retry: { maxRetries: settings.max_retries ?? 3, deadLetter: settings.dead_letter_queue },
+    // Not by the options of a policy, where the name `discard` is a word of ours.
+    retry: { ...policy, deadLetter: { ...policy.deadLetter, queue: settings.dead_letter_queue } },
     retryDelay: duration(settings.retry_delay),
     batch: { maxBatchSize: settings.max_batch_size, maxBatchTimeout: duration(settings.max_batch_timeout) },
     concurrency: settings.max_concurrency ?? undefined
   }
   const definition = QueueDefinition.make<Body>(settings.queue, { codec })
-  return requeue.consumeBatch<Body>(definition, options, async (batch) => {
+  return requeue.consumeBatch<Body>(definition, options, async (batch, { signal }) => {
     const metadata = await metadataOf(requeue, batch.queue)
-    let isOver = false
-    const messages = toMessageBatch(
-      batch,
-      metadata,
-      Options.retrier(() => isOver)
-    )
+    let hasEnded = false
+    const retryWith = Options.retrier(() => hasEnded || signal.aborted)
+    const messages = toMessageBatch(batch, metadata, retryWith)
     try {
       await run((ctx) => worker.queue!(messages, env, ctx))
     } finally {
-      isOver = true
+      hasEnded = true
     }
   })
 }

@@ -8,11 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Adapters from "./Adapters.ts"
 import { Broker, type Counts } from "../port/Broker.ts"
+import type { BrokerError } from "../port/BrokerError.ts"
 import * as Consumer from "../consume/Consumer.ts"
 import * as DeadLetters from "../dead-letters/DeadLetters.ts"
 import * as Delay from "../message/Delay.ts"
 import * as LetterOptions from "../dead-letters/internal/options.ts"
 import * as Health from "../observe/Health.ts"
+import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
@@ -22,7 +24,6 @@ import type { Worker } from "./internal/session.ts"
 import * as Checks from "../produce/internal/checks.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
-import * as Unchecked from "../produce/internal/producer.ts"
 import type * as Producer from "../produce/Producer.ts"
 import * as Puller from "../consume/Puller.ts"
 import type * as QueueDefinition from "../message/QueueDefinition.ts"
@@ -50,6 +51,17 @@ export interface DeadLetterQueue {
   /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
+
+/** Options of `counts`. */
+export interface CountsOptions {
+  /**
+   * Longest wait for the broker's answer, 1 ms to 24 hours; a number counts milliseconds. When it is over, `counts` rejects
+   * with a `BrokerError` whose reason is `Timeout`; the first time is logged. Default: the adapter's own limit.
+   */
+  readonly timeout?: Delay.Input | undefined
+}
+
+const countsKinds: OptionNames.Of<CountsOptions> = { timeout: Delay.kind(1, Delay.max) }
 
 /**
  * A connection to a broker. Leaving its `await using` block closes it.
@@ -91,15 +103,20 @@ export interface Requeue extends AsyncDisposable {
   ) => Promise<PullWorker<A>>
   readonly deadLetters: (queue: string) => DeadLetterQueue
   /** Counts the messages of a queue, as far as the broker can tell. */
-  readonly counts: (queue: string) => Promise<Counts>
+  readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
   /**
    * How the connection and every consumer and puller are, as a value that can be printed as JSON. Answers within about a
    * second; see `isReady` and `isLive`.
    */
   readonly health: () => Promise<Health.Health>
   /**
-   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), then closes the connection. What
-   * is used later rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it short.
+   * Drains every consumer within the timeout (default: the consumer's `drainTimeout`), waits for sends under way, for 30
+   * seconds at most, and closes the connection.
+   *
+   * Sends that have no answer by then, or when the timeout is over, reject with a `BrokerError`: its reason is
+   * `ConnectionLost` when the broker may have the message, `ConnectionFailed` when it was not sent. Whatever else is under
+   * way, or is used later, rejects with `ConnectionClosed`. A second call waits for the first, and its timeout may cut it
+   * short.
    */
   readonly close: (timeout?: Delay.Input) => Promise<void>
 }
@@ -137,9 +154,9 @@ export const connect = async <E>(
     : Adapters.layerOf(await resolve(broker, { adapters }))
   const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
   const session = await Session.open(watched, logLevel)
-  const { run, start } = session
-  const producerOf = remember((queue: QueueDefinition.Input<QueueDefinition.AnyBody>) => run(Unchecked.make(queue)))
+  const { run, sender, start } = session
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
+  const countWithin = counter()
 
   return {
     broker: session.broker,
@@ -147,11 +164,12 @@ export const connect = async <E>(
     send: async (queue, body, sendOptions) => {
       OptionNames.orThrow(Checks.send("requeue.send", queue, sendOptions))
       if (sendOptions?.delay !== undefined) Delay.parse("send.delay", sendOptions.delay)
-      return run((await producerOf(queue)).send(body, sendOptions))
+      const [id] = await run(sender.sendBatch(sender.accept(queue), [{ ...sendOptions, body }]))
+      return id!
     },
     sendBatch: async (queue, entries, batchOptions) => {
       OptionNames.orThrow(Checks.sendBatch("requeue.sendBatch", queue, entries, batchOptions))
-      return run((await producerOf(queue)).sendBatch(entries, batchOptions))
+      return run(sender.sendBatch(sender.accept(queue), entries, batchOptions))
     },
     consume: async (queue, consumeOptions, given) => {
       const checked = Options.consume("requeue.consume", queue, consumeOptions, given)
@@ -195,41 +213,33 @@ export const connect = async <E>(
         }
       }
     },
-    counts: (queue) => run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue))),
+    counts: async (queue, { timeout, ...others } = {}) => {
+      OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
+      if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
+      return run(countWithin(queue, Delay.parse("timeout", timeout)))
+    },
     health: () => run(Health.check(session.workers)),
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
   }
 }
 
+/** Counts within so many milliseconds. That the broker did not answer by then is logged once. */
+const counter = (): ((queue: string, millis: number) => Effect.Effect<Counts, BrokerError, Broker>) => {
+  let isTold = false
+  return (queue, millis) =>
+    Effect.tapError(
+      Effect.flatMap(Broker, (broker) => Counting.within(broker, queue, millis)),
+      ({ message, reason }) => {
+        if (isTold || reason !== "Timeout") return Effect.void
+        isTold = true
+        return Effect.logWarning(`${message}; further times are not logged`)
+      }
+    )
+}
+
 const isLayer = <E>(broker: Adapters.Address | Layer.Layer<Broker, E>): broker is Layer.Layer<Broker, E> =>
   Layer.isLayer(broker)
-
-interface Memory<K, A> {
-  get(key: K): A | undefined
-  set(key: K, value: A): unknown
-  delete(key: K): boolean
-}
-
-/** Answers the same promise for the same queue, unless it was rejected. */
-const remember = <A>(make: (queue: QueueDefinition.Input<QueueDefinition.AnyBody>) => Promise<A>) => {
-  const byName = new Map<string, Promise<A>>()
-  // Weak, since a program may define its queue anew for every message.
-  const byDefinition = new WeakMap<QueueDefinition.QueueDefinition<QueueDefinition.AnyBody>, Promise<A>>()
-  const recall = <K extends QueueDefinition.Input<QueueDefinition.AnyBody>>(
-    made: Memory<K, Promise<A>>,
-    queue: K
-  ): Promise<A> => {
-    const known = made.get(queue)
-    if (known !== undefined) return known
-    const promise = make(queue)
-    made.set(queue, promise)
-    promise.catch(() => made.delete(queue))
-    return promise
-  }
-  return (queue: QueueDefinition.Input<QueueDefinition.AnyBody>): Promise<A> =>
-    typeof queue === "object" && queue !== null ? recall(byDefinition, queue) : recall(byName, queue)
-}
 
 /**
  * Says what a retry policy amounts to: its schedule, the most handler runs, the longest time, and all of it in one line.

@@ -4,6 +4,7 @@
  * A message whose body cannot be decoded is dead-lettered at once with its original bytes; no handler sees it.
  */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
+import { copy, isSeparate } from "./internal/ownBytes.ts"
 import type { Headers } from "./Message.ts"
 
 /**
@@ -24,11 +25,14 @@ import type { Headers } from "./Message.ts"
 export interface Codec<in out A> {
   /** The media type, sent as the `content-type` header; `undefined` sends none. */
   readonly contentType: string | undefined
-  /** Encodes a body. It throws when the value cannot be encoded; `send` then fails with an `EncodeError`. */
+  /**
+   * Encodes a body. It throws when the value cannot be encoded; `send` then fails with an `EncodeError`. The bytes may be
+   * those of the body: they are copied.
+   */
   readonly encode: (value: A) => Uint8Array
   /**
-   * Decodes a body. It throws, or rejects, when the bytes are not an `A`. A promise has 30 seconds; after that the attempt
-   * counts as failed with a `DecodeTimeout`, and the retry policy decides.
+   * Decodes a body, which may keep the bytes: they are a copy. It throws, or rejects, when the bytes are not an `A`. A
+   * promise has 30 seconds; after that the attempt counts as failed with a `DecodeTimeout`, and the retry policy decides.
    */
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
 }
@@ -39,50 +43,28 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * Small copies share an ArrayBuffer of so many bytes, because an ArrayBuffer for each copy would cost more than all else
- * that a consumer does for a message. A larger one would stay in memory for the sake of one body that is kept.
- */
-const slabSize = 8192
-const largestShared = slabSize / 8
-let slab = new Uint8Array(slabSize)
-let used = 0
-
-/** A copy as a plain Uint8Array. `slice` would not do: on a Node Buffer it makes a view. */
-const copy = (source: Uint8Array): Uint8Array => {
-  if (source.length > largestShared) return new Uint8Array(source)
-  if (used + source.length > slabSize) {
-    slab = new Uint8Array(slabSize)
-    used = 0
-  }
-  const copied = new Uint8Array(slab.buffer, used, source.length)
-  copied.set(source)
-  used += source.length
-  return copied
-}
-
-/**
  * Bodies that are bytes already. They are copied, so that neither side sees later changes to the other's buffer. Like
  * Node's small Buffers, bodies of up to 1,024 bytes are views of a larger `buffer`.
  */
-export const bytes: Codec<Uint8Array> = {
+export const bytes: Codec<Uint8Array> = isSeparate({
   contentType: "application/octet-stream",
   encode: copy,
   decode: copy
-}
+})
 
 /** UTF-8 text. Bytes that are not valid UTF-8 are undecodable. */
-export const text: Codec<string> = {
+export const text: Codec<string> = isSeparate({
   contentType: "text/plain; charset=utf-8",
   encode: (value) => encoder.encode(value),
   decode: (value) => textDecoder.decode(value)
-}
+})
 
 /**
  * Any JSON value, unchecked: the default of every queue. It cannot encode `undefined`, functions, symbols, a `bigint` or
  * a cycle.
  */
 // Any, because the type of an unchecked body is whatever the program says it is.
-export const json: Codec<any> = {
+export const json: Codec<any> = isSeparate({
   contentType: "application/json",
   encode: (value) => {
     const rendered = JSON.stringify(value)
@@ -90,7 +72,7 @@ export const json: Codec<any> = {
     return encoder.encode(rendered)
   },
   decode: (value) => JSON.parse(decoder.decode(value))
-}
+})
 
 /**
  * JSON that a Standard Schema (zod, valibot, arktype, Effect's `Schema.toStandardSchemaV1`, …) checks when it is read.
@@ -111,13 +93,13 @@ export const standard = <A>(schema: StandardSchemaV1<unknown, A>): Codec<A> => {
     if (result.issues === undefined) return result.value
     throw new TypeError(result.issues.map(renderIssue).join("; "))
   }
-  return {
+  return isSeparate({
     ...json,
     decode: (value, headers) => {
       const result = schema["~standard"].validate(json.decode(value, headers))
       return result instanceof Promise ? result.then(read) : read(result)
     }
-  }
+  })
 }
 
 const renderIssue = ({ message, path }: StandardSchemaV1.Issue): string => {

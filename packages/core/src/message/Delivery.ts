@@ -6,7 +6,10 @@ import type { Metadata } from "./Metadata.ts"
 export interface Delivery {
   /** The bytes as they were published. */
   readonly body: Uint8Array
-  /** The message's headers, without the broker's own and without the metadata. */
+  /**
+   * The message's headers, without the broker's own and without the metadata. They are frozen: a handler sees them, and
+   * copies of the message carry them.
+   */
   readonly headers: Headers
   /**
    * Deliveries of this message so far, this one included: the attempts of the metadata plus the broker's own count of

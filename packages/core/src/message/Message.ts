@@ -8,6 +8,7 @@ export interface Message<A> {
   /** The message's id, which stays the same over every retry, hop, dead letter and redrive. */
   readonly id: string
   readonly body: A
+  /** Frozen: an attempt to change them throws in strict code. */
   readonly headers: Headers
   /** When the message was first published, in milliseconds since the epoch. */
   readonly timestamp: number

@@ -172,10 +172,22 @@ export const reduce = (self: Metadata, cut: Cut | undefined): Metadata => {
   }
 }
 
+/**
+ * The beginning of a text, as a text of its own: what `slice` answers would keep all of it in memory.
+ */
+const cutTo = (limit: number, text: string): string =>
+  text.length <= limit ? text : String(JSON.parse(JSON.stringify(text.slice(0, limit))))
+
+/** The error as a dead letter keeps it: its name cut to 64 characters, its message to {@link errorLimit}. */
+export const cutError = ({ message, name }: ErrorSummary): ErrorSummary => ({
+  name: cutTo(nameLimit, name),
+  message: cutTo(errorLimit, message)
+})
+
 /** The history with one more failed attempt. Beyond {@link historyLimit}, the oldest is left out. */
 export const remember = (history: ReadonlyArray<Attempt>, attempt: Attempt): ReadonlyArray<Attempt> => [
   ...history.slice(1 - historyLimit),
-  { ...attempt, error: attempt.error.slice(0, errorLimit) }
+  { ...attempt, error: cutTo(errorLimit, attempt.error) }
 ]
 
 /**
@@ -290,7 +302,7 @@ const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {
   const [first, second, error, last]: ReadonlyArray<unknown> = entry
   const [attempt, at, delay] = [count(first), time(second), whole(last, longestDelay)]
   if (attempt === undefined || at === undefined || typeof error !== "string" || delay === undefined) return []
-  return [{ attempt, at, error: error.slice(0, errorLimit), delay }]
+  return [{ attempt, at, error: cutTo(errorLimit, error), delay }]
 }
 
 const decodeCut = (c: unknown): Pick<Metadata, "cut"> => {
@@ -308,7 +320,7 @@ const decodeDeadLetter = (dl: unknown): DeadLetter | undefined => {
     attempts: count(dl["a"]) ?? 0,
     reason,
     at: time(dl["t"]) ?? 0,
-    error: { name: text(dl["n"]).slice(0, nameLimit), message: text(dl["m"]).slice(0, errorLimit) }
+    error: cutError({ name: text(dl["n"]), message: text(dl["m"]) })
   }
 }
 

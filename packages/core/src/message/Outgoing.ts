@@ -150,7 +150,7 @@ export const deadLetter = (
         attempts: delivery.attempts,
         reason: settlement.reason,
         at: now,
-        error: settlement.error
+        error: Metadata.cutError(settlement.error)
       }
     },
     settlement.cut

@@ -1,5 +1,6 @@
 /** Queue definitions: a queue as the program sees it, with its name, its codec, and the delay of its messages. */
 import * as Codec from "./Codec.ts"
+import { guard } from "./internal/ownBytes.ts"
 import * as Delay from "./Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
@@ -56,14 +57,18 @@ export const make = <A = AnyBody>(name: string, options: Options<A> = {}): Queue
 export type Input<A> = string | QueueDefinition<A>
 
 /**
- * The definition itself, or a definition of the queue with this name.
+ * The definition itself, or a definition of the queue with this name. Its codec shares no bytes with anybody: where one
+ * might, as one of your own may, its bytes are copied on both ways.
  *
  * @throws RangeError when the input is neither, or the name has not 1 to 200 characters
  */
 export const from = <A>(queue: Input<A>): QueueDefinition<A> => {
   if (typeof queue === "string") return make<A>(queue)
   // JavaScript may pass anything, for example an environment variable that is not set.
-  if (typeof queue === "object" && queue !== null && "codec" in queue) return queue
+  if (typeof queue === "object" && queue !== null && "codec" in queue) {
+    const codec = guard(queue.codec)
+    return codec === queue.codec ? queue : { ...queue, codec }
+  }
   throw new RangeError(
     `QueueDefinition.from: queue must be a name or a definition, got ${queue === null ? "null" : typeof queue}`
   )

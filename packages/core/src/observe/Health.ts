@@ -3,9 +3,9 @@
  * JSON, and shows why a consumer takes no messages.
  */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { Broker, type Counts } from "../port/Broker.ts"
 import type { Connection } from "../port/Connection.ts"
+import * as Counting from "./internal/counting.ts"
 
 /** The state of a consumer backoff. */
 export interface Backoff {
@@ -68,9 +68,6 @@ export interface Health {
 export const strictest = (backoff: ReadonlyArray<Backoff>): Backoff["state"] =>
   (["paused", "probing"] as const).find((state) => backoff.some((each) => each.state === state)) ?? "running"
 
-/** Longest wait for the counts of a queue: a probe must answer even when the broker does not. */
-const countsTimeout = "1 second"
-
 /**
  * The health of the broker and these consumers. It never fails, and takes about a second at most.
  *
@@ -92,10 +89,12 @@ export const check = (
   consumers: Iterable<{ readonly health: () => ConsumerHealth }>
 ): Effect.Effect<Health, never, Broker> =>
   Effect.gen(function* () {
-    const { admin, capabilities, connection } = yield* Broker
+    const broker = yield* Broker
+    const { capabilities, connection } = broker
     const isUp = connection().state === "up"
-    const counts = (queue: string) =>
-      admin.counts(queue).pipe(Effect.timeoutOption(countsTimeout), Effect.orElseSucceed(Option.none<Counts>))
+    // A probe must answer even when the broker does not.
+    const counts = (queue: string): Effect.Effect<Counts | undefined> =>
+      Effect.catchCause(Counting.within(broker, queue, Counting.brief), () => Effect.undefined)
     return {
       broker: capabilities.broker,
       connection: connection(),
@@ -104,7 +103,7 @@ export const check = (
         ({ health }) => {
           const seen = health()
           return isUp
-            ? Effect.map(counts(seen.queue), (found) => ({ ...seen, counts: Option.getOrUndefined(found) }))
+            ? Effect.map(counts(seen.queue), (found) => ({ ...seen, counts: found }))
             : Effect.succeed({ ...seen, counts: undefined })
         },
         { concurrency: "unbounded" }

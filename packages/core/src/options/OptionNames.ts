@@ -145,7 +145,7 @@ export const check = <Options extends object>(
 ): void => orThrow(refusal(call, options, known, queue))
 
 /** Throws the error, if there is one. */
-export const orThrow = (refused: RangeError | undefined): void => {
+export const orThrow = (refused: Error | undefined): void => {
   if (refused !== undefined) throw refused
 }
 

@@ -82,8 +82,9 @@ const checkName = (field: string, name: unknown): void => {
 
 /** The queue that takes a dead letter from `origin` with this reason; `undefined` when none is kept. */
 export const queueFor = (self: DeadLetterRouting, origin: string, reason: Reason): string | undefined => {
-  const route = self.routes[reason] ?? (self.discard ? "discard" : (self.queue ?? `${origin}.dlq`))
-  return route === "discard" ? undefined : route
+  const route = self.routes[reason]
+  if (route !== undefined) return route === "discard" ? undefined : route
+  return self.discard ? undefined : (self.queue ?? `${origin}.dlq`)
 }
 
 /** Every queue that a dead letter from `origin` can go to. */

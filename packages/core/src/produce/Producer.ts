@@ -7,11 +7,13 @@ import * as Delay from "../message/Delay.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Unchecked from "./internal/producer.ts"
-import type { Options, Producer } from "./internal/producer.ts"
+import type { Options } from "./internal/limits.ts"
+import type { Producer } from "./internal/producer.ts"
 import type * as QueueDefinition from "../message/QueueDefinition.ts"
 
 export type { BatchEntry, BatchOptions, SendOptions } from "./internal/checks.ts"
-export type { Options, Producer, SendError } from "./internal/producer.ts"
+export type { Options } from "./internal/limits.ts"
+export type { Producer, SendError } from "./internal/producer.ts"
 
 const kinds: OptionNames.Of<Options> = {
   publishTimeout: Delay.kind(1, Delay.max),

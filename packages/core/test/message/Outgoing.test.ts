@@ -77,6 +77,28 @@ const cases: ReadonlyArray<readonly [string, Outgoing.Outgoing, string, number, 
     }
   ],
   [
+    "dead letter of an error of any size: it is cut, wherever the letter is kept",
+    Outgoing.deadLetter(
+      delivery,
+      { ...given, error: { name: "N".repeat(5_000_000), message: "m".repeat(5_000_000) } },
+      "work",
+      now
+    ),
+    "work.dlq",
+    0,
+    {
+      attempts: 0,
+      notBefore: 0,
+      deadLetter: {
+        queue: "work",
+        attempts: 3,
+        reason: "permanent",
+        at: now,
+        error: { name: "N".repeat(64), message: "m".repeat(256) }
+      }
+    }
+  ],
+  [
     "redrive: attempts start again, the redrive is counted, the history stays",
     Outgoing.redrive(letter, "work"),
     "work",

@@ -34,7 +34,10 @@ export const make = (queues: Queues, publisher: Publisher, capabilities: Capabil
       const seen: Array<Delivery.Delivery> = []
       for (const message of queues.get(name).ready) {
         if (seen.length >= limit) break
-        seen.push(nextDelivery(message))
+        const delivery = nextDelivery(message)
+        const { body, metadata } = delivery
+        // Whoever looks at it must not change the message.
+        seen.push({ ...delivery, body: new Uint8Array(body), metadata: structuredClone(metadata) })
       }
       return Effect.succeed(seen)
     }),

@@ -60,7 +60,8 @@ export const make = (env: {
     publishRaw: (queue, body, headers = {}) =>
       Effect.suspend(() => {
         const metadata = Metadata.make(`foreign-${++foreign}`, env.now())
-        return env.publisher.publish([{ queue, body, headers: env.headers ? headers : {}, delay: 0, metadata }])
+        const copy = { body: new Uint8Array(body), headers: Object.freeze(env.headers ? { ...headers } : {}) }
+        return env.publisher.publish([{ queue, ...copy, delay: 0, metadata }])
       }),
     cut: env.connectionBound ? reconnectAll(false) : Effect.void,
     restart: reconnectAll(env.forgetDelays),

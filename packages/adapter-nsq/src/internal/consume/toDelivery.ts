@@ -36,7 +36,12 @@ export const toDelivery = (
   const envelope = Wire.decode(frame.body, stored)
   if (envelope === undefined) {
     const metadata = foreign(frame, stored)
-    return { body: frame.body, headers: {}, attempts: frame.attempts, metadata: withDue(metadata, due ?? 0) }
+    return {
+      body: frame.body,
+      headers: Wire.noHeaders,
+      attempts: frame.attempts,
+      metadata: withDue(metadata, due ?? 0)
+    }
   }
   const { body, deferred, headers, metadata } = envelope
   // When the delay is over by nsqd's clock, the publisher's is not asked: it may be ahead.

@@ -84,7 +84,8 @@ const textHeaders = (
   for (const name in native) {
     if (!Wire.isOwn(name) && !Wire.isServers(name)) headers[name] = textOf(native[name])
   }
-  return headers
+  // A handler sees them, and the next copy carries them.
+  return Object.freeze(headers)
 }
 
 const textOf = (value: unknown): string => {

@@ -68,7 +68,8 @@ const headersOf = (
   const { AWSTraceHeader: trace, MessageGroupId: group } = system
   if (group !== undefined && group !== Wire.defaultGroup) headers[Wire.headers.group] = group
   if (trace !== undefined) headers[Wire.headers.trace] = trace
-  return headers
+  // A handler sees them, and the next copy carries them.
+  return Object.freeze(headers)
 }
 
 /** An attribute as a header: text and numbers as they are, bytes as base64. */

@@ -2,13 +2,15 @@
 import * as Data from "effect/Data"
 import * as Delay from "../../message/Delay.ts"
 import type { Batch } from "../../message/Handler.ts"
+import type { Call } from "../../policy/Acknowledgement.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
 import type { Outcome, Run } from "./dispatch.ts"
 import type { Task } from "./task.ts"
 
 /**
  * A batch that was pulled. `ack`, `retry`, `ackAll` and `retryAll` work as in a handler; one of `settle`, `fail` and
- * `release` must follow before the lease ends. The first of these decides, later ones do nothing.
+ * `release` must follow before the lease ends. The first of these decides, later ones do nothing. A `settle` or `fail` that
+ * comes when the lease or the puller has ended the batch is told as a call that came too late.
  */
 export interface PulledBatch<A> extends Batch<A> {
   /** Ends the batch well: messages without a verdict are acked. */
@@ -40,24 +42,29 @@ export const make = (timers: Timers, lease: number, onEnd: () => void): OpenBatc
   return {
     size: () => size,
     open: (task, done) => {
-      let ended = false
-      const end = (outcome: Outcome): void => {
-        if (ended) return
-        ended = true
+      let endedBy: "caller" | "other" | undefined
+      const end = (by: "caller" | "other", outcome: Outcome): void => {
+        if (endedBy !== undefined) return
+        endedBy = by
         timers.cancel(timer)
         size--
         done(outcome)
         onEnd()
       }
-      const timer = timers.after(lease, () => end({ _tag: "Failed", error: new LeaseExpired({ lease }) }))
+      /** `call` is what it amounts to on the batch: the task has ended by then, and tells of it. */
+      const endOrTell = (outcome: Outcome, call: Call): void => {
+        if (endedBy === "other") task.record(call)
+        else end("caller", outcome)
+      }
+      const timer = timers.after(lease, () => end("other", { _tag: "Failed", error: new LeaseExpired({ lease }) }))
       size++
       const batch: PulledBatch<unknown> = {
         ...task.toBatch(),
-        settle: () => end({ _tag: "Succeeded" }),
-        fail: (error) => end({ _tag: "Failed", error }),
-        release: () => end({ _tag: "Interrupted" })
+        settle: () => endOrTell({ _tag: "Succeeded" }, { _tag: "AckAll" }),
+        fail: (error) => endOrTell({ _tag: "Failed", error }, { _tag: "RetryAll" }),
+        release: () => end("caller", { _tag: "Interrupted" })
       }
-      return { batch, interrupt: batch.release }
+      return { batch, interrupt: () => end("other", { _tag: "Interrupted" }) }
     }
   }
 }

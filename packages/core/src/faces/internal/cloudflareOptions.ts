@@ -1,6 +1,7 @@
 /** Options of the Cloudflare Queues face and their kinds, with the names and units of wrangler and of the runtime. */
 import * as Delay from "../../message/Delay.ts"
 import type { RetryOptions } from "../../message/Handler.ts"
+import { isName } from "../../message/QueueDefinition.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import type * as OptionNames from "../../options/OptionNames.ts"
 
@@ -48,7 +49,7 @@ export interface ConsumerSettings {
   readonly max_batch_timeout?: number | undefined
   /** Default 3. */
   readonly max_retries?: number | undefined
-  /** The name of a queue; `discard`, which would keep no dead letters, is refused. Default: `<queue>.dlq`. */
+  /** The name of a queue, which may be `discard`. Default: `<queue>.dlq`. */
   readonly dead_letter_queue?: string | undefined
   /** 1 to 1,000. `null` counts as left out. Default 1. */
   readonly max_concurrency?: number | null | undefined
@@ -82,8 +83,8 @@ export const consumerKinds: OptionNames.Of<ConsumerSettings> = {
   max_batch_timeout: seconds(60),
   max_retries: OptionKind.whole(0),
   dead_letter_queue: {
-    expected: "the name of a queue, and not the word discard",
-    holds: (value) => typeof value === "string" && value !== "discard"
+    expected: "a queue's name of 1 to 200 characters",
+    holds: (value) => typeof value === "string" && isName(value)
   },
   max_concurrency: { ...concurrency, holds: (value) => value === null || concurrency.holds(value) },
   retry_delay: seconds(day)
@@ -108,20 +109,45 @@ export const batchKinds: OptionNames.Of<QueueSendBatchOptions> = { delaySeconds:
 export const sendKinds: OptionNames.Of<QueueSendOptions> = { contentType: true, ...batchKinds }
 export const entryKinds: OptionNames.Of<MessageSendRequest> = { body: true, ...sendKinds }
 
+/** The error of a batch that Cloudflare refuses: one without messages, or with a body that is undefined. */
+export const bodyRefusal = (
+  call: string,
+  queue: string,
+  messages: ReadonlyArray<MessageSendRequest>
+): TypeError | undefined => {
+  const refusal = (problem: string) => new TypeError(`${call} (queue ${queue}): ${problem}`)
+  if (messages.length === 0) {
+    return refusal("messages must have at least one entry, got none. Call it only when there is one")
+  }
+  const index = messages.findIndex(({ body }) => body === undefined)
+  if (index < 0) return undefined
+  const at = call === "queue.sendBatch" ? `messages[${index}]: ` : ""
+  return refusal(`${at}body must not be undefined, got undefined. Send null instead`)
+}
+
+const secondsOf = (wanted: unknown): number => {
+  try {
+    return Number(wanted ?? Number.NaN)
+  } catch {
+    return Number.NaN
+  }
+}
+
 /**
- * Retries with the nearest delay that the broker can keep. Only options that are no object are refused, as Cloudflare does,
- * and not in a call that comes after the batch: it does nothing, and nobody would catch its exception.
+ * Retries with the nearest delay that the broker can keep. Only options that are no object are refused, as Cloudflare does.
+ * A call that comes after the batch does nothing, so that its options are not looked at: nobody would catch an exception.
  */
 export const retrier =
   (isOver: () => boolean) =>
   (options: QueueRetryOptions | null | undefined, retry: (options: RetryOptions) => void): void => {
-    if (options !== undefined && options !== null && typeof options !== "object" && !isOver()) {
+    if (isOver()) return retry({})
+    if (options !== undefined && options !== null && typeof options !== "object") {
       const remedy = "Write { delaySeconds: 2 }"
       throw new TypeError(
         `retry: options must be an object with delaySeconds, got ${OptionKind.show(options)}. ${remedy}`
       )
     }
-    const wanted = Number(options?.delaySeconds ?? Number.NaN)
+    const wanted = secondsOf(options?.delaySeconds)
     const delay = Number.isNaN(wanted) ? undefined : { seconds: Math.min(Math.max(wanted, 0), day) }
     try {
       retry({ delay })

@@ -15,6 +15,7 @@ import * as Delay from "../../message/Delay.ts"
 import type { ConsumerHealth } from "../../observe/Health.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
 import type { Consumer, DrainReport, Stats } from "../../consume/Consumer.ts"
+import * as Sender from "../../produce/internal/producer.ts"
 import { logger } from "../../observe/internal/logger.ts"
 
 /** A running consumer. Leaving its `await using` block drains it. */
@@ -29,7 +30,7 @@ export interface Worker extends AsyncDisposable {
   readonly done: () => Promise<void>
 }
 
-/** The connection was closed by `close`, or by leaving its `await using` block. */
+/** The connection was closed, before the call or under it, by `close` or by leaving its `await using` block. */
 export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ readonly broker: string }> {
   override get message() {
     return `the connection to the broker ${this.broker} was closed. Call connect again`
@@ -40,12 +41,14 @@ type Running = Pick<Consumer, "queue" | "stats" | "health" | "drain" | "done">
 
 export interface Session {
   readonly broker: string
-  /** Rejects with `ConnectionClosed` when the session has been closed. */
+  /** Rejects with `ConnectionClosed` when the session has been closed, or is before the effect has ended. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Broker>) => Promise<A>
   /** Starts something that drains by itself, in a scope of its own; nothing starts once the session is closing. */
   readonly start: <C extends Running, E>(
     effect: Effect.Effect<C, E, Broker | Scope.Scope>
   ) => Promise<{ readonly running: C; readonly worker: Worker }>
+  /** Sends to every queue, so that nothing is kept for a queue that was sent to. */
+  readonly sender: Sender.Sender
   /** Those that have been started and not yet drained. */
   readonly workers: Iterable<Worker>
   /** A later call waits for the first one, and may shorten it. */
@@ -89,44 +92,33 @@ const toWorker = (running: Running, run: Session["run"], drained: () => Promise<
 
 export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.LogLevel): Promise<Session> => {
   const runtime = ManagedRuntime.make(Layer.provideMerge(layer, logging(level)))
-  const broker = await nameOf(runtime)
+  const { broker, sender } = await connected(runtime)
   const workers = new Set<Worker>()
   const starting = new Set<Promise<unknown>>()
   const closes = Deferred.makeUnsafe<void>()
+  /** The time of a `close` is over. */
+  const timeIsUp = Deferred.makeUnsafe<void>()
   let closing: Promise<void> | undefined
-  let closed = false
+  let isClosed = false
 
   const fork = Effect.runForkWith(await runtime.context())
   const running = Scope.makeUnsafe("parallel")
 
   /** As the runtime would, for a third of the garbage: a send is one of these. */
   const run: Session["run"] = <A, E>(effect: Effect.Effect<A, E, Broker>) => {
-    if (closed) return Promise.reject(new ConnectionClosed({ broker }))
+    if (isClosed) return Promise.reject(new ConnectionClosed({ broker }))
     const { promise, reject, resolve } = Promise.withResolvers<A>()
     Fiber.runIn(fork(effect), running).addObserver((exit) => {
       if (Exit.isSuccess(exit)) resolve(exit.value)
-      else reject(Cause.squash(exit.cause))
+      // The end of the connection alone interrupts what runs here.
+      else reject(Cause.hasInterruptsOnly(exit.cause) ? new ConnectionClosed({ broker }) : Cause.squash(exit.cause))
     })
     return promise
   }
 
-  const begin: Session["start"] = async (effect) => {
-    const scope = await run(Scope.make())
-    // A broker that cannot be reached must not keep the session open.
-    const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
-    const running = await run(
-      Effect.raceFirst(effect, closed).pipe(
-        Scope.provide(scope),
-        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
-      )
-    )
-    const worker = toWorker(running, run, async () => {
-      await run(Scope.close(scope, Exit.void))
-      workers.delete(worker)
-    })
-    workers.add(worker)
-    return { running, worker }
-  }
+  // A broker that cannot be reached must not keep the session open.
+  const closed = Effect.andThen(Deferred.await(closes), Effect.fail(new ConnectionClosed({ broker })))
+  const begin = starter(run, workers, closed)
 
   const start: Session["start"] = async (effect) => {
     if (closing !== undefined) throw new ConnectionClosed({ broker })
@@ -148,7 +140,10 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
     try {
       await drainAll(timeout)
     } finally {
-      closed = true
+      isClosed = true
+      // Each send ends by itself within its publish timeout.
+      await Effect.runPromise(Effect.raceFirst(sender.ended, Deferred.await(timeIsUp)))
+      sender.close()
       await Effect.runPromise(Scope.close(running, Exit.void))
       await runtime.dispose()
     }
@@ -156,19 +151,45 @@ export const open = async <E>(layer: Layer.Layer<Broker, E>, level: LogLevel.Log
 
   const close: Session["close"] = async (timeout) => {
     checkTimeout("requeue.close", timeout)
+    if (timeout !== undefined) {
+      const passed = Effect.andThen(Effect.sleep(timeout), Deferred.succeed(timeIsUp, undefined))
+      Fiber.runIn(fork(passed), running)
+    }
     Deferred.doneUnsafe(closes, Exit.void)
     if (closing === undefined) closing = shutDown(timeout)
-    else if (!closed) await drainAll(timeout)
+    else if (!isClosed) await drainAll(timeout)
     await closing
   }
 
-  return { broker, run, start, workers, close }
+  return { broker, run, start, sender, workers, close }
 }
 
+/** Starts what drains by itself, unless `closed` fails first. What runs is among the workers until it is drained. */
+const starter =
+  (run: Session["run"], workers: Set<Worker>, closed: Effect.Effect<never, ConnectionClosed>): Session["start"] =>
+  async (effect) => {
+    const scope = await run(Scope.make())
+    const running = await run(
+      Effect.raceFirst(effect, closed).pipe(
+        Scope.provide(scope),
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+    )
+    const worker = toWorker(running, run, async () => {
+      await run(Scope.close(scope, Exit.void))
+      workers.delete(worker)
+    })
+    workers.add(worker)
+    return { running, worker }
+  }
+
 /** A broker that cannot be reached is found now and not by the first message; what was opened by then is closed. */
-const nameOf = async <E>(runtime: ManagedRuntime.ManagedRuntime<Broker, E>): Promise<string> => {
+const connected = async <E>(
+  runtime: ManagedRuntime.ManagedRuntime<Broker, E>
+): Promise<Pick<Session, "broker" | "sender">> => {
   try {
-    return await runtime.runPromise(Effect.map(Broker, ({ capabilities }) => capabilities.broker))
+    const { capabilities } = await runtime.runPromise(Broker)
+    return { broker: capabilities.broker, sender: await runtime.runPromise(Sender.open()) }
   } catch (error) {
     await runtime.dispose()
     throw error

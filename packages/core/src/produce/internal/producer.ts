@@ -1,29 +1,20 @@
-/** A producer whose options have been checked: the messages that it makes, and how it sends them. */
+/** Sending with options that have been checked: the messages that are made, and how they are sent. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Scope from "effect/Scope"
-import { Broker, type Service } from "../../port/Broker.ts"
+import { Broker } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
 import * as Checks from "./checks.ts"
 import type { BatchEntry, BatchOptions, SendOptions } from "./checks.ts"
+import * as Limits from "./limits.ts"
+import type { Options } from "./limits.ts"
 import { ConfigurationError } from "../../options/ConfigurationError.ts"
 import * as Delay from "../../message/Delay.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
-import * as Sends from "./sends.ts"
 import type { Headers } from "../../message/Message.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
 import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
-import * as Timers from "../../adapter-kit/Timers.ts"
-
-/** Options of `Producer.make`. */
-export interface Options {
-  /** Longest wait for the broker's confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
-  readonly publishTimeout?: Delay.Input | undefined
-  /** Messages that may wait for their confirmation at a time; further sends wait for room. Default: 1,000. */
-  readonly maxPending?: number | undefined
-}
 
 /** The errors of `send`: of the broker, of a delay that it cannot keep, and of a message that cannot be sent as it is. */
 export type SendError = BrokerError | Delay.InvalidDelay | EncodeError
@@ -44,23 +35,41 @@ export interface Producer<in A> {
   ) => Effect.Effect<ReadonlyArray<string>, SendError>
 }
 
-/** See `Producer.make`. What a call is given must have been checked by `Checks.send` or `Checks.sendBatch`. */
-export const make = <A>(
-  queue: QueueDefinition.Input<A>,
-  { maxPending = 1000, publishTimeout = 30_000 }: Options = {}
-): Effect.Effect<Producer<A>, ConfigurationError, Broker> =>
+/** Sends to any queue of a connection. What its calls are given must have been checked by `Checks.send` or `Checks.sendBatch`. */
+export interface Sender {
+  /**
+   * The definition of a queue to which it can send.
+   *
+   * @throws ConfigurationError when the broker cannot keep the queue's delay, RangeError for what is no queue
+   */
+  readonly accept: <A>(queue: QueueDefinition.Input<A>) => QueueDefinition.QueueDefinition<A>
+  /** See {@link Producer}. */
+  readonly sendBatch: <A>(
+    queue: QueueDefinition.QueueDefinition<A>,
+    entries: ReadonlyArray<BatchEntry<A>>,
+    options?: BatchOptions
+  ) => Effect.Effect<ReadonlyArray<string>, SendError>
+  /** Succeeds when none of its sends is under way. */
+  readonly ended: Effect.Effect<void>
+  /** Fails all of its sends that are under way. */
+  readonly close: () => void
+}
+
+/** A sender with these limits. */
+export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker> =>
   Effect.gen(function* () {
     const broker = yield* Broker
     const { capabilities } = broker
-    const definition = QueueDefinition.from(queue)
-    const limits = { maxPending, timeout: Delay.parse("publishTimeout", publishTimeout) }
-    yield* checkDelay(definition, capabilities)
     const clock = yield* Clock.Clock
-    const sends = yield* open(broker, definition.name, limits)
-    const publish = Telemetry.publisher(yield* Telemetry.Telemetry, capabilities.broker, sends.send)
+    const { close, ended, send } = yield* Limits.open(broker, options)
+    const publish = Telemetry.publisher(yield* Telemetry.Telemetry, capabilities.broker, send)
     const longest = Capabilities.longestSend(capabilities)
 
-    const toOutgoing = (entry: BatchEntry<A>, batchDelay: Delay.Delay | undefined): Outgoing.Outgoing => {
+    const toOutgoing = <A>(
+      definition: QueueDefinition.QueueDefinition<A>,
+      entry: BatchEntry<A>,
+      batchDelay: Delay.Delay | undefined
+    ): Outgoing.Outgoing => {
       const { body, delay, headers = {}, id = crypto.randomUUID() } = entry
       const { codec, delay: queueDelay, name } = definition
       const encoded = Checks.encode(definition, body)
@@ -74,88 +83,78 @@ export const make = <A>(
       return Outgoing.make(message, clock.currentTimeMillisUnsafe())
     }
 
-    const sendBatch: Producer<A>["sendBatch"] = (entries, batchOptions) =>
-      Effect.suspend(() => {
-        if (entries.length === 0) return Effect.succeed([])
-        const prepared = attempt(() => {
-          const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
-          return entries.map((entry) => toOutgoing(entry, batchDelay))
-        })
-        return Effect.flatMap(prepared, (messages) =>
-          Effect.as(
-            publish(messages),
-            messages.map(({ metadata }) => metadata.id)
-          )
-        )
-      })
-
     return {
-      queue: definition.name,
-      sendBatch,
-      send: (body, sendOptions) => Effect.map(sendBatch([{ ...sendOptions, body }]), ([id]) => id!)
+      accept: (queue) => {
+        const definition = QueueDefinition.from(queue)
+        checkDelay(definition, capabilities)
+        return definition
+      },
+      sendBatch: (definition, entries, batchOptions) =>
+        Effect.suspend(() => {
+          if (entries.length === 0) return Effect.succeed([])
+          const prepared = attempt(() => {
+            const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
+            return entries.map((entry) => toOutgoing(definition, entry, batchDelay))
+          }, isSendError)
+          return Effect.flatMap(prepared, (messages) =>
+            Effect.as(
+              publish(messages),
+              messages.map(({ metadata }) => metadata.id)
+            )
+          )
+        }),
+      ended,
+      close
     }
   })
 
-/** Fails when the broker cannot keep the queue's delay. */
+/** See `Producer.make`. */
+export const make = <A>(
+  queue: QueueDefinition.Input<A>,
+  options: Options
+): Effect.Effect<Producer<A>, ConfigurationError, Broker> =>
+  Effect.flatMap(open(options), (sender) =>
+    Effect.map(
+      attempt(() => sender.accept(queue), isConfigurationError),
+      (definition) => ({
+        queue: definition.name,
+        sendBatch: (entries, batchOptions) => sender.sendBatch(definition, entries, batchOptions),
+        send: (body, sendOptions) => Effect.map(sender.sendBatch(definition, [{ ...sendOptions, body }]), ([id]) => id!)
+      })
+    )
+  )
+
+/** Throws when the broker cannot keep the queue's delay. */
 const checkDelay = <A>(
   { delay, name }: QueueDefinition.QueueDefinition<A>,
   capabilities: Capabilities.Capabilities
-): Effect.Effect<void, ConfigurationError> => {
+): void => {
   const longest = Capabilities.longestSend(capabilities)
-  if (delay === undefined || delay <= longest) return Effect.void
-  return Effect.fail(
-    new ConfigurationError({
-      field: "delay",
-      queue: name,
-      broker: capabilities.broker,
-      detail: `the queue's delay is ${Delay.format(delay)}, the broker keeps at most ${Delay.format(longest)}`,
-      remedy: `Set it to ${Delay.format(longest)} or less`
-    })
-  )
+  if (delay === undefined || delay <= longest) return
+  throw new ConfigurationError({
+    field: "delay",
+    queue: name,
+    broker: capabilities.broker,
+    detail: `the queue's delay is ${Delay.format(delay)}, the broker keeps at most ${Delay.format(longest)}`,
+    remedy: `Set it to ${Delay.format(longest)} or less`
+  })
 }
 
-/** The sends of a producer, with its limits and its errors. */
-const open = (
-  { capabilities: { broker }, publish }: Service,
-  queue: string,
-  { maxPending, timeout }: { readonly maxPending: number; readonly timeout: number }
-): Effect.Effect<Sends.Sends> =>
-  Effect.gen(function* () {
-    const waited = Delay.format(timeout)
-    const failure = (reason: "Timeout" | "Throttled", detail: string, remedy: string) =>
-      new BrokerError({ broker, operation: "publish", queue, reason, detail, remedy })
-    return Sends.make({
-      publish,
-      fork: Effect.runForkWith(yield* Effect.context()),
-      // A producer has no end, so that its scope is never closed. While no send is under way, nothing sleeps.
-      timers: yield* Effect.provideService(Timers.make, Scope.Scope, yield* Scope.make()),
-      timeout,
-      maxPending,
-      late: (isHandedOver) =>
-        isHandedOver
-          ? failure(
-              "Timeout",
-              `no confirmation within ${waited}; the message may or may not have been stored`,
-              "Send it again with the same id; consumers must bear duplicates"
-            )
-          : failure(
-              "Throttled",
-              `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
-              "Send it again later, or raise maxPending"
-            )
-    })
-  })
-
-/** Runs a check. The errors of `send` are failures, anything else is a defect. */
-const attempt = <A>(check: () => A): Effect.Effect<A, SendError> =>
+/** Runs a check. What it throws is a failure if it is of this kind, else a defect. */
+const attempt = <A, E>(check: () => A, isFailure: (error: unknown) => error is E): Effect.Effect<A, E> =>
   Effect.suspend(() => {
     try {
       return Effect.succeed(check())
     } catch (error) {
-      const known = error instanceof BrokerError || error instanceof Delay.InvalidDelay || error instanceof EncodeError
-      return known ? Effect.fail(error) : Effect.die(error)
+      return isFailure(error) ? Effect.fail(error) : Effect.die(error)
     }
   })
 
+const isSendError = (error: unknown): error is SendError =>
+  error instanceof BrokerError || error instanceof Delay.InvalidDelay || error instanceof EncodeError
+
+const isConfigurationError = (error: unknown): error is ConfigurationError => error instanceof ConfigurationError
+
+/** A copy that cannot be changed, neither by its sender nor by a handler in this process. */
 const withContentType = (contentType: string | undefined, headers: Headers): Headers =>
-  contentType === undefined ? headers : { "content-type": contentType, ...headers }
+  Object.freeze(contentType === undefined ? { ...headers } : { "content-type": contentType, ...headers })

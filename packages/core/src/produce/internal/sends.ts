@@ -1,120 +1,172 @@
 /**
- * Sends under way: they reach the broker in the order in which they were given, with a bound on unconfirmed messages and
- * a timeout for each.
+ * Sends under way: they reach the broker in the order in which they were given, each with a timeout, and with one bound on
+ * unconfirmed messages for all who send on a connection.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { BrokerError } from "../../port/BrokerError.ts"
-import * as Deadlines from "../../adapter-kit/Deadlines.ts"
+import type { Service } from "../../port/Broker.ts"
+import type * as Deadlines from "../../adapter-kit/Deadlines.ts"
 import type { Outgoing } from "../../message/Outgoing.ts"
-import type { Timers } from "../../adapter-kit/Timers.ts"
 
 type Confirmation = Exit.Exit<void, BrokerError>
 
+/** Why a send was given up before the broker's answer. */
+export type Cut = "late" | "closed"
+
+/** The sends of one who sends. */
 export interface Sends {
   /** Succeeds when the broker has confirmed all of the messages. */
   readonly send: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
+  /** Succeeds when no send is under way. */
+  readonly ended: Effect.Effect<void>
+  /** Fails all sends that are under way. */
+  readonly close: () => void
 }
 
 export interface Dependencies {
-  readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
+  readonly broker: Service
   readonly fork: (effect: Effect.Effect<void, BrokerError>) => Fiber.Fiber<void, BrokerError>
-  readonly timers: Timers
-  /** Milliseconds. */
-  readonly timeout: number
-  /** Messages that may be unconfirmed at a time. */
+  readonly deadlines: Deadlines.Deadlines
+  /** Messages that may be unconfirmed at a time, those of others on the connection included. */
   readonly maxPending: number
-  /** The error of a send without a confirmation in time, and whether it had been handed to the broker. */
-  readonly late: (isHandedOver: boolean) => BrokerError
+  /** The error of a send that was given up. `isHandedOver`: the broker may have it. */
+  readonly cutShort: (messages: ReadonlyArray<Outgoing>, cut: Cut, isHandedOver: boolean) => BrokerError
+}
+
+/** The part of {@link make} that knows what to do with a send. */
+interface Owner {
+  readonly maxPending: number
+  readonly handOver: (send: Send) => void
+  readonly cutShort: (send: Send, cut: Cut) => void
 }
 
 /** The messages of one call. A class, because there is an object for every message. */
 class Send implements Deadlines.Deadline {
   at = 0
   place = -1
+  /** `undefined` as long as it waits for room. */
   fiber: Fiber.Fiber<void, BrokerError> | undefined = undefined
-  isLate = false
+  readonly owner: Owner
   readonly messages: ReadonlyArray<Outgoing>
   /** The part of `maxPending` that it takes. More messages than that are sent alone. */
   readonly size: number
   readonly resume: (confirmation: Confirmation) => void
-  readonly #onLate: (send: Send) => void
 
-  constructor(
-    messages: ReadonlyArray<Outgoing>,
-    maxPending: number,
-    resume: (confirmation: Confirmation) => void,
-    onLate: (send: Send) => void
-  ) {
+  constructor(owner: Owner, messages: ReadonlyArray<Outgoing>, resume: (confirmation: Confirmation) => void) {
+    this.owner = owner
     this.messages = messages
-    this.size = Math.min(messages.length, maxPending)
+    this.size = Math.min(messages.length, owner.maxPending)
     this.resume = resume
-    this.#onLate = onLate
   }
 
   pass(): void {
-    this.#onLate(this)
+    this.owner.cutShort(this, "late")
   }
 }
 
-export const make = ({ fork, late, maxPending, publish, timeout, timers }: Dependencies): Sends => {
-  const deadlines = Deadlines.make(timers, timeout, true)
+/** The unconfirmed messages of a connection. */
+class Room {
+  pending = 0
   /** Sends for which there is no room yet. */
-  const waiting = new Set<Send>()
-  let pending = 0
-  let isProceeding = false
+  readonly waiting = new Set<Send>()
+  #isProceeding = false
 
-  const fits = ({ size }: Send): boolean => pending + size <= maxPending
-
-  const end = (send: Send, confirmation: Confirmation): void => {
-    deadlines.end(send)
-    send.resume(confirmation)
-  }
-
-  const handOver = (send: Send): void => {
-    pending += send.size
-    // A publish that throws fails this send, and takes up no room.
-    send.fiber = fork(Effect.suspend(() => publish(send.messages)))
-    send.fiber.addObserver((exit) => {
-      pending -= send.size
-      end(send, send.isLate ? Exit.fail(late(true)) : exit)
-      proceed()
-    })
+  /** Hands the send over, now or when there is room. */
+  enter(send: Send): void {
+    if (this.waiting.size === 0 && this.#fits(send)) send.owner.handOver(send)
+    else this.waiting.add(send)
   }
 
   /** Hands over what fits. A broker that confirms at once gets here again, while the loop goes on. */
-  const proceed = (): void => {
-    if (isProceeding) return
-    isProceeding = true
-    for (const send of waiting) {
-      if (!fits(send)) break
-      waiting.delete(send)
-      handOver(send)
+  readonly proceed = (): void => {
+    if (this.#isProceeding) return
+    this.#isProceeding = true
+    for (const send of this.waiting) {
+      if (!this.#fits(send)) break
+      this.waiting.delete(send)
+      send.owner.handOver(send)
     }
-    isProceeding = false
+    this.#isProceeding = false
   }
 
-  const expire = (send: Send): void => {
-    if (waiting.delete(send)) return end(send, Exit.fail(late(false)))
-    send.isLate = true
-    send.fiber?.interruptUnsafe()
+  #fits({ owner, size }: Send): boolean {
+    return this.pending + size <= owner.maxPending
   }
+}
 
-  /** The caller was interrupted. */
-  const withdraw = (send: Send): void => {
+const rooms = new WeakMap<Service, Room>()
+
+const roomOf = (broker: Service): Room => {
+  const known = rooms.get(broker)
+  if (known !== undefined) return known
+  const room = new Room()
+  rooms.set(broker, room)
+  return room
+}
+
+export const make = ({ broker, cutShort: errorOf, deadlines, fork, maxPending }: Dependencies): Sends => {
+  const room = roomOf(broker)
+  const underWay = new Set<Send>()
+  const onEnded = new Set<() => void>()
+
+  /** Answers whether it was under way. */
+  const leave = (send: Send): boolean => {
+    if (!underWay.delete(send)) return false
+    room.waiting.delete(send)
     deadlines.end(send)
-    if (!waiting.delete(send)) send.fiber?.interruptUnsafe()
+    if (underWay.size === 0) for (const resume of onEnded) resume()
+    return true
   }
+
+  const cutShort = (send: Send, cut: Cut): void => {
+    const { fiber, messages } = send
+    if (leave(send)) send.resume(Exit.fail(errorOf(messages, cut, fiber !== undefined)))
+    fiber?.interruptUnsafe()
+  }
+
+  const handOver = (send: Send): void => {
+    room.pending += send.size
+    // A publish that throws fails this send, and takes up no room.
+    send.fiber = fork(Effect.suspend(() => broker.publish(send.messages)))
+    send.fiber.addObserver((exit) => {
+      room.pending -= send.size
+      if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) {
+        // Unless it was given up here, the adapter closes.
+        cutShort(send, "closed")
+        // Those that are given up at the same time leave first: its room is not for them.
+        return queueMicrotask(room.proceed)
+      }
+      if (leave(send)) send.resume(exit)
+      room.proceed()
+    })
+  }
+
+  const owner: Owner = { maxPending, handOver, cutShort }
 
   return {
     send: (messages) =>
       Effect.callback((resume) => {
-        const send = new Send(messages, maxPending, resume, expire)
+        const send = new Send(owner, messages, resume)
+        underWay.add(send)
         deadlines.start(send)
-        if (waiting.size === 0 && fits(send)) handOver(send)
-        else waiting.add(send)
-        return Effect.sync(() => withdraw(send))
-      })
+        room.enter(send)
+        // The caller was interrupted.
+        return Effect.sync(() => {
+          leave(send)
+          send.fiber?.interruptUnsafe()
+        })
+      }),
+    ended: Effect.callback((resume) => {
+      const end = () => resume(Effect.void)
+      if (underWay.size === 0) return end()
+      onEnded.add(end)
+      return Effect.sync(() => onEnded.delete(end))
+    }),
+    close: () => {
+      for (const send of underWay) cutShort(send, "closed")
+    }
   }
 }

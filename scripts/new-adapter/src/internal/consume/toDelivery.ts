@@ -9,8 +9,8 @@ export const toDelivery = (received: Received): Omit<Delivery.Delivery, "receipt
   const metadata = known ?? Metadata.make(`acme-${received.id}`, received.publishedAt)
   return {
     body: received.body,
-    // A header of this name that is not Requeue's belongs to the foreign producer.
-    headers: known === undefined ? received.headers : headers,
+    // A header of this name that is not Requeue's belongs to the foreign producer. Frozen, since a handler sees them.
+    headers: Object.freeze(known === undefined ? { ...received.headers } : headers),
     attempts: metadata.attempts + received.deliveries,
     metadata
   }

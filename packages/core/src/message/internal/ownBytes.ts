@@ -1,0 +1,62 @@
+/** Bytes that nobody else holds: copies, and codecs that share no bytes with a sender, a handler or a broker. */
+import type { Headers } from "../Message.ts"
+
+/**
+ * Small copies share an ArrayBuffer of so many bytes, because an ArrayBuffer for each copy would cost more than all else
+ * that a consumer does for a message. A larger one would stay in memory for the sake of one body that is kept.
+ */
+const slabSize = 8192
+const largestShared = slabSize / 8
+let slab = new Uint8Array(slabSize)
+let used = 0
+
+/** A copy as a plain Uint8Array. `slice` would not do: on a Node Buffer it makes a view. */
+export const copy = (source: Uint8Array): Uint8Array => {
+  if (source.length > largestShared) return new Uint8Array(source)
+  if (used + source.length > slabSize) {
+    slab = new Uint8Array(slabSize)
+    used = 0
+  }
+  const copied = new Uint8Array(slab.buffer, used, source.length)
+  copied.set(source)
+  used += source.length
+  return copied
+}
+
+/** A codec, as `Codec` declares it. */
+interface Coding<in out A> {
+  readonly contentType: string | undefined
+  readonly encode: (value: A) => Uint8Array
+  readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
+}
+
+const separate = new WeakSet<object>()
+
+/** Says of a codec that its bytes are new, and that no body which it decodes keeps the bytes. It then needs no copies. */
+export const isSeparate = <C extends object>(codec: C): C => {
+  separate.add(codec)
+  return codec
+}
+
+const guards = new WeakMap<object, Coding<any>>() // Any, because each guard is of its codec's type.
+
+/** The codec, made to share no bytes: copies are made on both ways, unless it needs none. */
+export const guard = <A>(codec: Coding<A>): Coding<A> => {
+  if (separate.has(codec)) return codec
+  const known = guards.get(codec)
+  if (known !== undefined) return known
+  const made: Coding<A> = {
+    contentType: codec.contentType,
+    encode: (value) => copy(verified(codec.encode(value))),
+    decode: (bytes, headers) => codec.decode(copy(bytes), headers)
+  }
+  guards.set(codec, made)
+  return made
+}
+
+/** By its tag, since bytes may come from another realm. */
+const verified = (bytes: unknown): Uint8Array => {
+  const tag = ArrayBuffer.isView(bytes) ? Reflect.get(bytes, Symbol.toStringTag) : typeof bytes
+  if (tag === "Uint8Array") return bytes as Uint8Array // Its tag says so.
+  throw new TypeError(`codec.encode must answer a Uint8Array, got ${String(tag)}`)
+}

@@ -1,0 +1,69 @@
+/** The limits of sends, and the errors of those that exceed them. */
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import * as Deadlines from "../../adapter-kit/Deadlines.ts"
+import * as Timers from "../../adapter-kit/Timers.ts"
+import * as Delay from "../../message/Delay.ts"
+import type { Service } from "../../port/Broker.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
+import * as Sends from "./sends.ts"
+
+/** Options of `Producer.make`. */
+export interface Options {
+  /** Longest wait for the broker's confirmation, 1 ms to 24 hours; a number counts milliseconds. Default: 30 seconds. */
+  readonly publishTimeout?: Delay.Input | undefined
+  /**
+   * Messages that may wait for their confirmation at a time, those of all producers of the connection counted together;
+   * further sends wait for room, first come, first served. Default: 1,000.
+   */
+  readonly maxPending?: number | undefined
+}
+
+/** Sends with these limits, and their errors. */
+export const open = (
+  broker: Service,
+  { maxPending = 1000, publishTimeout = 30_000 }: Options
+): Effect.Effect<Sends.Sends> =>
+  Effect.gen(function* () {
+    const timeout = Delay.parse("publishTimeout", publishTimeout)
+    // A producer has no end, so that its scope is never closed. While no send is under way, nothing sleeps.
+    const timers = yield* Effect.provideService(Timers.make, Scope.Scope, yield* Scope.make())
+    return Sends.make({
+      broker,
+      fork: Effect.runForkWith(yield* Effect.context()),
+      deadlines: Deadlines.make(timers, timeout, true),
+      maxPending,
+      cutShort: ([message], cut, isHandedOver) =>
+        new BrokerError({
+          broker: broker.capabilities.broker,
+          operation: "publish",
+          queue: message?.queue,
+          ...whyCut(cut, isHandedOver, maxPending, Delay.format(timeout))
+        })
+    })
+  })
+
+/** The part of an error that says what became of the message, and what to do. */
+const whyCut = (cut: Sends.Cut, isHandedOver: boolean, maxPending: number, waited: string) => {
+  if (isHandedOver) {
+    const what =
+      cut === "late" ? `no confirmation within ${waited}` : "the connection was closed before the confirmation"
+    return {
+      reason: cut === "late" ? "Timeout" : "ConnectionLost",
+      detail: `${what}; the message may or may not have been stored`,
+      remedy: "Send it again with the same id; consumers must bear duplicates"
+    } as const
+  }
+  if (cut === "closed") {
+    return {
+      reason: "ConnectionFailed",
+      detail: "the connection was closed while the message waited for others; nothing was sent",
+      remedy: "Send it again"
+    } as const
+  }
+  return {
+    reason: "Throttled",
+    detail: `${maxPending} messages wait for their confirmation, and none got one within ${waited}; nothing was sent`,
+    remedy: "Send it again later, or raise maxPending"
+  } as const
+}
