@@ -33,6 +33,8 @@ export interface Plan {
   readonly route: (delay: number) => Route
   /** Milliseconds by which the queue itself delays the `count`th counted return; `undefined` where it does not. */
   readonly native: ((count: number) => number) | undefined
+  /** Returns after which the server itself gives a message of the queue up; `Infinity` where it never does. */
+  readonly deliveryLimit: number
   /** The queue whose messages go round until they are due; `undefined` in most topologies. */
   readonly waiting: string | undefined
 }
@@ -61,6 +63,21 @@ export const queue = (name: string, settings: Settings): NativeQueue => {
         }
       : { "x-dead-letter-exchange": Names.dead(settings), "x-dead-letter-routing-key": name }
   return Objects.queue(name, { ...planned, ...own?.arguments }, own?.assert ?? settings.assert)
+}
+
+/** The limit of a quorum queue that is declared without one, from RabbitMQ 4.0 on. */
+const serverLimit = 20
+
+/**
+ * The delivery limit of a queue. That of a queue which somebody else declares is not known, unless its arguments are
+ * among the options: it may be the server's own.
+ */
+const deliveryLimit = (name: string, settings: Settings): number => {
+  const own = settings.queues[name]
+  const limit = own?.arguments?.["x-delivery-limit"]
+  if (typeof limit === "number") return limit < 0 ? Number.POSITIVE_INFINITY : limit
+  const isDeclared = (own?.assert ?? settings.assert) === "declare"
+  return isDeclared ? settings.deliveryLimit : Math.min(settings.deliveryLimit, serverLimit)
 }
 
 /** A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. */
@@ -112,6 +129,7 @@ export const make = (
     notes: topology.notes,
     route: topology.route,
     native: topology.native,
+    deliveryLimit: deliveryLimit(name, settings),
     waiting: topology.waiting
   }
 }

@@ -2,6 +2,7 @@
 import type { Delivery } from "@requeue/core/adapter-kit"
 import * as Client from "../client.ts"
 import type { Consumer, Credit } from "./credit.ts"
+import { identify } from "./identity.ts"
 import * as Unacknowledged from "./unacknowledged.ts"
 
 /** Everything that settling a delivery takes. */
@@ -11,8 +12,8 @@ export interface Receipt extends Unacknowledged.Member {
   readonly redelivered: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
-  /** The name of this copy; `undefined` for a foreign message. */
-  readonly copy: string | undefined
+  /** The same for the copies that this one has replaced. */
+  readonly formerReturns: number
   readonly properties: Client.Properties
 }
 
@@ -39,6 +40,10 @@ export interface Settler {
 
 /** The receipt of a delivery that comes back from the core. */
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns our own.
+
+/** The name of a delivered copy; `undefined` for a foreign message. */
+export const identityOf = (delivery: Delivery.Delivery): string | undefined =>
+  identify(delivery.body, receiptOf(delivery).properties)
 
 /** The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so. */
 export const settler = ({

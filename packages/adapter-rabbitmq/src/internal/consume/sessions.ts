@@ -12,7 +12,7 @@ import type { NativeObject } from "../declare/objects.ts"
 import type { Consumer } from "./credit.ts"
 import type { Receipt, Received, Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
-import { toDelivery } from "./toDelivery.ts"
+import { type Source, toDelivery } from "./toDelivery.ts"
 
 /** The broker's own, which all of its subscriptions share. */
 export interface Dependencies {
@@ -46,24 +46,27 @@ export const make = (
   Effect.gen(function* () {
     const { keepsNotBefore, objects, onDelivery, queue } = options
     const { queueType, requestTimeout } = settings
-    const source = { queueType, keepsNotBefore, now }
     let limit = 0
     let session: Session.Session | undefined
 
-    const toReceived = (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-      const { attempts, body, copy, headers, metadata, returns } = toDelivery(message, source)
-      const { fields, properties } = message
-      const { deliveryTag: tag, redelivered } = fields
-      const receipt: Receipt = { settler, consumer, tag, state: "open", redelivered, returns, copy, properties }
-      return { body, headers, attempts, metadata, receipt }
-    }
+    const toReceived =
+      (source: Source) =>
+      (message: Incoming, settler: Settler, consumer: Consumer): Received => {
+        const { attempts, body, formerReturns, headers, metadata, returns } = toDelivery(message, source)
+        const { fields, properties } = message
+        const { deliveryTag: tag, redelivered } = fields
+        const counts = { redelivered, returns, formerReturns }
+        const receipt: Receipt = { settler, consumer, tag, state: "open", ...counts, properties }
+        return { body, headers, attempts, metadata, receipt }
+      }
 
     const open = Effect.gen(function* () {
       const context = { operation: "subscribe", queue }
       const { driver } = yield* connection.within(context)
       yield* declarer.ensure(objects, queue)
       const channel = yield* request(context, requestTimeout, driver.channel)
-      return Session.make(channel, { queue, uniqueName, toReceived, onDelivery })
+      const source = { queueType, keepsNotBefore, now, serverVersion: driver.version }
+      return Session.make(channel, { queue, uniqueName, toReceived: toReceived(source), onDelivery })
     })
 
     // A server that has just started takes connections before all of its queues have a leader.

@@ -1,8 +1,10 @@
 /** Sends messages on the routes of their plans, and declares the objects of a route first. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Declarer } from "../declare/declare.ts"
+import { ofEncoding, toBrokerError } from "../toBrokerError.ts"
+import type { Publication } from "../client.ts"
 import type { OnOutcome } from "./confirms.ts"
 import type { Publisher, Submission } from "./publisher.ts"
 import type { Item, Routes } from "./routes.ts"
@@ -24,11 +26,12 @@ interface Sending {
   /** Monotonic milliseconds. */
   readonly started: number
   readonly onOutcome: OnOutcome
-  /** Ends the whole call, with a defect. */
-  readonly die: (cause: Cause.Cause<never>) => void
   submission: Submission | undefined
   isWithdrawn: boolean
 }
+
+/** Whether the queue, or the exchange in front of it, is not there. */
+const isNowhere = ({ reason }: BrokerError.BrokerError): boolean => reason === "Unroutable" || reason === "QueueMissing"
 
 /** A sender on a publisher. `fork` runs an effect for as long as the broker lives. */
 export const make = (env: {
@@ -43,16 +46,23 @@ export const make = (env: {
 
   const publish = (sending: Sending, onOutcome: OnOutcome): void => {
     const { isWithdrawn, item, started } = sending
-    if (!isWithdrawn) sending.submission = publisher.submit(routes.publication(item, started), onOutcome)
+    if (isWithdrawn) return
+    let publication: Publication
+    try {
+      publication = routes.publication(item, started)
+    } catch (error) {
+      return onOutcome(ofEncoding(error, item.message.queue))
+    }
+    sending.submission = publisher.submit(publication, onOutcome)
   }
 
   /** Declares the objects of an item. If they are refused, no other item suffers. */
-  const declare = ({ die, item, onOutcome }: Sending, then: () => void): void => {
-    const declared = Effect.forEach(routes.needs(item), (objects) => declarer.ensure(objects, item.message.queue), {
-      discard: true
-    })
-    const done = Effect.match(declared, { onFailure: onOutcome, onSuccess: then })
-    env.fork(Effect.catchCause(done, (cause) => Effect.sync(() => die(cause))))
+  const declare = ({ item, onOutcome }: Sending, then: () => void): void => {
+    const { queue } = item.message
+    const declared = Effect.forEach(routes.needs(item), (objects) => declarer.ensure(objects, queue), { discard: true })
+    const failed = (cause: Cause.Cause<unknown>): void =>
+      onOutcome(toBrokerError(Cause.squash(cause), { operation: "declare", queue }, "Unsupported"))
+    env.fork(Effect.matchCause(declared, { onFailure: failed, onSuccess: then }))
   }
 
   /** Declares the objects of an unroutable item once more, because somebody has deleted them. */
@@ -66,7 +76,11 @@ export const make = (env: {
     const refused = routes.refusal(item)
     if (refused !== undefined) return onOutcome(refused)
     const first = () =>
-      publish(sending, (error) => (error?.reason === "Unroutable" ? redeclare(sending) : onOutcome(error)))
+      publish(sending, (error, isBystander) => {
+        if (isBystander === true) publish(sending, onOutcome)
+        else if (error !== undefined && isNowhere(error)) redeclare(sending)
+        else onOutcome(error)
+      })
     if (routes.needs(item).every(declarer.knows)) first()
     else declare(sending, first)
   }
@@ -82,7 +96,6 @@ export const make = (env: {
       : Effect.callback((resume) => {
           const started = env.elapsed()
           const outcomes: Array<BrokerError.BrokerError | undefined> = []
-          const die = (cause: Cause.Cause<never>): void => resume(Effect.failCause(cause))
           let open = items.length
           const sendings = items.map((item, index): Sending => {
             const onOutcome: OnOutcome = (error) => {
@@ -90,7 +103,7 @@ export const make = (env: {
               if (error === undefined) confirmed(index)
               if (--open === 0) resume(Effect.succeed(outcomes))
             }
-            return { item, started, onOutcome, die, submission: undefined, isWithdrawn: false }
+            return { item, started, onOutcome, submission: undefined, isWithdrawn: false }
           })
           sendings.forEach(start)
           return Effect.sync(() => sendings.forEach(withdraw))

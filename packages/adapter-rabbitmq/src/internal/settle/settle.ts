@@ -2,7 +2,7 @@
 import { type BoundedMap, Broker, BrokerError, type Delivery, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Properties } from "../client.ts"
-import { type Receipt, receiptOf, type Settler } from "../consume/receipt.ts"
+import { identityOf, receiptOf, type Settler } from "../consume/receipt.ts"
 import type { Command } from "./toCommand.ts"
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
@@ -10,6 +10,15 @@ const failure = (queue: string, reason: BrokerError.Reason, detail: string): Bro
 
 const lost = (queue: string): BrokerError.BrokerError =>
   failure(queue, "ConnectionLost", "the channel that delivered is gone; the server delivers the message again")
+
+/**
+ * The fate of a delivery whose channel lives, and whose copy was not stored. What is declared for a copy is declared
+ * before it is published: whatever became of that, nothing was published.
+ */
+export const fateOf = (error: BrokerError.BrokerError): Broker.Fate => {
+  const fate = Broker.fateOf(error)
+  return fate === "unknown" && error.operation === "declare" ? "ours" : fate
+}
 
 /** A message that must be stored before its original is acknowledged. */
 interface Copy {
@@ -26,7 +35,11 @@ interface Dependencies {
     copies: ReadonlyArray<Copy>,
     confirmed: (index: number) => void
   ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
-  /** The names of settled copies. Their redelivery after a lost ack is acknowledged. */
+  /**
+   * The names of acknowledged copies. A server that is killed forgets acks that were written, and delivers again; that is
+   * acknowledged. The core remembers settlements that failed, but here none has failed, and only this module knows which
+   * retries were copies: one that was a reject comes back with the same name, to be run.
+   */
   readonly settled: BoundedMap.BoundedMap<true>
 }
 
@@ -76,10 +89,10 @@ const begin = (
 
 /** The `settle` of a subscription, and an `ack` that remembers the copies. */
 export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
-  const ack = (settler: Settler, receipts: ReadonlyArray<Receipt>): boolean => {
+  const ack = (settler: Settler, deliveries: ReadonlyArray<Delivery.Delivery>): boolean => {
     // Remembered even if the ack cannot be written: the work is done.
-    for (const { copy } of receipts) if (copy !== undefined) settled.set(copy, true)
-    return settler.ack(receipts)
+    for (const name of deliveries.map(identityOf)) if (name !== undefined) settled.set(name, true)
+    return settler.ack(deliveries.map(receiptOf))
   }
 
   /** Publishes copies, and acknowledges the original of each as soon as the copy is stored. */
@@ -87,9 +100,9 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
     const published = publish(
       copies.map(([, copy]) => copy),
       (index) => {
-        const receipt = receiptOf(copies[index]![0])
+        const [delivery] = copies[index]!
         // If the ack cannot be written any more, the redelivery is acknowledged.
-        ack(receipt.settler, [receipt])
+        ack(receiptOf(delivery).settler, [delivery])
       }
     )
     return Effect.map(published, (errors) =>
@@ -98,8 +111,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
         if (error === undefined) return
         if (!receipt.settler.isOpen()) return fail(delivery, lost(queue))
         receipt.settler.unclaim(receipt)
-        // The publishing connection may be lost; the delivery is not.
-        fail(delivery, error, Broker.fateOf(error))
+        fail(delivery, error, fateOf(error))
       })
     )
   }
@@ -113,7 +125,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
       const { acks, copies } = begin(requests, { fail, queue, toCommand })
       // After those that go back, so that one frame acknowledges more.
       for (const [settler, deliveries] of acks) {
-        if (ack(settler, deliveries.map(receiptOf))) continue
+        if (ack(settler, deliveries)) continue
         for (const delivery of deliveries) fail(delivery, lost(queue))
       }
       return copies.length === 0 ? Effect.succeed(failures) : Effect.as(store(copies, fail), failures)
