@@ -1,5 +1,5 @@
 /** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
-import { type BrokerError, Reconnect } from "@requeue/core/adapter-kit"
+import { type BrokerError, Reconnect, Timers } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -27,6 +27,9 @@ export interface Dependencies {
 /** Milliseconds that the end of a subscription waits for the server's answer. */
 const closeTimeout = 2000
 
+/** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
+const moment = 100
+
 /**
  * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened; later ones are tried
  * until they succeed.
@@ -46,6 +49,8 @@ export const make = (
   Effect.gen(function* () {
     const { keepsNotBefore, objects, onDelivery, queue } = options
     const { queueType, requestTimeout } = settings
+    const timers = yield* Timers.make
+    const later = (run: () => void) => void timers.after(moment, run)
     let limit = 0
     let session: Session.Session | undefined
 
@@ -66,7 +71,7 @@ export const make = (
       yield* declarer.ensure(objects, queue)
       const channel = yield* request(context, requestTimeout, driver.channel)
       const source = { queueType, keepsNotBefore, now, serverVersion: driver.version }
-      return Session.make(channel, { queue, uniqueName, toReceived: toReceived(source), onDelivery })
+      return Session.make(channel, { queue, uniqueName, later, toReceived: toReceived(source), onDelivery })
     })
 
     // A server that has just started takes connections before all of its queues have a leader.
