@@ -135,7 +135,7 @@ describe("credit", () => {
 
   it("is never exceeded, and always used up in the end, whatever happens in which order", async () => {
     const step = fc.oneof(
-      fc.record({ set: fc.integer({ min: 0, max: 8 }) }),
+      fc.record({ set: fc.integer({ min: 0, max: 24 }) }),
       fc.constant("deliver" as const),
       fc.constant("settle" as const),
       fc.constant("hold" as const),
@@ -143,7 +143,7 @@ describe("credit", () => {
       fc.constant("answer" as const)
     )
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
         // A model of the server: consumers with room, and the deliveries that they have.
         const rooms = new Set<Credit.Consumer>()
         const out: Array<Credit.Consumer> = []

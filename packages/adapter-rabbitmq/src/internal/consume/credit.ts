@@ -44,7 +44,11 @@ export interface Requests {
 /** Consumers of one channel. When more are wanted, one takes the place of all. */
 const maxConsumers = 8
 
-/** No credit, at first. */
+/**
+ * No credit, at first.
+ *
+ * Long, because everything in it is one state, and the order in which it changes is what matters.
+ */
 export const make = ({
   cancel,
   consume,

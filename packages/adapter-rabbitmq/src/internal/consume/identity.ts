@@ -1,6 +1,5 @@
 /** Names of delivered copies. Pure. */
-import { createHash } from "node:crypto"
-import type { Properties } from "../client.ts"
+import { digest, type Properties } from "../client.ts"
 import * as Wire from "../wire.ts"
 
 /**
@@ -8,7 +7,7 @@ import * as Wire from "../wire.ts"
  *
  * A service that forwards what it received repeats the copy's name, but not the rest. So the name is a digest of the
  * copy's name, the body, and all properties and headers but those that change on the way: the server's, our own, and the
- * expiration. The body may have megabytes, and anybody may write it: hence no `Digest`.
+ * expiration. The body may have megabytes, and anybody may have written it, which is not for `Digest` of the core.
  */
 export const identify = (body: Uint8Array, { headers = {}, ...properties }: Properties): string | undefined => {
   const copy = headers[Wire.copyHeader]
@@ -28,8 +27,5 @@ export const identify = (body: Uint8Array, { headers = {}, ...properties }: Prop
     type,
     appId
   ]
-  return createHash("sha256")
-    .update(JSON.stringify([...facts, foreign]))
-    .update(body)
-    .digest("base64")
+  return digest(JSON.stringify([...facts, foreign]), body)
 }

@@ -5,6 +5,7 @@ import * as Plan from "../../RabbitMqPlan.ts"
 import type { Properties, Publication } from "../client.ts"
 import type { NativeObject } from "../declare/objects.ts"
 import * as Names from "../names.ts"
+import { ofEncoding } from "../toBrokerError.ts"
 import * as Wire from "../wire.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
@@ -23,8 +24,8 @@ export interface Routes {
   readonly refusal: (item: Item) => BrokerError.BrokerError | undefined
   /** The objects that must exist first: the same arrays for the same queue and delay. */
   readonly needs: (item: Item) => ReadonlyArray<ReadonlyArray<NativeObject>>
-  /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds. */
-  readonly publication: (item: Item, started: number) => Publication
+  /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds; or why there can be none. */
+  readonly publication: (item: Item, started: number) => Publication | BrokerError.BrokerError
 }
 
 const tooLong = (queue: string): BrokerError.BrokerError =>
@@ -84,7 +85,11 @@ export const make = (env: {
       // It keeps the name of the message whose place it takes, by which the core knows that one.
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
-      return toPublication(message, route, { copy, own, returns }, original)
+      try {
+        return toPublication(message, route, { copy, own, returns }, original)
+      } catch (error) {
+        return ofEncoding(error, message.queue)
+      }
     }
   }
 }

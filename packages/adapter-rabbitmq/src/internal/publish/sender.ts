@@ -1,10 +1,9 @@
 /** Sends messages on the routes of their plans, and declares the objects of a route first. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Declarer } from "../declare/declare.ts"
-import { ofEncoding, toBrokerError } from "../toBrokerError.ts"
-import type { Publication } from "../client.ts"
+import { toBrokerError } from "../toBrokerError.ts"
 import type { OnOutcome } from "./confirms.ts"
 import type { Publisher, Submission } from "./publisher.ts"
 import type { Item, Routes } from "./routes.ts"
@@ -47,13 +46,9 @@ export const make = (env: {
   const publish = (sending: Sending, onOutcome: OnOutcome): void => {
     const { isWithdrawn, item, started } = sending
     if (isWithdrawn) return
-    let publication: Publication
-    try {
-      publication = routes.publication(item, started)
-    } catch (error) {
-      return onOutcome(ofEncoding(error, item.message.queue))
-    }
-    sending.submission = publisher.submit(publication, onOutcome)
+    const publication = routes.publication(item, started)
+    if (publication instanceof BrokerError.BrokerError) onOutcome(publication)
+    else sending.submission = publisher.submit(publication, onOutcome)
   }
 
   /** Declares the objects of an item. If they are refused, no other item suffers. */
