@@ -30,19 +30,26 @@ interface Sending {
 }
 
 /** Whether the queue, or the exchange in front of it, is not there. */
-const isNowhere = ({ reason }: BrokerError.BrokerError): boolean => reason === "Unroutable" || reason === "QueueMissing"
+const isNowhere = (error: BrokerError.BrokerError | undefined): boolean =>
+  error?.reason === "Unroutable" || error?.reason === "QueueMissing"
 
-/** A sender on a publisher. `fork` runs an effect for as long as the broker lives. */
-export const make = (env: {
+/** The error of an item whose objects could not be declared. */
+const undeclared = (queue: string, cause: Cause.Cause<unknown>): BrokerError.BrokerError =>
+  toBrokerError(Cause.squash(cause), { operation: "declare", queue }, "Unsupported")
+
+/** The broker's own, which all messages share. */
+interface Dependencies {
   readonly routes: Routes
   readonly declarer: Pick<Declarer, "ensure" | "forget" | "knows">
   readonly publisher: Publisher
+  /** Runs an effect for as long as the broker lives. */
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
-}): Sender => {
-  const { declarer, publisher, routes } = env
+}
 
+/** Starts an item: declares what it needs, and publishes it, once more where that may help. */
+const starter = ({ declarer, fork, publisher, routes }: Dependencies) => {
   const publish = (sending: Sending, onOutcome: OnOutcome): void => {
     const { isWithdrawn, item, started } = sending
     if (isWithdrawn) return
@@ -55,9 +62,7 @@ export const make = (env: {
   const declare = ({ item, onOutcome }: Sending, then: () => void): void => {
     const { queue } = item.message
     const declared = Effect.forEach(routes.needs(item), (objects) => declarer.ensure(objects, queue), { discard: true })
-    const failed = (cause: Cause.Cause<unknown>): void =>
-      onOutcome(toBrokerError(Cause.squash(cause), { operation: "declare", queue }, "Unsupported"))
-    env.fork(Effect.matchCause(declared, { onFailure: failed, onSuccess: then }))
+    fork(Effect.matchCause(declared, { onFailure: (cause) => onOutcome(undeclared(queue, cause)), onSuccess: then }))
   }
 
   /** Declares the objects of an unroutable item once more, because somebody has deleted them. */
@@ -66,24 +71,25 @@ export const make = (env: {
     declare(sending, () => publish(sending, sending.onOutcome))
   }
 
-  const start = (sending: Sending): void => {
+  return (sending: Sending): void => {
     const { item, onOutcome } = sending
     const refused = routes.refusal(item)
     if (refused !== undefined) return onOutcome(refused)
     const first = () =>
       publish(sending, (error, isBystander) => {
         if (isBystander === true) publish(sending, onOutcome)
-        else if (error !== undefined && isNowhere(error)) redeclare(sending)
+        else if (isNowhere(error)) redeclare(sending)
         else onOutcome(error)
       })
     if (routes.needs(item).every(declarer.knows)) first()
     else declare(sending, first)
   }
+}
 
-  const withdraw = (sending: Sending): void => {
-    sending.isWithdrawn = true
-    if (sending.submission !== undefined) publisher.withdraw(sending.submission)
-  }
+/** A sender on a publisher. */
+export const make = (env: Dependencies): Sender => {
+  const { publisher, routes } = env
+  const start = starter(env)
 
   const sendEach: Sender["sendEach"] = (items, confirmed = () => {}) =>
     items.length === 0
@@ -101,7 +107,12 @@ export const make = (env: {
             return { item, started, onOutcome, submission: undefined, isWithdrawn: false }
           })
           sendings.forEach(start)
-          return Effect.sync(() => sendings.forEach(withdraw))
+          return Effect.sync(() => {
+            for (const sending of sendings) {
+              sending.isWithdrawn = true
+              if (sending.submission !== undefined) publisher.withdraw(sending.submission)
+            }
+          })
         })
 
   return {
