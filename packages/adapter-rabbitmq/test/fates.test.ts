@@ -4,7 +4,7 @@ import { BrokerError } from "@requeue/core"
 import type { Publication } from "../src/internal/client.ts"
 import { blamed } from "../src/internal/publish/blame.ts"
 import { fateOf } from "../src/internal/settle/settle.ts"
-import { ofEncoding, toBrokerError } from "../src/internal/toBrokerError.ts"
+import { isOfHeaders, ofEncoding, toBrokerError } from "../src/internal/toBrokerError.ts"
 
 const closed = (words: string) => `Channel closed by server: ${words}`
 
@@ -58,6 +58,7 @@ describe("the fate of an original whose copy", () => {
   ] as const)("cannot be encoded: %s", (thrown, reason) => {
     const error = ofEncoding(thrown, "q")
     assert.deepStrictEqual([error.reason, fateOf(error)], [reason, "refused"])
+    assert.strictEqual(isOfHeaders(error), reason === "BodyTooLarge")
     assert.isString(error.remedy)
   })
 
@@ -65,6 +66,11 @@ describe("the fate of an original whose copy", () => {
     const error = Object.assign(new Error("Channel closed"), { name: "IllegalOperationError" })
     assert.strictEqual(fateOf(ofEncoding(error, "q")), "unknown")
   })
+})
+
+it("a body above the server's limit is no matter of headers", () => {
+  const words = closed(`406 (PRECONDITION-FAILED) with message "message size 2 is larger than configured max size 1"`)
+  assert.isFalse(isOfHeaders(toBrokerError(new Error(words), { operation: "publish" })))
 })
 
 describe("a channel that the server closes", () => {

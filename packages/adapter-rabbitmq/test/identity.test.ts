@@ -57,6 +57,8 @@ describe("the name of a copy", () => {
     }
     const replaced = toDelivery(received, source)
     assert.deepStrictEqual([delivery.attempts, replaced.attempts, replaced.returns], [9, 9, 0])
+    // The core looks for the name of what was delivered before.
+    assert.deepStrictEqual([delivery.redelivered, replaced.redelivered], [true, true])
     assert.deepStrictEqual(replaced.metadata, delivery.metadata)
     assert.strictEqual(identify(received.content, received.properties), name())
   })

@@ -112,6 +112,13 @@ export const toBrokerError = (
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail: detailOf(text), remedy })
 }
 
+/** The start of the driver's error for headers that do not fit. */
+const overflow = "Encoded field table"
+
+/** Whether a copy with shorter headers may be taken where this one was refused. */
+export const isOfHeaders = ({ detail, reason }: BrokerError.BrokerError): boolean =>
+  reason === "BodyTooLarge" && detail.startsWith(overflow)
+
 /**
  * The error of a message that could not be encoded: nothing of it was written, and it never will be, unless the channel
  * is closed. Foreign headers may be part of the text, so that the text decides nothing.
@@ -121,7 +128,7 @@ export const ofEncoding = (cause: unknown, queue: string): BrokerError.BrokerErr
   const error = (reason: BrokerError.Reason, detail: string, remedy?: string) =>
     new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail, remedy })
   if (name === "IllegalOperationError") return error("ConnectionLost", message)
-  return name === "RangeError" && message.startsWith("Encoded field table")
+  return name === "RangeError" && message.startsWith(overflow)
     ? error("BodyTooLarge", message, remedies.headers)
     : error("Unsupported", `a header or property cannot be encoded: ${message}`, remedies.encoding)
 }

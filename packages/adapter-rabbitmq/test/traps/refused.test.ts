@@ -1,11 +1,11 @@
 /** Copies that the server or the driver refuses, beside others in the same call. */
-import { Backoff, type Broker, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
+import { Backoff, type Broker, type Delivery, type Event, RetryPolicy, Settlement } from "@requeue/core"
 import type { ConfirmChannel, Options } from "amqplib"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
 import { shared } from "../server.ts"
-import { drainIds, on, queueName, until } from "../world.ts"
-import { raw } from "./trap.ts"
+import { drainIds, ids, on, publishAll, queueName, until } from "../world.ts"
+import { consume, no, raw, type Run } from "./trap.ts"
 
 const { broker: server, url } = await shared()
 const [node] = server.nodes
@@ -98,4 +98,28 @@ test.runIf(node)("a dead letter that may not be written is refused, and a delay 
     })
   )
   assert.deepStrictEqual(await drainIds(url, queue), ["hostile"])
+})
+
+test("a message whose dead letter cannot be written is kept, is not run again, and slows nobody", async () => {
+  const queue = queueName("poison")
+  const runs: Array<Run> = []
+  const events: Array<Event.Event> = []
+  await on({ url }, (broker) =>
+    Effect.gen(function* () {
+      const retry = RetryPolicy.make({ maxRetries: 0 })
+      const onEvent = (event: Event.Event) => void events.push(event)
+      yield* consume(queue, runs, { retry, onEvent }, ({ id }) => (id === "poison" ? no() : undefined))
+      yield* Effect.promise(() =>
+        raw(url, async (channel) => {
+          const headers = { nested: Object.create({ "!": "net" }) as object }
+          channel.sendToQueue(queue, Buffer.from('"x"'), { persistent: true, messageId: "poison", headers })
+        })
+      )
+      yield* until("its quarantine", () => events.some(({ _tag }) => _tag === "Quarantined"))
+      yield* publishAll(broker, queue, ids(50))
+      yield* until("the others", () => events.filter(({ _tag }) => _tag === "Succeeded").length === 50)
+    })
+  )
+  assert.strictEqual(runs.filter(({ id }) => id === "poison").length, 1)
+  assert.deepStrictEqual(await drainIds(url, queue), ["poison"])
 })

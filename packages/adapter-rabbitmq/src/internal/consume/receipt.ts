@@ -9,12 +9,13 @@ import * as Unacknowledged from "./unacknowledged.ts"
 export interface Receipt extends Unacknowledged.Member {
   readonly settler: Settler
   readonly consumer: Consumer
-  readonly redelivered: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
   /** The same for the copies that this one has replaced. */
   readonly formerReturns: number
   readonly properties: Client.Properties
+  /** The name of this copy, once somebody has asked for it; `null` for a foreign message. */
+  name: string | null | undefined
 }
 
 /** A delivery of this adapter. */
@@ -42,8 +43,11 @@ export interface Settler {
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns our own.
 
 /** The name of a delivered copy; `undefined` for a foreign message. */
-export const identityOf = (delivery: Delivery.Delivery): string | undefined =>
-  identify(delivery.body, receiptOf(delivery).properties)
+export const identityOf = (delivery: Delivery.Delivery): string | undefined => {
+  const receipt = receiptOf(delivery)
+  if (receipt.name === undefined) receipt.name = identify(delivery.body, receipt.properties) ?? null
+  return receipt.name ?? undefined
+}
 
 /** The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so. */
 export const settler = ({

@@ -57,12 +57,11 @@ export const make = (
     const toReceived =
       (source: Source) =>
       (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-        const { attempts, body, formerReturns, headers, metadata, returns } = toDelivery(message, source)
+        const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
         const { fields, properties } = message
-        const { deliveryTag: tag, redelivered } = fields
-        const counts = { redelivered, returns, formerReturns }
-        const receipt: Receipt = { settler, consumer, tag, state: "open", ...counts, properties }
-        return { body, headers, attempts, metadata, receipt }
+        const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
+        const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
+        return { body, headers, attempts, metadata, redelivered, receipt }
       }
 
     const open = Effect.gen(function* () {

@@ -25,7 +25,7 @@ export const subscribe = (
     const { deliveryLimit, native, objects, waiting } = plan
     const settled = BoundedMap.make<true>(settledLimit)
 
-    const { ack, settle } = Settle.make({
+    const settle = Settle.make({
       queue,
       settled,
       publish: (copies, confirmed) =>
@@ -40,7 +40,7 @@ export const subscribe = (
     })
 
     const isSettled = (delivery: Received): boolean => {
-      if (!delivery.receipt.redelivered || settled.isEmpty()) return false
+      if (!delivery.redelivered || settled.isEmpty()) return false
       const name = identityOf(delivery)
       return name !== undefined && settled.has(name)
     }
@@ -49,7 +49,7 @@ export const subscribe = (
       const { receipt } = delivery
       const { returns, settler } = receipt
       if (isSettled(delivery)) {
-        if (settler.claim(receipt)) ack(settler, [delivery])
+        if (settler.claim(receipt)) settler.ack([receipt])
       } else if (mustReplace({ queueType, returns, deliveryLimit })) replace(delivery)
       else options.onDelivery(delivery)
     }

@@ -18,6 +18,7 @@ export interface Source {
 
 /** A delivery without its receipt, and facts for the receipt. */
 export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
+  readonly redelivered: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
   /** The same for the copies that this one has replaced. */
@@ -38,6 +39,8 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
     headers: textHeaders(message.properties, native),
     attempts: metadata.attempts + 1 + formerReturns + returns,
     metadata: isDue && metadata.notBefore !== 0 ? { ...metadata, notBefore: 0 } : metadata,
+    // A copy that has taken the place of a returned message has its name.
+    redelivered: message.fields.redelivered || formerReturns > 0,
     returns,
     formerReturns
   }

@@ -31,8 +31,8 @@ export const make = (env: {
       if (message === false) break
       const { queueType } = settings
       const source = { queueType, serverVersion: env.serverVersion(), keepsNotBefore: false, now: env.now }
-      const { attempts, body, headers, metadata } = toDelivery(message, source)
-      seen.push({ body, headers, attempts, metadata, receipt: undefined })
+      const { attempts, body, headers, metadata, redelivered } = toDelivery(message, source)
+      seen.push({ body, headers, attempts, metadata, redelivered, receipt: undefined })
     }
     if (seen.length > 0) channel.nackAll(true)
     return seen

@@ -3,6 +3,7 @@ import { type BoundedMap, Broker, BrokerError, type Delivery, type Outgoing } fr
 import * as Effect from "effect/Effect"
 import type { Properties } from "../client.ts"
 import { identityOf, receiptOf, type Settler } from "../consume/receipt.ts"
+import { isOfHeaders } from "../toBrokerError.ts"
 import type { Command } from "./toCommand.ts"
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
@@ -37,14 +38,18 @@ interface Dependencies {
   ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
   /**
    * The names of acknowledged copies. A server that is killed forgets acks that were written, and delivers again; that is
-   * acknowledged. The core remembers settlements that failed, but here none has failed, and only this module knows which
-   * retries were copies: one that was a reject comes back with the same name, to be run.
+   * acknowledged. The core knows of settlements that have failed, and these have not. Nor could it know: a retry that was
+   * a reject comes back with the same name, to be run, and one that was a copy is to be acknowledged.
    */
   readonly settled: BoundedMap.BoundedMap<true>
 }
 
-/** Tells of a delivery that could not be settled. Default fate: `gone`. */
-type Fail = (delivery: Delivery.Delivery, error: BrokerError.BrokerError, fate?: Broker.Fate) => void
+/** Tells of a delivery that could not be settled. Default: it is `gone`. */
+type Fail = (
+  delivery: Delivery.Delivery,
+  error: BrokerError.BrokerError,
+  more?: Pick<Broker.SettleFailure, "fate" | "smaller">
+) => void
 
 /** Acknowledgements that are still to be written, by their channel, and copies that are still to be published. */
 interface Remaining {
@@ -87,12 +92,11 @@ const begin = (
   return remaining
 }
 
-/** The `settle` of a subscription, and an `ack` that remembers the copies. */
-export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
-  const ack = (settler: Settler, deliveries: ReadonlyArray<Delivery.Delivery>): boolean => {
-    // Remembered even if the ack cannot be written: the work is done.
-    for (const name of deliveries.map(identityOf)) if (name !== undefined) settled.set(name, true)
-    return settler.ack(deliveries.map(receiptOf))
+/** The `settle` of a subscription. */
+export const make = ({ publish, queue, settled, toCommand }: Dependencies): Broker.Subscription["settle"] => {
+  const remember = (delivery: Delivery.Delivery): void => {
+    const name = identityOf(delivery)
+    if (name !== undefined) settled.set(name, true)
   }
 
   /** Publishes copies, and acknowledges the original of each as soon as the copy is stored. */
@@ -101,8 +105,10 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
       copies.map(([, copy]) => copy),
       (index) => {
         const [delivery] = copies[index]!
-        // If the ack cannot be written any more, the redelivery is acknowledged.
-        ack(receiptOf(delivery).settler, [delivery])
+        const receipt = receiptOf(delivery)
+        receipt.settler.ack([receipt])
+        // Even if the ack cannot be written any more: the work is done.
+        remember(delivery)
       }
     )
     return Effect.map(published, (errors) =>
@@ -111,7 +117,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
         if (error === undefined) return
         if (!receipt.settler.isOpen()) return fail(delivery, lost(queue))
         receipt.settler.unclaim(receipt)
-        fail(delivery, error, fateOf(error))
+        fail(delivery, error, { fate: fateOf(error), smaller: isOfHeaders(error) })
       })
     )
   }
@@ -121,29 +127,26 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
   ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
     Effect.suspend(() => {
       const failures: Array<Broker.SettleFailure> = []
-      const fail: Fail = (delivery, error, fate = "gone") => failures.push({ delivery, error, fate })
+      const fail: Fail = (delivery, error, more = { fate: "gone" }) => failures.push({ delivery, error, ...more })
       const { acks, copies } = begin(requests, { fail, queue, toCommand })
       // After those that go back, so that one frame acknowledges more.
       for (const [settler, deliveries] of acks) {
-        if (ack(settler, deliveries)) continue
-        for (const delivery of deliveries) fail(delivery, lost(queue))
+        if (settler.ack(deliveries.map(receiptOf))) deliveries.forEach(remember)
+        else for (const delivery of deliveries) fail(delivery, lost(queue))
       }
       return copies.length === 0 ? Effect.succeed(failures) : Effect.as(store(copies, fail), failures)
     })
 
-  return {
-    ack,
-    /** Writes the settlements after lowered credit, where there is any to be written. */
-    settle: (requests: ReadonlyArray<Broker.SettleRequest>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
-      Effect.suspend(() => {
-        const settlers = new Set(requests.map(({ delivery }) => receiptOf(delivery).settler))
-        const barriers = [...settlers].flatMap(({ barrier }) => barrier() ?? [])
-        return barriers.length === 0
-          ? settleNow(requests)
-          : Effect.andThen(
-              Effect.promise(() => Promise.all(barriers)),
-              settleNow(requests)
-            )
-      })
-  }
+  // The settlements are written after lowered credit, where there is any to be written.
+  return (requests) =>
+    Effect.suspend(() => {
+      const settlers = new Set(requests.map(({ delivery }) => receiptOf(delivery).settler))
+      const barriers = [...settlers].flatMap(({ barrier }) => barrier() ?? [])
+      return barriers.length === 0
+        ? settleNow(requests)
+        : Effect.andThen(
+            Effect.promise(() => Promise.all(barriers)),
+            settleNow(requests)
+          )
+    })
 }
