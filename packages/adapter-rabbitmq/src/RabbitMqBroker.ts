@@ -55,7 +55,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const publisher = yield* Publisher.make(publishing, settings)
   const sender = Sender.make({ routes, declarer, publisher, fork, elapsed })
   // A missing permission to declare is an error of the start, and not of the first message.
-  if (settings.assert === "declare") yield* declarer.ensure(safetyNet(settings), "")
+  if (settings.assert === "declare") yield* declarer.ensure(safetyNet(settings))
 
   const plan = (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
     const made = Plan.make(request, settings, serverVersion())
@@ -96,7 +96,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           fork
         })
       }),
-    admin: Admin.make({ settings, declarer, management: Management.make(settings), now })
+    admin: Admin.make({ settings, declarer, management: Management.make(settings), serverVersion, now })
   }
   return service
 })

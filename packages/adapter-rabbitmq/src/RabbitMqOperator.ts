@@ -10,6 +10,7 @@ import * as Declarer from "./internal/declare/declare.ts"
 import * as Management from "./internal/inspect/management.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
+import * as RabbitMqPlan from "./RabbitMqPlan.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
 
 /** A property that a queue should have. */
@@ -21,15 +22,26 @@ export interface Finding {
   readonly detail: string
 }
 
-/** The server's own delivery limit, for a queue that is declared without one. */
-const serverLimit = (version: string): string => (Version.isAtLeast(version, "4.0") ? "20" : "none")
+/** The delivery limit that a quorum queue has: the smallest of its argument and its policy's, else the server's own. */
+const limitOf = ({ arguments: args, policy }: Management.QueueInfo, version: string): number => {
+  const given = [args["x-delivery-limit"], policy["delivery-limit"]].filter((limit) => typeof limit === "number")
+  const limit = given.length > 0 ? Math.min(...given) : Version.isAtLeast(version, "4.0") ? 20 : -1
+  return limit < 0 ? Number.POSITIVE_INFINITY : limit
+}
 
-/** Checks a queue's arguments; `undefined` is a queue that does not exist. Pure. */
-export const findingsOf = (queue: Management.QueueInfo | undefined, serverVersion: string): ReadonlyArray<Finding> => {
+/**
+ * Checks a queue's arguments; `undefined` is a queue that does not exist. `reckoned` is the delivery limit of its plan: if
+ * the queue's own is below, the server gives up messages that are still to be retried. Default: 0, any limit will do. Pure.
+ */
+export const findingsOf = (
+  queue: Management.QueueInfo | undefined,
+  serverVersion: string,
+  reckoned = 0
+): ReadonlyArray<Finding> => {
   if (queue === undefined) return [{ about: "queue", isGood: false, detail: "it does not exist" }]
   const args = queue.arguments
   const type = args["x-queue-type"] ?? "classic"
-  const limit = args["x-delivery-limit"]
+  const limit = limitOf(queue, serverVersion)
   const exchange = args["x-dead-letter-exchange"]
   const safe = args["x-dead-letter-strategy"] === "at-least-once" && args["x-overflow"] === "reject-publish"
   const timeout = args["x-consumer-timeout"]
@@ -41,8 +53,11 @@ export const findingsOf = (queue: Management.QueueInfo | undefined, serverVersio
     },
     {
       about: "delivery limit",
-      isGood: type !== "quorum" || typeof limit === "number",
-      detail: typeof limit === "number" ? `${limit}` : `the server's own: ${serverLimit(serverVersion)}`
+      isGood: type !== "quorum" || limit >= reckoned,
+      detail:
+        limit >= reckoned
+          ? `${limit === Number.POSITIVE_INFINITY ? "none" : limit}`
+          : `${limit}, and ${reckoned} is reckoned with: raise it, or tell the queue's x-delivery-limit in the option queues`
     },
     {
       about: "dead letters",
@@ -102,11 +117,12 @@ export const verify = (
 ): Effect.Effect<ReadonlyArray<Finding>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const { management, version } = yield* open(options)
+      const { management, settings, version } = yield* open(options)
       const queues = yield* management.queues
       return findingsOf(
         queues.find(({ name }) => name === queue),
-        version
+        version,
+        RabbitMqPlan.deliveryLimit(queue, settings)
       )
     })
   )

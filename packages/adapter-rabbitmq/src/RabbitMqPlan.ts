@@ -33,6 +33,8 @@ export interface Plan {
   readonly route: (delay: number) => Route
   /** Milliseconds by which the queue itself delays the `count`th counted return; `undefined` where it does not. */
   readonly native: ((count: number) => number) | undefined
+  /** Returns after which the server itself gives a message of the queue up, see {@link deliveryLimit}. */
+  readonly deliveryLimit: number
   /** The queue whose messages go round until they are due; `undefined` in most topologies. */
   readonly waiting: string | undefined
 }
@@ -63,6 +65,42 @@ export const queue = (name: string, settings: Settings): NativeQueue => {
   return Objects.queue(name, { ...planned, ...own?.arguments }, own?.assert ?? settings.assert)
 }
 
+/** The delivery limit that RabbitMQ 4.0 and later gives a quorum queue without one. */
+const serverLimit = 20
+
+/** The smallest delivery limit that leaves room for replacing a message before the server gives it up. */
+const smallestLimit = 4
+
+/**
+ * The delivery limit that is reckoned with: the returns after which the server itself gives a message of this queue up, or
+ * `Infinity`. The limit of a queue that somebody else declares is not known, unless it is among the queue's arguments in
+ * the options; it may be the server's own.
+ */
+export const deliveryLimit = (name: string, settings: Settings): number => {
+  const own = settings.queues[name]
+  const limit = own?.arguments?.["x-delivery-limit"]
+  if (typeof limit === "number") return limit < 0 ? Number.POSITIVE_INFINITY : limit
+  const isDeclared = (own?.assert ?? settings.assert) === "declare"
+  return isDeclared ? settings.deliveryLimit : Math.min(settings.deliveryLimit, serverLimit)
+}
+
+/** The error of a limit by which the server gives a message up before the policy does. */
+const tooSmall = (
+  { queue: name, retry }: Request,
+  settings: Settings
+): ConfigurationError.ConfigurationError | undefined => {
+  const limit = deliveryLimit(name, settings)
+  if (retry === undefined || settings.queueType === "classic") return undefined
+  if (limit >= smallestLimit || retry.maxDeliveries <= limit) return undefined
+  return new ConfigurationError.ConfigurationError({
+    field: `queues.${name}.arguments.x-delivery-limit`,
+    queue: name,
+    broker: "rabbitmq",
+    detail: `the server gives a message up after ${limit + 1} deliveries, and the policy allows ${retry.maxDeliveries}`,
+    remedy: `Give the queue a limit of ${smallestLimit} or more: any policy works with it`
+  })
+}
+
 /** A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. */
 export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> => [
   ...Objects.safetyNet(settings),
@@ -76,7 +114,8 @@ export const home = (name: string, settings: Settings): ReadonlyArray<NativeObje
 /**
  * Plans a queue for a server of this version, for example `4.3.6`.
  *
- * Answers a `ConfigurationError` when the server is too old, or the topology cannot keep the policy's delays.
+ * Answers a `ConfigurationError` when the server is too old, the topology cannot keep the policy's delays, or the queue's
+ * delivery limit leaves no room for the policy.
  *
  * @example
  * ```ts
@@ -93,7 +132,7 @@ export const make = (
   settings: Settings,
   serverVersion: string
 ): Plan | ConfigurationError.ConfigurationError => {
-  const refusal = Version.refusal(serverVersion)
+  const refusal = Version.refusal(serverVersion) ?? tooSmall({ queue: name, retry }, settings)
   if (refusal !== undefined) return refusal
   const topology = Topologies.choose({ queue: name, retry, settings, serverVersion })
   if (topology instanceof ConfigurationError.ConfigurationError) return topology
@@ -112,6 +151,7 @@ export const make = (
     notes: topology.notes,
     route: topology.route,
     native: topology.native,
+    deliveryLimit: deliveryLimit(name, settings),
     waiting: topology.waiting
   }
 }

@@ -41,13 +41,23 @@ describe("a queue", () => {
     [undefined, "4.3.0", ["queue"]],
     [{}, "3.13.0", ["queue", "dead letters"]],
     [{ "x-queue-type": "quorum" }, "4.1.0", ["delivery limit", "dead letters"]],
-    [{ "x-queue-type": "quorum", "x-delivery-limit": 9, "x-dead-letter-exchange": "x" }, "4.1.0", ["dead letters"]]
-  ] as const)("with arguments %j on %s is wrong about %j", (args, version, wrong) => {
-    const info = args && { name: "q", arguments: args, messages: 0, unacknowledged: 0 }
-    const bad = RabbitMqOperator.findingsOf(info, version).filter(({ isGood }) => !isGood)
+    [{ "x-queue-type": "quorum" }, "3.13.0", ["dead letters"]],
+    [{ "x-queue-type": "quorum", "x-delivery-limit": 29 }, "4.1.0", ["delivery limit", "dead letters"]],
+    [{ "x-queue-type": "quorum", "x-delivery-limit": -1 }, "4.1.0", ["dead letters"]],
+    [{ "x-queue-type": "quorum", "x-delivery-limit": 30, "x-dead-letter-exchange": "x" }, "4.1.0", ["dead letters"]]
+  ] as const)("with arguments %j on %s, where 30 deliveries are reckoned with, is wrong about %j", (...given) => {
+    const [args, version, wrong] = given
+    const info = args && { name: "q", arguments: args, policy: {}, messages: 0, unacknowledged: 0 }
+    const bad = RabbitMqOperator.findingsOf(info, version, 30).filter(({ isGood }) => !isGood)
     assert.deepStrictEqual(
       bad.map(({ about }) => about),
       [...wrong]
     )
+  })
+  test("has the smaller limit of its arguments and its policy", () => {
+    const args = { "x-queue-type": "quorum", "x-delivery-limit": 1000 }
+    const info = { name: "q", arguments: args, policy: { "delivery-limit": 5 }, messages: 0, unacknowledged: 0 }
+    const finding = RabbitMqOperator.findingsOf(info, "4.1.0", 1000).find(({ about }) => about === "delivery limit")
+    assert.match(finding?.detail ?? "", /^5, and 1000 is reckoned with/)
   })
 })

@@ -55,6 +55,36 @@ describe("the work queue", () => {
     for (const each of all) assert.deepStrictEqual(each, all[0])
   })
 
+  it.each<[string, RabbitMqOptions.Options, number]>([
+    ["the option's", { deliveryLimit: 50 }, 50],
+    ["its own", { queues: { orders: { arguments: { "x-delivery-limit": 30 } } } }, 30],
+    ["none", { queues: { orders: { arguments: { "x-delivery-limit": -1 } } } }, Number.POSITIVE_INFINITY],
+    ["the server's, where somebody else declares it", { queues: { orders: { assert: "never" } } }, 20],
+    [
+      "known, where somebody else declares it with one",
+      {
+        assert: "passive",
+        queues: { orders: { arguments: { "x-delivery-limit": 200 } } }
+      },
+      200
+    ]
+  ])("has a delivery limit: %s", (_, options, limit) => assert.strictEqual(plan(options).deliveryLimit, limit))
+
+  it("needs a delivery limit that leaves room for the policy", () => {
+    const limited = (limit: number) => ({ queues: { q: { arguments: { "x-delivery-limit": limit } } } })
+    const error = refusal(limited(3), undefined)
+    assert.match(error.message, /queues\.q\.arguments\.x-delivery-limit.*after 4 deliveries.*allows 14.*limit of 4/)
+    for (const [limit, maxDeliveries] of [
+      [4, "unlimited"],
+      [3, 3],
+      [3, 1]
+    ] as const) {
+      const retry = RetryPolicy.make({ maxAttempts: 1, maxDeliveries })
+      assert.notInstanceOf(RabbitMqPlan.make({ queue: "q", retry }, settings(limited(limit)), "4.3.6"), Error)
+    }
+    assert.notInstanceOf(RabbitMqPlan.make({ queue: "q" }, settings(limited(0)), "4.3.6"), Error)
+  })
+
   it("may be classic, have arguments of its own and be fed by other exchanges", () => {
     const made = plan({
       queueType: "classic",

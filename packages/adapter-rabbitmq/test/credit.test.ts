@@ -12,8 +12,10 @@ const fake = () => {
     return new Promise<void>((resolve) => open.push(resolve))
   }
   const consumers: Array<Credit.Consumer> = []
+  const timers: Array<() => void> = []
   const credit = Credit.make({
     uniqueName: () => `c${++names}`,
+    later: (run) => timers.push(run),
     consume: (consumer) => {
       consumers.push(consumer)
       return ask(`consume ${consumer.name} ${consumer.prefetch}`)
@@ -27,7 +29,7 @@ const fake = () => {
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
-  return { credit, consumers, log, settle }
+  return { credit, consumers, log, settle, pass: () => timers.splice(0).forEach((run) => run()) }
 }
 
 describe("credit", () => {
@@ -87,6 +89,40 @@ describe("credit", () => {
     assert.deepStrictEqual(log, ["consume c1 1", "consume c2 9"])
   })
 
+  it("does not wait for ever for deliveries that are held, and asks for few consumers", async () => {
+    const { consumers, credit, log, pass, settle } = fake()
+    credit.set(20)
+    await settle()
+    for (let i = 0; i < 20; i++) credit.arrived(consumers[0]!)
+    credit.set(19)
+    await settle()
+    // Two of the twenty are held for hours.
+    for (let i = 0; i < 18; i++) credit.settled(consumers[0]!)
+    await settle()
+    assert.deepStrictEqual(log.slice(2), ["consume c2 1", "consume c3 16"])
+    credit.set(22)
+    await settle()
+    assert.deepStrictEqual(log.slice(4), [])
+    pass()
+    await settle()
+    assert.deepStrictEqual(log.slice(4), ["consume c4 3"])
+  })
+
+  it("is on few consumers, however often it grows", async () => {
+    const { consumers, credit, log, settle } = fake()
+    for (let limit = 1; limit <= 100; limit++) {
+      credit.set(limit)
+      await settle()
+      const live = consumers.filter(({ isCancelled }) => !isCancelled)
+      assert.isAtMost(live.length, 8)
+      assert.strictEqual(
+        live.reduce((sum, { prefetch }) => sum + prefetch, 0),
+        limit
+      )
+    }
+    assert.isAtMost(log.length, 250)
+  })
+
   it("lets everybody go when the channel ends", async () => {
     const { credit } = fake()
     credit.set(2)
@@ -99,17 +135,22 @@ describe("credit", () => {
 
   it("is never exceeded, and always used up in the end, whatever happens in which order", async () => {
     const step = fc.oneof(
-      fc.record({ set: fc.integer({ min: 0, max: 8 }) }),
+      fc.record({ set: fc.integer({ min: 0, max: 24 }) }),
       fc.constant("deliver" as const),
       fc.constant("settle" as const),
+      fc.constant("hold" as const),
+      fc.constant("pass" as const),
       fc.constant("answer" as const)
     )
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
         // A model of the server: consumers with room, and the deliveries that they have.
         const rooms = new Set<Credit.Consumer>()
         const out: Array<Credit.Consumer> = []
+        /** Those that are never settled. */
+        const held: Array<Credit.Consumer> = []
         const requests: Array<() => void> = []
+        const timers: Array<() => void> = []
         let names = 0
         let limit = 0
         const ask = (act: () => void) =>
@@ -121,12 +162,13 @@ describe("credit", () => {
           )
         const credit = Credit.make({
           uniqueName: () => `c${++names}`,
+          later: (run) => timers.push(run),
           consume: (consumer) => ask(() => rooms.add(consumer)),
           cancel: (consumer) => ask(() => rooms.delete(consumer))
         })
-        const held = (consumer: Credit.Consumer) => out.filter((each) => each === consumer).length
+        const unsettled = (consumer: Credit.Consumer) => [...out, ...held].filter((each) => each === consumer).length
         const deliver = () => {
-          const free = [...rooms].find((consumer) => held(consumer) < consumer.prefetch)
+          const free = [...rooms].find((consumer) => unsettled(consumer) < consumer.prefetch)
           if (free === undefined) return false
           out.push(free)
           credit.arrived(free)
@@ -140,18 +182,29 @@ describe("credit", () => {
           if (typeof each === "object") credit.set((limit = each.set))
           else if (each === "deliver") deliver()
           else if (each === "answer") await answer()
+          else if (each === "pass") timers.shift()?.()
+          else if (each === "hold") held.push(...out.splice(0, 1))
           else {
             const consumer = out.shift()
             if (consumer !== undefined) credit.settled(consumer)
           }
         }
-        while (requests.length > 0) await answer()
-        const before = out.length
-        while (deliver()) assert.isAtMost(out.length, Math.max(limit, before))
+        /** Answers all requests, and lets the time pass. */
+        const rest = async () => {
+          while (requests.length + timers.length > 0) {
+            while (requests.length > 0) await answer()
+            timers.shift()?.()
+          }
+        }
+        await rest()
+        const total = () => out.length + held.length
+        const before = total()
+        while (deliver()) assert.isAtMost(total(), Math.max(limit, before))
         while (out.length > 0) credit.settled(out.shift()!)
-        while (requests.length > 0) await answer()
+        await rest()
         while (deliver());
-        assert.strictEqual(out.length, limit)
+        assert.strictEqual(total(), Math.max(limit, held.length))
+        assert.isAtMost(rooms.size, 8)
       }),
       { numRuns: 300 }
     )

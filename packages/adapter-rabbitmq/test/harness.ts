@@ -81,6 +81,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
             letters.push(
               toDelivery(message, {
                 queueType: settings.queueType,
+                serverVersion: version,
                 keepsNotBefore: true,
                 now: Date.now
               })

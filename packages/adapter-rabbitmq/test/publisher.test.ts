@@ -26,12 +26,27 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
   const unblocked = yield* Latch.make(true)
   let blockedBy: string | undefined
   let channels = 0
+  let last = new EventEmitter()
   const confirmChannel = async () => {
     channels++
-    return Object.assign(new EventEmitter(), {
-      publish: (...[, , , options, confirm]: Parameters<ConfirmChannel["publish"]>) =>
-        void written.push({ name: options?.messageId, confirm: (error) => confirm?.(error, {}) }),
-      close: async () => {}
+    const channel = new EventEmitter()
+    const unconfirmed = new Set<(error: unknown) => void>()
+    // As the driver does.
+    channel.on("close", () => {
+      for (const confirm of unconfirmed) confirm(new Error("channel closed"))
+    })
+    last = channel
+    return Object.assign(channel, {
+      publish: (...[, , , options, done]: Parameters<ConfirmChannel["publish"]>) => {
+        if (options?.headers["bad"] !== undefined) throw new TypeError("Unknown type to encode: bad")
+        const confirm = (error: unknown) => {
+          unconfirmed.delete(confirm)
+          done?.(error, {})
+        }
+        unconfirmed.add(confirm)
+        written.push({ name: options?.messageId, confirm })
+      },
+      close: async () => queueMicrotask(() => channel.emit("close"))
     }) as unknown as ConfirmChannel
   }
   const live = { driver: { confirmChannel }, unblocked, blockedBy: () => blockedBy } as unknown as Live
@@ -44,8 +59,12 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
   const settings = Result.getOrThrow(RabbitMqOptions.decode({ publishTimeout: 1000, ...options }))
   const publisher = yield* Scope.provide(Publisher.make(connection, settings), scope)
   const answers = new Map<string, string>()
-  const submit = (name: string, size?: number) =>
-    publisher.submit(publication(name, size), (error) => void answers.set(name, error?.reason ?? "Confirmed"))
+  const submit = (name: string, size?: number, change: Partial<Publication> = {}) =>
+    publisher.submit(
+      { ...publication(name, size), ...change },
+      (error, isBystander) =>
+        void answers.set(name, isBystander === true ? "Bystander" : (error?.reason ?? "Confirmed"))
+    )
   // A channel is open from now on.
   submit("first")
   yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
@@ -58,6 +77,11 @@ const start = Effect.fnUntraced(function* (options: RabbitMqOptions.Options = {}
     submit,
     names: () => written.map(({ name }) => name),
     channels: () => channels,
+    closeChannel: (words: string) => {
+      last.emit("error", new Error(`Channel closed by server: ${words}`))
+      last.emit("close")
+    },
+    cutConnection: () => last.emit("close"),
     block: (reason: string | undefined) => {
       blockedBy = reason
       if (reason === undefined) unblocked.openUnsafe()
@@ -112,6 +136,72 @@ describe("a publisher", () => {
       submit("b")
       yield* settled
       assert.deepStrictEqual([names(), channels()], [["a", "b"], 2])
+    })
+  )
+
+  it.effect("tells one that the server refuses from its bystanders", () =>
+    Effect.gen(function* () {
+      const { answers, channels, closeChannel, submit } = yield* start()
+      submit("a")
+      submit("b", 1, { exchange: "gone" })
+      submit("c")
+      closeChannel(`404 (NOT-FOUND) with message "NOT_FOUND - no exchange 'gone' in vhost '/'"`)
+      assert.deepStrictEqual(Object.fromEntries(answers), { a: "Bystander", b: "QueueMissing", c: "Bystander" })
+      submit("d")
+      yield* settled
+      assert.strictEqual(channels(), 2)
+    })
+  )
+
+  it.effect("blames nobody where the server does not say whom, or the connection broke", () =>
+    Effect.gen(function* () {
+      const { answers, closeChannel, cutConnection, submit } = yield* start()
+      for (const name of ["a", "b"]) submit(name)
+      closeChannel(`406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - invalid message"`)
+      submit("c")
+      yield* settled
+      cutConnection()
+      const lost = { a: "ConnectionLost", b: "ConnectionLost", c: "ConnectionLost" }
+      assert.deepStrictEqual(Object.fromEntries(answers), lost)
+      submit("d")
+      yield* settled
+      closeChannel(`406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - invalid message"`)
+      assert.strictEqual(answers.get("d"), "Unsupported")
+    })
+  )
+
+  it.effect("refuses what cannot be encoded, and nothing else", () =>
+    Effect.gen(function* () {
+      const { answers, channels, names, submit, written } = yield* start()
+      submit("a")
+      submit("b", 1, { headers: { bad: { "!": "bad" } } })
+      submit("c")
+      for (const { confirm } of written) confirm(null)
+      assert.deepStrictEqual(Object.fromEntries(answers), { a: "Confirmed", b: "Unsupported", c: "Confirmed" })
+      assert.deepStrictEqual([names(), channels()], [["a", "c"], 1])
+    })
+  )
+
+  it.effect("goes on waiting for those beside one that is not confirmed in time", () =>
+    Effect.gen(function* () {
+      const { answers, submit, written } = yield* start()
+      submit("slow")
+      yield* TestClock.adjust(900)
+      submit("a")
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(Object.fromEntries(answers), { slow: "Timeout" })
+      written[1]!.confirm(null)
+      assert.strictEqual(answers.get("a"), "Confirmed")
+    })
+  )
+
+  it.effect("does not know of one that was written before the server blocked publishers", () =>
+    Effect.gen(function* () {
+      const { answers, block, submit } = yield* start()
+      submit("a")
+      block("low on disk")
+      yield* TestClock.adjust(1000)
+      assert.strictEqual(answers.get("a"), "Timeout")
     })
   )
 

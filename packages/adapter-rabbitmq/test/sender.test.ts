@@ -14,7 +14,7 @@ import { bytes } from "./world.ts"
 
 const settings = () => Result.getOrThrow(RabbitMqOptions.decode())
 
-const refused = (queue: string, reason: "AccessRefused" | "QueueFull") =>
+const refused = (queue: string, reason: BrokerError.Reason) =>
   new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail: "no" })
 
 const item = (queue: string): Routes.Item => {
@@ -36,15 +36,23 @@ const start = () => {
     submit: (publication, onOutcome) => {
       const { queue } = publication
       written.push(queue)
-      if (queue !== "slow") onOutcome(queue === "full" ? refused(queue, "QueueFull") : undefined)
-      return { publication, onOutcome, deadline: Deadlines.deadline(() => {}), channel: undefined, hasEnded: false }
+      const isFirst = written.indexOf(queue) === written.length - 1
+      if (queue === "full") onOutcome(refused(queue, "QueueFull"))
+      else if (queue === "beside") onOutcome(isFirst ? refused(queue, "ConnectionLost") : undefined, isFirst)
+      else if (queue === "removed") onOutcome(isFirst ? refused(queue, "QueueMissing") : undefined)
+      else if (queue !== "slow") onOutcome(undefined)
+      return { publication, onOutcome, deadline: Deadlines.deadline(() => {}), written: undefined, hasEnded: false }
     },
     withdraw: ({ publication }) => void withdrawn.push(publication.queue)
   }
   const declarer: Pick<Declarer, "knows" | "ensure" | "forget"> = {
     knows: (objects) => declared.has(objects),
-    ensure: (objects, queue) =>
-      queue === "locked" ? Effect.fail(refused(queue, "AccessRefused")) : Effect.sync(() => void declared.add(objects)),
+    ensure: (objects, queue = "") =>
+      queue === "broken"
+        ? Effect.die(new Error("a defect"))
+        : queue === "locked"
+          ? Effect.fail(refused(queue, "AccessRefused"))
+          : Effect.sync(() => void declared.add(objects)),
     forget: (objects) => void declared.delete(objects)
   }
   const elapsed = () => 0
@@ -73,6 +81,27 @@ describe("what is sent each on its own account", () => {
         assert.deepStrictEqual(answers, [undefined, "AccessRefused", "QueueFull", undefined])
         assert.deepStrictEqual(confirmed, ["a", "b"])
       }
+    })
+  )
+
+  it.effect("is sent again after another has closed its channel, or its exchange was removed", () =>
+    Effect.gen(function* () {
+      const { sender, written } = start()
+      const { answers } = yield* sendEach(sender, ["beside", "removed"])
+      assert.deepStrictEqual(answers, [undefined, undefined])
+      assert.deepStrictEqual(written.toSorted(), ["beside", "beside", "removed", "removed"])
+    })
+  )
+
+  it.effect("fails alone where something throws", () =>
+    Effect.gen(function* () {
+      const { sender } = start()
+      const hostile = { ...item("a"), message: { ...item("a").message, body: undefined as never } }
+      const answers = yield* sender.sendEach([item("broken"), hostile, item("b")])
+      assert.deepStrictEqual(
+        answers.map((error) => error?.reason),
+        ["Unsupported", "Unsupported", undefined]
+      )
     })
   )
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Metadata, Outgoing, Settlement } from "@requeue/core"
 import type { Incoming, Properties } from "../src/internal/client.ts"
 import { toBrokerError } from "../src/internal/toBrokerError.ts"
-import { type Input, toCommand } from "../src/internal/settle/toCommand.ts"
+import { type Input, mustReplace, toCommand } from "../src/internal/settle/toCommand.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { direct, toPublication } from "../src/internal/publish/toPublication.ts"
 import { countsReleases } from "../src/internal/version.ts"
@@ -16,24 +16,59 @@ const incoming = (properties: Properties, redelivered = false, body = "{}"): Inc
   properties
 })
 
-const source = { queueType: "quorum", keepsNotBefore: false, now: () => now } as const
+const source = { queueType: "quorum", serverVersion: "4.2.0", keepsNotBefore: false, now: () => now } as const
 
 const metadata = { ...Metadata.make("m1", now - 1000), attempts: 2, notBefore: now + 500 }
 
-const ours = (headers: Record<string, unknown> = {}) =>
-  incoming({ messageId: "m1", headers: { requeue: Metadata.encode(metadata), "requeue-copy": "c1", ...headers } })
+const ours = (headers: Record<string, unknown> = {}, redelivered = false) =>
+  incoming(
+    { messageId: "m1", headers: { requeue: Metadata.encode(metadata), "requeue-copy": "c1", ...headers } },
+    redelivered
+  )
 
 describe("toDelivery", () => {
   it.each([
-    ["the first delivery of a copy", {}, 3],
-    ["a copy that failed twice", { "x-delivery-count": 2 }, 5],
-    ["a count of 0, as older servers send it", { "x-delivery-count": 0 }, 3],
-    ["what was acquired and given back", { "x-acquired-count": 7 }, 3],
-    ["a count that is none", { "x-delivery-count": "many" }, 3],
-    ["a negative count", { "x-delivery-count": -4 }, 3]
-  ] as const)("attempts of %s", (_, headers, attempts) =>
-    assert.strictEqual(toDelivery(ours(headers), source).attempts, attempts)
+    ["the first delivery of a copy", "4.3.6", false, {}, 3],
+    ["a copy that failed twice", "4.2.0", true, { "x-delivery-count": 2 }, 5],
+    [
+      "a copy that failed twice, and was given back",
+      "4.3.6",
+      true,
+      { "x-delivery-count": 2, "x-acquired-count": 3 },
+      5
+    ],
+    ["a count of 0, as older servers send it", "3.10.8", false, { "x-delivery-count": 0 }, 3],
+    ["what was acquired and given back", "4.3.6", true, { "x-acquired-count": 7 }, 3],
+    ["a copy that replaces others", "4.2.0", true, { "x-delivery-count": 2, "requeue-returns": 8 }, 13],
+    // A dead letter that was looked at, and moved back by a shovel with its headers.
+    ["a count that somebody sent", "4.2.0", false, { "x-delivery-count": 50 }, 3],
+    ["counts that somebody sent", "4.3.6", false, { "x-delivery-count": 50, "x-acquired-count": 60 }, 3],
+    [
+      "a count that somebody sent, given back once",
+      "4.3.6",
+      true,
+      { "x-delivery-count": 50, "x-acquired-count": 1 },
+      3
+    ],
+    ["an acquired count that somebody sent", "4.2.0", true, { "x-delivery-count": 5, "x-acquired-count": 1 }, 8],
+    ["a count that is none", "4.2.0", true, { "x-delivery-count": "many" }, 3],
+    ["a count that is no primitive", "4.2.0", true, { "x-delivery-count": { toString: "x" } }, 3],
+    ["a negative count", "4.2.0", true, { "x-delivery-count": -4, "requeue-returns": -1 }, 3]
+  ] as const)("attempts of %s, on %s", (_, serverVersion, redelivered, headers, attempts) =>
+    assert.strictEqual(toDelivery(ours(headers, redelivered), { ...source, serverVersion }).attempts, attempts)
   )
+
+  it.each([[[null]], [["yes", 5]], ["yes"], [{ reason: "expired" }]])("survives a foreign x-death: %j", (deaths) => {
+    const message = ours({ "x-death": deaths })
+    assert.strictEqual(toDelivery(message, source).metadata.notBefore, now + 500)
+    const original = toPublication(
+      Outgoing.make({ queue: "q", id: "m", body: bytes(""), headers: {}, delay: 0 }, now),
+      direct("q"),
+      { copy: "c", own: "requeue.v1." },
+      message.properties
+    )
+    assert.notProperty(original.headers, "x-death")
+  })
 
   it("counts the flag where a queue has no count", () => {
     const classic = { ...source, queueType: "classic" } as const
@@ -46,7 +81,6 @@ describe("toDelivery", () => {
     const delivery = toDelivery(ours(headers), source)
     assert.deepStrictEqual(delivery.headers, { "x-tenant": "a" })
     assert.strictEqual(delivery.metadata.id, "m1")
-    assert.strictEqual(delivery.copy, "c1")
   })
 
   it("trusts the server's clock when a delay queue has kept the copy", () => {
@@ -121,6 +155,19 @@ describe("toCommand", () => {
   ] as const)("%s", (_, settlement, more, command) =>
     assert.strictEqual(toCommand(delivery, settlement, { ...input, ...more })._tag, command)
   )
+
+  it.each([
+    ["quorum", 0, 1, false],
+    ["quorum", 7, 10, false],
+    ["quorum", 8, 10, true],
+    ["quorum", 1, 1, true],
+    ["quorum", 5000, Number.POSITIVE_INFINITY, false],
+    ["classic", 0, 10, false],
+    ["classic", 1, 10, true]
+  ] as const)("on a %s queue, after %d returns of at most %d, a copy takes its place: %s", (...input) => {
+    const [queueType, returns, deliveryLimit, expected] = input
+    assert.strictEqual(mustReplace({ queueType, returns, deliveryLimit }), expected)
+  })
 
   it("a retry uses the attempt up, a release does not", () => {
     const attempts = (settlement: Settlement.Settlement) => {
@@ -211,6 +258,19 @@ describe("toBrokerError", () => {
     ["getaddrinfo ENOTFOUND nowhere.invalid", "ConnectionFailed", /host, port/],
     ["self-signed certificate", "ConnectionFailed", /certificate/],
     ["message nacked", "QueueFull", /room/],
+    [`Channel closed by server: 404 (NOT-FOUND) with message "NOT_FOUND - no exchange 'x'"`, "QueueMissing", /declare/],
+    [
+      `Channel closed by server: 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - message size 200 is larger than configured max size 100"`,
+      "BodyTooLarge",
+      /max_message_size/
+    ],
+    [
+      `Channel closed by server: 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - invalid message: {unacceptable_type_in_header,"CC",longstr}"`,
+      "Unsupported",
+      undefined
+    ],
+    [`Channel closed by server: 541 (INTERNAL-ERROR) with message "INTERNAL_ERROR"`, "ConnectionLost", undefined],
+    ["Frame size 1345270062 exceeds maxFrameSize 67108864", "ConnectionFailed", /AMQP/],
     ["channel closed", "ConnectionLost", undefined],
     ["Channel ended, no reply will be forthcoming", "ConnectionLost", undefined],
     ["something nobody has seen", "ConnectionLost", undefined]
@@ -219,6 +279,11 @@ describe("toBrokerError", () => {
     assert.strictEqual(error.reason, reason)
     if (remedy !== undefined) assert.match(error.remedy ?? "", remedy)
     assert.strictEqual(error.operation, "test")
+  })
+
+  it("prints what cannot be printed", () => {
+    const cause = { toString: () => Symbol("no") as unknown as string, toJSON: () => 1n }
+    assert.strictEqual(toBrokerError(cause, { operation: "test" }).reason, "ConnectionLost")
   })
 
   it("shows the server's own words", () =>

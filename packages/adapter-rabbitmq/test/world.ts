@@ -34,7 +34,7 @@ const running = <A>(options: RabbitMqOptions.Options, program: Program<A>): Effe
   ).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
 
 /** Keeps controls of a broker going. */
-export const controls = (broker: Broker.Service) => Control.make(broker, queueName("control"))
+const controls = (broker: Broker.Service) => Control.make(broker, queueName("control"))
 
 /** Waits until what is under way on a broker would have been seen: messages that are sent from now on are back. */
 export const quiet = (broker: Broker.Service) => Effect.scoped(Effect.flatMap(controls(broker), ({ pulse }) => pulse))

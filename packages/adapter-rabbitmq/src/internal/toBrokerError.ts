@@ -1,4 +1,5 @@
 /** From an error of the driver or the server to a `BrokerError` with a remedy. Pure. */
+import { Failure } from "@requeue/core"
 import { BrokerError } from "@requeue/core/adapter-kit"
 
 /** The operation that failed, as its error names it. */
@@ -23,8 +24,19 @@ const remedies = {
     `or set assert: "never" to use it as it is`,
   missing: `Create it, or set assert: "declare"`,
   reach: "Check host, port and TLS; is the server running?",
+  protocol: "Check host and port: something answers there that does not speak AMQP 0-9-1",
+  size: "Send a smaller body, or raise max_message_size of the server",
+  headers: "Send fewer or shorter headers",
+  encoding: "Send headers as text, and properties of at most 255 bytes",
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
+
+/** A refused declaration and a refused publication have the same code. */
+const byPrecondition = (text: string): Diagnosis => {
+  if (/message size \d+ is larger than/.test(text)) return { reason: "BodyTooLarge", remedy: remedies.size }
+  if (/invalid (message|expiration)/.test(text)) return { reason: "Unsupported" }
+  return { reason: "QueueMismatch", remedy: remedies.mismatch }
+}
 
 /** By the reply codes of AMQP 0-9-1. https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
 const byCode = (code: number, text: string): Diagnosis | undefined => {
@@ -38,9 +50,9 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
     case 405:
       return { reason: "QueueMismatch", remedy: "The queue belongs to another connection alone: use another name" }
     case 406:
-      return { reason: "QueueMismatch", remedy: remedies.mismatch }
+      return byPrecondition(text)
     case 311:
-      return { reason: "BodyTooLarge" }
+      return { reason: "BodyTooLarge", remedy: remedies.size }
     case 320:
       return { reason: "ConnectionLost" }
     case 530:
@@ -63,12 +75,9 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|ECONNRESET/,
     { reason: "ConnectionFailed", remedy: remedies.reach }
   ],
-  [/larger than configured max size/i, { reason: "BodyTooLarge" }],
+  // The driver takes an HTTP server's answer for a frame.
+  [/^(Frame size|Invalid frame|Unknown frame)/, { reason: "ConnectionFailed", remedy: remedies.protocol }],
   [/message nacked/, { reason: "QueueFull", remedy: "Make room in the queue, or raise its limit" }],
-  [
-    /frame size|header.*(too large|exceeds)|up to 64 ?KiB|exceeds .*frame/i,
-    { reason: "BodyTooLarge", remedy: "Send fewer or shorter headers" }
-  ],
   [/Channel clos|channel closed|Channel ended|Connection clos|socket clos|Heartbeat/i, { reason: "ConnectionLost" }]
 ]
 
@@ -76,11 +85,12 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
 const unopened = /Expected ConnectionOpenOk; got <ConnectionClose/
 
 const textOf = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return String(cause)
+  const { message } = Failure.summarize(cause)
+  if (!(cause instanceof Error)) return message
   const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""
   // Several addresses may have been tried: the outer error then says nothing.
   const inner = cause instanceof AggregateError ? cause.errors.map(textOf).join("; ") : ""
-  return `${code}${cause.message}${inner}`
+  return `${code}${message}${inner}`
 }
 
 /** The server's own words, where the text quotes them. They name queues, users and virtual hosts, never a password. */
@@ -100,4 +110,25 @@ export const toBrokerError = (
   const { reason, remedy } = (code === undefined ? undefined : byCode(Number(code), text)) ??
     patterns.find(([pattern]) => pattern.test(text))?.[1] ?? { reason: otherwise, remedy: undefined }
   return new BrokerError.BrokerError({ broker: "rabbitmq", operation, queue, reason, detail: detailOf(text), remedy })
+}
+
+/** The start of the driver's error for headers that do not fit. */
+const overflow = "Encoded field table"
+
+/** Whether a copy with shorter headers may be taken where this one was refused. */
+export const isOfHeaders = ({ detail, reason }: BrokerError.BrokerError): boolean =>
+  reason === "BodyTooLarge" && detail.startsWith(overflow)
+
+/**
+ * The error of a message that could not be encoded: nothing of it was written, and it never will be, unless the channel
+ * is closed. Foreign headers may be part of the text, so that the text decides nothing.
+ */
+export const ofEncoding = (cause: unknown, queue: string): BrokerError.BrokerError => {
+  const { message, name } = Failure.summarize(cause)
+  const error = (reason: BrokerError.Reason, detail: string, remedy?: string) =>
+    new BrokerError.BrokerError({ broker: "rabbitmq", operation: "publish", queue, reason, detail, remedy })
+  if (name === "IllegalOperationError") return error("ConnectionLost", message)
+  return name === "RangeError" && message.startsWith(overflow)
+    ? error("BodyTooLarge", message, remedies.headers)
+    : error("Unsupported", `a header or property cannot be encoded: ${message}`, remedies.encoding)
 }

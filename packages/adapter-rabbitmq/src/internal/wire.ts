@@ -1,7 +1,12 @@
 /** Headers that are not the producer's: the adapter's own, and those that the server writes. */
 
+import * as Predicate from "effect/Predicate"
+
 /** The header that names one copy of a message, so that its redelivery after a lost ack is recognised. */
 export const copyHeader = "requeue-copy"
+
+/** The header that keeps the deliveries of a copy that this one replaces, because the server cannot count them further. */
+export const returnsHeader = "requeue-returns"
 
 /** Headers for people and foreign consumers; nothing is read back from them. */
 export const readable = {
@@ -14,7 +19,13 @@ export const readable = {
 /** The header that keeps the server's record of a foreign dead-lettering, as JSON that the server does not read. */
 export const deathHeader = "requeue-death"
 
-const own: ReadonlySet<string> = new Set(["requeue", copyHeader, deathHeader, ...Object.values(readable)])
+const own: ReadonlySet<string> = new Set([
+  "requeue",
+  copyHeader,
+  returnsHeader,
+  deathHeader,
+  ...Object.values(readable)
+])
 
 /**
  * Headers that a copy must not carry: servers up to 3.13 drop a message whose `x-death` names the queue that it is to
@@ -27,3 +38,9 @@ export const isOwn = (name: string): boolean => own.has(name) || name.startsWith
 
 /** Whether the server writes this header. */
 export const isServers = (name: string): boolean => servers.test(name)
+
+/** The records of deaths in these headers. A foreign producer may have written anything there. */
+export const deathsOf = (headers: Readonly<Record<string, unknown>>): ReadonlyArray<Record<string, unknown>> => {
+  const deaths = headers["x-death"]
+  return Array.isArray(deaths) ? deaths.filter(Predicate.isObject) : []
+}

@@ -41,8 +41,24 @@ export interface Requests {
   readonly cancel: (consumer: Consumer) => Promise<unknown>
 }
 
-/** No credit, at first. */
-export const make = ({ cancel, consume, uniqueName }: Requests & { readonly uniqueName: () => string }): Credit => {
+/** Consumers of one channel. When more are wanted, one takes the place of all. */
+const maxConsumers = 8
+
+/**
+ * No credit, at first.
+ *
+ * Long, because everything in it is one state, and the order in which it changes is what matters.
+ */
+export const make = ({
+  cancel,
+  consume,
+  later,
+  uniqueName
+}: Requests & {
+  readonly uniqueName: () => string
+  /** Runs a function a moment later. */
+  readonly later: (run: () => void) => void
+}): Credit => {
   let consumers: Array<Consumer> = []
   /** The sum of their prefetches. */
   let granted = 0
@@ -51,10 +67,13 @@ export const make = ({ cancel, consume, uniqueName }: Requests & { readonly uniq
   let limit = 0
   let isBusy = false
   let hasEnded = false
+  /** Whether a gap waits to grow. */
+  let isWaiting = false
   /** Whether cancels wait in the driver's queue for the answer to another one. */
   let isUnwritten = false
   const waiters: Array<() => void> = []
 
+  const gapOf = (): number => Math.min(limit, maxPrefetch) - granted - orphans
   const isTooMuch = (): boolean => consumers.length > 0 && granted + orphans > limit
   const isWritten = (): boolean => hasEnded || !(isUnwritten || isTooMuch())
 
@@ -91,13 +110,32 @@ export const make = ({ cancel, consume, uniqueName }: Requests & { readonly uniq
     if (isBusy || hasEnded) return
     if (isTooMuch()) return cancelAll()
     release()
-    const gap = Math.min(limit, maxPrefetch) - granted - orphans
-    // One consumer for every settled orphan would be many: beside others, the next is worth half of the credit.
-    if (gap <= 0 || !(consumers.length === 0 || orphans === 0 || gap * 2 >= limit)) return
+    const gap = gapOf()
+    if (gap <= 0) return
+    if (consumers.length > 0 && orphans > 0 && gap * 2 < limit) return wait()
+    fill(gap)
+  }
+
+  const fill = (gap: number): void => {
+    if (consumers.length >= maxConsumers) return cancelAll()
     const consumer: Consumer = { name: uniqueName(), prefetch: gap, unsettled: 0, isCancelled: false }
     consumers.push(consumer)
     granted += gap
     run(consume(consumer))
+  }
+
+  /**
+   * One consumer for every settled orphan would be many: the gap waits until it is half of the credit, or a moment, since
+   * orphans may be held for hours.
+   */
+  const wait = (): void => {
+    if (isWaiting) return
+    isWaiting = true
+    later(() => {
+      isWaiting = false
+      if (isBusy || hasEnded || isTooMuch()) return pump()
+      if (gapOf() > 0) fill(gapOf())
+    })
   }
 
   return {

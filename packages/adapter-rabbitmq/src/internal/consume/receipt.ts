@@ -2,18 +2,20 @@
 import type { Delivery } from "@requeue/core/adapter-kit"
 import * as Client from "../client.ts"
 import type { Consumer, Credit } from "./credit.ts"
+import { identify } from "./identity.ts"
 import * as Unacknowledged from "./unacknowledged.ts"
 
 /** Everything that settling a delivery takes. */
 export interface Receipt extends Unacknowledged.Member {
   readonly settler: Settler
   readonly consumer: Consumer
-  readonly redelivered: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
-  /** The name of this copy; `undefined` for a foreign message. */
-  readonly copy: string | undefined
+  /** The same for the copies that this one has replaced. */
+  readonly formerReturns: number
   readonly properties: Client.Properties
+  /** The name of this copy, once somebody has asked for it; `null` for a foreign message. */
+  name: string | null | undefined
 }
 
 /** A delivery of this adapter. */
@@ -39,6 +41,13 @@ export interface Settler {
 
 /** The receipt of a delivery that comes back from the core. */
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // The core returns our own.
+
+/** The name of a delivered copy; `undefined` for a foreign message. */
+export const identityOf = (delivery: Delivery.Delivery): string | undefined => {
+  const receipt = receiptOf(delivery)
+  if (receipt.name === undefined) receipt.name = identify(delivery.body, receipt.properties) ?? null
+  return receipt.name ?? undefined
+}
 
 /** The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so. */
 export const settler = ({

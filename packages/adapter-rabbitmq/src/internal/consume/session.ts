@@ -21,6 +21,8 @@ export const make = (
     readonly queue: string
     /** A name that no other consumer has. */
     readonly uniqueName: () => string
+    /** Runs a function a moment later. */
+    readonly later: (run: () => void) => void
     readonly toReceived: (message: Incoming, settler: Settler, consumer: Credit.Consumer) => Received
     readonly onDelivery: (delivery: Received) => void
   }
@@ -54,6 +56,7 @@ export const make = (
 
   const credit = Credit.make({
     uniqueName: env.uniqueName,
+    later: env.later,
     cancel: ({ name }) => channel.cancel(name),
     consume: async (consumer) => {
       // Both are written at once: the driver keeps their order.

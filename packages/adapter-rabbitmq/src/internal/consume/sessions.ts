@@ -1,5 +1,5 @@
 /** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
-import { type BrokerError, Reconnect } from "@requeue/core/adapter-kit"
+import { type BrokerError, Reconnect, Timers } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -12,7 +12,7 @@ import type { NativeObject } from "../declare/objects.ts"
 import type { Consumer } from "./credit.ts"
 import type { Receipt, Received, Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
-import { toDelivery } from "./toDelivery.ts"
+import { type Source, toDelivery } from "./toDelivery.ts"
 
 /** The broker's own, which all of its subscriptions share. */
 export interface Dependencies {
@@ -26,6 +26,9 @@ export interface Dependencies {
 
 /** Milliseconds that the end of a subscription waits for the server's answer. */
 const closeTimeout = 2000
+
+/** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
+const moment = 100
 
 /**
  * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened; later ones are tried
@@ -46,24 +49,28 @@ export const make = (
   Effect.gen(function* () {
     const { keepsNotBefore, objects, onDelivery, queue } = options
     const { queueType, requestTimeout } = settings
-    const source = { queueType, keepsNotBefore, now }
+    const timers = yield* Timers.make
+    const later = (run: () => void) => void timers.after(moment, run)
     let limit = 0
     let session: Session.Session | undefined
 
-    const toReceived = (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-      const { attempts, body, copy, headers, metadata, returns } = toDelivery(message, source)
-      const { fields, properties } = message
-      const { deliveryTag: tag, redelivered } = fields
-      const receipt: Receipt = { settler, consumer, tag, state: "open", redelivered, returns, copy, properties }
-      return { body, headers, attempts, metadata, receipt }
-    }
+    const toReceived =
+      (source: Source) =>
+      (message: Incoming, settler: Settler, consumer: Consumer): Received => {
+        const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
+        const { fields, properties } = message
+        const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
+        const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
+        return { body, headers, attempts, metadata, redelivered, receipt }
+      }
 
     const open = Effect.gen(function* () {
       const context = { operation: "subscribe", queue }
       const { driver } = yield* connection.within(context)
       yield* declarer.ensure(objects, queue)
       const channel = yield* request(context, requestTimeout, driver.channel)
-      return Session.make(channel, { queue, uniqueName, toReceived, onDelivery })
+      const source = { queueType, keepsNotBefore, now, serverVersion: driver.version }
+      return Session.make(channel, { queue, uniqueName, later, toReceived: toReceived(source), onDelivery })
     })
 
     // A server that has just started takes connections before all of its queues have a leader.

@@ -1,11 +1,11 @@
 /** Opens a subscription: the sessions of its queue, and the settling of their deliveries. */
-import { BoundedMap, type Broker, type BrokerError, Outgoing } from "@requeue/core/adapter-kit"
+import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import * as Settle from "../settle/settle.ts"
-import { toCommand } from "../settle/toCommand.ts"
-import { type Received, receiptOf } from "./receipt.ts"
+import { mustReplace, toCommand } from "../settle/toCommand.ts"
+import { identityOf, type Received, receiptOf } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
@@ -20,12 +20,12 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { fork, now, sender } = env
-    const { deliveryLimit, queueType } = env.settings
-    const { queue } = options
-    const { native, objects, waiting } = plan
+    const { queueType } = env.settings
+    const { onReconnect, queue } = options
+    const { deliveryLimit, native, objects, waiting } = plan
     const settled = BoundedMap.make<true>(settledLimit)
 
-    const { ack, settle } = Settle.make({
+    const settle = Settle.make({
       queue,
       settled,
       publish: (copies, confirmed) =>
@@ -33,49 +33,46 @@ export const subscribe = (
           copies.map((copy) => ({ ...copy, plan })),
           confirmed
         ),
-      toCommand: (delivery, settlement) =>
-        toCommand(delivery, settlement, {
-          queue,
-          queueType,
-          returns: receiptOf(delivery).returns,
-          deliveryLimit,
-          native,
-          now
-        })
+      toCommand: (delivery, settlement) => {
+        const { returns } = receiptOf(delivery)
+        return toCommand(delivery, settlement, { queue, queueType, returns, deliveryLimit, native, now })
+      }
     })
+
+    const isSettled = (delivery: Received): boolean => {
+      if (!delivery.redelivered || settled.isEmpty()) return false
+      const name = identityOf(delivery)
+      return name !== undefined && settled.has(name)
+    }
 
     const onDelivery = (delivery: Received): void => {
       const { receipt } = delivery
-      const { copy, redelivered, settler } = receipt
-      if (redelivered && copy !== undefined && settled.has(copy)) {
-        if (settler.claim(receipt)) ack(settler, [receipt])
-        return
-      }
-      if (queueType === "classic" && redelivered) return recount(delivery)
-      options.onDelivery(delivery)
+      const { returns, settler } = receipt
+      if (isSettled(delivery)) {
+        if (settler.claim(receipt)) settler.ack([receipt])
+      } else if (mustReplace({ queueType, returns, deliveryLimit })) replace(delivery)
+      else options.onDelivery(delivery)
     }
 
     /**
-     * Replaces a returned message by a copy that carries the count. A classic queue only knows whether a message was
-     * returned, so that one which kills its process would come for ever.
+     * Replaces a returned message by a copy that carries the count, where the server would count no further: a message
+     * that kills its process would come for ever, or be given up. Where no copy can be made, it is delivered as it is.
      */
-    const recount = (delivery: Received): void => {
-      const { receipt } = delivery
-      const { properties: original, settler } = receipt
+    const replace = (delivery: Received): void => {
+      const { body, headers, metadata, receipt } = delivery
+      const { formerReturns, properties: original, returns, settler } = receipt
       if (!settler.claim(receipt)) return
-      const hop = Outgoing.hop(delivery, { delay: 0 }, queue, now())
-      const message = { ...hop, metadata: { ...hop.metadata, notBefore: delivery.metadata.notBefore } }
-      fork(
-        Effect.matchEffect(sender.send([{ message, plan, original }]), {
-          onSuccess: () => Effect.sync(() => ack(settler, [receipt])),
-          onFailure: () => Effect.sync(() => settler.requeue(receipt, "Nack"))
-        })
-      )
+      const message = { queue, body, headers, delay: 0, metadata }
+      const sent = sender.send([{ message, plan, original, returns: formerReturns + returns }])
+      const deliver = (): void => {
+        settler.unclaim(receipt)
+        if (settler.isOpen()) options.onDelivery(delivery)
+      }
+      fork(Effect.match(sent, { onSuccess: () => settler.ack([receipt]), onFailure: deliver }))
     }
 
-    const { onReconnect } = options
     const keepsNotBefore = waiting !== undefined
     const { credit } = yield* Sessions.make({ queue, objects, keepsNotBefore, onDelivery, onReconnect }, env)
     if (waiting !== undefined) yield* WaitLoop.run(plan, waiting, env)
-    return { credit, settle, extend: () => Effect.succeed([]) }
+    return { credit, settle, extend: () => Effect.succeed([]), identify: identityOf }
   })

@@ -1,23 +1,28 @@
 /** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
 import { type Delivery, Digest, Metadata } from "@requeue/core/adapter-kit"
 import type { Incoming, Properties } from "../client.ts"
+import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
+
+type Native = Readonly<Record<string, unknown>>
 
 /** The queue that a message comes from. */
 export interface Source {
   readonly queueType: "quorum" | "classic"
+  readonly serverVersion: string
   /** Whether a message that comes out of our own delay queue may still have to wait. */
   readonly keepsNotBefore: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/** A delivery without its receipt, and two facts for the receipt. */
+/** A delivery without its receipt, and facts for the receipt. */
 export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
+  readonly redelivered: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
-  /** The name of this copy; `undefined` for a foreign message. */
-  readonly copy: string | undefined
+  /** The same for the copies that this one has replaced. */
+  readonly formerReturns: number
 }
 
 /** Reads a message. Without metadata of ours it is foreign: its first attempt, published by its timestamp or now. */
@@ -27,15 +32,17 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
   const known = typeof encoded === "string" ? Metadata.decode(encoded) : undefined
   const returns = returnsOf(message, native, source)
   const metadata = known ?? foreign(message, source.now)
-  const copy = native[Wire.copyHeader]
+  const formerReturns = countOf(native[Wire.returnsHeader])
   const isDue = !source.keepsNotBefore && hasWaited(native)
   return {
     body: message.content,
     headers: textHeaders(message.properties, native),
-    attempts: metadata.attempts + 1 + returns,
+    attempts: metadata.attempts + 1 + formerReturns + returns,
     metadata: isDue && metadata.notBefore !== 0 ? { ...metadata, notBefore: 0 } : metadata,
+    // A copy that has taken the place of a returned message has its name.
+    redelivered: message.fields.redelivered || formerReturns > 0,
     returns,
-    copy: typeof copy === "string" ? copy : undefined
+    formerReturns
   }
 }
 
@@ -45,23 +52,29 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
  * | server | header | counts |
  * | --- | --- | --- |
  * | quorum, before 4.3 | `x-delivery-count` | every return |
- * | quorum, from 4.3 | `x-delivery-count` | failed deliveries; `x-acquired-count` would count those given back as well |
+ * | quorum, from 4.3 | `x-delivery-count` | failed deliveries |
+ * | quorum, from 4.3 | `x-acquired-count` | every return, those that were given back as well |
  * | classic | `redelivered` | whether there was any return |
+ *
+ * A producer can send these headers too, as a shovel does with a message that was looked at. The server writes over them
+ * when it counts: from the first return on, but from 4.3 on, `x-delivery-count` from the first failure on.
  */
-const returnsOf = ({ fields }: Incoming, native: Readonly<Record<string, unknown>>, { queueType }: Source): number => {
-  if (queueType === "classic") return fields.redelivered ? 1 : 0
-  const count = Number(native["x-delivery-count"] ?? 0)
-  return Number.isSafeInteger(count) && count > 0 ? count : 0
+const returnsOf = ({ fields: { redelivered } }: Incoming, native: Native, source: Source): number => {
+  if (!redelivered) return 0
+  if (source.queueType === "classic") return 1
+  const count = countOf(native["x-delivery-count"])
+  const isSent = Version.hasFailureCount(source.serverVersion) && count > countOf(native["x-acquired-count"])
+  return isSent ? 0 : count
 }
+
+const countOf = (header: unknown): number =>
+  typeof header === "number" && Number.isSafeInteger(header) && header > 0 ? Math.min(header, Metadata.countLimit) : 0
 
 /**
  * Whether a delay queue kept this copy for the whole of its delay. Then the server's clock has decided, and the
  * consumer's, which may be behind, is not asked. A copy is published without `x-death`, so that any record is its own.
  */
-const hasWaited = (native: Readonly<Record<string, unknown>>): boolean => {
-  const deaths = native["x-death"]
-  return Array.isArray(deaths) && deaths.some(({ reason }: Record<string, unknown>) => reason === "expired")
-}
+const hasWaited = (native: Native): boolean => Wire.deathsOf(native).some(({ reason }) => reason === "expired")
 
 const foreign = ({ content, properties }: Incoming, now: () => number): Metadata.Metadata => {
   const { messageId, timestamp } = properties
@@ -75,10 +88,7 @@ const foreign = ({ content, properties }: Incoming, now: () => number): Metadata
 const derivedId = (content: Buffer, { correlationId, timestamp, type }: Properties): string =>
   `amqp-${Digest.hex(content, ...[correlationId, timestamp, type].map((part) => `\0${String(part)}`))}`
 
-const textHeaders = (
-  { contentType }: Properties,
-  native: Readonly<Record<string, unknown>>
-): Readonly<Record<string, string>> => {
+const textHeaders = ({ contentType }: Properties, native: Native): Readonly<Record<string, string>> => {
   const headers: Record<string, string> = {}
   if (typeof contentType === "string" && native["content-type"] === undefined) headers["content-type"] = contentType
   for (const name in native) {

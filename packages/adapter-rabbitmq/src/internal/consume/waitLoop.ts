@@ -1,5 +1,6 @@
 /** The consumer of a `waitLoop`'s waiting queue: messages that are due go to work, the others go round again. */
 import { type BrokerError, Metadata } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
@@ -17,6 +18,9 @@ export interface Dependencies extends Sessions.Dependencies {
 /** Messages that are moved on at a time. */
 const credit = 100
 
+/** The time until a message that could not be moved on is tried again. */
+const pause = Duration.seconds(1)
+
 /** Moves the messages of `waiting` on for as long as the scope lives. */
 export const run = (
   plan: Plan,
@@ -31,7 +35,12 @@ export const run = (
     env.fork(
       Effect.matchEffect(env.sender.send([{ message, plan, original }]), {
         onSuccess: () => Effect.sync(() => settler.claim(receipt) && settler.ack([receipt])),
-        onFailure: () => Effect.sync(() => settler.claim(receipt) && settler.requeue(receipt, "Nack"))
+        // It would be back at once, and refused again.
+        onFailure: () =>
+          Effect.delay(
+            Effect.sync(() => settler.claim(receipt) && settler.requeue(receipt, "Nack")),
+            pause
+          )
       })
     )
   }

@@ -13,8 +13,11 @@ import { request } from "../connect/request.ts"
 
 /** Declares objects, and remembers which exist for as long as the connection lives. */
 export interface Declarer {
-  /** Declares those that are not known to exist. `queue` is named in errors. */
-  readonly ensure: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Declares those that are not known to exist. `queue` is named in errors. Default: none, they belong to no queue. */
+  readonly ensure: (
+    objects: ReadonlyArray<NativeObject>,
+    queue?: string
+  ) => Effect.Effect<void, BrokerError.BrokerError>
   /** Forgets that these exist, because the server has denied it. */
   readonly forget: (objects: ReadonlyArray<NativeObject>) => void
   /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
@@ -62,7 +65,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     const onLive = <A>(
       live: Live,
       operation: string,
-      queue: string,
+      queue: string | undefined,
       run: (channel: Channel) => Promise<A>
     ): Effect.Effect<A, BrokerError.BrokerError> =>
       Effect.acquireUseRelease(

@@ -17,6 +17,7 @@ export const make = (env: {
   readonly settings: Settings
   readonly declarer: Declarer
   readonly management: Management | undefined
+  readonly serverVersion: () => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }): Broker.Admin => {
@@ -28,9 +29,10 @@ export const make = (env: {
     while (seen.length < limit) {
       const message = await channel.get(queue)
       if (message === false) break
-      const source = { queueType: settings.queueType, keepsNotBefore: false, now: env.now }
-      const { attempts, body, headers, metadata } = toDelivery(message, source)
-      seen.push({ body, headers, attempts, metadata, receipt: undefined })
+      const { queueType } = settings
+      const source = { queueType, serverVersion: env.serverVersion(), keepsNotBefore: false, now: env.now }
+      const { attempts, body, headers, metadata, redelivered } = toDelivery(message, source)
+      seen.push({ body, headers, attempts, metadata, redelivered, receipt: undefined })
     }
     if (seen.length > 0) channel.nackAll(true)
     return seen

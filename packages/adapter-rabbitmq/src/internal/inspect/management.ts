@@ -10,6 +10,8 @@ import type { Settings } from "../../RabbitMqOptions.ts"
 export interface QueueInfo {
   readonly name: string
   readonly arguments: Readonly<Record<string, unknown>>
+  /** The definition of the server's policies for this queue, such as `delivery-limit`. */
+  readonly policy: Readonly<Record<string, unknown>>
   readonly messages: number | undefined
   readonly unacknowledged: number | undefined
 }
@@ -41,10 +43,11 @@ const number = (value: unknown): number | undefined => (typeof value === "number
 const toObject = (json: unknown): Readonly<Record<string, unknown>> => (Predicate.isObject(json) ? json : {})
 
 const toQueue = (json: unknown): QueueInfo => {
-  const { arguments: args, messages, messages_unacknowledged, name } = toObject(json)
+  const { arguments: args, effective_policy_definition, messages, messages_unacknowledged, name } = toObject(json)
   return {
     name: String(name),
     arguments: toObject(args),
+    policy: toObject(effective_policy_definition),
     messages: number(messages),
     unacknowledged: number(messages_unacknowledged)
   }

@@ -100,7 +100,8 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     const queues = yield* management.queues
     return RabbitMqOperator.findingsOf(
       queues.find(({ name }) => name === queue),
-      version
+      version,
+      RabbitMqPlan.deliveryLimit(queue, settings)
     ).map(toFinding)
   })
 

@@ -2,28 +2,36 @@
  * A channel on which the server confirms publications, and returns those that it cannot route.
  * https://www.rabbitmq.com/docs/confirms#publisher-confirms
  */
-import { Bag, BrokerError } from "@requeue/core/adapter-kit"
+import { Bag, Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Client from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
-import { toBrokerError } from "../toBrokerError.ts"
+import { ofEncoding, toBrokerError } from "../toBrokerError.ts"
+import { blamed } from "./blame.ts"
 
-/** Called once for a publication: with its error, or with `undefined` when the server has confirmed it. */
-export type OnOutcome = (error: BrokerError.BrokerError | undefined) => void
+/**
+ * Called once for a publication: with its error, or with `undefined` when the server has confirmed it. A bystander is lost
+ * because the server has closed the channel on account of another publication; it may be sent again.
+ */
+export type OnOutcome = (error: BrokerError.BrokerError | undefined, isBystander?: boolean) => void
 
 /** A channel in confirm mode. */
 export interface Confirms {
   readonly live: Live
   readonly isOpen: () => boolean
-  readonly write: (publication: Client.Publication, onOutcome: OnOutcome) => void
-  /** Closes it. Publications that are still unconfirmed fail. */
-  readonly abandon: () => void
+  /**
+   * Writes a publication. The function that it returns gives it up: the channel takes no further ones, and is closed when
+   * those before have their outcomes.
+   */
+  readonly write: (publication: Client.Publication, onOutcome: OnOutcome) => () => void
 }
 
 interface Unconfirmed extends Bag.Member {
   readonly publication: Client.Publication
   isReturned: boolean
+  /** Whether the server has closed the channel because of this publication, or because of another. */
+  part?: "culprit" | "bystander"
 }
 
 /** Whether a returned message may be this publication. It has no number; messages that are alike are routed alike. */
@@ -47,8 +55,18 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
   Effect.map(request({ operation: "publish" }, timeout, live.driver.confirmChannel), (channel) => {
     const unconfirmed = Bag.make<Unconfirmed>()
     let isOpen = true
+    /** The server's words for closing the channel. */
+    let words: unknown
+    channel.on("error", (error) => (words = error))
     // Before the driver's own listener, which fails what is unconfirmed: nothing that follows from that is written here.
-    channel.prependListener("close", () => (isOpen = false))
+    channel.prependListener("close", () => {
+      isOpen = false
+      if (words === undefined) return
+      const error = toBrokerError(words, { operation: "publish" })
+      const culprits = Broker.fateOf(error) === "refused" ? blamed(error.detail, [...unconfirmed]) : []
+      if (culprits.length > 0) for (const one of unconfirmed) one.part = "bystander"
+      for (const one of culprits) one.part = "culprit"
+    })
     channel.on("return", ({ fields, properties }) => {
       for (const one of unconfirmed) {
         if (one.isReturned || !isAlike(one.publication, fields, properties.messageId)) continue
@@ -57,29 +75,38 @@ const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.
       }
     })
 
+    const leave = (one: Unconfirmed): void => {
+      unconfirmed.delete(one)
+      if (!isOpen && unconfirmed.size() === 0) channel.close().catch(() => {})
+    }
+
     return {
       live,
       isOpen: () => isOpen,
       write: (publication, onOutcome) => {
+        const { queue } = publication
         const one: Unconfirmed = { publication, isReturned: false, place: -1 }
         const done = (error: unknown): void => {
-          unconfirmed.delete(one)
+          leave(one)
           // The server confirms what it has returned.
           if (one.isReturned) onOutcome(unroutable(publication))
           else if (error === null) onOutcome(undefined)
-          else onOutcome(toBrokerError(error, { operation: "publish", queue: publication.queue }))
+          else {
+            const cause = one.part === "culprit" ? words : error
+            onOutcome(toBrokerError(cause, { operation: "publish", queue }), one.part === "bystander")
+          }
         }
         unconfirmed.add(one)
         try {
           Client.publish(channel, publication, done)
         } catch (error) {
-          done(error)
+          leave(one)
+          onOutcome(ofEncoding(error, queue))
         }
-      },
-      abandon: () => {
-        if (!isOpen) return
-        isOpen = false
-        channel.close().catch(() => {})
+        return () => {
+          isOpen = false
+          leave(one)
+        }
       }
     }
   })

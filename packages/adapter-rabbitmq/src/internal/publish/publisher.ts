@@ -32,8 +32,8 @@ export interface Submission {
   readonly publication: Publication
   readonly deadline: Deadlines.Deadline
   onOutcome: Confirms.OnOutcome
-  /** The channel on which it has been written. */
-  channel: Confirms.Confirms | undefined
+  /** Set when it has been written: the connection, and a function that does not wait for the confirmation any more. */
+  written: { readonly live: Live; readonly giveUp: () => void } | undefined
   hasEnded: boolean
 }
 
@@ -45,18 +45,21 @@ const closed = ({ queue }: Publication): BrokerError.BrokerError =>
 
 /** The error of a submission that has waited for `timeout` milliseconds. `live` is the connection, if there is one. */
 const late = (
-  { channel, publication }: Submission,
+  { publication, written }: Submission,
   live: Live | undefined,
   timeout: number
 ): BrokerError.BrokerError => {
   const { queue } = publication
-  const blockedBy = (channel?.live ?? live)?.blockedBy()
-  if (blockedBy !== undefined) {
-    const remedy = "Look at the server's alarms for memory and disk"
-    return failed(queue, "Throttled", `the server blocks publishers: ${blockedBy}`, remedy)
+  const blockedBy = (written?.live ?? live)?.blockedBy()
+  const alarm = `the server blocks publishers: ${blockedBy}`
+  const remedy = blockedBy === undefined ? undefined : "Look at the server's alarms for memory and disk"
+  if (written !== undefined) {
+    const { detail, reason } = timedOut({ operation: "publish", queue }, timeout)
+    return failed(queue, reason, blockedBy === undefined ? detail : `${detail}; ${alarm}`, remedy)
   }
-  if (channel !== undefined) return timedOut({ operation: "publish", queue }, timeout)
-  return failed(queue, "ConnectionFailed", `no connection within ${Delay.format(timeout)}`)
+  return blockedBy === undefined
+    ? failed(queue, "ConnectionFailed", `no connection within ${Delay.format(timeout)}`)
+    : failed(queue, "Throttled", alarm, remedy)
 }
 
 /** Waits for a channel, and writes all that is parked; fails what is parked when the channel cannot be opened. */
@@ -70,7 +73,10 @@ const unpark = (
     if (Result.isFailure(opened)) {
       // Their failure makes room for others, which are parked meanwhile and get an attempt of their own.
       const those = [...parked]
-      return those.forEach((submission) => fail(submission, opened.failure))
+      // Whatever became of the channel, nothing was written on it.
+      const { detail, remedy } = opened.failure
+      const text = `no channel could be opened: ${detail}`
+      return those.forEach((one) => fail(one, failed(one.publication.queue, "ConnectionFailed", text, remedy)))
     }
     const channel = current()
     if (channel === undefined) return
@@ -107,18 +113,18 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
     const sizeOf = ({ publication }: Submission): number => publication.content.length
     const inFlight = InFlight.make({ begin, maxBytes, maxItems, sizeOf })
 
-    const end = (submission: Submission, error: BrokerError.BrokerError | undefined): void => {
+    const end = (submission: Submission, ...outcome: Parameters<Confirms.OnOutcome>): void => {
       if (submission.hasEnded) return
       submission.hasEnded = true
       deadlines.end(submission.deadline)
       parked.delete(submission)
-      submission.onOutcome(error)
+      submission.onOutcome(...outcome)
       inFlight.end(submission)
     }
 
     const write = (channel: Confirms.Confirms, submission: Submission): void => {
-      submission.channel = channel
-      channel.write(submission.publication, (error) => end(submission, error))
+      const giveUp = channel.write(submission.publication, (...outcome) => end(submission, ...outcome))
+      submission.written = { live: channel.live, giveUp }
     }
 
     const opening = Effect.gen(function* () {
@@ -146,17 +152,17 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
       submit: (publication, onOutcome) => {
         const deadline = Deadlines.deadline(() => {
           const error = late(submission, connection.current(), publishTimeout)
-          submission.channel?.abandon()
+          submission.written?.giveUp()
           end(submission, error)
         })
-        const submission: Submission = { publication, deadline, onOutcome, channel: undefined, hasEnded: false }
+        const submission: Submission = { publication, deadline, onOutcome, written: undefined, hasEnded: false }
         if (isClosed) onOutcome(closed(publication))
         else inFlight.add(submission)
         return submission
       },
       withdraw: (submission) => {
         submission.onOutcome = () => {}
-        if (!inFlight.withdraw(submission) && submission.channel === undefined) end(submission, undefined)
+        if (!inFlight.withdraw(submission) && submission.written === undefined) end(submission, undefined)
       }
     }
   })

@@ -5,6 +5,8 @@ import * as Plan from "../../RabbitMqPlan.ts"
 import type { Properties, Publication } from "../client.ts"
 import type { NativeObject } from "../declare/objects.ts"
 import * as Names from "../names.ts"
+import { ofEncoding } from "../toBrokerError.ts"
+import * as Wire from "../wire.ts"
 import { direct, toPublication } from "./toPublication.ts"
 
 /** A message, the plan of its queue, and the properties of the delivery that it is a copy of. */
@@ -12,6 +14,8 @@ export interface Item {
   readonly message: Outgoing.Outgoing
   readonly plan: Plan.Plan
   readonly original?: Properties | undefined
+  /** The returns of the original, for a message that takes its place in its queue. Default: it is another one's copy. */
+  readonly returns?: number | undefined
 }
 
 /** How messages get to their queues. */
@@ -20,8 +24,8 @@ export interface Routes {
   readonly refusal: (item: Item) => BrokerError.BrokerError | undefined
   /** The objects that must exist first: the same arrays for the same queue and delay. */
   readonly needs: (item: Item) => ReadonlyArray<ReadonlyArray<NativeObject>>
-  /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds. */
-  readonly publication: (item: Item, started: number) => Publication
+  /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds; or why there can be none. */
+  readonly publication: (item: Item, started: number) => Publication | BrokerError.BrokerError
 }
 
 const tooLong = (queue: string): BrokerError.BrokerError =>
@@ -76,9 +80,16 @@ export const make = (env: {
     },
     needs: ({ message, plan }) =>
       message.delay > 0 ? [homeOf(message.queue), plan.route(message.delay).objects] : [homeOf(message.queue)],
-    publication: ({ message, original, plan }, started) => {
+    publication: ({ message, original, plan, returns }, started) => {
       const route = message.delay > 0 ? plan.route(remaining(message.delay, started)) : direct(message.queue)
-      return toPublication(message, route, { copy: env.uniqueName(), own }, original)
+      // It keeps the name of the message whose place it takes, by which the core knows that one.
+      const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
+      const copy = typeof kept === "string" ? kept : env.uniqueName()
+      try {
+        return toPublication(message, route, { copy, own, returns }, original)
+      } catch (error) {
+        return ofEncoding(error, message.queue)
+      }
     }
   }
 }

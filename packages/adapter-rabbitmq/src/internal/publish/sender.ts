@@ -1,8 +1,9 @@
 /** Sends messages on the routes of their plans, and declares the objects of a route first. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
-import type * as Cause from "effect/Cause"
+import { BrokerError } from "@requeue/core/adapter-kit"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Declarer } from "../declare/declare.ts"
+import { toBrokerError } from "../toBrokerError.ts"
 import type { OnOutcome } from "./confirms.ts"
 import type { Publisher, Submission } from "./publisher.ts"
 import type { Item, Routes } from "./routes.ts"
@@ -24,35 +25,44 @@ interface Sending {
   /** Monotonic milliseconds. */
   readonly started: number
   readonly onOutcome: OnOutcome
-  /** Ends the whole call, with a defect. */
-  readonly die: (cause: Cause.Cause<never>) => void
   submission: Submission | undefined
   isWithdrawn: boolean
 }
 
-/** A sender on a publisher. `fork` runs an effect for as long as the broker lives. */
-export const make = (env: {
+/** Whether the queue, or the exchange in front of it, is not there. */
+const isNowhere = (error: BrokerError.BrokerError | undefined): boolean =>
+  error?.reason === "Unroutable" || error?.reason === "QueueMissing"
+
+/** The error of an item whose objects could not be declared. */
+const undeclared = (queue: string, cause: Cause.Cause<unknown>): BrokerError.BrokerError =>
+  toBrokerError(Cause.squash(cause), { operation: "declare", queue }, "Unsupported")
+
+/** The broker's own, which all messages share. */
+interface Dependencies {
   readonly routes: Routes
   readonly declarer: Pick<Declarer, "ensure" | "forget" | "knows">
   readonly publisher: Publisher
+  /** Runs an effect for as long as the broker lives. */
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
-}): Sender => {
-  const { declarer, publisher, routes } = env
+}
 
+/** Starts an item: declares what it needs, and publishes it, once more where that may help. */
+const starter = ({ declarer, fork, publisher, routes }: Dependencies) => {
   const publish = (sending: Sending, onOutcome: OnOutcome): void => {
     const { isWithdrawn, item, started } = sending
-    if (!isWithdrawn) sending.submission = publisher.submit(routes.publication(item, started), onOutcome)
+    if (isWithdrawn) return
+    const publication = routes.publication(item, started)
+    if (publication instanceof BrokerError.BrokerError) onOutcome(publication)
+    else sending.submission = publisher.submit(publication, onOutcome)
   }
 
   /** Declares the objects of an item. If they are refused, no other item suffers. */
-  const declare = ({ die, item, onOutcome }: Sending, then: () => void): void => {
-    const declared = Effect.forEach(routes.needs(item), (objects) => declarer.ensure(objects, item.message.queue), {
-      discard: true
-    })
-    const done = Effect.match(declared, { onFailure: onOutcome, onSuccess: then })
-    env.fork(Effect.catchCause(done, (cause) => Effect.sync(() => die(cause))))
+  const declare = ({ item, onOutcome }: Sending, then: () => void): void => {
+    const { queue } = item.message
+    const declared = Effect.forEach(routes.needs(item), (objects) => declarer.ensure(objects, queue), { discard: true })
+    fork(Effect.matchCause(declared, { onFailure: (cause) => onOutcome(undeclared(queue, cause)), onSuccess: then }))
   }
 
   /** Declares the objects of an unroutable item once more, because somebody has deleted them. */
@@ -61,20 +71,25 @@ export const make = (env: {
     declare(sending, () => publish(sending, sending.onOutcome))
   }
 
-  const start = (sending: Sending): void => {
+  return (sending: Sending): void => {
     const { item, onOutcome } = sending
     const refused = routes.refusal(item)
     if (refused !== undefined) return onOutcome(refused)
     const first = () =>
-      publish(sending, (error) => (error?.reason === "Unroutable" ? redeclare(sending) : onOutcome(error)))
+      publish(sending, (error, isBystander) => {
+        if (isBystander === true) publish(sending, onOutcome)
+        else if (isNowhere(error)) redeclare(sending)
+        else onOutcome(error)
+      })
     if (routes.needs(item).every(declarer.knows)) first()
     else declare(sending, first)
   }
+}
 
-  const withdraw = (sending: Sending): void => {
-    sending.isWithdrawn = true
-    if (sending.submission !== undefined) publisher.withdraw(sending.submission)
-  }
+/** A sender on a publisher. */
+export const make = (env: Dependencies): Sender => {
+  const { publisher, routes } = env
+  const start = starter(env)
 
   const sendEach: Sender["sendEach"] = (items, confirmed = () => {}) =>
     items.length === 0
@@ -82,7 +97,6 @@ export const make = (env: {
       : Effect.callback((resume) => {
           const started = env.elapsed()
           const outcomes: Array<BrokerError.BrokerError | undefined> = []
-          const die = (cause: Cause.Cause<never>): void => resume(Effect.failCause(cause))
           let open = items.length
           const sendings = items.map((item, index): Sending => {
             const onOutcome: OnOutcome = (error) => {
@@ -90,10 +104,15 @@ export const make = (env: {
               if (error === undefined) confirmed(index)
               if (--open === 0) resume(Effect.succeed(outcomes))
             }
-            return { item, started, onOutcome, die, submission: undefined, isWithdrawn: false }
+            return { item, started, onOutcome, submission: undefined, isWithdrawn: false }
           })
           sendings.forEach(start)
-          return Effect.sync(() => sendings.forEach(withdraw))
+          return Effect.sync(() => {
+            for (const sending of sendings) {
+              sending.isWithdrawn = true
+              if (sending.submission !== undefined) publisher.withdraw(sending.submission)
+            }
+          })
         })
 
   return {

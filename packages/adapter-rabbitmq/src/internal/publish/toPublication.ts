@@ -19,7 +19,8 @@ const shortText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && Buffer.byteLength(value) <= 255 ? value : undefined
 
 /**
- * Writes a message. `copy` is its name, and `own` the start of the adapter's names.
+ * Writes a message. `copy` is its name, `returns` the returns of the copies that it replaces, and `own` the start of the
+ * adapter's names.
  *
  * `original` has the properties of the delivery that it is a copy of. Those that the core does not know are kept:
  * priority, correlation, headers that are no text. The expiration is not: the copy would be lost when it ends. Nor is the
@@ -28,7 +29,7 @@ const shortText = (value: unknown): string | undefined =>
 export const toPublication = (
   { body, headers, metadata, queue }: Outgoing.Outgoing,
   route: ReturnType<typeof direct>,
-  { copy, own }: { readonly copy: string; readonly own: string },
+  { copy, own, returns = 0 }: { readonly copy: string; readonly own: string; readonly returns?: number | undefined },
   original?: Properties
 ): Publication => {
   const { "content-type": contentType, ...others } = headers
@@ -54,7 +55,8 @@ export const toPublication = (
       ...readable(metadata),
       ...route.headers,
       [Metadata.header]: Metadata.encode(metadata),
-      [Wire.copyHeader]: copy
+      [Wire.copyHeader]: copy,
+      ...(returns === 0 ? undefined : { [Wire.returnsHeader]: returns })
     }
   }
 }
@@ -75,13 +77,12 @@ const foreignHeaders = ({ headers = {} }: Properties, text: Readonly<Record<stri
     if (Wire.isServers(name) || Wire.isOwn(name)) continue
     if (typeof value !== "string" && name in text) result[name] = value
   }
-  const death = headers[Wire.deathHeader] ?? deathOf(headers["x-death"], own)
+  const death = headers[Wire.deathHeader] ?? deathOf(headers, own)
   return death === undefined ? result : { ...result, [Wire.deathHeader]: death }
 }
 
-const deathOf = (deaths: unknown, own: string): string | undefined => {
-  if (!Array.isArray(deaths)) return undefined
-  const foreign = deaths.flatMap(({ count, exchange, queue, reason }: Record<string, unknown>) =>
+const deathOf = (headers: Readonly<Record<string, unknown>>, own: string): string | undefined => {
+  const foreign = Wire.deathsOf(headers).flatMap(({ count, exchange, queue, reason }) =>
     typeof queue === "string" && queue.startsWith(own) ? [] : [{ queue, reason, exchange, count }]
   )
   return foreign.length === 0 ? undefined : JSON.stringify(foreign).slice(0, deathLimit)

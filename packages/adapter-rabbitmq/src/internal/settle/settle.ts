@@ -2,7 +2,8 @@
 import { type BoundedMap, Broker, BrokerError, type Delivery, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Properties } from "../client.ts"
-import { type Receipt, receiptOf, type Settler } from "../consume/receipt.ts"
+import { identityOf, receiptOf, type Settler } from "../consume/receipt.ts"
+import { isOfHeaders } from "../toBrokerError.ts"
 import type { Command } from "./toCommand.ts"
 
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
@@ -10,6 +11,15 @@ const failure = (queue: string, reason: BrokerError.Reason, detail: string): Bro
 
 const lost = (queue: string): BrokerError.BrokerError =>
   failure(queue, "ConnectionLost", "the channel that delivered is gone; the server delivers the message again")
+
+/**
+ * The fate of a delivery whose channel lives, and whose copy was not stored. What is declared for a copy is declared
+ * before it is published: whatever became of that, nothing was published.
+ */
+export const fateOf = (error: BrokerError.BrokerError): Broker.Fate => {
+  const fate = Broker.fateOf(error)
+  return fate === "unknown" && error.operation === "declare" ? "ours" : fate
+}
 
 /** A message that must be stored before its original is acknowledged. */
 interface Copy {
@@ -26,12 +36,20 @@ interface Dependencies {
     copies: ReadonlyArray<Copy>,
     confirmed: (index: number) => void
   ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
-  /** The names of settled copies. Their redelivery after a lost ack is acknowledged. */
+  /**
+   * The names of acknowledged copies. A server that is killed forgets acks that were written, and delivers again; that is
+   * acknowledged. The core knows of settlements that have failed, and these have not. Nor could it know: a retry that was
+   * a reject comes back with the same name, to be run, and one that was a copy is to be acknowledged.
+   */
   readonly settled: BoundedMap.BoundedMap<true>
 }
 
-/** Tells of a delivery that could not be settled. Default fate: `gone`. */
-type Fail = (delivery: Delivery.Delivery, error: BrokerError.BrokerError, fate?: Broker.Fate) => void
+/** Tells of a delivery that could not be settled. Default: it is `gone`. */
+type Fail = (
+  delivery: Delivery.Delivery,
+  error: BrokerError.BrokerError,
+  more?: Pick<Broker.SettleFailure, "fate" | "smaller">
+) => void
 
 /** Acknowledgements that are still to be written, by their channel, and copies that are still to be published. */
 interface Remaining {
@@ -74,12 +92,11 @@ const begin = (
   return remaining
 }
 
-/** The `settle` of a subscription, and an `ack` that remembers the copies. */
-export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
-  const ack = (settler: Settler, receipts: ReadonlyArray<Receipt>): boolean => {
-    // Remembered even if the ack cannot be written: the work is done.
-    for (const { copy } of receipts) if (copy !== undefined) settled.set(copy, true)
-    return settler.ack(receipts)
+/** The `settle` of a subscription. */
+export const make = ({ publish, queue, settled, toCommand }: Dependencies): Broker.Subscription["settle"] => {
+  const remember = (delivery: Delivery.Delivery): void => {
+    const name = identityOf(delivery)
+    if (name !== undefined) settled.set(name, true)
   }
 
   /** Publishes copies, and acknowledges the original of each as soon as the copy is stored. */
@@ -87,9 +104,11 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
     const published = publish(
       copies.map(([, copy]) => copy),
       (index) => {
-        const receipt = receiptOf(copies[index]![0])
-        // If the ack cannot be written any more, the redelivery is acknowledged.
-        ack(receipt.settler, [receipt])
+        const [delivery] = copies[index]!
+        const receipt = receiptOf(delivery)
+        receipt.settler.ack([receipt])
+        // Even if the ack cannot be written any more: the work is done.
+        remember(delivery)
       }
     )
     return Effect.map(published, (errors) =>
@@ -98,8 +117,7 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
         if (error === undefined) return
         if (!receipt.settler.isOpen()) return fail(delivery, lost(queue))
         receipt.settler.unclaim(receipt)
-        // The publishing connection may be lost; the delivery is not.
-        fail(delivery, error, Broker.fateOf(error))
+        fail(delivery, error, { fate: fateOf(error), smaller: isOfHeaders(error) })
       })
     )
   }
@@ -109,29 +127,26 @@ export const make = ({ publish, queue, settled, toCommand }: Dependencies) => {
   ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
     Effect.suspend(() => {
       const failures: Array<Broker.SettleFailure> = []
-      const fail: Fail = (delivery, error, fate = "gone") => failures.push({ delivery, error, fate })
+      const fail: Fail = (delivery, error, more = { fate: "gone" }) => failures.push({ delivery, error, ...more })
       const { acks, copies } = begin(requests, { fail, queue, toCommand })
       // After those that go back, so that one frame acknowledges more.
       for (const [settler, deliveries] of acks) {
-        if (ack(settler, deliveries.map(receiptOf))) continue
-        for (const delivery of deliveries) fail(delivery, lost(queue))
+        if (settler.ack(deliveries.map(receiptOf))) deliveries.forEach(remember)
+        else for (const delivery of deliveries) fail(delivery, lost(queue))
       }
       return copies.length === 0 ? Effect.succeed(failures) : Effect.as(store(copies, fail), failures)
     })
 
-  return {
-    ack,
-    /** Writes the settlements after lowered credit, where there is any to be written. */
-    settle: (requests: ReadonlyArray<Broker.SettleRequest>): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
-      Effect.suspend(() => {
-        const settlers = new Set(requests.map(({ delivery }) => receiptOf(delivery).settler))
-        const barriers = [...settlers].flatMap(({ barrier }) => barrier() ?? [])
-        return barriers.length === 0
-          ? settleNow(requests)
-          : Effect.andThen(
-              Effect.promise(() => Promise.all(barriers)),
-              settleNow(requests)
-            )
-      })
-  }
+  // The settlements are written after lowered credit, where there is any to be written.
+  return (requests) =>
+    Effect.suspend(() => {
+      const settlers = new Set(requests.map(({ delivery }) => receiptOf(delivery).settler))
+      const barriers = [...settlers].flatMap(({ barrier }) => barrier() ?? [])
+      return barriers.length === 0
+        ? settleNow(requests)
+        : Effect.andThen(
+            Effect.promise(() => Promise.all(barriers)),
+            settleNow(requests)
+          )
+    })
 }

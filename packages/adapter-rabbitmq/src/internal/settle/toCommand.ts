@@ -24,7 +24,7 @@ export interface Input {
   readonly queueType: "quorum" | "classic"
   /** How often the server has counted this copy as returned. */
   readonly returns: number
-  /** The number of returns after which the server itself gives up. */
+  /** The number of returns after which the server itself gives up; `Infinity` for none. */
   readonly deliveryLimit: number
   /** The delay that the queue gives to the `count`th counted return, where it delays by itself. */
   readonly native: ((count: number) => number) | undefined
@@ -52,9 +52,24 @@ export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Se
   }
 }
 
+/**
+ * The parts of a queue's delivery limit. Up to the first, retries may give the message back; the rest is left for returns
+ * that nobody asked for, as by a lost connection. From the second on, a copy takes the place of the message, and the
+ * server counts from 0 again. So the server gives nothing up, whatever the policy allows, as long as copies can be made.
+ */
+const parts = { asked: 1 / 2, replaced: 3 / 4 } as const
+
 /** Whether a rejected message would come back after its delay, counted, and before the server gives it up. */
 const canRequeue = (delay: number, { deliveryLimit, native, queueType, returns }: Input): boolean => {
-  // Classic queues do not count. Half of the limit is left for returns that nobody asked for, as by a lost connection.
-  if (queueType === "classic" || returns + 1 >= deliveryLimit / 2) return false
+  // Classic queues do not count.
+  if (queueType === "classic" || returns + 1 >= deliveryLimit * parts.asked) return false
   return delay === (native === undefined ? 0 : native(returns + 1))
 }
+
+/** Whether a copy must take the place of a message that has arrived, for the server not to lose count of it. */
+export const mustReplace = ({
+  deliveryLimit,
+  queueType,
+  returns
+}: Pick<Input, "deliveryLimit" | "queueType" | "returns">): boolean =>
+  returns > 0 && (queueType === "classic" || returns >= deliveryLimit * parts.replaced)

@@ -1,0 +1,26 @@
+/**
+ * Which of the unconfirmed publications a closed channel is due to. The server closes the channel because of one, and
+ * does not say which; its words name the exchange, or the size of the body. Pure.
+ */
+import type { Publication } from "../client.ts"
+
+/** The name that the server has for the exchange without one. */
+const defaultExchange = "amq.default"
+
+const suspicion = (text: string): ((publication: Publication) => boolean) => {
+  const limit = /larger than (?:configured )?max size (\d+)/.exec(text)?.[1]
+  if (limit !== undefined) return ({ content }) => content.length > Number(limit)
+  return ({ exchange }) => text.includes(`exchange '${exchange === "" ? defaultExchange : exchange}' in vhost`)
+}
+
+/**
+ * The publications that the server refuses with these words: all that go to the exchange that it names, or are larger
+ * than the size that it names. A single publication is to blame whatever the words are. Of several, there may be none.
+ */
+export const blamed = <A extends { readonly publication: Publication }>(
+  text: string,
+  unconfirmed: ReadonlyArray<A>
+): ReadonlyArray<A> => {
+  const isSuspect = suspicion(text)
+  return unconfirmed.length === 1 ? unconfirmed : unconfirmed.filter(({ publication }) => isSuspect(publication))
+}
