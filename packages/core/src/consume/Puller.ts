@@ -48,7 +48,10 @@ export class PullerDrained extends Data.TaggedError("PullerDrained")<{ readonly 
 }
 
 /** A pull consumer. It drains when the scope that it was made in closes. */
-export interface Puller<A> extends Pick<Lifecycle.Consumer, "queue" | "stats" | "health" | "drain" | "done"> {
+export interface Puller<A> extends Pick<
+  Lifecycle.Consumer,
+  "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done"
+> {
   /**
    * Takes the next batch; succeeds with `undefined` when no message comes in time, or when the puller is drained
    * meanwhile. The messages that an interrupted pull has gathered go back to the queue.
@@ -154,7 +157,7 @@ const open = <A>(
         return opened
       }
     })
-    const { done, drain, health, queue: name, stats } = consumer
+    const { done, drain, health, pause, queue: name, resume, stats } = consumer
 
     const stop = Effect.sync(() => {
       stopped = true
@@ -167,6 +170,8 @@ const open = <A>(
       queue: name,
       stats,
       health,
+      pause,
+      resume,
       done,
       drain: (timeout) => Effect.andThen(stop, drain(timeout)),
       pull: (pullOptions = {}) =>

@@ -24,6 +24,13 @@ export interface Worker extends AsyncDisposable {
   readonly stats: () => Stats
   /** How it is, for probes; `Requeue.health` adds what the broker knows. */
   readonly health: () => ConsumerHealth
+  /**
+   * Takes no more messages and starts no handlers, until {@link Worker.resume}. Handlers that run go on, and messages that
+   * wait for one stay here, their leases kept.
+   */
+  readonly pause: () => void
+  /** Goes on after {@link Worker.pause}. */
+  readonly resume: () => void
   /** Stops taking messages, lets handlers finish until the deadline, gives back the rest, and closes. */
   readonly drain: (timeout?: Delay.Input) => Promise<DrainReport>
   /** Resolves when the consumer has stopped; rejects when it stopped itself. */
@@ -37,7 +44,7 @@ export class ConnectionClosed extends Data.TaggedError("ConnectionClosed")<{ rea
   }
 }
 
-type Running = Pick<Consumer, "queue" | "stats" | "health" | "drain" | "done">
+type Running = Pick<Consumer, "queue" | "stats" | "health" | "pause" | "resume" | "drain" | "done">
 
 export interface Session {
   readonly broker: string
@@ -84,6 +91,8 @@ const toWorker = (running: Running, run: Session["run"], drained: () => Promise<
     queue: running.queue,
     stats: running.stats,
     health: running.health,
+    pause: running.pause,
+    resume: running.resume,
     drain,
     done: () => done,
     [Symbol.asyncDispose]: async () => void (await drain())

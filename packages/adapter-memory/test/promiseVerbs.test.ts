@@ -1,0 +1,96 @@
+/** `message.fail`, `prefetch`, `pause` and `resume`, as a program without Effect has them. */
+import { assert, describe, it } from "@effect/vitest"
+import { type Event, PermanentError, RetryLaterError } from "@requeue/core/promise"
+import { open, turns } from "./virtualBroker.ts"
+
+describe("message.fail", () => {
+  it("gives one message of a batch an error of its own", async () => {
+    await using broker = await open()
+    const failed: Array<string> = []
+    const seen: Array<string> = []
+    const onEvent = (event: Event): void => {
+      if (event._tag === "AttemptFailed") failed.push(`${event.id} ${event.error.name}`)
+    }
+    await broker.requeue.consumeBatch("q", { onEvent, batch: { maxBatchSize: 3 } }, ({ messages }) => {
+      for (const message of messages) {
+        seen.push(`${message.id} ${broker.now()}`)
+        if (message.id === "bad") message.fail(new PermanentError("no account"))
+        if (message.id === "busy" && message.attempts === 1) {
+          message.fail(new RetryLaterError({ message: "busy", retryAfter: 30 }))
+        }
+      }
+    })
+    await broker.requeue.sendBatch(
+      "q",
+      ["good", "bad", "busy"].map((id) => ({ id, body: 1 }))
+    )
+    await turns()
+    await broker.advance("1 minute")
+    assert.deepStrictEqual(failed, ["bad PermanentError", "busy RetryLaterError"])
+    // The retry waits for its time, and for its batch.
+    assert.deepStrictEqual(seen, ["good 0", "bad 0", "busy 0", "busy 35000"])
+    const letters = await broker.requeue.deadLetters("q.dlq").list()
+    assert.deepStrictEqual(
+      letters.map(({ id, origin }) => [id, origin?.reason, origin?.error.message]),
+      [["bad", "permanent", "no account"]]
+    )
+  })
+
+  it("refuses wrong options by its name", async () => {
+    await using broker = await open()
+    const said: Array<string> = []
+    await broker.requeue.consume("q", {}, (message) => {
+      try {
+        message.fail(new Error("no"), { delaySeconds: 5 } as never)
+      } catch (error) {
+        said.push((error as Error).message)
+      }
+    })
+    await broker.requeue.send("q", 1)
+    await turns()
+    assert.match(said[0] ?? "", /^message\.fail: unknown option delaySeconds\. Did you mean delay\?/)
+  })
+})
+
+describe("prefetch", () => {
+  it("of 0 leaves a message that no handler has room for to another consumer", async () => {
+    await using broker = await open()
+    const done: Array<string> = []
+    const slow = async ({ id }: { readonly id: string }): Promise<void> => {
+      if (id === "long") await new Promise(() => {})
+      done.push(id)
+    }
+    await broker.requeue.consume("q", { prefetch: 0, drainTimeout: 0 }, slow)
+    await broker.requeue.send("q", 1, { id: "long" })
+    await turns()
+    await broker.requeue.send("q", 1, { id: "short" })
+    await turns()
+    assert.deepStrictEqual(done, [])
+    await broker.requeue.consume("q", { prefetch: 0 }, slow)
+    await turns()
+    assert.deepStrictEqual(done, ["short"])
+  })
+})
+
+describe("a worker", () => {
+  it("that is paused takes nothing until it is resumed, and says so", async () => {
+    await using broker = await open()
+    const done: Array<number> = []
+    const worker = await broker.requeue.consume("q", {}, ({ body }) => void done.push(body))
+    worker.pause()
+    await broker.requeue.send("q", 1)
+    await turns()
+    const { backoff, state } = worker.health()
+    assert.deepStrictEqual([done, state, backoff[0]?.because], [[], "paused", "operator"])
+    worker.resume()
+    await turns()
+    assert.deepStrictEqual([done, worker.health().state], [[1], "running"])
+  })
+
+  it("that is paused drains as any other", async () => {
+    await using broker = await open()
+    const worker = await broker.requeue.consume("q", {}, () => {})
+    worker.pause()
+    assert.isTrue((await broker.finish(worker.drain())).complete)
+  })
+})
