@@ -15,7 +15,8 @@ const message: Received<unknown> = {
   timestamp: 0,
   attempts: 3,
   ack: () => {},
-  retry: () => {}
+  retry: () => {},
+  fail: () => {}
 }
 
 /** Handles one message against a real server. */

@@ -338,7 +338,8 @@ describe("a delivery that is gone", () => {
   it("is not run again at once: its redelivery is", async () => {
     const unnamed = (service: Broker.Service): Broker.Service => ({
       ...service,
-      subscribe: (options) => Effect.map(service.subscribe(options), ({ identify: _, ...rest }) => rest)
+      subscribe: (options) =>
+        Effect.map(service.subscribe(options), ({ credit, extend, settle }) => ({ credit, extend, settle }))
     })
     assert.deepStrictEqual(await attempts(unnamed), [1, 2])
   })

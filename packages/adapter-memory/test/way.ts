@@ -1,7 +1,6 @@
 /** Prints the files and functions that one acked message crosses, from the broker's delivery to its ack, as JSON. */
-import { Consumer } from "@requeue/core"
 import { MemoryBroker } from "@requeue/adapter-memory"
-import { Broker } from "@requeue/core"
+import { Broker, Consumer } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import { Session } from "node:inspector/promises"

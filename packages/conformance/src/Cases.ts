@@ -11,9 +11,11 @@ import { cases as connections } from "./cases/connections.ts"
 import { cases as deadLetters } from "./cases/deadLetters.ts"
 import { cases as delays } from "./cases/delays.ts"
 import { cases as delivery } from "./cases/delivery.ts"
+import { cases as fates } from "./cases/fates.ts"
 import { cases as foreign } from "./cases/foreign.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as precedence } from "./cases/precedence.ts"
+import { cases as refusals } from "./cases/refusals.ts"
 import { cases as restarts } from "./cases/restarts.ts"
 import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
@@ -39,6 +41,8 @@ export const cases: ReadonlyArray<Case> = [
   ...time,
   ...shutdown,
   ...settling,
+  ...refusals,
+  ...fates,
   ...connections,
   ...restarts,
   ...admin,

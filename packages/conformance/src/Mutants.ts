@@ -2,6 +2,7 @@
 import type { Mutant } from "./Mutant.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
+import { mutants as misreading } from "./mutants/misreading.ts"
 import { mutants as operating } from "./mutants/operating.ts"
 import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as punctuality } from "./mutants/punctuality.ts"
@@ -15,6 +16,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
   ...delivering,
   ...consuming,
+  ...misreading,
   ...producing,
   ...waiting,
   ...punctuality,

@@ -176,7 +176,8 @@ export const mutants: ReadonlyArray<Mutant> = [
       })
       return {
         ...greedy,
-        subscribe: (options) => Effect.map(greedy.subscribe(options), ({ identify: _, ...unnamed }) => unnamed)
+        subscribe: (options) =>
+          Effect.map(greedy.subscribe(options), ({ credit, extend, settle }) => ({ credit, extend, settle }))
       }
     }
   },
