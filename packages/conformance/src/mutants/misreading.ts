@@ -1,22 +1,8 @@
 /** Consumers that make something else of a failed settlement than the broker says. */
-import { Broker, type Consumer, Settlement } from "@requeue/core"
+import { type Broker, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
+import { sees } from "../internal/sees.ts"
 import type { Mutant } from "../Mutant.ts"
-
-/** Changes the broker as the consumer sees it: above the faults that a case injects. */
-const sees = (name: string, kills: string, change: (broker: Broker.Service) => Broker.Service): Mutant => {
-  const seen = <A, R>(start: Effect.Effect<Consumer.Consumer, A, R>) =>
-    Effect.flatMap(Broker.Broker, (broker) => Effect.provideService(start, Broker.Broker, change(broker)))
-  return {
-    name,
-    kills,
-    subject: (subject) => ({
-      ...subject,
-      start: (queue, given, handler) => seen(subject.start(queue, given, handler)),
-      startBatch: (queue, given, handler) => seen(subject.startBatch(queue, given, handler))
-    })
-  }
-}
 
 /** Changes what the consumer hears of settlements that failed. */
 const hears = (name: string, kills: string, change: (failure: Broker.SettleFailure) => Broker.SettleFailure): Mutant =>
