@@ -11,9 +11,14 @@ import { cases as connections } from "./cases/connections.ts"
 import { cases as deadLetters } from "./cases/deadLetters.ts"
 import { cases as delays } from "./cases/delays.ts"
 import { cases as delivery } from "./cases/delivery.ts"
+import { cases as failing } from "./cases/failing.ts"
+import { cases as fates } from "./cases/fates.ts"
 import { cases as foreign } from "./cases/foreign.ts"
 import { cases as limits } from "./cases/limits.ts"
+import { cases as losses } from "./cases/losses.ts"
+import { cases as operator } from "./cases/operator.ts"
 import { cases as precedence } from "./cases/precedence.ts"
+import { cases as refusals } from "./cases/refusals.ts"
 import { cases as restarts } from "./cases/restarts.ts"
 import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
@@ -30,6 +35,7 @@ export const cases: ReadonlyArray<Case> = [
   ...concurrency,
   ...precedence,
   ...calls,
+  ...failing,
   ...limits,
   ...delays,
   ...classification,
@@ -37,9 +43,13 @@ export const cases: ReadonlyArray<Case> = [
   ...deadLetters,
   ...backoff,
   ...time,
+  ...operator,
   ...shutdown,
   ...settling,
+  ...refusals,
+  ...fates,
   ...connections,
+  ...losses,
   ...restarts,
   ...admin,
   ...books

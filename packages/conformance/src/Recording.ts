@@ -27,10 +27,14 @@ interface Settling {
   readonly settlement: Settlement.Settlement
 }
 
+type FaultOf<A> = (asked: A) => Omit<Broker.SettleFailure, "delivery"> | undefined
+
 /** Failures to inject; a case sets and clears them. A call that fails here does not reach the broker. */
 export interface Faults {
   /** Answers how a settlement fails, or `undefined` to let it pass. */
-  settle: ((request: Broker.SettleRequest) => Omit<Broker.SettleFailure, "delivery"> | undefined) | undefined
+  settle: FaultOf<Broker.SettleRequest> | undefined
+  /** Answers how the extension of a lease fails, or `undefined` to let it pass. */
+  extend: FaultOf<Pick<Broker.SettleRequest, "delivery">> | undefined
   /** Answers what happens instead of a publish, or `undefined` to let it pass. */
   publish:
     | ((messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError> | undefined)
@@ -47,11 +51,26 @@ export interface Recording {
   readonly faults: Faults
 }
 
+/** Passes on what no fault hits, and answers all failures. */
+const around = <A extends Pick<Broker.SettleRequest, "delivery">>(
+  asked: ReadonlyArray<A>,
+  faultOf: FaultOf<A> | undefined,
+  pass: (passed: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
+): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> => {
+  const failed = asked.flatMap((one) => {
+    const fault = faultOf?.(one)
+    return fault === undefined ? [] : [{ delivery: one.delivery, ...fault }]
+  })
+  const broken = new Set(failed.map(({ delivery }) => delivery))
+  const passed = asked.filter(({ delivery }) => !broken.has(delivery))
+  return Effect.map(passed.length === 0 ? Effect.succeed([]) : pass(passed), (failures) => [...failed, ...failures])
+}
+
 /** Makes a recorded broker of a broker. */
 export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
   Effect.map(Clock.Clock, (clock) => {
     const log: Array<Entry> = []
-    const faults: Faults = { settle: undefined, publish: undefined }
+    const faults: Faults = { settle: undefined, extend: undefined, publish: undefined }
     const now = () => clock.currentTimeMillisUnsafe()
 
     const settle = (
@@ -61,20 +80,23 @@ export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
     ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
       Effect.suspend(() => {
         for (const request of requests) log.push({ _tag: "Settling", at: now(), queue, ...request })
-        const refused = requests.flatMap((request) => {
-          const fault = faults.settle?.(request)
-          return fault === undefined ? [] : [{ delivery: request.delivery, ...fault }]
-        })
-        const broken = new Set(refused.map(({ delivery }) => delivery))
-        const passed = requests.filter(({ delivery }) => !broken.has(delivery))
-        return Effect.map(passed.length === 0 ? Effect.succeed([]) : pass(passed), (failures) => {
-          const errors = new Map([...refused, ...failures].map(({ delivery, error }) => [delivery, error]))
+        return Effect.map(around(requests, faults.settle, pass), (failures) => {
+          const errors = new Map(failures.map(({ delivery, error }) => [delivery, error]))
           for (const request of requests) {
             log.push({ _tag: "Settled", at: now(), queue, ...request, error: errors.get(request.delivery) })
           }
-          return [...refused, ...failures]
+          return failures
         })
       })
+
+    const extend = (deliveries: ReadonlyArray<Delivery.Delivery>, pass: Broker.Subscription["extend"]) =>
+      Effect.suspend(() =>
+        around(
+          deliveries.map((delivery) => ({ delivery })),
+          faults.extend,
+          (passed) => pass(passed.map(({ delivery }) => delivery))
+        )
+      )
 
     return {
       log,
@@ -106,7 +128,8 @@ export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
                 log.push({ _tag: "Credit", at: now(), queue: options.queue, limit })
                 subscription.credit(limit)
               },
-              settle: (requests) => settle(options.queue, requests, subscription.settle)
+              settle: (requests) => settle(options.queue, requests, subscription.settle),
+              extend: (deliveries) => extend(deliveries, subscription.extend)
             })
           )
       }

@@ -31,7 +31,11 @@ it.effect("writes down what passes, in order, and keeps from the broker what it 
                 for (const { settlement } of requests) reached.push(settlement._tag)
                 return []
               }),
-            extend: () => Effect.succeed([])
+            extend: (deliveries) =>
+              Effect.sync(() => {
+                for (const { metadata } of deliveries) reached.push(`extend ${metadata.id}`)
+                return []
+              })
           }
         })
     })
@@ -57,6 +61,9 @@ it.effect("writes down what passes, in order, and keeps from the broker what it 
     ])
     assert.deepStrictEqual(failures, [{ delivery: a, error, fate: "ours" }])
     assert.deepStrictEqual(reached, ["credit 3", "Ack"])
+    faults.extend = ({ delivery: { metadata } }) => (metadata.id === "a" ? { error, fate: "gone" } : undefined)
+    assert.deepStrictEqual(yield* subscription.extend([a, b]), [{ delivery: a, error, fate: "gone" }])
+    assert.deepStrictEqual(reached, ["credit 3", "Ack", "extend b"])
     assert.deepStrictEqual(
       log.map((entry) => ("settlement" in entry ? `${entry._tag} ${entry.settlement._tag}` : entry._tag)),
       ["Delivered", "Credit", "Settling Retry", "Settling Ack", "Settled Retry", "Settled Ack"]

@@ -98,5 +98,46 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.eventsOf("RetryScheduled").map(({ id }) => id),
       ["b"]
     )
+  }),
+  test("without prefetch, no more is in flight than handlers work on", function* (lab) {
+    const gate = yield* Deferred.make<void>()
+    yield* lab.send(...ids(20))
+    const consumer = yield* lab.startBatch(
+      { batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 60_000 }), concurrency: 2, prefetch: 0 },
+      () => Deferred.await(gate)
+    )
+    yield* lab.untilRuns(4)
+    yield* lab.quiet()
+    Check.equal("deliveries", lab.arrivals().length, 4)
+    Check.equal("waiting", consumer.stats().buffered, 0)
+    Check.equal("most credit", Math.max(...lab.entriesOf("Credit").map(({ limit }) => limit)), 4)
+    yield* lab.untilPending({ ready: 16, inFlight: 4 })
+    yield* Deferred.succeed(gate, undefined)
+    yield* lab.untilEvents("Succeeded", 20)
+  }),
+  test("without prefetch, no message waits behind a slow one while another consumer is idle", function* (lab) {
+    const gate = yield* Deferred.make<void>()
+    for (const _ of [1, 2]) {
+      yield* lab.start({ prefetch: 0 }, () => (lab.runs.length === 1 ? Deferred.await(gate) : undefined))
+    }
+    yield* lab.send(...ids(10))
+    yield* lab.untilEvents("Succeeded", 9)
+    Check.equal("runs", lab.runs.length, 10)
+    yield* Deferred.succeed(gate, undefined)
+    yield* lab.untilEvents("Succeeded", 10)
+    yield* lab.untilEmpty
+  }),
+  test("unless prefetch says otherwise, one batch waits beside those in progress", function* (lab) {
+    const gate = yield* Deferred.make<void>()
+    yield* lab.send(...ids(20))
+    const consumer = yield* lab.startBatch(
+      { batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 }), concurrency: 2 },
+      () => Deferred.await(gate)
+    )
+    yield* lab.untilRuns(6)
+    yield* lab.until("the batch that waits", () => consumer.stats().buffered === 3)
+    Check.equal("most credit", Math.max(...lab.entriesOf("Credit").map(({ limit }) => limit)), 9)
+    yield* Deferred.succeed(gate, undefined)
+    yield* lab.untilEvents("Succeeded", 20)
   })
 ]

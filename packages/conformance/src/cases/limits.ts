@@ -126,6 +126,45 @@ export const cases: ReadonlyArray<Case.Case> = [
       ["a retries-exhausted 4", "b retries-exhausted 14", "c too-many-deliveries 15"]
     )
   }),
+  test("with maxDeliveries equal to maxAttempts, no message is run that was delivered as often, seen or unseen", function* (lab) {
+    // As after crashes: nobody knows whether a handler has seen them.
+    yield* lab.publish("a", { attempts: 1 })
+    yield* lab.publish("b", { attempts: 2 })
+    yield* lab.start({ retry: RetryPolicy.make({ maxAttempts: 2, maxDeliveries: 2 }) }, fail)
+    const letters = yield* lab.untilDeadLetters(2)
+    Check.equal(
+      "runs",
+      lab.runs.map(({ attempts, id }) => `${id} ${attempts}`),
+      ["a 2"]
+    )
+    Check.equal(
+      "reasons",
+      letters.map(({ metadata: { deadLetter, id } }) => `${id} ${deadLetter?.reason}`).toSorted(),
+      ["a retries-exhausted", "b too-many-deliveries"]
+    )
+    yield* lab.untilEmpty
+  }),
+  test("messages that may have killed their process run alone, one after another, and hold up no other", function* (lab) {
+    let [running, most] = [0, 0]
+    const suspects = ["s1", "s2", "s3"]
+    const good = ["a", "b", "c", "d", "e", "f"]
+    yield* lab.send(...good.slice(0, 3))
+    for (const id of suspects) yield* lab.publish(id, { attempts: 4 })
+    yield* lab.send(...good.slice(3))
+    yield* lab.start({ concurrency: 5 }, ({ id }) =>
+      Effect.gen(function* () {
+        running++
+        if (suspects.includes(id)) most = Math.max(most, running)
+        yield* Effect.sleep(lab.unit / 2)
+        if (suspects.includes(id)) most = Math.max(most, running)
+        running--
+      })
+    )
+    yield* lab.untilEvents("Succeeded", 9)
+    Check.equal("handlers beside a suspect, itself included", most, 1)
+    Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), [...good, ...suspects])
+    yield* lab.untilEmpty
+  }),
   test("an immediate retry of a batch runs only what has no verdict yet", function* (lab) {
     yield* lab.send("a", "b", "c")
     const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 })

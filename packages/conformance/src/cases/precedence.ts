@@ -63,6 +63,8 @@ const meets = (lab: Lab, id: string, fate: Fate) =>
 
 const nothing = () => {}
 
+const no = new Error("no")
+
 export const cases: ReadonlyArray<Case.Case> = [
   row("no calls", nothing, "returns", { a: "acked", rest: "acked" }),
   row("no calls", nothing, "throws", { a: policy, rest: policy }),
@@ -123,5 +125,38 @@ export const cases: ReadonlyArray<Case.Case> = [
   row("A.retry(5), A.retry(9)", ({ a, after }) => (a.retry(after(middle)), a.retry(after(long))), "throws", {
     a: middle,
     rest: policy
-  })
+  }),
+  row("A.fail", ({ a }) => a.fail(no), "returns", { a: policy, rest: "acked" }),
+  row("A.fail", ({ a }) => a.fail(no), "throws", { a: policy, rest: policy }),
+  row("A.fail, A.ack", ({ a }) => (a.fail(no), a.ack()), "returns", { a: policy, rest: "acked" }),
+  row("A.ack, A.fail", ({ a }) => (a.ack(), a.fail(no)), "returns", { a: "acked", rest: "acked" }),
+  row("A.fail, retryAll(9)", ({ a, after, batch }) => (a.fail(no), batch.retryAll(after(long))), "returns", {
+    a: long,
+    rest: long
+  }),
+  row(
+    "A.fail(5), retryAll(9)",
+    ({ a, after, batch }) => (a.fail(no, after(middle)), batch.retryAll(after(long))),
+    "returns",
+    { a: middle, rest: long }
+  ),
+  row(
+    "retryAll(9), A.fail(5)",
+    ({ a, after, batch }) => (batch.retryAll(after(long)), a.fail(no, after(middle))),
+    "returns",
+    {
+      a: middle,
+      rest: long
+    }
+  ),
+  row("A.fail(5), A.retry(9)", ({ a, after }) => (a.fail(no, after(middle)), a.retry(after(long))), "returns", {
+    a: middle,
+    rest: "acked"
+  }),
+  row("A.retry, A.fail(5)", ({ a, after }) => (a.retry(), a.fail(no, after(middle))), "returns", {
+    a: middle,
+    rest: "acked"
+  }),
+  row("A.fail, ackAll", ({ a, batch }) => (a.fail(no), batch.ackAll()), "returns", { a: policy, rest: "acked" }),
+  row("ackAll, A.fail", ({ a, batch }) => (batch.ackAll(), a.fail(no)), "returns", { a: "acked", rest: "acked" })
 ]

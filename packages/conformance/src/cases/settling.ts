@@ -1,28 +1,13 @@
 /** Settlements that fail, and settlements that come twice. */
-import { Broker, BrokerError, ConsumerBackoff, RetryPolicy, Settlement } from "@requeue/core"
+import { BrokerError, ConsumerBackoff, RetryPolicy, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { broken, fails, gone } from "../internal/faults.ts"
 import * as Port from "../internal/port.ts"
-import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 
 const test = Case.inGroup("settling")
-
-const broken = (reason: BrokerError.Reason, fate?: Broker.Fate) => {
-  const detail = "made to fail by the case"
-  const error = new BrokerError.BrokerError({ broker: "test", operation: "settle", reason, detail })
-  return { error, fate: fate ?? Broker.fateOf(error) }
-}
-
-/** Lets the first settlements of one kind fail, so many of them, without reaching the broker. */
-const fails = (lab: Lab, tag: Settlement.Settlement["_tag"], { error, fate }: ReturnType<typeof broken>, times = 1) => {
-  let left = times
-  lab.faults.settle = ({ settlement }: Broker.SettleRequest) =>
-    settlement._tag === tag && left-- > 0 ? { error, fate } : undefined
-}
-
-const gone = broken("ConnectionLost", "gone")
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("an ack that fails is no failure of the handler", function* (lab) {

@@ -1,5 +1,6 @@
 /** Consumers that do the wrong thing with a good broker. */
 import { Codec, type Consumer, ConsumerBackoff, type Handler, QueueDefinition, RetryPolicy } from "@requeue/core"
+import { rewired } from "../internal/rewired.ts"
 import type { Mutant } from "../Mutant.ts"
 
 /** Changes the options of every consumer. */
@@ -28,24 +29,6 @@ const handled = (
   })
 })
 
-/** Makes a batch with the same messages and other methods. */
-const rewired = <A>(
-  batch: Handler.Batch<A>,
-  methods: (message: Handler.Received<A>) => Partial<Handler.Received<A>>,
-  all: Partial<Handler.Batch<A>>
-): Handler.Batch<A> => {
-  const messages = batch.messages.map((message) => {
-    const { attempts, body, headers, id, timestamp } = message
-    const own = {
-      ack: () => message.ack(),
-      retry: (given?: object) => message.retry(given),
-      fail: (error: unknown, given?: object) => message.fail(error, given)
-    }
-    return { attempts, body, headers, id, timestamp, ...own, ...methods(message) }
-  })
-  return { ...batch, messages, ...all }
-}
-
 const policy = (given: Consumer.Options, change: Partial<RetryPolicy.RetryPolicy>): Consumer.Options => ({
   ...given,
   retry: { ...(given.retry ?? RetryPolicy.make()), ...change }
@@ -53,7 +36,7 @@ const policy = (given: Consumer.Options, change: Partial<RetryPolicy.RetryPolicy
 
 export const mutants: ReadonlyArray<Mutant> = [
   handled("runs acked messages again", "A.ack, handler throws", (batch, run) =>
-    run(rewired(batch, () => ({ ack: () => {} }), {}))
+    run(rewired(batch, () => ({ ack: () => {} })))
   ),
   handled("lets the last call decide", "A.ack, retryAll(9), handler returns", (batch, run) => {
     const calls: Array<() => void> = []
@@ -72,7 +55,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     }
   }),
   handled("lets the batch beat the message", "A.retry(5), retryAll(9), handler returns", (batch, run) =>
-    run(rewired(batch, (message) => ({ retry: () => message.retry() }), {}))
+    run(rewired(batch, (message) => ({ retry: () => message.retry() })))
   ),
   handled("takes a failed batch for a good one", "no calls, handler throws", (batch, run) => {
     try {
@@ -152,5 +135,29 @@ export const mutants: ReadonlyArray<Mutant> = [
     "cuts what the broker cannot do down to what it can, unasked",
     "a policy beyond the broker's longest delay keeps the consumer from starting",
     (given) => ({ ...given, onLimit: "clamp" })
+  ),
+  options("always lets a batch wait", "without prefetch, no more is in flight than handlers work on", (given) => ({
+    ...given,
+    prefetch: undefined
+  })),
+  options(
+    "always lets one message wait",
+    "without prefetch, no message waits behind a slow one while another consumer is idle",
+    (given) => ({ ...given, prefetch: 1 })
+  ),
+  options(
+    "lets nothing wait unless it is told",
+    "unless prefetch says otherwise, one batch waits beside those in progress",
+    (given) => ({ prefetch: 0, ...given })
+  ),
+  options(
+    "runs messages beyond maxDeliveries",
+    "with maxDeliveries equal to maxAttempts, no message is run that was delivered as often, seen or unseen",
+    (given) => policy(given, { maxDeliveries: 12 })
+  ),
+  options(
+    "knows no suspects",
+    "messages that may have killed their process run alone, one after another, and hold up no other",
+    (given) => policy(given, { maxAttempts: 100 })
   )
 ]

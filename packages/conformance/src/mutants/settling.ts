@@ -27,6 +27,30 @@ const instead = <T extends Tag>(
     })
 })
 
+/** Changes every dead letter. */
+const copies = (name: string, kills: string, change: (copy: Outgoing.Outgoing) => Outgoing.Outgoing): Mutant => ({
+  name,
+  kills,
+  broker: (broker) =>
+    decorate(broker, {
+      settle: ({ delivery, settlement }, { queue }) => {
+        if (settlement._tag !== "DeadLetter") return undefined
+        const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
+        return Effect.as(Effect.orDie(broker.publish([change(copy)])), [])
+      }
+    })
+})
+
+const extendsNothing = (name: string, kills: string): Mutant => ({
+  name,
+  kills,
+  broker: (broker) => ({
+    ...broker,
+    subscribe: (options) =>
+      Effect.map(broker.subscribe(options), (subscription) => ({ ...subscription, extend: () => Effect.succeed([]) }))
+  })
+})
+
 export const mutants: ReadonlyArray<Mutant> = [
   instead("acks dead letters", "maxRetries 0: one delivery, then the dead letters", "DeadLetter", () => Settlement.Ack),
   instead(
@@ -77,6 +101,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     "Release",
     () => Settlement.Ack
   ),
+  instead(
+    "loses what a paused consumer gives back",
+    "a consumer that is paused before a drain gives back what waits, and ends",
+    "Release",
+    () => Settlement.Ack
+  ),
   instead("keeps what is dropped", "a drop error removes the message and leaves no dead letter", "Drop", () =>
     Settlement.Retry(0)
   ),
@@ -93,32 +123,31 @@ export const mutants: ReadonlyArray<Mutant> = [
         }
       })
   },
-  {
-    name: "dead letters lose their headers",
-    kills: "a dead letter keeps its body's bytes and its headers",
-    broker: (broker) =>
-      decorate(broker, {
-        settle: ({ delivery, settlement }, { queue }) => {
-          if (settlement._tag !== "DeadLetter") return undefined
-          const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
-          const published = Effect.orDie(broker.publish([{ ...copy, headers: {} }]))
-          return Effect.as(published, [])
-        }
-      })
-  },
-  {
-    name: "does not see that a dead letter was moved back",
-    kills: "a dead letter that somebody else's tool moved back to its queue is redriven, and counted as such",
-    broker: (broker) =>
-      decorate(broker, {
-        settle: ({ delivery, settlement }, { queue }) => {
-          if (settlement._tag !== "DeadLetter") return undefined
-          const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
-          const published = Effect.orDie(broker.publish([{ ...copy, metadata: { ...copy.metadata, redrives: 0 } }]))
-          return Effect.as(published, [])
-        }
-      })
-  },
+  copies("dead letters lose their headers", "a dead letter keeps its body's bytes and its headers", (copy) => ({
+    ...copy,
+    headers: {}
+  })),
+  copies(
+    "does not see that a dead letter was moved back",
+    "a dead letter that somebody else's tool moved back to its queue is redriven, and counted as such",
+    (copy) => ({ ...copy, metadata: { ...copy.metadata, redrives: 0 } })
+  ),
+  copies(
+    "does not say what a smaller copy lacks",
+    "a dead letter that is taken only without history says so, and keeps its body and headers",
+    (copy) => ({ ...copy, metadata: { ...copy.metadata, cut: undefined } })
+  ),
+  copies(
+    "cuts the body out of a smaller copy",
+    "a dead letter that is taken only without error says so, and keeps its body and headers",
+    (copy) => ({ ...copy, body: new Uint8Array(0) })
+  ),
+  instead(
+    "cuts all at once",
+    "a dead letter that is taken only without error-text says so, and keeps its body and headers",
+    "DeadLetter",
+    (letter) => (letter.cut === undefined ? letter : { ...letter, cut: "all" })
+  ),
   {
     name: "swallows failures of settlements",
     kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
@@ -174,13 +203,9 @@ export const mutants: ReadonlyArray<Mutant> = [
       })
     }
   },
-  {
-    name: "extends no leases",
-    kills: "a handler may run longer than the lease: it is extended, and the message does not come twice",
-    broker: (broker) => ({
-      ...broker,
-      subscribe: (options) =>
-        Effect.map(broker.subscribe(options), (subscription) => ({ ...subscription, extend: () => Effect.succeed([]) }))
-    })
-  }
+  extendsNothing(
+    "extends no leases",
+    "a handler may run longer than the lease: it is extended, and the message does not come twice"
+  ),
+  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of what waits")
 ]

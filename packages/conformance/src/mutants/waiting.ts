@@ -1,10 +1,30 @@
 /** Consumers that wait wrongly. */
-import { Broker, type Delivery } from "@requeue/core"
+import { Broker, type Consumer, type Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Mutant } from "../Mutant.ts"
 
+/** Changes what every consumer offers to its operator. */
+const offers = (name: string, kills: string, change: Partial<Consumer.Consumer>): Mutant => {
+  const changed = (consumer: Consumer.Consumer) => ({ ...consumer, ...change })
+  return {
+    name,
+    kills,
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, given, handler) => Effect.map(subject.start(queue, given, handler), changed),
+      startBatch: (queue, given, handler) => Effect.map(subject.startBatch(queue, given, handler), changed)
+    })
+  }
+}
+
 export const mutants: ReadonlyArray<Mutant> = [
+  offers("cannot be paused", "a paused consumer takes nothing and starts nothing, and lets handlers end that run", {
+    pause: () => {}
+  }),
+  offers("cannot be resumed", "a paused consumer that is resumed goes on with what it has, and then with the rest", {
+    resume: () => {}
+  }),
   {
     name: "does not wait for handlers at the end",
     kills: "a drain lets handlers end, and acks what they did",

@@ -7,6 +7,7 @@ type Call = Acknowledgement.Call
 
 const ack = (index: number): Call => ({ _tag: "Ack", index })
 const retry = (index: number, delay?: number): Call => ({ _tag: "Retry", index, delay })
+const fail = (index: number, delay?: number): Call => ({ _tag: "Fail", index, error: "no", delay })
 const ackAll: Call = { _tag: "AckAll" }
 const retryAll = (delay?: number): Call => ({ _tag: "RetryAll", delay })
 
@@ -18,9 +19,9 @@ const alphabet: ReadonlyArray<Call> = [
   ack(1),
   retry(0),
   retry(0, 5),
-  retry(0, 9),
-  retry(1),
   retry(1, 5),
+  fail(0),
+  fail(0, 7),
   ackAll,
   retryAll(),
   retryAll(9),
@@ -47,7 +48,9 @@ describe("every sequence of calls", () => {
         verdict.by === expected.by &&
         (verdict._tag === "Ack" ||
           expected._tag === "Ack" ||
-          (verdict.delay === expected.delay && verdict.backoff === expected.backoff))
+          (verdict.delay === expected.delay &&
+            verdict.backoff === expected.backoff &&
+            verdict.failed?.error === expected.failed?.error))
       if (!equal) assert.deepStrictEqual({ verdict, calls, index }, { verdict: expected, calls, index })
     })
   }
@@ -86,6 +89,7 @@ describe("every sequence of calls", () => {
     const call: fc.Arbitrary<Call> = fc.oneof(
       fc.record({ _tag: fc.constant("Ack" as const), index }),
       fc.record({ _tag: fc.constant("Retry" as const), index, delay, backoff }),
+      fc.record({ _tag: fc.constant("Fail" as const), index, error: fc.integer({ min: 1, max: 3 }), delay, backoff }),
       fc.constant(ackAll),
       fc.record({ _tag: fc.constant("RetryAll" as const), delay, backoff })
     )
@@ -100,9 +104,12 @@ describe("every sequence of calls", () => {
 
 describe("the table", () => {
   const acked = "acked"
-  /** Short for a verdict: acked, retried, or retried with this delay. */
-  const render = (verdict: Acknowledgement.Verdict) =>
-    verdict._tag === "Ack" ? acked : verdict.delay === undefined ? "retried" : verdict.delay
+  /** Short for a verdict: acked, retried, retried with this delay, or failed in one of these ways. */
+  const render = (verdict: Acknowledgement.Verdict) => {
+    if (verdict._tag === "Ack") return acked
+    if (verdict.failed !== undefined) return verdict.delay === undefined ? "failed" : `failed ${verdict.delay}`
+    return verdict.delay === undefined ? "retried" : verdict.delay
+  }
 
   const [A, success, failure] = [0, "success", "failure"] as const
   const rows: ReadonlyArray<
@@ -127,7 +134,19 @@ describe("the table", () => {
     ["retryAll, ackAll", [retryAll(), ackAll], success, "retried", "retried"],
     ["retryAll(9), retryAll(3)", [retryAll(9), retryAll(3)], success, 9, 9],
     ["retryAll(0) is a delay", [retryAll(0), retryAll(3)], success, 0, 0],
-    ["A.retry(0) is a delay", [retry(A, 0), retryAll(9)], success, 0, 9]
+    ["A.retry(0) is a delay", [retry(A, 0), retryAll(9)], success, 0, 9],
+    ["A.fail", [fail(A)], success, "failed", acked],
+    ["A.fail, then throw", [fail(A)], failure, "failed", "retried"],
+    ["A.fail, A.ack", [fail(A), ack(A)], success, "failed", acked],
+    ["A.ack, A.fail", [ack(A), fail(A)], success, acked, acked],
+    ["A.fail, retryAll(9)", [fail(A), retryAll(9)], success, "failed 9", 9],
+    ["A.fail(5), retryAll(9)", [fail(A, 5), retryAll(9)], success, "failed 5", 9],
+    ["A.fail, ackAll", [fail(A), ackAll], success, "failed", acked],
+    ["ackAll, A.fail", [ackAll, fail(A)], success, acked, acked],
+    ["retryAll(9), A.fail(5)", [retryAll(9), fail(A, 5)], success, 5, 9],
+    ["A.retry, A.fail(5)", [retry(A), fail(A, 5)], success, 5, acked],
+    ["A.fail, A.retry(5)", [fail(A), retry(A, 5)], success, "failed 5", acked],
+    ["A.fail(0) is a delay", [fail(A, 0), retryAll(9)], success, "failed 0", 9]
   ]
 
   it.each(rows)("%s", (_, calls, outcome, first, rest) => {
@@ -136,8 +155,8 @@ describe("the table", () => {
 })
 
 describe("isFinal", () => {
-  it("is an ack, or a retry with a delay of its own", () => {
-    const { verdicts } = reduce([ack(0), retry(1), retry(2, 0)], 4)
-    assert.deepStrictEqual(verdicts.map(Acknowledgement.isFinal), [true, false, true, false])
+  it("is an ack, or a retry or failure with a delay of its own", () => {
+    const { verdicts } = reduce([ack(0), retry(1), retry(2, 0), fail(3), fail(4, 0)], 6)
+    assert.deepStrictEqual(verdicts.map(Acknowledgement.isFinal), [true, false, true, false, true, false])
   })
 })

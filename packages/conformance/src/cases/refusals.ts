@@ -1,0 +1,172 @@
+/** Messages that the broker does not let go: settlements that it refuses, for this message alone, again and again. */
+import { BatchPolicy, type Delivery, Metadata, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import { broken, fails, gone, refused } from "../internal/faults.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+import * as Workload from "../Workload.ts"
+
+const test = Case.inGroup("refused settlements")
+
+const fail = () => Effect.fail(new Error("no"))
+
+const good = Workload.ids(20)
+
+/** Refuses everything that is asked for one message, but that it be given back. */
+const refuseAll = (lab: Lab, id: string): void => {
+  lab.faults.settle = ({ delivery, settlement }) =>
+    delivery.metadata.id === id && settlement._tag !== "Release" ? refused : undefined
+}
+
+const runsOf = (lab: Lab, id: string): number => lab.runs.filter((run) => run.id === id).length
+
+const ended = (lab: Lab, tag: "Succeeded" | "DeadLettered") => lab.eventsOf(tag).map(({ id }) => id)
+
+/** Checks that a refused message stands in quarantine beside so many that were handled, and ends as soon as it may. */
+const quarantines = (lab: Lab, retry: RetryPolicy.RetryPolicy, concurrency: number) =>
+  Effect.gen(function* () {
+    refuseAll(lab, "poison")
+    yield* lab.send("poison", ...good)
+    const consumer = yield* lab.start({ retry, concurrency }, (message) =>
+      message.id === "poison" ? fail() : undefined
+    )
+    yield* lab.untilEvents("Succeeded", good.length)
+    yield* lab.untilEvents("Quarantined", 1)
+    yield* lab.quiet(2 * lab.unit)
+    Check.equal(
+      "told",
+      lab.eventsOf("Quarantined").map(({ id }) => id),
+      ["poison"]
+    )
+    Check.equal("in health", [consumer.health().quarantined, consumer.health().state], [1, "running"])
+    Check.equal("pauses", lab.eventsOf("BackoffEntered").length, 0)
+    Check.equal("runs of the poison", runsOf(lab, "poison"), 1)
+    lab.faults.settle = undefined
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("the dead letter", letter!.metadata.id, "poison")
+    yield* lab.untilEvents("DeadLettered", 1)
+    Check.equal("runs of the poison in the end", runsOf(lab, "poison"), retry.maxAttempts)
+    Check.equal("in quarantine in the end", consumer.health().quarantined, 0)
+    Check.equal("handled", ended(lab, "Succeeded").toSorted(), good.toSorted())
+    yield* lab.untilEmpty
+  })
+
+/** A dead letter without what was cut out of it. */
+const lacks = (step: Metadata.Cut, { metadata: { deadLetter, history } }: Delivery.Delivery): boolean => {
+  if (history.length > 0) return false
+  if (step === "all") return deadLetter === undefined
+  const error = step === "history" ? "TypeError: no" : step === "error-text" ? "TypeError: " : ": "
+  return `${deadLetter?.error.name}: ${deadLetter?.error.message}` === error
+}
+
+/** Lets dead letters be taken only when so much is cut out of them. */
+const cuts = Metadata.cuts.map((step, index) =>
+  test(`a dead letter that is taken only without ${step} says so, and keeps its body and headers`, function* (lab) {
+    lab.faults.settle = ({ settlement }) => {
+      const isSmaller =
+        "cut" in settlement && settlement.cut !== undefined && Metadata.cuts.indexOf(settlement.cut) >= index
+      return settlement._tag === "DeadLetter" && !isSmaller ? refused : undefined
+    }
+    const body = { n: 1, text: "é" }
+    yield* (yield* lab.producer()).send(body, { id: "a", headers: { "x-tenant": "ü" } })
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 1 }) }, () => Effect.fail(new TypeError("no")))
+    const [letter] = yield* lab.untilDeadLetters(1)
+    yield* lab.untilEvents("DeadLettered", 1)
+    Check.equal("what it says", letter!.metadata.cut, step)
+    Check.isTrue("what it lacks", lacks(step, letter!), letter!.metadata)
+    Check.equal("id", letter!.metadata.id, "a")
+    Check.sameBytes("body", letter!.body, new TextEncoder().encode(JSON.stringify(body)))
+    Check.equal("headers", letter!.headers, { "content-type": "application/json", "x-tenant": "ü" })
+    Check.equal("told as failed", lab.eventsOf("SettleFailed").length, 1)
+    Check.equal("told as kept", lab.eventsOf("Quarantined").length, 0)
+    yield* lab.untilEmpty
+  })
+)
+
+/** Checks that a message whose handler ran for the last time is not run again when its delivery is lost in quarantine. */
+const losesKept = (lab: Lab, lose: Effect.Effect<void, unknown>) =>
+  Effect.gen(function* () {
+    fails(lab, "DeadLetter", refused, Number.POSITIVE_INFINITY)
+    yield* lab.send("a", "b")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, fail)
+    yield* lab.untilEvents("Quarantined", 2)
+    yield* lose
+    yield* lab.until("the redeliveries", () => lab.entriesOf("Delivered").length >= 4, lab.recovery)
+    yield* lab.quiet(2 * lab.unit)
+    lab.faults.settle = undefined
+    const letters = yield* lab.untilDeadLetters(2)
+    yield* lab.untilEvents("DeadLettered", 2)
+    Check.equal("runs", lab.runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted(), ["a 1", "b 1"])
+    Check.equal(
+      "dead letters",
+      letters.map(({ metadata: { deadLetter, id } }) => `${id} ${deadLetter?.reason}`).toSorted(),
+      ["a retries-exhausted", "b retries-exhausted"]
+    )
+    yield* lab.untilEmpty
+  })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("a message whose retry and dead letter are refused holds up no other, and no handler runs for it", (lab) =>
+    quarantines(lab, RetryPolicy.make({ maxAttempts: 2 }), 1)),
+  test("a message whose dead letter is refused is told of once, counted, and ends when the broker takes it", (lab) =>
+    quarantines(lab, RetryPolicy.make({ maxRetries: 0 }), 5)),
+  ...cuts,
+  test("a letter that no smaller copy would let through is not made smaller", function* (lab) {
+    fails(lab, "DeadLetter", { ...broken("Unroutable"), smaller: false }, 1)
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, fail)
+    yield* lab.untilEvents("Quarantined", 1)
+    const [letter] = yield* lab.untilDeadLetters(1)
+    Check.equal("cut", letter!.metadata.cut, undefined)
+    Check.equal("error", letter!.metadata.deadLetter?.error.message, "no")
+    yield* lab.untilEmpty
+  }),
+  test("a delayed retry whose copy is refused comes after its delay all the same, as the next attempt", function* (lab) {
+    lab.faults.settle = ({ settlement }) => (settlement._tag === "Retry" && settlement.delay > 0 ? refused : undefined)
+    const delay = 4 * lab.unit
+    yield* lab.send("a", "b", "c")
+    yield* lab.start({}, (message) =>
+      message.id === "a" && message.attempts === 1 ? message.retry({ delay }) : undefined
+    )
+    yield* lab.untilEvents("Succeeded", 3)
+    Check.equal("runs", lab.runs.map(({ attempts, id }) => `${id} ${attempts}`).toSorted(), [
+      "a 1",
+      "a 2",
+      "b 1",
+      "c 1"
+    ])
+    const [first, second] = lab.runs.filter(({ id }) => id === "a")
+    const delayed = lab.entriesOf("Settling").filter(({ settlement }) => "delay" in settlement && settlement.delay > 0)
+    lab.checkDelay("the retry", delay, first!.at, second!.at, { accepted: delayed.at(-1)!.at, hops: 2 })
+    Check.equal("told as kept", lab.eventsOf("Quarantined").length, 0)
+    yield* lab.untilEmpty
+  }),
+  test("a message whose ack is refused is not run again, and is acked when the broker takes it", function* (lab) {
+    fails(lab, "Ack", refused, 2)
+    yield* lab.send("a", "b", "c")
+    yield* lab.startBatch({ batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 }) })
+    yield* lab.untilEvents("Quarantined", 2)
+    yield* lab.untilEvents("Succeeded", 3)
+    yield* lab.quiet()
+    Check.equal("runs", lab.runs.length, 3)
+    yield* lab.untilEmpty
+  }),
+  test(
+    "after its last run, a message whose connection breaks in quarantine is not run again",
+    (lab) => losesKept(lab, lab.harness.cutConnections!),
+    Needs.boundConnections
+  ),
+  test(
+    "after its last run, a message whose lease is lost in quarantine is not run again",
+    (lab) =>
+      losesKept(
+        lab,
+        Effect.sync(() => {
+          lab.faults.extend = () => (lab.entriesOf("Delivered").length < 4 ? gone : undefined)
+        })
+      ),
+    Needs.lease
+  )
+]

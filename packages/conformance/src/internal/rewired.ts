@@ -1,0 +1,27 @@
+/** Messages and batches with other methods, for handlers that are to be misunderstood. */
+import type { Handler } from "@requeue/core"
+
+/** The methods to change. */
+type Methods = (message: Handler.Received<any>) => Partial<Handler.Received<any>> // the bodies pass as they are
+
+/** Makes a message with the same data and other methods. */
+export const rewiredMessage = <A>(message: Handler.Received<A>, methods: Methods): Handler.Received<A> => {
+  const { attempts, body, headers, id, timestamp } = message
+  const own = {
+    ack: () => message.ack(),
+    retry: (given?: object) => message.retry(given),
+    fail: (error: unknown, given?: object) => message.fail(error, given)
+  }
+  return { attempts, body, headers, id, timestamp, ...own, ...methods(message) }
+}
+
+/** Makes a batch with the same messages and other methods. Default: those of the batch itself stay. */
+export const rewired = <A>(
+  batch: Handler.Batch<A>,
+  methods: Methods,
+  all: Partial<Handler.Batch<A>> = {}
+): Handler.Batch<A> => ({
+  ...batch,
+  messages: batch.messages.map((message) => rewiredMessage(message, methods)),
+  ...all
+})
