@@ -74,6 +74,19 @@ describe("a body", () => {
     assert.strictEqual(letters.length, 3)
   })
 
+  it("whose arrays claim more than its bytes can fill is dead-lettered, and costs nothing", async () => {
+    await using broker = await open()
+    // A sparse array of 33,554,431 places, for which V8 takes 270 MB.
+    const claim = new Uint8Array([0xff, 0x0f, 0x61, 0xff, 0xff, 0xff, 0x0f, 0x40, 0, 0xff, 0xff, 0xff, 0x0f])
+    await Effect.runPromise(
+      broker.control.publishRaw("q", claim, { "content-type": "application/x-v8-structured-clone" })
+    )
+    assert.deepStrictEqual(await received(broker), [])
+    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    assert.deepStrictEqual(letter?.body, claim)
+    assert.match(letter!.origin!.error.message, /v8: arrays of more places than the bytes can fill/)
+  })
+
   it.each<readonly [unknown, string, RegExp]>([
     [() => {}, "json", /body: .*function has no JSON form/],
     [5, "text", /body: .*contentType "text" must be a string, got number/],

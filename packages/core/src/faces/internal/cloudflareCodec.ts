@@ -5,6 +5,7 @@ import { copy, isSeparate } from "../../message/internal/ownBytes.ts"
 import type { Headers } from "../../message/Message.ts"
 import type { AnyBody } from "../../message/QueueDefinition.ts"
 import type { QueueContentType } from "./cloudflareOptions.ts"
+import { verify } from "./v8Arrays.ts"
 
 export const mediaTypes: { readonly [K in QueueContentType]: string } = {
   text: "text/plain; charset=utf-8",
@@ -59,6 +60,7 @@ export const codec: Codec.Codec<AnyBody> = isSeparate({
       case "json":
         return Codec.json.decode(bytes, headers)
       case "v8":
+        verify(bytes)
         // Typed arrays in the body are views of what is given here.
         return deserialize(new Uint8Array(bytes))
       default:
