@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { type BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
@@ -64,7 +64,7 @@ describe("what is sent comes back", () => {
         const delivery = toDelivery(received(message, fifo), context)
         assert.deepStrictEqual([...delivery.body], [...body])
         assert.deepStrictEqual(delivery.headers, given)
-        assert.deepStrictEqual(delivery.metadata, message.metadata)
+        expect(delivery.metadata).toEqual(message.metadata)
       })
     ))
 
@@ -231,7 +231,7 @@ describe("toDelivery", () => {
     const ahead = now + 7_200_000
     const delayed = Metadata.encode(Metadata.make("m1", ahead, ahead + 10_000))
     const message = { ...ours({ SentTimestamp: String(now) }), MessageAttributes: { requeue: text(delayed) } }
-    assert.deepStrictEqual(toDelivery(message, context).metadata, Metadata.make("m1", now, now + 10_000))
+    expect(toDelivery(message, context).metadata).toEqual(Metadata.make("m1", now, now + 10_000))
   })
 
   it("a foreign message has SQS's id and time, and its attributes as headers", () => {
@@ -293,9 +293,10 @@ describe("toCommand", () => {
     fifoRetry: "block",
     elapsed: 0,
     receives: 1,
-    maxAttempts: 4,
+    maxDeliveries: 4,
     isLimitReached: false,
     isLeaseUncertain: false,
+    isCopied: false,
     now
   }
   const delivery = {
@@ -335,7 +336,7 @@ describe("toCommand", () => {
     ["a retry of what was received very often", Settlement.Retry(0), { receives: 500 }, ["q", 0, 2]],
     ["a dead letter", Settlement.DeadLetter("permanent", "q.dlq", error), {}, ["q.dlq", 0, 0]],
     ["a release", Settlement.Release(), {}, 0],
-    ["a release that would use up the last attempt", Settlement.Release(), { maxAttempts: 2 }, ["q", 0, 1]],
+    ["a release that would use up the last delivery", Settlement.Release(), { maxDeliveries: 2 }, ["q", 0, 1]],
     ["what came before its time", Settlement.Release(300), {}, ["q", 300, 1]],
     [
       "a FIFO retry",
@@ -345,7 +346,7 @@ describe("toCommand", () => {
     ],
     ["a FIFO retry of 12 h", Settlement.Retry(12 * hours), { fifo: true }, "Refuse"],
     ["a FIFO retry that goes behind", Settlement.Retry(5000), { fifo: true, fifoRetry: "resend" }, ["q", 5000, 2]],
-    ["a FIFO release", Settlement.Release(), { fifo: true, maxAttempts: 2 }, 0],
+    ["a FIFO release", Settlement.Release(), { fifo: true, maxDeliveries: 2 }, 0],
     ["what came before its time in a FIFO queue", Settlement.Release(300), { fifo: true }, 1],
     ["and long before", Settlement.Release(24 * hours), { fifo: true, elapsed: 1 * hours }, 39_590]
   ])("%s", (_, settlement, change, expected) =>

@@ -3,6 +3,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
  */
+import { Failure } from "@requeue/core"
 import { BrokerError } from "@requeue/core/adapter-kit"
 
 /** The call that has failed. */
@@ -135,6 +136,7 @@ const bare = (code: string): string => code.slice(Math.max(code.lastIndexOf(".")
 
 const explain = ({ code, status, text }: Refusal): Explanation =>
   byCode[bare(code)] ??
+  (/\bKMS\./i.test(code) ? kms : undefined) ??
   byText.find(([pattern]) => pattern.test(text))?.[1] ??
   (status === undefined
     ? broken
@@ -180,6 +182,8 @@ const codeOf = (error: Error): string => {
 /** The `BrokerError` of whatever a call has thrown. */
 export const toBrokerError = (cause: unknown, context: Context): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
-  if (!(cause instanceof Error)) return fromRefusal({ code: "Error", text: String(cause), status: undefined }, context)
+  if (!(cause instanceof Error)) {
+    return fromRefusal({ code: "Error", text: Failure.summarize(cause).message, status: undefined }, context)
+  }
   return fromRefusal({ code: codeOf(cause), text: cause.message, status: statusOf(cause) }, context)
 }

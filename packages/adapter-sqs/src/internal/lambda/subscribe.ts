@@ -85,10 +85,10 @@ const commands =
   (
     { begun, fifo, queue, remembered, settings }: Invocation,
     clock: Clocks,
-    { maxAttempts }: Broker.SubscribeOptions["retry"]
+    { maxDeliveries }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
+    const { isCopied, messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
     const isBegun = begun.has(delivery.metadata.id)
     if (settlement._tag === "Release" && !isBegun) remembered.addUncounted(messageId)
     return toCommand(delivery, settlement, {
@@ -97,9 +97,10 @@ const commands =
       fifoRetry: settings.fifoRetry,
       elapsed: clock.elapsed() - receivedAt,
       receives,
-      maxAttempts: isBegun ? Number.POSITIVE_INFINITY : maxAttempts,
+      maxDeliveries: isBegun ? Number.POSITIVE_INFINITY : maxDeliveries,
       isLimitReached: false,
       isLeaseUncertain: false,
+      isCopied,
       now: clock.now()
     })
   }
@@ -146,6 +147,7 @@ export const subscribe = (
       command: commands(invocation, clock, options.retry),
       settled: remembered.settled,
       onEnd: ended,
+      onHeld: () => {},
       fork,
       now: clock.elapsed
     })
@@ -168,9 +170,13 @@ export const subscribe = (
     }
     yield* Effect.addFinalizer(() => giveBack([...outgoing.takeAll(), ...groups.waiting()]))
 
-    /** The core gives back a delivery whose settlement has failed; here it keeps its visibility timeout instead. */
+    /**
+     * The core gives back, or retries at once, a delivery whose settlement is refused; here it keeps its visibility timeout
+     * instead.
+     */
     const isLeft = ({ delivery, settlement }: Broker.SettleRequest): boolean =>
-      settlement._tag === "Release" && unsettled.has(delivery)
+      unsettled.has(delivery) &&
+      (settlement._tag === "Release" || (settlement._tag === "Retry" && settlement.delay === 0))
 
     return {
       credit: outgoing.credit,
@@ -182,6 +188,7 @@ export const subscribe = (
             return failures
           })
         }),
-      extend: () => Effect.succeed([])
+      extend: () => Effect.succeed([]),
+      identify: (delivery) => Receipt.nameOf(Receipt.receiptOf(delivery))
     }
   })
