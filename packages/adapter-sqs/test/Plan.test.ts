@@ -263,7 +263,8 @@ describe("what is found is compared", () => {
       expect(work(retry, raised === undefined ? undefined : Number(raised))).toBeUndefined()
       expect(raised !== undefined || remedy.includes("Remove the RedrivePolicy")).toBe(true)
       const maxDeliveries = Number(/set retry\.maxDeliveries to (\d+), and fewer retries/.exec(remedy)?.[1])
-      expect(work({ ...retry, maxRetries: Math.min(3, maxDeliveries - 1), maxDeliveries }, count)).toBeUndefined()
+      const fewer = { deadLetter: retry.deadLetter, maxRetries: Math.min(3, maxDeliveries - 1), maxDeliveries }
+      expect(work(fewer, count)).toBeUndefined()
     }
   )
 

@@ -1,5 +1,5 @@
 /** Settlements that SQS refuses: the fate of each, and what is done with a delivery that is still ours. */
-import { Broker, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
+import { Broker, type Delivery, type Metadata, RetryPolicy, Settlement } from "@requeue/core"
 import type { StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
@@ -9,7 +9,13 @@ import { drain, has, idOf, left, on, outgoing, queueName, until, untilEmpty, url
 // All tests of this file run at once, each behind a proxy of its own.
 const { another, behind } = await strict()
 
-const letter = (queue: string) => Settlement.DeadLetter("permanent", queue, { name: "E", message: "no" })
+const letter = (queue: string, cut?: Metadata.Cut): Settlement.Settlement => ({
+  _tag: "DeadLetter",
+  reason: "permanent",
+  queue,
+  error: { name: "E", message: "m".repeat(256) },
+  cut
+})
 
 /** A subscription whose deliveries are written down. */
 const subscribe = (queue: string, credit = 10) =>
@@ -40,7 +46,7 @@ type Subscribed = Effect.Success<ReturnType<typeof subscribe>>
 
 /** A message that was received, the way to settle it, and the proxy to SQS. */
 const received = async (
-  program: (queue: string, subscription: Subscribed, own: StrictSqs) => Effect.Effect<unknown, unknown, never>,
+  program: (queue: string, subscription: Subscribed, own: StrictSqs) => Effect.Effect<unknown, unknown>,
   { name = queueName("fate"), ...options }: { name?: string; visibilityTimeout?: number; requestTimeout?: number } = {}
 ) => {
   await using own = await another()
@@ -52,7 +58,6 @@ const received = async (
       yield* program(name, subscription, own)
     })
   )
-  return name
 }
 
 describe.concurrent("a role that may not", () => {
@@ -84,19 +89,22 @@ describe.concurrent("a role that may not", () => {
     ))
 
   test("DeleteMessage: a dead letter is stored once, however often its message is settled", async () => {
-    const queue = await received((name, { received: [a], settle }, own) =>
-      Effect.gen(function* () {
-        own.deny(["DeleteMessage"])
-        const sent = () => own.calls()["SendMessageBatch"] ?? 0
-        const before = sent()
-        const asked = [letter(`${name}.dlq`), letter(`${name}.dlq`), Settlement.Retry(0), Settlement.Release(60_000)]
-        for (const each of asked) assert.deepStrictEqual(yield* settle([a!, each]), ["a refused AccessRefused"])
-        assert.strictEqual(sent() - before, 1)
-        assert.isTrue(yield* Effect.promise(() => has(behind, name, 0, 1, 0)))
-        own.deny([])
-        assert.deepStrictEqual(yield* settle([a!, letter(`${name}.dlq`)]), [])
-        yield* untilEmpty(behind, name)
-      })
+    const queue = queueName("once")
+    await received(
+      (name, { received: [a], settle }, own) =>
+        Effect.gen(function* () {
+          own.deny(["DeleteMessage"])
+          const sent = () => own.calls()["SendMessageBatch"] ?? 0
+          const before = sent()
+          const asked = [letter(`${name}.dlq`), letter(`${name}.dlq`), Settlement.Retry(0), Settlement.Release(60_000)]
+          for (const each of asked) assert.deepStrictEqual(yield* settle([a!, each]), ["a refused AccessRefused"])
+          assert.strictEqual(sent() - before, 1)
+          assert.isTrue(yield* Effect.promise(() => has(behind, name, 0, 1, 0)))
+          own.deny([])
+          assert.deepStrictEqual(yield* settle([a!, letter(`${name}.dlq`)]), [])
+          yield* untilEmpty(behind, name)
+        }),
+      { name: queue }
     )
     assert.deepStrictEqual((await drain(behind, `${queue}.dlq`)).map(idOf), ["a"])
   })
@@ -137,10 +145,9 @@ test.concurrent("a dead letter that is too large for its queue is refused alone;
       yield* broker.publish([outgoing(queue, "small"), { ...outgoing(queue, "large"), body }])
       yield* next(2)
       const large = all.find(({ metadata }) => metadata.id === "large")!
-      const long = Settlement.DeadLetter("permanent", `${queue}.dlq`, { name: "E", message: "m".repeat(256) })
-      const requests = all.map((delivery) => [delivery, long] as const)
+      const requests = all.map((delivery) => [delivery, letter(`${queue}.dlq`)] as const)
       assert.deepStrictEqual(yield* settle(...requests), ["large refused BodyTooLarge"])
-      assert.deepStrictEqual(yield* settle([large, { ...long, cut: "error-text" }]), [])
+      assert.deepStrictEqual(yield* settle([large, letter(`${queue}.dlq`, "error-text")]), [])
       yield* untilEmpty(behind, queue)
     })
   )
@@ -159,7 +166,7 @@ test.concurrent("a foreign body that nearly fills a message becomes a dead lette
       const [delivery] = all
       const told = (yield* settle([delivery!, letter(`${queue}.dlq`)]))[0]
       assert.match(told ?? "", /refused BodyTooLarge/)
-      assert.deepStrictEqual(yield* settle([delivery!, { ...letter(`${queue}.dlq`), cut: "all" }]), [])
+      assert.deepStrictEqual(yield* settle([delivery!, letter(`${queue}.dlq`, "all")]), [])
       yield* untilEmpty(behind, queue)
     })
   )

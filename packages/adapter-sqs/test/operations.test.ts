@@ -114,7 +114,7 @@ describe("a queue's plan", () => {
       objects.map(({ name }) => name),
       ["orders-dlq", "orders"]
     )
-    assert.include(objects[1]?.details, "RedrivePolicy=to orders-dlq after 13")
+    assert.include(objects[1]?.details, "RedrivePolicy=to orders-dlq after 33")
   })
 
   test("that SQS cannot keep is refused", async () => {
@@ -138,7 +138,7 @@ describe("a queue's picture", () => {
       "flowchart LR",
       '  n0["orders"] -->|"retry after 1s, 1m, 1m"| n0',
       '  n0 -->|"given up"| n1["orders-dlq"]',
-      '  n0 -->|"given up by SQS after 13 receives"| n1'
+      '  n0 -->|"given up by SQS after 33 receives"| n1'
     ])
   })
 })

@@ -145,6 +145,29 @@ describe("toPublication", () => {
     assert.strictEqual(entryOf(outgoing({ delay })).DelaySeconds, seconds)
   )
 
+  it.each([
+    ["message-group-id", "a b"],
+    ["message-group-id", "legal"],
+    ["message-deduplication-id", "ü"],
+    ["x-amzn-trace-id", "no trace"]
+  ])("a foreign attribute %s: %s is copied as the attribute that it is", (name, value) => {
+    const attribute = { DataType: "String.own", StringValue: value }
+    const copy = Result.getOrThrow(
+      toPublication(outgoing({ headers: { [name]: value } }), false, { [name]: attribute })
+    )
+    assert.deepStrictEqual(copy.entry.MessageAttributes?.[name], attribute)
+    assert.isUndefined(copy.entry.MessageGroupId ?? copy.entry.MessageSystemAttributes)
+    // Its redrive knows no attributes.
+    const redriven = outgoing({ headers: { [name]: value }, metadata: { ...outgoing().metadata, redrives: 1 } })
+    assert.isTrue(Result.isSuccess(toPublication(redriven, false)))
+  })
+
+  it("dead letters without their story are never taken for one another", () => {
+    const metadata = Metadata.reduce(outgoing().metadata, "all")
+    const ids = [1, 2].map(() => entryOf(outgoing({ metadata }), true).MessageDeduplicationId)
+    assert.strictEqual(new Set(ids).size, 2)
+  })
+
   it("SQS's clock has the last word on a delay that it keeps to the end; the others are watched by ours", () => {
     const notBefore = (delay: number) => {
       const { metadata } = Outgoing.make({ queue: "q", id: "m1", body: utf8.encode("{}"), headers: {}, delay }, now)
@@ -353,6 +376,17 @@ describe("toCommand", () => {
     assert.deepStrictEqual(short(toCommand(delivery, settlement, { ...input, ...change })), expected)
   )
 
+  it.each([
+    Settlement.Ack,
+    Settlement.Retry(5000),
+    Settlement.Release(),
+    Settlement.Release(5000),
+    Settlement.DeadLetter("permanent", "q-dlq", { name: "E", message: "m" })
+  ])("of a delivery whose copy is stored only the delete is left: %o", (settlement) => {
+    const delivery = { ...toDelivery(received(outgoing()), context), receipt: undefined }
+    assert.deepStrictEqual(toCommand(delivery, settlement, { ...input, isCopied: true }), { _tag: "Delete" })
+  })
+
   it("hides never for less than was asked, nor beyond what SQS takes", () =>
     fc.assert(
       fc.property(fc.nat(13 * hours), fc.nat(13 * hours), (delay, elapsed) => {
@@ -442,6 +476,19 @@ describe("toBrokerError", () => {
     const error = toBrokerError(cause, { operation: "publish", queue: "q" })
     assert.deepInclude(error, { reason, broker: "sqs", operation: "publish", queue: "q" })
   })
+
+  it.each([
+    ["KMS.DisabledException", "AccessRefused", /KMS key/],
+    ["com.amazonaws.sqs#KMS.InvalidStateException", "AccessRefused", /KMS key/],
+    ["KMS.ThrottlingException", "Throttled", /quota/]
+  ] as const)("a key of one's own: %s", (code, reason, remedy) => {
+    const error = fromRefusal({ code, text: "", status: 400 }, { operation: "publish" })
+    assert.strictEqual(error.reason, reason)
+    assert.match(error.remedy ?? "", remedy)
+  })
+
+  it("is made of anything that was thrown", () =>
+    assert.isNotEmpty(toBrokerError(Object.create(null), { operation: "publish" }).detail))
 
   it("says what to do", () => {
     const error = toBrokerError(sdk("UnrecognizedClientException", 400), { operation: "find", queue: "q" })

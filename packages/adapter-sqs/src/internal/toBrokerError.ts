@@ -134,17 +134,16 @@ export interface Refusal {
 
 const bare = (code: string): string => code.slice(Math.max(code.lastIndexOf("."), code.lastIndexOf("#")) + 1)
 
-const explain = ({ code, status, text }: Refusal): Explanation =>
-  byCode[bare(code)] ??
-  (/\bKMS\./i.test(code) ? kms : undefined) ??
-  byText.find(([pattern]) => pattern.test(text))?.[1] ??
-  (status === undefined
-    ? broken
-    : status >= 500 || status === 429
-      ? throttled
-      : status === 403 || status === 401
-        ? access
-        : { reason: "Unsupported" })
+const explain = ({ code, status, text }: Refusal): Explanation => {
+  const known = byCode[bare(code)]
+  if (/\bKMS\./.test(code) && known !== throttled) return kms
+  if (known !== undefined) return known
+  const told = byText.find(([pattern]) => pattern.test(text))?.[1]
+  if (told !== undefined) return told
+  if (status === undefined) return broken
+  if (status >= 500 || status === 429) return throttled
+  return status === 403 || status === 401 ? access : { reason: "Unsupported" }
+}
 
 /** Whether the error says that nothing is wrong with the request itself. */
 export const isTransient = ({ reason }: BrokerError.BrokerError): boolean =>

@@ -115,10 +115,7 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       if (!isOpen) return
       const frame = toFrame(payload)
       const { attempts: deliveries, id } = frame
-      if (isClosing) {
-        write(`REQ ${id} 0\n`, ignore)
-        return flush()
-      }
+      if (isClosing) return write(`REQ ${id} 0\n`, ignore)
       const receivedAt = elapsed()
       const { attempts, body, headers, metadata, nonce } = decode(frame, session)
       const receipt: Receipt = {
@@ -131,7 +128,7 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       }
       // A message whose lease has ended is delivered again, in the place of its earlier delivery.
       if (held.add(receipt)) membership?.arrived()
-      onDelivery({ body, headers, attempts, metadata, receipt })
+      onDelivery({ body, headers, attempts, metadata, receipt, redelivered: deliveries !== 1 })
     },
     refuse: (text) => held.lose(refusedId(text) ?? ""),
     close: async () => {

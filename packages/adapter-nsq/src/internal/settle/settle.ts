@@ -113,7 +113,11 @@ const copying =
             if (fate === "refused" && command.instead !== undefined) {
               return answer([{ request, receipt, command: command.instead, isAnswered: false }])
             }
-            return Effect.succeed([receipt.session.untake(receipt) ? { delivery, error, fate } : gone(queue, delivery)])
+            return Effect.succeed([
+              receipt.session.untake(receipt)
+                ? { delivery, error, fate, smaller: error.reason === "BodyTooLarge" }
+                : gone(queue, delivery)
+            ])
           })
       }
     )

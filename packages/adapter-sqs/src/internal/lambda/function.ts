@@ -56,6 +56,30 @@ const responding = 0.2
 /** Milliseconds before the end of the function in which no handler is begun, however small the reserve is. */
 const lastBegin = 1000
 
+/** The response of an invocation, or its failure where the response cannot name messages. */
+const respond = (
+  messages: ReadonlyArray<Message>,
+  { isDone }: Invocation.Invocation,
+  {
+    calls,
+    queue,
+    reportBatchItemFailures
+  }: {
+    readonly queue: string
+    readonly calls: ReceiptCalls.ReceiptCalls
+    readonly reportBatchItemFailures: boolean
+  }
+): Effect.Effect<SqsBatchResponse, MessagesNotDone> =>
+  Effect.gen(function* () {
+    const ids = messages.filter((message) => !isDone(message)).map(({ MessageId = "" }) => MessageId)
+    const messageIds = [...new Set(ids)]
+    if (reportBatchItemFailures || messageIds.length === 0) {
+      return { batchItemFailures: messageIds.map((itemIdentifier) => ({ itemIdentifier })) }
+    }
+    yield* calls.deleteMessages(messages.filter(isDone).map(({ ReceiptHandle = "" }) => ReceiptHandle))
+    return yield* new MessagesNotDone({ queue, messageIds })
+  })
+
 /** Makes a function. `start` starts the consumer of one invocation. */
 export const make = (
   queue: string,
@@ -116,17 +140,6 @@ export const make = (
         yield* Effect.timeoutOption(Fiber.await(yield* Effect.forkDetach(end)), left(reserve * responding))
       })
 
-    const respond = (messages: ReadonlyArray<Message>, { isDone }: Invocation.Invocation) =>
-      Effect.gen(function* () {
-        const ids = messages.filter((message) => !isDone(message)).map(({ MessageId = "" }) => MessageId)
-        const messageIds = [...new Set(ids)]
-        if (reportBatchItemFailures || messageIds.length === 0) {
-          return { batchItemFailures: messageIds.map((itemIdentifier) => ({ itemIdentifier })) }
-        }
-        yield* calls.deleteMessages(messages.filter(isDone).map(({ ReceiptHandle = "" }) => ReceiptHandle))
-        return yield* new MessagesNotDone({ queue, messageIds })
-      })
-
     return (event, context) =>
       Effect.gen(function* () {
         const left = (spare: number) => Duration.millis(Math.max(0, context.getRemainingTimeInMillis() - spare))
@@ -138,6 +151,6 @@ export const make = (
         const shared = { queue, fifo, settings, calls, publisher, remembered }
         const invocation = Invocation.make(messages, now, { ...shared, begun })
         if (messages.length > 0) yield* work(invocation, ({ id }) => begun.add(id), left)
-        return yield* respond(messages, invocation)
+        return yield* respond(messages, invocation, { queue, calls, reportBatchItemFailures })
       })
   })

@@ -24,7 +24,7 @@ export interface Publisher {
 /** Calls to one standard queue that may be under way. */
 const parallel = 16
 
-/** What is in one message may be such that it cannot be encoded, as a body that was transferred to another thread. */
+/** Refuses a message that cannot be encoded at all, such as one whose body was transferred to another thread. */
 const encode = ({ message, original }: Item, fifo: boolean): ReturnType<typeof toPublication> => {
   try {
     return toPublication(message, fifo, original)

@@ -96,7 +96,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       if (command._tag === "Hide") receipt.leaseError = error
       onHeld(delivery)
     }
-    return [{ delivery, error, fate }]
+    return [{ delivery, error, fate, smaller: error.reason === "BodyTooLarge" }]
   }
 
   const run = <S extends Settling>(
