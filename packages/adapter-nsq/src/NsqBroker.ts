@@ -42,16 +42,17 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const now = () => clock.currentTimeMillisUnsafe()
+  const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   const fork = (effect: Effect.Effect<unknown>) => void run(effect)
   const nodes = Nodes.make(settings)
   const lookup = Lookup.make(settings)
   const publishing = yield* Publishing.make(settings, nodes, lookup)
   const declare = yield* Declare.make(settings)
-  const sender = yield* Sender.make({ settings, nodes, publishing, declare, now })
+  const sender = yield* Sender.make({ settings, nodes, publishing, declare, now, elapsed })
   const capabilities = Capabilities.make(settings, nodes.limits())
   const connectionCounts = new Set<ConnectionCount>()
   const messageTimeout = nodes.limits().msgTimeout
-  const consuming = { settings, nodes, lookup, messageTimeout, now, fork }
+  const consuming = { settings, nodes, lookup, messageTimeout, now, elapsed, fork }
 
   const service: Broker.Service = {
     capabilities,

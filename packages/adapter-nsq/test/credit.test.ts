@@ -177,6 +177,26 @@ describe("a credit over connections", () => {
       })
     ))
 
+  it("that grows and shrinks by one changes one RDY each time, and what it grew by is used", () => {
+    const credit = Credit.make()
+    const written: Array<number> = []
+    const rdy = [0, 1, 2].map(() => {
+      const handle = credit.join((share) => void written.push(share), 2500)
+      return handle
+    })
+    credit.set(4)
+    // All of it is held, as by deliveries that cannot be settled for now.
+    for (const handle of [...rdy, rdy[0]!]) handle.arrived()
+    for (const _ of [1, 2, 3]) {
+      written.length = 0
+      credit.set(5)
+      credit.set(5)
+      assert.lengthOf(written, 1)
+      credit.set(4)
+      assert.lengthOf(written, 2)
+    }
+  })
+
   it("leaves most of a small credit to the one connection that delivers", () => {
     const credit = Credit.make()
     const all = [nsqd(credit, () => {}), nsqd(credit, () => {})]

@@ -1,13 +1,13 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as fc from "fast-check"
-import type { Receipt } from "../src/internal/consume/receipt.ts"
+import { nameOf, type Receipt } from "../src/internal/consume/receipt.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"
 import * as Limits from "../src/internal/limits.ts"
 import { refusedId, toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type CommandContext, toCommand } from "../src/internal/settle/toCommand.ts"
 import { type Frame, toDelivery, toFrame } from "../src/internal/consume/toDelivery.ts"
-import { type PublicationContext, fits, toPublication } from "../src/internal/publish/toPublication.ts"
+import { type PublicationContext, toPublication } from "../src/internal/publish/toPublication.ts"
 import * as Wire from "../src/internal/wire.ts"
 import { bytes } from "./world.ts"
 
@@ -24,7 +24,14 @@ const frame = (body: Uint8Array, change: Partial<Frame> = {}): Frame => ({
 })
 
 const wrapped = (change: Partial<Wire.Envelope> = {}) =>
-  Wire.encode({ metadata, headers: { "x-tenant": "ü" }, deferred: undefined, body: bytes("{}"), ...change })
+  Wire.encode({
+    metadata,
+    headers: { "x-tenant": "ü" },
+    deferred: undefined,
+    nonce: undefined,
+    body: bytes("{}"),
+    ...change
+  })
 
 describe("the envelope", () => {
   it("is what the README says, byte by byte", () => {
@@ -32,9 +39,10 @@ describe("the envelope", () => {
       metadata: Metadata.make("m", 1),
       headers: { a: "b" },
       deferred: 5,
+      nonce: "n0",
       body: Uint8Array.of(0, 255)
     })
-    const json = `{"m":{"v":1,"id":"m","a":0,"t0":1},"h":{"a":"b"},"d":5}`
+    const json = `{"m":{"v":1,"id":"m","a":0,"t0":1},"h":{"a":"b"},"d":5,"n":"n0"}`
     assert.strictEqual(made.toString("latin1"), `\x00RK\x01${String.fromCharCode(0, json.length)}${json}\x00\xff`)
   })
 
@@ -44,9 +52,10 @@ describe("the envelope", () => {
         fc.uint8Array({ maxLength: 300 }),
         fc.dictionary(fc.string(), fc.string(), { maxKeys: 5 }),
         fc.option(fc.nat(), { nil: undefined }),
-        (body, headers, deferred) => {
-          const read = Wire.decode(Wire.encode({ metadata, headers, deferred, body }))!
-          assert.deepStrictEqual({ ...read, body: [...read.body] }, { metadata, headers, deferred, body: [...body] })
+        fc.option(fc.string(), { nil: undefined }),
+        (body, headers, deferred, nonce) => {
+          const read = Wire.decode(Wire.encode({ metadata, headers, deferred, nonce, body }))!
+          expect({ ...read, body: [...read.body] }).toEqual({ metadata, headers, deferred, nonce, body: [...body] })
         }
       )
     ))
@@ -111,7 +120,7 @@ describe("toDelivery", () => {
   it("a publisher's clock that is two hours ahead is set back to that of nsqd, which stored the message", () => {
     const ahead = now + 7_200_000
     const read = toDelivery(frame(wrapped({ metadata: Metadata.make("m1", ahead, ahead + 10_000) })), context)
-    assert.deepStrictEqual(read.metadata, Metadata.make("m1", now - 100, now + 9_900))
+    expect(read.metadata).toEqual(Metadata.make("m1", now - 100, now + 9_900))
   })
 
   it.each([
@@ -134,7 +143,6 @@ const commandContext: CommandContext = {
   retry: "native",
   cap: 1000,
   deliveries: 1,
-  fits: () => true,
   now
 }
 
@@ -151,7 +159,6 @@ describe("toCommand", () => {
     ["retry beyond the cap", Settlement.Retry(1000.5), {}, "Copy retry"],
     ["retry where nsqd's count may end", Settlement.Retry(0), { deliveries: 0x8000 }, "Copy retry"],
     ["retry exactly", Settlement.Retry(0), { retry: "exact" }, "Copy retry"],
-    ["retry beyond the cap without room for a copy", Settlement.Retry(5000), { fits: () => false }, "Req 1000"],
     ["dead letter", Settlement.DeadLetter("permanent", "orders.dlq", failed), {}, "Copy queue"],
     ["release", Settlement.Release(), {}, "Req 0"],
     ["release exactly", Settlement.Release(), { retry: "exact" }, "Req 0"],
@@ -165,13 +172,20 @@ describe("toCommand", () => {
   it("writes whole milliseconds within the cap, whatever is asked", () =>
     fc.assert(
       fc.property(fc.double({ min: 0, max: 86_400_000, noNaN: true }), (delay) => {
-        const command = toCommand(delivery, Settlement.Retry(delay), { ...commandContext, fits: () => false })
-        if (command._tag !== "Req") return assert.fail(command._tag)
-        assert.isTrue(Number.isInteger(command.delay) && command.delay <= commandContext.cap)
-        assert.isTrue(command.delay >= Math.min(delay, commandContext.cap))
-        assert.strictEqual(command.due, now + delay)
+        const command = toCommand(delivery, Settlement.Retry(delay), commandContext)
+        // What a copy that is refused becomes, too.
+        const requeue = command._tag === "Copy" ? command.instead : command
+        if (requeue?._tag !== "Req") return assert.fail(command._tag)
+        assert.isTrue(Number.isInteger(requeue.delay) && requeue.delay <= commandContext.cap)
+        assert.isTrue(requeue.delay >= Math.min(delay, commandContext.cap))
+        assert.strictEqual(requeue.due, now + delay)
       })
     ))
+
+  it("has nothing instead of a dead letter", () => {
+    const command = toCommand(delivery, Settlement.DeadLetter("permanent", "orders.dlq", failed), commandContext)
+    assert.isTrue(command._tag === "Copy" && command.instead === undefined)
+  })
 
   it("counts the attempt of a retry, and none of a hop", () => {
     const retried = toCommand(delivery, Settlement.Retry(5000), commandContext)
@@ -235,8 +249,56 @@ describe("toPublication", () => {
 
   it("keeps a foreign message of the largest size as a dead letter, without its story", () => {
     const outgoing = message({ body: new Uint8Array(10_000) })
-    assert.isFalse(fits(outgoing, context.limits))
     assert.strictEqual(publication({ message: outgoing, target: own, isCopy: true }).payload.length, 10_000)
+  })
+
+  const story: Metadata.Metadata = {
+    ...Metadata.make("m".repeat(Metadata.idLimit), now, now + 1),
+    attempts: Metadata.countLimit,
+    redrives: Metadata.countLimit,
+    history: Array.from({ length: 20 }, () => ({ attempt: 1, at: now, error: "ü".repeat(300), delay: 1 })),
+    deadLetter: {
+      queue: "q".repeat(100),
+      attempts: 1,
+      reason: "permanent",
+      at: now,
+      error: { name: "E", message: "ü".repeat(300) }
+    }
+  }
+
+  it("accepts nothing that has no room for the longest story of a copy", () =>
+    fc.assert(
+      fc.property(fc.nat(100_000), fc.nat(70_000), (body, header) => {
+        const limits = { ...context.limits, maxMsgSize: 100_000 }
+        const sent = message({ body: new Uint8Array(body), headers: { h: "x".repeat(header) } })
+        const item = { message: sent, target: source, isCopy: false, nonce: "n".repeat(20) }
+        if (toPublication(item, { ...context, limits }) instanceof BrokerError.BrokerError) return
+        const copy = { ...item, message: { ...sent, metadata: story }, target: own, isCopy: true }
+        const { metadata } = Wire.decode(publication(copy, { limits }).payload)!
+        assert.isDefined(metadata.deadLetter)
+      }),
+      { numRuns: 300 }
+    ))
+
+  it("refuses a copy without room for its story, until the story is cut short; it never leaves out headers or attempts", () => {
+    const full = { ...story, id: "m" }
+    const least = Buffer.byteLength(
+      Wire.json({ headers: { h: "1" }, metadata: Metadata.reduce(full, "all"), deferred: undefined, nonce: undefined })
+    )
+    const outgoing = message({ body: new Uint8Array(10_000 - Wire.size(least, 0)), headers: { h: "1" } })
+    const copy = (cut: Metadata.Cut | undefined) =>
+      toPublication(
+        { message: { ...outgoing, metadata: Metadata.reduce(full, cut) }, target: own, isCopy: true },
+        context
+      )
+    for (const cut of [undefined, ...Metadata.cuts.slice(0, -1)]) {
+      const made = copy(cut)
+      assert.isTrue(made instanceof BrokerError.BrokerError && made.reason === "BodyTooLarge", cut)
+    }
+    const made = copy("all")
+    assert.isTrue(!(made instanceof BrokerError.BrokerError) && Wire.decode(made.payload)?.headers["h"] === "1")
+    const one = { ...outgoing, body: new Uint8Array(outgoing.body.length + 1), metadata: Metadata.reduce(full, "all") }
+    assert.instanceOf(toPublication({ message: one, target: own, isCopy: true }, context), BrokerError.BrokerError)
   })
 })
 
@@ -257,6 +319,13 @@ describe("toBrokerError", () => {
     const error = toBrokerError(new Error(text), { operation: "publish", node: "h:1" })
     assert.strictEqual(error.reason, reason)
     assert.include(error.detail, "h:1")
+  })
+
+  it("is made of anything that was thrown", () => {
+    const unprintable = Object.create(null) as object
+    const error = toBrokerError(unprintable, { operation: "publish" })
+    assert.strictEqual(error.reason, "ConnectionLost")
+    assert.isNotEmpty(error.detail)
   })
 
   it("reads which message a refusal was about", () => {
@@ -302,10 +371,13 @@ describe("limits", () => {
 describe("what is to come again", () => {
   const topic = { topic: "orders", channel: "requeue", isOwn: false }
   const node = { name: "h:4150", address: { host: "h", port: 4150, http: undefined } }
-  const receipt = (id: string, change: Partial<Receipt["session"]> = {}): Receipt => ({
+  const receipt = (id: string, change: Partial<Receipt["session"]> = {}, nonce?: string): Receipt => ({
     session: { node, topic, ...change } as Receipt["session"],
     id,
-    deliveries: 1
+    deliveries: 1,
+    nonce,
+    receivedAt: 0,
+    leaseEnds: 0
   })
 
   it("is remembered once, and the oldest are forgotten", () => {
@@ -330,5 +402,24 @@ describe("what is to come again", () => {
       assert.isFalse(remembered.isFinished(other))
     }
     assert.isTrue(remembered.isFinished(receipt("a")))
+  })
+
+  it("has a name of its own, in each topic of each nsqd", () => {
+    const other = { node: { ...node, name: "h:4250" } }
+    const names = [receipt("a"), receipt("b"), receipt("a", other), receipt("a", { topic: { ...topic, topic: "t" } })]
+    assert.strictEqual(new Set(names.map(nameOf)).size, names.length)
+    assert.strictEqual(nameOf(receipt("a", {}, "n")), nameOf(receipt("a")))
+  })
+
+  it("twins have the same nonce on different nsqd; a message without a nonce has no twin", () => {
+    const twins = Remembered.makeTwins()
+    const other = { node: { ...node, name: "h:4250" } }
+    twins.finished(receipt("a", {}, "n"))
+    twins.finished(receipt("b"))
+    assert.isTrue(twins.isFinished(receipt("c", other, "n")))
+    // Published once more on the same nsqd, by somebody who copies bytes.
+    assert.isFalse(twins.isFinished(receipt("d", {}, "n")))
+    assert.isFalse(twins.isFinished(receipt("e", other, "m")))
+    assert.isFalse(twins.isFinished(receipt("b", other)))
   })
 })

@@ -222,7 +222,13 @@ describe("nsqd's count of deliveries", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 65_535 }), fc.nat(1_000_000), (count, used) => {
         const carried = { ...metadata, attempts: used }
-        const body = Wire.encode({ body: bytes("x"), headers: {}, metadata: carried, deferred: undefined })
+        const body = Wire.encode({
+          body: bytes("x"),
+          headers: {},
+          metadata: carried,
+          deferred: undefined,
+          nonce: undefined
+        })
         const payload = Buffer.alloc(26)
         payload.writeUInt16BE(count, 8)
         const frame = toFrame(Buffer.concat([payload, body]))

@@ -15,7 +15,8 @@
  *   that still runs a second before the function's end is interrupted, and messages that are not done come again at
  *   once.
  * - A message that was received with others and not run, because the function ended or its group came to a halt, has
- *   been counted by SQS. A function instance remembers such receives; another one counts them as attempts.
+ *   been counted by SQS. A function instance remembers such receives; another one counts them as deliveries, of which the
+ *   policy allows `maxDeliveries`. In the last second of the function nothing is begun.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */

@@ -91,9 +91,9 @@ export const make = (
   const name = parsed.success
   const letters = parsedLetters.success
   const backstop = letters[0]
-  const maxAttempts = retry?.maxAttempts ?? 1
-  const receives = MaxReceiveCount.needed(maxAttempts, renews(name, settings))
-  const maxReceiveCount = settings.maxReceiveCount ?? MaxReceiveCount.planned(maxAttempts)
+  const maxDeliveries = retry?.maxDeliveries ?? 1
+  const receives = MaxReceiveCount.needed(maxDeliveries, renews(name, settings))
+  const maxReceiveCount = settings.maxReceiveCount ?? MaxReceiveCount.planned(maxDeliveries)
   const lasts = retry === undefined ? 0 : Retention.longest(retry)
   const conflict =
     mismatch(queue, name, deadLetterQueues, letters) ??
@@ -189,7 +189,7 @@ const tooFew = (
         queue,
         "maxReceiveCount",
         MaxReceiveCount.tooFew(given, receives),
-        "Raise it, or leave it out for one with slack"
+        `Raise it, or leave it out for one with slack${MaxReceiveCount.lower(given)}`
       )
 
 const notes = (
@@ -203,7 +203,7 @@ const notes = (
     lines.push("no dead-letter queue: SQS has no backstop for a message that kills its consumer")
   else if (redrive === undefined) lines.push(`no backstop: SQS would give up after ${Limits.maxReceiveCount} receives`)
   if (letters.length > 1) lines.push(`of the dead-letter queues, the backstop knows ${letters[0]!.name} only`)
-  if (retry.maxAttempts > MaxReceiveCount.renewAt && renews(name, settings)) {
+  if (retry.maxDeliveries > MaxReceiveCount.renewAt && renews(name, settings)) {
     lines.push(`after ${MaxReceiveCount.renewAt} receives a retry is a new copy, whose count starts again`)
   }
   if (retry.maxAttempts === Number.POSITIVE_INFINITY && retry.maxAge >= settings.retention) {

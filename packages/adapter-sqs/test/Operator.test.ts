@@ -30,12 +30,12 @@ describe("queues", () => {
     const queue = queueName("unfit")
     await run(SqsOperator.create({ queue, retry: { maxRetries: 1 } }, options))
     const findings = await run(
-      SqsOperator.verify({ queue, retry: { maxRetries: 8 }, functionTimeout: "5 seconds" }, options)
+      SqsOperator.verify({ queue, retry: { maxRetries: 20 }, functionTimeout: "5 seconds" }, options)
     )
     const bad = findings.filter(({ isGood }) => !isGood)
     expect(bad.map(({ attribute, remedy }) => [attribute, remedy.split(",")[0]])).toEqual([
       ["VisibilityTimeout", "Raise VisibilityTimeout to 5 or more; AWS asks for six times a function's time-out"],
-      ["RedrivePolicy", "Raise maxReceiveCount to 23"]
+      ["RedrivePolicy", "Raise maxReceiveCount to 67"]
     ])
   })
 

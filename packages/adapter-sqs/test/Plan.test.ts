@@ -62,7 +62,7 @@ describe("what a queue becomes", () => {
         "              MessageRetentionPeriod         345600",
         "              ReceiveMessageWaitTimeSeconds  20",
         "              SqsManagedSseEnabled           true",
-        "              RedrivePolicy                  to orders-dlq after 17"
+        "              RedrivePolicy                  to orders-dlq after 37"
       ].join("\n")
     )
   })
@@ -90,7 +90,7 @@ describe("what a queue becomes", () => {
         "              ContentBasedDeduplication      false",
         "              DeduplicationScope             messageGroup",
         "              FifoThroughputLimit            perMessageGroupId",
-        "              RedrivePolicy                  to orders-dlq.fifo after 9",
+        "              RedrivePolicy                  to orders-dlq.fifo after 29",
         "note: a retried message holds up the others of its group"
       ].join("\n")
     )
@@ -132,7 +132,7 @@ describe("what a queue becomes", () => {
       fc.property(fc.integer({ min: 0, max: 2000 }), fc.boolean(), (maxRetries, fifo) => {
         const { queues, receives } = planned(fifo ? "orders.fifo" : "orders", { maxRetries })
         const limit = queues.at(-1)!.redrive?.maxReceiveCount
-        expect(limit === undefined ? fifo && maxRetries >= 999 : limit > receives && limit <= 1000).toBe(true)
+        expect(limit === undefined ? fifo && maxRetries >= 989 : limit > receives && limit <= 1000).toBe(true)
       })
     )
   })
@@ -145,7 +145,7 @@ describe("what is refused", () => {
     ["orders.dlq", { deadLetter: "orders-dlq" }, {}, "retry.deadLetter", "are both called orders-dlq on SQS"],
     ["or ders", {}, {}, "queue", "letters, digits, hyphens"],
     ["orders", { deadLetter: "or ders" }, {}, "retry.deadLetter", "letters, digits, hyphens"],
-    ["orders", { maxRetries: 5 }, { maxReceiveCount: 6 }, "maxReceiveCount", "the policy needs more than 6"],
+    ["orders", { maxRetries: 5 }, { maxReceiveCount: 16 }, "maxReceiveCount", "the policy needs more than 16"],
     ["orders.fifo", { maxRetries: "unlimited" }, { maxReceiveCount: 1000 }, "maxReceiveCount", "policy is unlimited"],
     [
       "orders",
@@ -179,7 +179,7 @@ describe("what is refused", () => {
   )
 
   test("not what just fits", () => {
-    expect(planOf("orders", { maxRetries: 5 }, { maxReceiveCount: 7 })).not.toBeInstanceOf(
+    expect(planOf("orders", { maxRetries: 5 }, { maxReceiveCount: 17 })).not.toBeInstanceOf(
       ConfigurationError.ConfigurationError
     )
     const slow = { maxRetries: 12, backoff: Backoff.constant("10 hours") }
@@ -216,10 +216,10 @@ describe("what is found is compared", () => {
     RedrivePolicy: JSON.stringify({ deadLetterTargetArn: arnOf({ name: to }), maxReceiveCount })
   })
   test.each([
-    ["orders", redrivePolicy(4), ["orders RedrivePolicy"]],
-    ["orders", redrivePolicy("4"), ["orders RedrivePolicy"]],
-    ["orders", redrivePolicy(5), []],
-    ["orders", redrivePolicy(5, "elsewhere"), []],
+    ["orders", redrivePolicy(14), ["orders RedrivePolicy"]],
+    ["orders", redrivePolicy("14"), ["orders RedrivePolicy"]],
+    ["orders", redrivePolicy(15), []],
+    ["orders", redrivePolicy(15, "elsewhere"), []],
     ["orders", { RedrivePolicy: "" }, []],
     ["orders", { VisibilityTimeout: "29" }, ["orders VisibilityTimeout"]],
     ["orders", { MessageRetentionPeriod: "1209600" }, []],
@@ -240,6 +240,33 @@ describe("what is found is compared", () => {
     found.set(name, { ...found.get(name), ...changed })
     expect(bad(SqsPlan.verify(plan, found, 30_000))).toEqual(expected)
   })
+
+  test.each([
+    ["orders", { maxRetries: 3 }, 5],
+    ["orders", { maxRetries: 3 }, 3],
+    ["orders.fifo", { maxRetries: "unlimited" }, 1000],
+    ["orders", { maxRetries: "unlimited" }, 500],
+    ["orders.fifo", { deadLetter: "discard" }, 2]
+  ] as ReadonlyArray<[string, RetryPolicy.Options, number]>)(
+    "%s %o, which exists with a maxReceiveCount of %i: each remedy works",
+    (queue, retry, count) => {
+      const work = (policy: RetryPolicy.Options, maxReceiveCount: number | undefined) => {
+        const plan = planned(queue, policy)
+        const name = plan.queues.at(-1)!.name.name
+        const found = carriedOut(plan)
+        const { RedrivePolicy: _, ...others } = found.get(name)!
+        found.set(name, maxReceiveCount === undefined ? others : { ...others, ...redrivePolicy(maxReceiveCount) })
+        return SqsPlan.verify(plan, found).find(({ isGood }) => !isGood)
+      }
+      const remedy = work(retry, count)?.remedy ?? ""
+      const raised = /Raise maxReceiveCount to (\d+)/.exec(remedy)?.[1]
+      expect(work(retry, raised === undefined ? undefined : Number(raised))).toBeUndefined()
+      expect(raised !== undefined || remedy.includes("Remove the RedrivePolicy")).toBe(true)
+      const maxDeliveries = Number(/set retry\.maxDeliveries to (\d+), and fewer retries/.exec(remedy)?.[1])
+      const fewer = { deadLetter: retry.deadLetter, maxRetries: Math.min(3, maxDeliveries - 1), maxDeliveries }
+      expect(work(fewer, count)).toBeUndefined()
+    }
+  )
 
   test("FIFO queues move a message with a new age", () => {
     const plan = planned("orders.fifo")

@@ -50,7 +50,7 @@ describe("create", () => {
     }
     expect(JSON.parse(work["RedrivePolicy"]!)).toMatchObject({
       deadLetterTargetArn: dead["QueueArn"],
-      maxReceiveCount: 17
+      maxReceiveCount: 37
     })
     expect(JSON.parse(dead["RedriveAllowPolicy"]!)).toEqual({
       redrivePermission: "byQueue",
@@ -66,7 +66,7 @@ describe("create", () => {
     await run(make().find(queue))
     expect(await attributes(queue)).not.toHaveProperty("RedrivePolicy")
     await run(make().ensure(requestOf(queue)))
-    expect(JSON.parse((await attributes(queue))["RedrivePolicy"]!)).toMatchObject({ maxReceiveCount: 13 })
+    expect(JSON.parse((await attributes(queue))["RedrivePolicy"]!)).toMatchObject({ maxReceiveCount: 33 })
   })
 
   test("a shared dead-letter queue lets each of its queues in", async () => {
@@ -99,10 +99,10 @@ describe("create", () => {
   test("a policy that SQS would interfere with is refused, with its remedy", async () => {
     const queue = queueName("orders")
     await run(make().ensure(requestOf(queue, { maxRetries: 5 })))
-    const error = await failure(make().ensure(requestOf(queue, { maxRetries: 16 })))
+    const error = await failure(make().ensure(requestOf(queue, { maxRetries: 26 })))
     expect(error).toMatchObject({ reason: "QueueMismatch", queue, operation: "verify" })
-    expect(error.message).toContain("after 17 receives, without its error: the policy needs more than 17")
-    expect(error.remedy).toContain("Raise maxReceiveCount to 39")
+    expect(error.message).toContain("after 37 receives, without its error: the policy needs more than 37")
+    expect(error.remedy).toContain("Raise maxReceiveCount to 79")
   })
 
   test("a queue that is gone is made again once it is forgotten", async () => {

@@ -8,7 +8,7 @@ import * as References from "effect/References"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterEach, describe, expect, test } from "vitest"
+import { afterEach, describe, expect, test, vi } from "vitest"
 import * as Queues from "../src/internal/declare/declare.ts"
 import { SqsLambda, SqsOptions } from "../src/index.ts"
 import { context, type Mapping, mapping } from "./mapping.ts"
@@ -247,12 +247,15 @@ describe("what has failed", () => {
       await behind.changeMessageVisibility({ QueueUrl, ReceiptHandle: Records[0]!.receiptHandle, VisibilityTimeout: 0 })
     }
     let runs = 0
-    const counting = SqsLambda.handler(world.queue, { sqs, retry: { maxRetries: 2 } }, () => void runs++)
+    const counting = SqsLambda.handler(
+      world.queue,
+      { sqs, retry: { maxRetries: 2, maxDeliveries: 3 } },
+      () => void runs++
+    )
     await world.apply(...(await answered(counting, await come(world))))
     expect(runs).toBe(0)
     const letters = (await world.deadLetters()).map(({ deadLetter }) => deadLetter!)
-    expect(letters.map(({ reason }) => reason)).toEqual(["too-old", "retries-exhausted"])
-    expect(letters[1]!.error.name).toBe("AttemptsExceeded")
+    expect(letters.map(({ reason }) => reason)).toEqual(["too-old", "too-many-deliveries"])
   })
 
   test("and waits for longer than a visibility timeout can last is a copy, and done here", async () => {
@@ -337,19 +340,33 @@ describe("the end of the function", () => {
     expect(given.getRemainingTimeInMillis()).toBeGreaterThan(0)
   })
 
-  test("with less time than its reserve, all comes again", async () => {
-    const world = await made("no-time")
-    const handler = SqsLambda.handler(world.queue, { sqs }, () => Effect.never)
-    await world.send(...json(1, 2))
-    const event = await world.event()
-    expect(failed(await handler(event, context(800)))).toHaveLength(2)
-    expect(await world.counts()).toEqual({ ready: 2, hidden: 0, delayed: 0 })
-  })
+  test.each([undefined, 0])(
+    "with less than a second, or than its reserve of %s, nothing is begun or counted, and all comes again at once",
+    async (reserve) => {
+      const world = await made("no-time")
+      const runs: Array<number> = []
+      const handler = SqsLambda.handler(world.queue, { sqs, reserve, retry: { maxRetries: 0 } }, (message) => {
+        runs.push(message.attempts)
+      })
+      await world.send(...json(1, 2))
+      // Verifies the queues, which takes its time once.
+      await handler({ Records: [] }, context())
+      for (const _ of [1, 2]) {
+        const event = await world.event()
+        expect(failed(await handler(event, context(800)))).toHaveLength(event.Records.length)
+        await vi.waitFor(async () => expect((await world.counts()).hidden).toBe(0))
+      }
+      expect(runs).toEqual([])
+      while (runs.length < 2) if ((await world.round(handler)) === 0) await sleep(20)
+      expect(runs).toEqual([1, 1])
+      expect(await world.counts(world.letters)).toEqual({ ready: 0, hidden: 0, delayed: 0 })
+    }
+  )
 
   test("is counted for what had begun, and not for what had not: a handler that never ends is given up", async () => {
     const world = await made("hangs")
     const begun: Array<number> = []
-    const options = { sqs, reserve: 10_000, retry: { maxRetries: 1 } }
+    const options = { sqs, reserve: 10_000, retry: { maxRetries: 1, maxDeliveries: 2 } }
     const handler = SqsLambda.handler<string>(world.queue, options, (message) => {
       begun.push(message.attempts)
       return Effect.never
@@ -360,9 +377,9 @@ describe("the end of the function", () => {
       await world.apply(event, await handler(event, context(11_000)))
     }
     expect(begun.toSorted((a, b) => a - b)).toEqual([1, 1, 2, 2])
-    expect((await world.deadLetters()).map(({ deadLetter }) => deadLetter!.error.name)).toEqual([
-      "AttemptsExceeded",
-      "AttemptsExceeded"
+    expect((await world.deadLetters()).map(({ deadLetter }) => deadLetter!.reason)).toEqual([
+      "too-many-deliveries",
+      "too-many-deliveries"
     ])
   })
 })
@@ -400,6 +417,19 @@ describe("when SQS does not play along", () => {
     expect(await world.counts()).toEqual({ ready: 0, hidden: 1, delayed: 0 })
     expect(await world.counts(world.letters)).toEqual({ ready: 0, hidden: 0, delayed: 0 })
     expect(events.map(({ _tag }) => _tag)).toContain("SettleFailed")
+  })
+
+  test("a dead letter is too large for its queue: it is cut short until it fits", async () => {
+    const world = await made("small")
+    const QueueUrl = await urlOf(behind, world.letters)
+    await behind.setQueueAttributes({ QueueUrl, Attributes: { MaximumMessageSize: "1024" } })
+    const handler = SqsLambda.handler(world.queue, { sqs, retry: { maxRetries: 0 } }, () => {
+      throw new Error("x".repeat(256))
+    })
+    await world.send(...json("m".repeat(700)))
+    await world.round(handler)
+    expect(await world.counts()).toEqual({ ready: 0, hidden: 0, delayed: 0 })
+    expect(await world.deadLetters()).toMatchObject([{ cut: "error-text", deadLetter: { queue: world.queue } }])
   })
 
   test("a queue of the policy is missing, or ends its leases before the function does", async () => {

@@ -40,6 +40,7 @@ const made = async (base: string) => {
       const { Messages = [] } = await client.receiveMessage({
         QueueUrl: await urlOf(letters),
         MaxNumberOfMessages: 10,
+        WaitTimeSeconds: 1,
         MessageSystemAttributeNames: ["All"],
         MessageAttributeNames: ["All"]
       })
@@ -88,6 +89,30 @@ test.runIf(hasGroups).each(["single messages", "batches"])(
     // That a3 and a4 were received before and not run is no attempt of theirs.
     expect(runs).toEqual(["a2 2", "a3 1", "a4 1"])
     expect(await world.event()).toEqual({ Records: [] })
+  }
+)
+
+test.runIf(hasGroups)(
+  "ten of one group, of which two fit into an invocation, each of another instance: no letter of any that was not run",
+  async () => {
+    const world = await made("few")
+    const runs: Array<string> = []
+    const names = Array.from({ length: 10 }, (_, index) => `a${index}`)
+    await world.send(...names)
+    const seen = new Set<string>()
+    while (seen.size < names.length) {
+      let begun = 0
+      const retry = { maxRetries: 0 }
+      const handler = SqsLambda.handler<string>(world.queue, { sqs, retry, reserve: 10_000 }, ({ body }) => {
+        runs.push(body)
+        if (++begun > 2) return new Promise(() => {})
+        seen.add(body)
+        return undefined
+      })
+      if ((await world.round(handler, 10_500)) === 0) await sleep(50)
+    }
+    expect([...seen]).toEqual(names)
+    expect(await world.deadLetters()).toEqual([])
   }
 )
 

@@ -73,19 +73,19 @@ describe("a queue's plan", () => {
   test("differs from a queue that cannot keep it, which stays as it is", async () => {
     const request = { queue: queueName("few"), retry }
     await operated(({ create }) => create({ ...request, retry: RetryPolicy.make({ maxRetries: 0 }) }))
-    const long = { ...request, retry: RetryPolicy.make({ maxRetries: 8 }) }
+    const long = { ...request, retry: RetryPolicy.make({ maxRetries: 20 }) }
     await operated(({ create, inspect }) =>
       Effect.gen(function* () {
         const { findings, objects } = yield* inspect(long)
         const { state, why } = objects.find(({ name }) => name === request.queue)!
         assert.strictEqual(state, "different")
-        assert.match(why!, /after 7 receives.*needs more than 9/)
+        assert.match(why!, /after 27 receives.*needs more than 31/)
         const bad = findings.filter(({ verdict }) => verdict === "bad")
         assert.deepStrictEqual(
           bad.map(({ about }) => about),
           [`${request.queue} RedrivePolicy`]
         )
-        assert.match(bad[0]!.detail, /Raise maxReceiveCount to 23/)
+        assert.match(bad[0]!.detail, /Raise maxReceiveCount to 67/)
         const error = yield* Effect.flip(create(long))
         assert.strictEqual(error._tag === "BrokerError" ? error.reason : error._tag, "QueueMismatch")
       })
@@ -114,7 +114,7 @@ describe("a queue's plan", () => {
       objects.map(({ name }) => name),
       ["orders-dlq", "orders"]
     )
-    assert.include(objects[1]?.details, "RedrivePolicy=to orders-dlq after 13")
+    assert.include(objects[1]?.details, "RedrivePolicy=to orders-dlq after 33")
   })
 
   test("that SQS cannot keep is refused", async () => {
@@ -138,7 +138,7 @@ describe("a queue's picture", () => {
       "flowchart LR",
       '  n0["orders"] -->|"retry after 1s, 1m, 1m"| n0',
       '  n0 -->|"given up"| n1["orders-dlq"]',
-      '  n0 -->|"given up by SQS after 13 receives"| n1'
+      '  n0 -->|"given up by SQS after 33 receives"| n1'
     ])
   })
 })

@@ -19,14 +19,16 @@ const open = Effect.gen(function* () {
   const timers = yield* Timers.make
   const underWay: Array<{ readonly count: number; readonly on: Parameters<Receive>[1] }> = []
   const told: Array<string> = []
+  let inFlight = 0
   let held = 0
   const polls = Polls.make<string>({
     timers,
     maxPolls: 4,
     pollSize: 10,
-    inFlight: () => held,
+    inFlight: () => inFlight,
+    held: () => held,
     receive: (count, on) => underWay.push({ count, on }),
-    onMessages: (messages) => (held += messages.length),
+    onMessages: (messages) => (inFlight += messages.length),
     onFailure: (_, isFirst) => told.push(isFirst ? "failure" : "again"),
     onRecovery: () => told.push("recovery")
   })
@@ -38,11 +40,13 @@ const open = Effect.gen(function* () {
     answer: (count: number) => underWay.shift()!.on.received(Array.from({ length: count }, () => "m")),
     fail: () => underWay.shift()!.on.failed(down),
     settled: (count: number) => {
-      held -= count
+      inFlight -= count
       polls.refresh()
     },
+    /** So many of those in flight cannot be settled for now. */
+    hold: (count: number) => (held += count),
     counts: () => underWay.map(({ count }) => count),
-    held: () => held
+    inFlight: () => inFlight
   }
 })
 
@@ -76,12 +80,12 @@ describe("polling", () => {
 
   it.effect("never asks for more than is free, whatever is under way", () =>
     Effect.gen(function* () {
-      const { answer, counts, held, polls } = yield* open
+      const { answer, counts, inFlight, polls } = yield* open
       polls.credit(25)
       answer(10)
-      assert.deepStrictEqual([held(), counts()], [10, [10]])
+      assert.deepStrictEqual([inFlight(), counts()], [10, [10]])
       answer(10)
-      assert.deepStrictEqual([held(), counts()], [20, []])
+      assert.deepStrictEqual([inFlight(), counts()], [20, []])
       yield* TestClock.adjust("50 millis")
       assert.deepStrictEqual(counts(), [5])
     })
@@ -101,6 +105,28 @@ describe("polling", () => {
     })
   )
 
+  it.effect(
+    "expects no room of deliveries that cannot be settled: a credit for them beside the others is as without them",
+    () =>
+      Effect.gen(function* () {
+        const { answer, counts, hold, inFlight, polls, settled } = yield* open
+        polls.credit(1)
+        answer(1)
+        hold(1)
+        polls.credit(2)
+        assert.deepStrictEqual(counts(), [1])
+        for (const _ of [1, 2, 3]) {
+          answer(1)
+          assert.deepStrictEqual([inFlight(), counts()], [2, []])
+          settled(1)
+          assert.deepStrictEqual(counts(), [1])
+        }
+        polls.credit(1)
+        answer(0)
+        assert.deepStrictEqual([inFlight(), counts()], [1, []])
+      })
+  )
+
   it.effect("does not wait when there is much room", () =>
     Effect.gen(function* () {
       const { answer, counts, polls, settled } = yield* open
@@ -114,12 +140,12 @@ describe("polling", () => {
 
   it.effect("stops without credit, and what was under way still comes", () =>
     Effect.gen(function* () {
-      const { answer, counts, held, polls } = yield* open
+      const { answer, counts, inFlight, polls } = yield* open
       polls.credit(10)
       polls.credit(0)
       answer(3)
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual([held(), counts()], [3, []])
+      assert.deepStrictEqual([inFlight(), counts()], [3, []])
     })
   )
 

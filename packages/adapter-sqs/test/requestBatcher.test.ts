@@ -19,7 +19,8 @@ const sqs = (answer: (items: ReadonlyArray<string>, call: number) => ReadonlyArr
     assert.strictEqual(new Set(entries.map(({ Id }) => Id)).size, entries.length)
     const items = entries.map(({ item }) => item)
     calls.push(items)
-    return { Failed: answer(items, calls.length) }
+    const Failed = answer(items, calls.length)
+    return { Failed, Successful: entries.filter(({ Id }) => Failed.every((one) => one.Id !== Id)) }
   }
   return { calls, ask }
 }
@@ -89,6 +90,20 @@ describe("a batch", () => {
       })
       assert.deepStrictEqual(yield* send(["a"], ask), ["ConnectionLost"])
       assert.strictEqual(calls.length, 1)
+    })
+  )
+
+  it.effect("takes no entry for done of which the answer says nothing", () =>
+    Effect.gen(function* () {
+      let calls = 0
+      const ask: BatchCall.Ask<{ readonly item: string }> = async () => {
+        calls++
+        return { Successful: [{ Id: "1" }] }
+      }
+      assert.deepStrictEqual(yield* send(["a", "b"], ask), ["Timeout", undefined])
+      assert.strictEqual(calls, 1)
+      assert.deepStrictEqual(yield* send(["a", "b"], ask, true), ["Timeout", undefined])
+      assert.isAbove(calls, 2)
     })
   )
 

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { type BrokerError, Metadata, Outgoing, Settlement } from "@requeue/core"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
@@ -64,7 +64,7 @@ describe("what is sent comes back", () => {
         const delivery = toDelivery(received(message, fifo), context)
         assert.deepStrictEqual([...delivery.body], [...body])
         assert.deepStrictEqual(delivery.headers, given)
-        assert.deepStrictEqual(delivery.metadata, message.metadata)
+        expect(delivery.metadata).toEqual(message.metadata)
       })
     ))
 
@@ -144,6 +144,29 @@ describe("toPublication", () => {
   ])("a delay of %d ms is %s seconds", (delay, seconds) =>
     assert.strictEqual(entryOf(outgoing({ delay })).DelaySeconds, seconds)
   )
+
+  it.each([
+    ["message-group-id", "a b"],
+    ["message-group-id", "legal"],
+    ["message-deduplication-id", "ü"],
+    ["x-amzn-trace-id", "no trace"]
+  ])("a foreign attribute %s: %s is copied as the attribute that it is", (name, value) => {
+    const attribute = { DataType: "String.own", StringValue: value }
+    const copy = Result.getOrThrow(
+      toPublication(outgoing({ headers: { [name]: value } }), false, { [name]: attribute })
+    )
+    assert.deepStrictEqual(copy.entry.MessageAttributes?.[name], attribute)
+    assert.isUndefined(copy.entry.MessageGroupId ?? copy.entry.MessageSystemAttributes)
+    // Its redrive knows no attributes.
+    const redriven = outgoing({ headers: { [name]: value }, metadata: { ...outgoing().metadata, redrives: 1 } })
+    assert.isTrue(Result.isSuccess(toPublication(redriven, false)))
+  })
+
+  it("dead letters without their story are never taken for one another", () => {
+    const metadata = Metadata.reduce(outgoing().metadata, "all")
+    const ids = [1, 2].map(() => entryOf(outgoing({ metadata }), true).MessageDeduplicationId)
+    assert.strictEqual(new Set(ids).size, 2)
+  })
 
   it("SQS's clock has the last word on a delay that it keeps to the end; the others are watched by ours", () => {
     const notBefore = (delay: number) => {
@@ -231,7 +254,7 @@ describe("toDelivery", () => {
     const ahead = now + 7_200_000
     const delayed = Metadata.encode(Metadata.make("m1", ahead, ahead + 10_000))
     const message = { ...ours({ SentTimestamp: String(now) }), MessageAttributes: { requeue: text(delayed) } }
-    assert.deepStrictEqual(toDelivery(message, context).metadata, Metadata.make("m1", now, now + 10_000))
+    expect(toDelivery(message, context).metadata).toEqual(Metadata.make("m1", now, now + 10_000))
   })
 
   it("a foreign message has SQS's id and time, and its attributes as headers", () => {
@@ -293,9 +316,10 @@ describe("toCommand", () => {
     fifoRetry: "block",
     elapsed: 0,
     receives: 1,
-    maxAttempts: 4,
+    maxDeliveries: 4,
     isLimitReached: false,
     isLeaseUncertain: false,
+    isCopied: false,
     now
   }
   const delivery = {
@@ -335,7 +359,7 @@ describe("toCommand", () => {
     ["a retry of what was received very often", Settlement.Retry(0), { receives: 500 }, ["q", 0, 2]],
     ["a dead letter", Settlement.DeadLetter("permanent", "q.dlq", error), {}, ["q.dlq", 0, 0]],
     ["a release", Settlement.Release(), {}, 0],
-    ["a release that would use up the last attempt", Settlement.Release(), { maxAttempts: 2 }, ["q", 0, 1]],
+    ["a release that would use up the last delivery", Settlement.Release(), { maxDeliveries: 2 }, ["q", 0, 1]],
     ["what came before its time", Settlement.Release(300), {}, ["q", 300, 1]],
     [
       "a FIFO retry",
@@ -345,12 +369,23 @@ describe("toCommand", () => {
     ],
     ["a FIFO retry of 12 h", Settlement.Retry(12 * hours), { fifo: true }, "Refuse"],
     ["a FIFO retry that goes behind", Settlement.Retry(5000), { fifo: true, fifoRetry: "resend" }, ["q", 5000, 2]],
-    ["a FIFO release", Settlement.Release(), { fifo: true, maxAttempts: 2 }, 0],
+    ["a FIFO release", Settlement.Release(), { fifo: true, maxDeliveries: 2 }, 0],
     ["what came before its time in a FIFO queue", Settlement.Release(300), { fifo: true }, 1],
     ["and long before", Settlement.Release(24 * hours), { fifo: true, elapsed: 1 * hours }, 39_590]
   ])("%s", (_, settlement, change, expected) =>
     assert.deepStrictEqual(short(toCommand(delivery, settlement, { ...input, ...change })), expected)
   )
+
+  it.each([
+    Settlement.Ack,
+    Settlement.Retry(5000),
+    Settlement.Release(),
+    Settlement.Release(5000),
+    Settlement.DeadLetter("permanent", "q-dlq", { name: "E", message: "m" })
+  ])("of a delivery whose copy is stored only the delete is left: %o", (settlement) => {
+    const delivery = { ...toDelivery(received(outgoing()), context), receipt: undefined }
+    assert.deepStrictEqual(toCommand(delivery, settlement, { ...input, isCopied: true }), { _tag: "Delete" })
+  })
 
   it("hides never for less than was asked, nor beyond what SQS takes", () =>
     fc.assert(
@@ -441,6 +476,19 @@ describe("toBrokerError", () => {
     const error = toBrokerError(cause, { operation: "publish", queue: "q" })
     assert.deepInclude(error, { reason, broker: "sqs", operation: "publish", queue: "q" })
   })
+
+  it.each([
+    ["KMS.DisabledException", "AccessRefused", /KMS key/],
+    ["com.amazonaws.sqs#KMS.InvalidStateException", "AccessRefused", /KMS key/],
+    ["KMS.ThrottlingException", "Throttled", /quota/]
+  ] as const)("a key of one's own: %s", (code, reason, remedy) => {
+    const error = fromRefusal({ code, text: "", status: 400 }, { operation: "publish" })
+    assert.strictEqual(error.reason, reason)
+    assert.match(error.remedy ?? "", remedy)
+  })
+
+  it("is made of anything that was thrown", () =>
+    assert.isNotEmpty(toBrokerError(Object.create(null), { operation: "publish" }).detail))
 
   it("says what to do", () => {
     const error = toBrokerError(sdk("UnrecognizedClientException", 400), { operation: "find", queue: "q" })

@@ -8,6 +8,7 @@
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./nsqjs.d.ts" />
 import { connect as connectTls } from "node:tls"
+import { Failure } from "@requeue/core"
 import * as Redacted from "effect/Redacted"
 import { NSQDConnection, WriterNSQDConnection, type ConnectionOptions } from "nsqjs"
 import type { Settings } from "../NsqOptions.ts"
@@ -85,7 +86,7 @@ const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error
     try {
       receiveData(data)
     } catch (error) {
-      fail(error instanceof Error ? error : new Error(String(error)))
+      fail(error instanceof Error ? error : new Error(Failure.summarize(error).message))
     }
   }
   // The driver listens to no errors of these streams: the process would end.

@@ -1,4 +1,5 @@
 /** From an error of nsqd, the driver or the network to a `BrokerError` with a remedy. Pure. */
+import { Failure } from "@requeue/core"
 import { BrokerError, Delay } from "@requeue/core/adapter-kit"
 
 /** The circumstances of an error. */
@@ -49,7 +50,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
 ]
 
 const textOf = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return String(cause)
+  if (!(cause instanceof Error)) return Failure.summarize(cause).message
   const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : ""
   // When several addresses were tried, the outer error has no text.
   const inner = cause instanceof AggregateError ? cause.errors.map(textOf).join("; ") : ""

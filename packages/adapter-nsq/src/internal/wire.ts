@@ -5,7 +5,7 @@
  * | --- | --- |
  * | 4 | `0x00`, `R`, `K`, `0x01`, with which no text begins |
  * | 2 | length of the JSON in bytes, unsigned, big-endian |
- * | n | JSON in UTF-8: `m` metadata, `h` headers, `d` milliseconds for which nsqd was to hold back this copy |
+ * | n | JSON in UTF-8: `m` metadata, `h` headers, `d` milliseconds for which nsqd was to hold back this copy, `n` nonce of a message that was stored on two nsqd |
  * | rest | the body |
  *
  * All other bytes are a message of a foreign producer, which is consumed as it is.
@@ -19,6 +19,8 @@ export interface Envelope {
   readonly headers: Message.Headers
   /** Milliseconds for which nsqd was to hold back this copy; `undefined` unless it is due after them. */
   readonly deferred: number | undefined
+  /** A text that is made for each message that is stored on two nsqd, and that both have; `undefined` for all others. */
+  readonly nonce: string | undefined
   readonly body: Uint8Array
 }
 
@@ -31,10 +33,11 @@ export const jsonLimit = 0xffff
 /** Bytes that the largest body leaves for metadata and headers. */
 export const reserve = 4096
 
-/** Metadata and headers as JSON. */
-export const json = ({ deferred, headers, metadata }: Omit<Envelope, "body">): string => {
+/** All but the body, as JSON. */
+export const json = ({ deferred, headers, metadata, nonce }: Omit<Envelope, "body">): string => {
   const named = Object.keys(headers).length === 0 ? "" : `,"h":${JSON.stringify(headers)}`
-  return `{"m":${Metadata.encode(metadata)}${named}${deferred === undefined ? "" : `,"d":${deferred}`}}`
+  const held = deferred === undefined ? "" : `,"d":${deferred}`
+  return `{"m":${Metadata.encode(metadata)}${named}${held}${nonce === undefined ? "" : `,"n":${JSON.stringify(nonce)}`}}`
 }
 
 /** Bytes of an envelope, from the bytes of its JSON and of its body. */
@@ -68,11 +71,12 @@ export const decode = (bytes: Buffer, stored?: number): Envelope | undefined => 
   const parsed = parse(bytes.toString("utf8", start, end))
   const metadata = Metadata.fromJson(parsed?.["m"], stored)
   if (parsed === undefined || metadata === undefined) return undefined
-  const deferred = parsed["d"]
+  const { d: deferred, n: nonce } = parsed
   return {
     metadata,
     headers: textOnly(parsed["h"]),
     deferred: typeof deferred === "number" ? deferred : undefined,
+    nonce: typeof nonce === "string" ? nonce : undefined,
     body: bytes.subarray(end)
   }
 }

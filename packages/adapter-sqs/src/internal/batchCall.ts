@@ -20,10 +20,14 @@ export interface Failed {
   readonly Message?: string | undefined
 }
 
+/** The answer to a batch call. */
+interface Answer {
+  readonly Failed?: ReadonlyArray<Failed> | undefined
+  readonly Successful?: ReadonlyArray<{ readonly Id: string | undefined }> | undefined
+}
+
 /** A batch call of the driver. */
-export type Ask<T> = (
-  entries: Array<T & { readonly Id: string }>
-) => Promise<{ readonly Failed?: ReadonlyArray<Failed> | undefined }>
+export type Ask<T> = (entries: Array<T & { readonly Id: string }>) => Promise<Answer>
 
 /** A batch call, and how it is repeated. */
 export interface Call<T> {
@@ -45,8 +49,16 @@ const firstWait = 100
 const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "QueueMissing" || reason === "AccessRefused"
 
-const outcomes = (count: number, failed: ReadonlyArray<Failed>, context: Context): ReadonlyArray<Outcome> => {
-  const result: Array<Outcome> = Array.from({ length: count }, () => undefined)
+const outcomes = (
+  count: number,
+  { Failed: failed = [], Successful: successful = [] }: Answer,
+  context: Context,
+  isIdempotent: boolean
+): ReadonlyArray<Outcome> => {
+  // Nothing is taken for done of which SQS does not say so.
+  const error = fromRefusal({ code: "TimeoutError", text: "no answer for this entry", status: undefined }, context)
+  const result: Array<Outcome> = Array.from({ length: count }, () => ({ error, again: isIdempotent }))
+  for (const { Id } of successful) result[Number(Id)] = undefined
   for (const { Code: code = "Failed", Id, Message: text = "", SenderFault } of failed) {
     const error = fromRefusal({ code, text, status: SenderFault === true ? 400 : 500 }, context)
     result[Number(Id)] = { error, again: SenderFault !== true || isTransient(error) }
@@ -66,7 +78,7 @@ export const call = <T extends object>(
         catch: (cause) => toBrokerError(cause, context)
       }),
       {
-        onSuccess: ({ Failed = [] }) => Effect.succeed(outcomes(some.length, Failed, context)),
+        onSuccess: (answer) => Effect.succeed(outcomes(some.length, answer, context, isIdempotent)),
         onFailure: (error) =>
           // One entry that is refused must not take the others with it.
           some.length > 1 && !isTransient(error) && !isAboutQueue(error)

@@ -3,6 +3,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
  */
+import { Failure } from "@requeue/core"
 import { BrokerError } from "@requeue/core/adapter-kit"
 
 /** The call that has failed. */
@@ -133,16 +134,16 @@ export interface Refusal {
 
 const bare = (code: string): string => code.slice(Math.max(code.lastIndexOf("."), code.lastIndexOf("#")) + 1)
 
-const explain = ({ code, status, text }: Refusal): Explanation =>
-  byCode[bare(code)] ??
-  byText.find(([pattern]) => pattern.test(text))?.[1] ??
-  (status === undefined
-    ? broken
-    : status >= 500 || status === 429
-      ? throttled
-      : status === 403 || status === 401
-        ? access
-        : { reason: "Unsupported" })
+const explain = ({ code, status, text }: Refusal): Explanation => {
+  const known = byCode[bare(code)]
+  if (/\bKMS\./.test(code) && known !== throttled) return kms
+  if (known !== undefined) return known
+  const told = byText.find(([pattern]) => pattern.test(text))?.[1]
+  if (told !== undefined) return told
+  if (status === undefined) return broken
+  if (status >= 500 || status === 429) return throttled
+  return status === 403 || status === 401 ? access : { reason: "Unsupported" }
+}
 
 /** Whether the error says that nothing is wrong with the request itself. */
 export const isTransient = ({ reason }: BrokerError.BrokerError): boolean =>
@@ -180,6 +181,8 @@ const codeOf = (error: Error): string => {
 /** The `BrokerError` of whatever a call has thrown. */
 export const toBrokerError = (cause: unknown, context: Context): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
-  if (!(cause instanceof Error)) return fromRefusal({ code: "Error", text: String(cause), status: undefined }, context)
+  if (!(cause instanceof Error)) {
+    return fromRefusal({ code: "Error", text: Failure.summarize(cause).message, status: undefined }, context)
+  }
   return fromRefusal({ code: codeOf(cause), text: cause.message, status: statusOf(cause) }, context)
 }

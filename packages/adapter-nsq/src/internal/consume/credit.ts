@@ -98,6 +98,7 @@ export const make = (): Credit => {
 
   return {
     set: (wanted) => {
+      if (wanted === limit) return
       limit = wanted
       withheld = 0
       distribute()

@@ -3,9 +3,10 @@
  *
  * `REQ` carries no metadata, and an nsqd that restarts forgets for how long it was to hold back a message: this process
  * remembers it. `FIN` has no answer: a message that is finished may come again, because nsqd has not read the command, or
- * because it was published to two nsqd.
+ * because it was stored on two nsqd. The core was told that it is settled, so that it cannot know this; and where a copy
+ * was stored first, to repeat the settlement would store another one.
  */
-import { BoundedMap, type Delivery } from "@requeue/core/adapter-kit"
+import { BoundedMap } from "@requeue/core/adapter-kit"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import type { Receipt } from "./receipt.ts"
@@ -17,13 +18,16 @@ interface Messages {
   readonly finished: BoundedMap.BoundedMap<true>
 }
 
-/** The memory of requeued and of finished messages, by their receipts. It outlives sessions. */
+/** Where a message comes from, and its id there. */
+type Source = Pick<Receipt, "id" | "session">
+
+/** The memory of requeued and of finished messages. It outlives sessions. */
 export interface Remembered {
-  readonly requeued: (receipt: Receipt, due: number) => void
+  readonly requeued: (source: Source, due: number) => void
   /** When a message may come, in milliseconds since the epoch, or `undefined`; it is forgotten with the answer. */
-  readonly takeDue: (receipt: Receipt) => number | undefined
-  readonly finished: (receipt: Receipt) => void
-  readonly isFinished: (receipt: Receipt) => boolean
+  readonly takeDue: (source: Source) => number | undefined
+  readonly finished: (source: Source) => void
+  readonly isFinished: (source: Source) => boolean
 }
 
 /** How many messages of a topic on an nsqd are remembered at least. */
@@ -33,7 +37,7 @@ const limits = { requeued: 100_000, finished: 20_000 }
 export const make = (limit = limits.requeued): Remembered => {
   const known = new Map<Queue, Map<Node, Messages>>()
 
-  const messagesOf = ({ session: { node, topic } }: Receipt): Messages => {
+  const messagesOf = ({ session: { node, topic } }: Source): Messages => {
     const found = known.get(topic)?.get(node)
     if (found !== undefined) return found
     const made = { due: BoundedMap.make<number>(limit), finished: BoundedMap.make<true>(limits.finished) }
@@ -42,34 +46,39 @@ export const make = (limit = limits.requeued): Remembered => {
   }
 
   return {
-    requeued: (receipt, due) => messagesOf(receipt).due.set(receipt.id, due),
-    takeDue: (receipt) => {
-      const { due } = messagesOf(receipt)
-      const at = due.get(receipt.id)
-      due.delete(receipt.id)
+    requeued: (source, due) => messagesOf(source).due.set(source.id, due),
+    takeDue: (source) => {
+      const { due } = messagesOf(source)
+      const at = due.get(source.id)
+      due.delete(source.id)
       return at
     },
-    finished: (receipt) => messagesOf(receipt).finished.set(receipt.id, true),
-    isFinished: (receipt) => messagesOf(receipt).finished.has(receipt.id)
+    finished: (source) => messagesOf(source).finished.set(source.id, true),
+    isFinished: (source) => messagesOf(source).finished.has(source.id)
   }
 }
 
-/** The memory of finished messages that were published to two nsqd. */
-export interface RememberedCopies {
-  /** Remembers a message that is finished, so that its other copy need not run. */
-  readonly finished: (delivery: Delivery.Delivery) => void
-  readonly isFinished: (delivery: Delivery.Delivery) => boolean
+/** The memory of finished messages that were stored on two nsqd, by their receipts. */
+export interface RememberedTwins {
+  /** Remembers a message that is finished for good, so that its twin need not run. */
+  readonly finished: (receipt: Receipt) => void
+  /** Whether the twin of this message is finished. */
+  readonly isFinished: (receipt: Receipt) => boolean
 }
 
-/** A text that is the same for both copies of one publish. */
-const publishOf = ({ metadata: { firstPublished, id, redrives } }: Delivery.Delivery): string =>
-  `${firstPublished} ${redrives} ${id}`
-
-/** An empty memory. */
-export const makeCopies = (): RememberedCopies => {
-  const finished = BoundedMap.make<true>(limits.finished)
+/**
+ * An empty memory. Twins have the same nonce and are on different nsqd: bytes that somebody has published once more on the
+ * same nsqd are another message.
+ */
+export const makeTwins = (): RememberedTwins => {
+  const finished = BoundedMap.make<Node>(limits.finished)
   return {
-    finished: (delivery) => finished.set(publishOf(delivery), true),
-    isFinished: (delivery) => finished.has(publishOf(delivery))
+    finished: ({ nonce, session }) => {
+      if (nonce !== undefined) finished.set(nonce, session.node)
+    },
+    isFinished: ({ nonce, session }) => {
+      const node = nonce === undefined ? undefined : finished.get(nonce)
+      return node !== undefined && node !== session.node
+    }
   }
 }

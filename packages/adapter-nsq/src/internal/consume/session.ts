@@ -6,8 +6,9 @@ import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import { refusedId } from "../toBrokerError.ts"
 import type { Credit, Membership } from "./credit.ts"
-import { makeUnsettled, type Receipt, type SettlingSession, type Written } from "./receipt.ts"
-import { type Frame, toFrame } from "./toDelivery.ts"
+import * as Held from "./held.ts"
+import type { Receipt, SettlingSession, Written } from "./receipt.ts"
+import { type Decoded, type Frame, toFrame } from "./toDelivery.ts"
 
 export interface Session extends SettlingSession {
   /** Joins the credit, from which on messages may arrive. */
@@ -59,51 +60,50 @@ interface SessionOptions {
   readonly connection: Connection
   /** Done when the connection has closed. */
   readonly gone: Deferred.Deferred<void>
-  readonly toDelivery: (frame: Frame, receipt: Receipt) => Delivery.Delivery
+  readonly decode: (frame: Frame, session: SettlingSession) => Decoded
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
   readonly onDelivery: (delivery: Delivery.Delivery) => void
 }
 
 /** A session on an open connection. */
-export const make = ({ connection, gone, node, onDelivery, toDelivery, topic }: SessionOptions): Session => {
-  const { byId, ...unsettled } = makeUnsettled()
+export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topic }: SessionOptions): Session => {
+  const { identity } = connection
   const { flush, write } = makeWriter(connection)
   let isOpen = true
   let isClosing = false
   let membership: Membership | undefined
-
-  const giveBack = (): void => {
-    for (const id of byId.keys()) write(`REQ ${id} 0\n`, ignore)
-    byId.clear()
-    flush()
-  }
+  const held = Held.make({ identity, elapsed, isOpen: () => isOpen, onLost: () => membership?.settled() })
 
   const session: Session = {
-    ...unsettled,
     node,
     topic,
     connection,
     gone,
     isOpen: () => isOpen,
-    write,
+    take: held.take,
+    untake: held.untake,
+    touch: (receipt) => {
+      const isHeld = held.extend(receipt)
+      if (isHeld) write(`TOUCH ${receipt.id}\n`, ignore)
+      return isHeld
+    },
     answer: (command, written) => {
       write(command, written)
       // After the command, because it may write a RDY.
       membership?.settled()
     },
-    drop: (receipt) => {
-      if (session.take(receipt)) membership?.settled()
-    },
     begin: (credit) => {
       membership = credit.join((share) => {
         write(`RDY ${share}\n`, ignore)
         flush()
-      }, connection.identity.maxRdyCount)
+      }, identity.maxRdyCount)
     },
     retire: () => {
       write("RDY 0\n", ignore)
       membership?.lost()
     },
-    isIdle: () => byId.size === 0,
+    isIdle: () => held.size() === 0,
     end: () => {
       if (!isOpen) return
       isOpen = false
@@ -114,24 +114,30 @@ export const make = ({ connection, gone, node, onDelivery, toDelivery, topic }: 
     receive: (payload) => {
       if (!isOpen) return
       const frame = toFrame(payload)
-      const receipt: Receipt = { session, id: frame.id, deliveries: frame.attempts }
+      const { attempts: deliveries, id } = frame
+      if (isClosing) return write(`REQ ${id} 0\n`, ignore)
+      const receivedAt = elapsed()
+      const { attempts, body, headers, metadata, nonce } = decode(frame, session)
+      const receipt: Receipt = {
+        session,
+        id,
+        deliveries,
+        nonce,
+        receivedAt,
+        leaseEnds: receivedAt + identity.msgTimeout
+      }
       // A message whose lease has ended is delivered again, in the place of its earlier delivery.
-      if (!byId.has(frame.id)) membership?.arrived()
-      byId.set(frame.id, receipt)
-      if (isClosing) giveBack()
-      else onDelivery(toDelivery(frame, receipt))
+      if (held.add(receipt)) membership?.arrived()
+      onDelivery({ body, headers, attempts, metadata, receipt, redelivered: deliveries !== 1 })
     },
-    refuse: (text) => {
-      const receipt = byId.get(refusedId(text) ?? "")
-      if (receipt !== undefined) session.drop(receipt)
-      return receipt !== undefined
-    },
+    refuse: (text) => held.lose(refusedId(text) ?? ""),
     close: async () => {
       isClosing = true
       membership?.leave()
       membership = undefined
       write("RDY 0\n", ignore)
-      giveBack()
+      for (const id of held.clear()) write(`REQ ${id} 0\n`, ignore)
+      flush()
       await connection.stop()
       // By now, messages that nsqd had sent before it read the end have arrived and been given back, too.
       connection.end()

@@ -12,15 +12,17 @@ import type { ConnectionCount } from "../connect/connectionCount.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
 import type { Credit } from "./credit.ts"
-import { type Receipt, receiptOf } from "./receipt.ts"
+import { receiptOf, type SettlingSession } from "./receipt.ts"
 import * as Session from "./session.ts"
-import type { Frame } from "./toDelivery.ts"
+import type { Decoded, Frame } from "./toDelivery.ts"
 
 export interface SessionsDependencies {
   readonly settings: Settings
   readonly nodes: Nodes
   /** The lease that every nsqd is asked for, in milliseconds. */
   readonly messageTimeout: number
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
@@ -31,7 +33,7 @@ export interface Subscriber {
   /** Counts the open connections of the subscription. */
   readonly connectionCount: ConnectionCount
   readonly credit: Credit
-  readonly toDelivery: (frame: Frame, receipt: Receipt) => Delivery.Delivery
+  readonly decode: (frame: Frame, session: SettlingSession) => Decoded
   readonly onDelivery: (delivery: Delivery.Delivery) => void
   readonly onReconnect: (isGone: (delivery: Delivery.Delivery) => boolean) => void
 }
@@ -53,7 +55,7 @@ const closeTimeout = Duration.seconds(2)
 /** Opens one connection, with a session on it. */
 const connect = (
   subscriber: Subscriber,
-  { fork, messageTimeout, nodes, settings }: SessionsDependencies,
+  { elapsed, fork, messageTimeout, nodes, settings }: SessionsDependencies,
   { isAgain, node, topic }: { readonly node: Node; readonly topic: Queue; readonly isAgain: boolean }
 ): Effect.Effect<Session.Session, BrokerError.BrokerError> =>
   Effect.gen(function* () {
@@ -79,7 +81,7 @@ const connect = (
     const connection = yield* Connection.open({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
       Client.subscribe(settings, node.address, request, on, signal)
     )
-    const session = Session.make({ ...subscriber, node, topic, connection, gone })
+    const session = Session.make({ ...subscriber, node, topic, connection, gone, elapsed })
     opened.session = session
     if (Deferred.isDoneUnsafe(gone)) session.end()
     // An nsqd that has restarted may have other limits.

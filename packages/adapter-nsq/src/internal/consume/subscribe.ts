@@ -8,11 +8,10 @@ import type { Publishing } from "../connect/publishing.ts"
 import type { Declare } from "../declare/declare.ts"
 import { queuesOf } from "../declare/objects.ts"
 import { type Sender, target } from "../publish/sender.ts"
-import { fits } from "../publish/toPublication.ts"
 import * as Settle from "../settle/settle.ts"
 import { toCommand } from "../settle/toCommand.ts"
 import * as Credit from "./credit.ts"
-import { receiptOf } from "./receipt.ts"
+import { nameOf, receiptOf } from "./receipt.ts"
 import * as Remembered from "./remembered.ts"
 import { toDelivery } from "./toDelivery.ts"
 import * as Topics from "./topics.ts"
@@ -41,13 +40,13 @@ export const subscribe = (
     const { queue } = options
     const credit = Credit.make()
     const remembered = Remembered.make()
-    const copies = settings.publishTo === 2 ? Remembered.makeCopies() : undefined
+    const twins = Remembered.makeTwins()
     const deadlines = Deadlines.make(yield* Timers.make, settings.requestTimeout)
-    const { extend, settle } = makeSettle(queue, plan, deadlines, remembered, copies, dependencies)
+    const { extend, settle } = makeSettle(queue, plan, deadlines, remembered, twins, dependencies)
 
     const onDelivery = (delivery: Delivery.Delivery): void => {
-      const isFinished = remembered.isFinished(receiptOf(delivery)) || copies?.isFinished(delivery) === true
-      if (!isFinished) return options.onDelivery(delivery)
+      const receipt = receiptOf(delivery)
+      if (!remembered.isFinished(receipt) && !twins.isFinished(receipt)) return options.onDelivery(delivery)
       fork(settle([{ delivery, settlement: { _tag: "Ack" } }]))
     }
 
@@ -63,10 +62,8 @@ export const subscribe = (
         queue,
         connectionCount,
         credit,
-        toDelivery: (frame, receipt) => ({
-          ...toDelivery(frame, { now: now(), due: remembered.takeDue(receipt) }),
-          receipt
-        }),
+        decode: (frame, session) =>
+          toDelivery(frame, { now: now(), due: remembered.takeDue({ session, id: frame.id }) }),
         onDelivery,
         onReconnect: options.onReconnect
       },
@@ -77,7 +74,7 @@ export const subscribe = (
     yield* topics.ready
     yield* Effect.addFinalizer(() => Effect.sync(() => connectionCounts.delete(connectionCount)))
     connectionCounts.add(connectionCount)
-    return { credit: credit.set, settle, extend }
+    return { credit: credit.set, settle, extend, identify: (delivery) => nameOf(receiptOf(delivery)) }
   })
 
 /** Settles the deliveries of one subscription, and remembers what it has settled. */
@@ -86,7 +83,7 @@ const makeSettle = (
   plan: Plan,
   deadlines: Deadlines.Deadlines,
   remembered: Remembered.Remembered,
-  copies: Remembered.RememberedCopies | undefined,
+  twins: Remembered.RememberedTwins,
   { nodes, now, sender, settings }: SubscribeDependencies
 ) =>
   Settle.make({
@@ -99,19 +96,22 @@ const makeSettle = (
         retry: settings.retry,
         cap: limits.maxReqTimeout,
         deliveries: receiptOf(delivery).deliveries,
-        fits: (outgoing) => fits(outgoing, limits),
         now: now()
       })
     },
-    publish: ({ into, outgoing }, prefer) =>
+    publish: ({ into, outgoing }, { nonce, session }) =>
       Effect.gen(function* () {
-        const to = into === "retry" ? plan.retry : yield* target(outgoing.queue, "settle", settings)
-        yield* sender.send([{ message: outgoing, target: to, isCopy: true }], { count: 1, prefer })
+        const isRetry = into === "retry"
+        const to = isRetry ? plan.retry : yield* target(outgoing.queue, "settle", settings)
+        // In another queue, letters of several channels would be taken for twins.
+        const item = { message: outgoing, target: to, isCopy: true, nonce: isRetry ? nonce : undefined }
+        yield* sender.send([item], { count: 1, prefer: session.node })
       }),
     finished: ({ delivery, settlement }) => {
-      remembered.finished(receiptOf(delivery))
-      // The copy that is made for a retry or a release belongs to the same publish, and must run.
-      if (settlement._tag !== "Retry" && settlement._tag !== "Release") copies?.finished(delivery)
+      const receipt = receiptOf(delivery)
+      remembered.finished(receipt)
+      // The copy that is made for a retry or a release has the same nonce, and must run.
+      if (settlement._tag !== "Retry" && settlement._tag !== "Release") twins.finished(receipt)
     },
     requeued: remembered.requeued
   })

@@ -13,6 +13,11 @@ export interface Frame {
   readonly body: Buffer
 }
 
+/** A delivery without its receipt, and the nonce that goes into it. */
+export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
+  readonly nonce: string | undefined
+}
+
 /** Where parts of the data begin. */
 const offsets = { attempts: 8, id: 10, body: 26 }
 
@@ -31,7 +36,7 @@ export const toFrame = (payload: Buffer): Frame => ({
 export const toDelivery = (
   frame: Frame,
   { due, now }: { readonly now: number; readonly due: number | undefined }
-): Omit<Delivery.Delivery, "receipt"> => {
+): Decoded => {
   const stored = Number(frame.timestamp / 1_000_000n)
   const envelope = Wire.decode(frame.body, stored)
   if (envelope === undefined) {
@@ -40,14 +45,15 @@ export const toDelivery = (
       body: frame.body,
       headers: Wire.noHeaders,
       attempts: frame.attempts,
-      metadata: withDue(metadata, due ?? 0)
+      metadata: withDue(metadata, due ?? 0),
+      nonce: undefined
     }
   }
-  const { body, deferred, headers, metadata } = envelope
+  const { body, deferred, headers, metadata, nonce } = envelope
   // When the delay is over by nsqd's clock, the publisher's is not asked: it may be ahead.
   const isOver = deferred !== undefined && stored + deferred <= now
   const attempts = metadata.attempts + frame.attempts
-  return { body, headers, attempts, metadata: withDue(metadata, due ?? (isOver ? 0 : metadata.notBefore)) }
+  return { body, headers, attempts, metadata: withDue(metadata, due ?? (isOver ? 0 : metadata.notBefore)), nonce }
 }
 
 const withDue = (metadata: Metadata.Metadata, notBefore: number): Metadata.Metadata =>

@@ -82,7 +82,7 @@ const receive = (
           queue,
           credit,
           connectionCount: ConnectionCount.make(now),
-          toDelivery: (frame, receipt) => ({ ...toDelivery(frame, { now: now(), due: undefined }), receipt }),
+          decode: (frame) => toDelivery(frame, { now: now(), due: undefined }),
           onDelivery: (delivery) => {
             if (received++ < count) onDelivery(delivery)
           },

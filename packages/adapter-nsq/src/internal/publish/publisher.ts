@@ -85,9 +85,11 @@ const make = (
         Effect.sync(() => {
           const context = { operation: "publish", queue: publications[0]?.queue, node: node.name }
           const late = timedOut(context, deadlines.timeout)
+          // Before the end of the connection, which tells the same messages lost: their time is over.
+          const inTime = publications.map((_, index) => results[index] ?? late)
           // Later answers on this connection would come as late.
           connection.destroy(late)
-          return publications.map((_, index) => results[index] ?? late)
+          return inTime
         })
       )
     })

@@ -1,5 +1,6 @@
 /** Sends outgoing messages: chooses the nsqd of each, and publishes again what a lost connection left without an answer. */
-import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
@@ -7,15 +8,9 @@ import type { Node, Nodes } from "../connect/nodes.ts"
 import type { Publishing } from "../connect/publishing.ts"
 import type { Declare } from "../declare/declare.ts"
 import * as Names from "../names.ts"
+import { timedOut } from "../toBrokerError.ts"
 import type { Publication, Publisher, PublishResult } from "./publisher.ts"
-import { toPublication } from "./toPublication.ts"
-
-/** A message, the queue that it is published to, and whether it is a copy of a delivery. */
-interface Item {
-  readonly message: Outgoing.Outgoing
-  readonly target: Names.Queue
-  readonly isCopy: boolean
-}
+import { type Item, toPublication } from "./toPublication.ts"
 
 /** On how many nsqd a message is stored, and which of them is the first choice. */
 interface Placement {
@@ -31,7 +26,7 @@ export interface Sender {
 /** Messages, and bytes of their bodies, that are written before their answers are awaited. */
 const chunk = { messages: 256, bytes: 1024 * 1024 }
 
-/** How often a message that got no answer is written. */
+/** How often a message is written whose connection is lost before the answer. */
 const rounds = 3
 
 /** The queue of a name. Fails with `Unsupported` when nsqd would refuse the name. */
@@ -53,13 +48,23 @@ interface SenderDependencies {
   readonly declare: Declare
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
+}
+
+/** Makes nonces, which no other process and no producer of messages makes. */
+const makeNonces = (): (() => string) => {
+  const process = crypto.randomUUID().replaceAll("-", "")
+  let count = 0
+  return () => `${process}${(count++).toString(36)}`
 }
 
 /** Sends with at most `maxUnconfirmed` messages that await their answer; further ones wait. */
 export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
   Effect.map(Semaphore.make(dependencies.settings.maxUnconfirmed), (unconfirmed) => {
-    const { nodes, now, publishing, settings } = dependencies
+    const { elapsed, nodes, now, publishing, settings } = dependencies
     const store = storing(dependencies)
+    const nonce = makeNonces()
 
     const sendChunk = (
       items: ReadonlyArray<Item>,
@@ -69,22 +74,36 @@ export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
         // A message that is refused fails the chunk before any of it is written.
         const made = toPublications(items, nodes, settings, now())
         if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
+        const end = elapsed() + settings.publishTimeout
+        /** Ends what waits for a connection, or for another answer, when the time for all of it is over. */
+        const inTime = (effect: Effect.Effect<void, BrokerError.BrokerError>) =>
+          Effect.suspend(() =>
+            Effect.timeoutOrElse(effect, {
+              duration: Duration.millis(Math.max(0, end - elapsed())),
+              orElse: () =>
+                Effect.fail(timedOut({ operation: "publish", queue: items[0]?.message.queue }, settings.publishTimeout))
+            })
+          )
         const another = Effect.map(publishing.pick(1, prefer), ([publisher]) => publisher!)
+        const storeAgain: Again = (some, round) =>
+          Effect.flatMap(another, (publisher) => store(publisher, some, undefined, storeAgain, round))
         const storeOn = (publishers: ReadonlyArray<Publisher>, publications: ReadonlyArray<Publication> | undefined) =>
-          Effect.forEach(publishers, (publisher) => store(publisher, items, another, publications), {
-            concurrency: "unbounded",
-            discard: true
-          })
+          Effect.forEach(
+            publishers,
+            (publisher) => store(publisher, items, publications, (some, round) => inTime(storeAgain(some, round)), 1),
+            { concurrency: "unbounded", discard: true }
+          )
         const ready = publishing.ready(count, prefer)
         if (ready !== undefined && made.every(({ defer }) => defer === 0)) return storeOn(ready, made)
         // After a wait, delays are shorter, and the limits of another nsqd may be lower.
-        return Effect.flatMap(publishing.pick(count, prefer), (publishers) => storeOn(publishers, undefined))
+        return Effect.flatMap(publishing.pick(count, prefer), (publishers) => inTime(storeOn(publishers, undefined)))
       })
 
     return {
       send: (items, placement = { count: 1 }) => {
+        const twins = placement.count === 1 ? items : items.map((item) => ({ ...item, nonce: nonce() }))
         const sendPart = (part: ReadonlyArray<Item>) => unconfirmed.withPermits(part.length)(sendChunk(part, placement))
-        const parts = chunks(items, Math.min(chunk.messages, settings.maxUnconfirmed))
+        const parts = chunks(twins, Math.min(chunk.messages, settings.maxUnconfirmed))
         return parts.length === 1 ? sendPart(parts[0]!) : Effect.forEach(parts, sendPart, { discard: true })
       }
     }
@@ -106,9 +125,12 @@ const toPublications = (
   return publications
 }
 
+/** Stores messages that were not stored in an earlier round, on any nsqd that is up. */
+type Again = (items: ReadonlyArray<Item>, round: number) => Effect.Effect<void, BrokerError.BrokerError>
+
 /**
- * Stores messages on one nsqd. A message that nsqd has not read is written again on the connection that `another`
- * answers. So is one that was written when its connection broke: it may then be stored twice, with the same id.
+ * Stores messages on one nsqd. A message that nsqd has not read is stored `again`. So is one that was written when its
+ * connection broke: it may then be stored twice, with the same id.
  */
 const storing = ({ declare, nodes, now, settings }: SenderDependencies) => {
   /** Makes the topics and channels of the messages. */
@@ -119,13 +141,13 @@ const storing = ({ declare, nodes, now, settings }: SenderDependencies) => {
           discard: true
         })
 
-  const store = (
+  return (
     publisher: Publisher,
     items: ReadonlyArray<Item>,
-    another: Effect.Effect<Publisher, BrokerError.BrokerError>,
     /** The messages as nsqd gets them; `undefined` to translate them when they are written. */
     publications: ReadonlyArray<Publication> | undefined,
-    round = 1
+    again: Again,
+    round: number
   ): Effect.Effect<void, BrokerError.BrokerError> => {
     const write = Effect.suspend(() => {
       const made = publications ?? toPublications(items, nodes, settings, now())
@@ -133,34 +155,40 @@ const storing = ({ declare, nodes, now, settings }: SenderDependencies) => {
     })
     return Effect.flatMap(Effect.andThen(ensure(publisher.node, items), write), (results) => {
       if (results.every((result) => result === "Stored")) return Effect.void
-      const unanswered = items.filter((_, index) => isUnanswered(results[index]!))
-      const failed = results.find(
-        (result): result is BrokerError.BrokerError =>
-          result instanceof BrokerError.BrokerError && !isUnanswered(result)
-      )
+      const errors = results.filter((result) => result instanceof BrokerError.BrokerError)
+      const lost = errors.find(isLost)
+      const refused = errors.find((error) => !isLost(error))
+      const unstored = items.filter((_, index) => isUnstored(results[index]!))
       const rest =
-        unanswered.length === 0
+        unstored.length === 0
           ? Effect.void
-          : round === rounds
-            ? Effect.fail(unstored(unanswered[0]!, publisher))
-            : Effect.flatMap(another, (other) => store(other, unanswered, another, undefined, round + 1))
-      return failed === undefined ? rest : Effect.andThen(rest, Effect.fail(failed))
+          : lost === undefined
+            ? again(unstored, round)
+            : round === rounds
+              ? Effect.fail(mayBeStored(lost, `so it was ${rounds} times`))
+              : Effect.mapError(again(unstored, round + 1), (error) =>
+                  error.reason === "ConnectionFailed" ? mayBeStored(lost, error.detail) : error
+                )
+      return refused === undefined ? rest : Effect.andThen(rest, Effect.fail(refused))
     })
   }
-  return store
 }
 
-/** Whether nsqd has not read the message, or the connection was lost before its answer. */
-const isUnanswered = (result: PublishResult): boolean =>
-  result === "Unread" || (result instanceof BrokerError.BrokerError && result.reason === "ConnectionLost")
+/** Whether the connection was lost before the answer. */
+const isLost = ({ reason }: BrokerError.BrokerError): boolean => reason === "ConnectionLost"
 
-const unstored = ({ message }: Item, { node }: Publisher): BrokerError.BrokerError =>
+/** Whether nsqd has not read the message, or the connection was lost before its answer. */
+const isUnstored = (result: PublishResult): boolean =>
+  result === "Unread" || (result instanceof BrokerError.BrokerError && isLost(result))
+
+/** The error of a message that was lost before its answer, and could not be written again: it may be stored. */
+const mayBeStored = (lost: BrokerError.BrokerError, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",
     operation: "publish",
-    queue: message.queue,
+    queue: lost.queue,
     reason: "ConnectionLost",
-    detail: `nsqd ${node.name}: the connection was lost ${rounds} times before an answer`,
+    detail: `${lost.detail}; ${detail}`,
     remedy: "Look at nsqd's log, and at the network"
   })
 

@@ -1,5 +1,5 @@
 /** From an outgoing message to the message for nsqd. Pure. */
-import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
+import { BrokerError, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import type { Limits } from "../limits.ts"
 import type { Queue } from "../names.ts"
 import * as Wire from "../wire.ts"
@@ -25,13 +25,19 @@ const refusal = (
 const bodyLimit = ({ limits: { maxMsgSize }, envelope }: PublicationContext): number =>
   envelope === "never" ? maxMsgSize : maxMsgSize - Wire.reserve
 
+/** A message to publish. */
+export interface Item {
+  readonly message: Outgoing.Outgoing
+  readonly target: Queue
+  /** Whether it is a copy of a delivery, which may be larger than what a program sends. */
+  readonly isCopy: boolean
+  /** The nonce of a message that is stored on two nsqd; see `Wire`. */
+  readonly nonce?: string | undefined
+}
+
 /** The message for nsqd, or the reason why it cannot be published. */
 export const toPublication = (
-  {
-    isCopy,
-    message,
-    target
-  }: { readonly message: Outgoing.Outgoing; readonly target: Queue; readonly isCopy: boolean },
+  { isCopy, message, nonce, target }: Item,
   context: PublicationContext
 ): Publication | BrokerError.BrokerError => {
   const { envelope, limits } = context
@@ -49,23 +55,26 @@ export const toPublication = (
       return refusal(message, "Unsupported", "nsqd takes no empty message", `Set envelope: "always"`)
     return publication(raw)
   }
-  const parts = { ...message, deferred: defer > 0 && defer === wait ? defer : undefined }
-  const size = Buffer.byteLength(Wire.json(parts))
+  const parts = { ...message, deferred: defer > 0 && defer === wait ? defer : undefined, nonce }
+  const json = Buffer.byteLength(Wire.json(parts))
+  // What is sent has room for all that its copies will tell.
+  const size = json + (isCopy ? 0 : Metadata.budget)
   const enveloped = Wire.size(size, raw.length)
   if (size <= Wire.jsonLimit && enveloped <= limits.maxMsgSize) return publication(Wire.encode(parts))
-  // A foreign message of the largest size has no room for an envelope. It is kept as a dead letter without its history.
-  if (isCopy && raw.length > 0 && raw.length <= limits.maxMsgSize) return publication(raw)
-  const detail = `body and headers have ${enveloped} bytes with their envelope, the limit is ${limits.maxMsgSize}, and ${Wire.jsonLimit} for headers`
+  if (isCopy && mayBeBare(message, limits)) return publication(raw)
+  const detail = `body, headers and metadata have ${enveloped} bytes, the limit is ${limits.maxMsgSize}, and ${Wire.jsonLimit} without the body`
   return refusal(message, "BodyTooLarge", detail, "Send less in headers, or raise --max-msg-size of nsqd")
 }
 
-/** Whether a message is within the limits with its envelope. */
-export const fits = (
-  { body, headers, metadata }: Outgoing.Outgoing,
-  { maxMsgSize }: Pick<Limits, "maxMsgSize">
-): boolean => {
-  const size = Buffer.byteLength(Wire.json({ headers, metadata, deferred: Number.MAX_SAFE_INTEGER }))
-  return size <= Wire.jsonLimit && Wire.size(size, body.length) <= maxMsgSize
+/**
+ * Whether a copy can be published without its envelope: that of a foreign message of the largest size, which has no room
+ * for any. It may lose the story of a dead letter, but no headers, attempts or delay.
+ */
+const mayBeBare = ({ body, headers, metadata }: Outgoing.Outgoing, { maxMsgSize }: { maxMsgSize: number }): boolean => {
+  if (Object.keys(headers).length > 0 || metadata.attempts > 0 || metadata.notBefore > 0) return false
+  const least = { headers, metadata: Metadata.reduce(metadata, "all"), deferred: undefined, nonce: undefined }
+  const hasRoom = Wire.size(Buffer.byteLength(Wire.json(least)), body.length) <= maxMsgSize
+  return !hasRoom && body.length > 0 && body.length <= maxMsgSize
 }
 
 /** Whole milliseconds until the message is due. Time in which it waited for a connection counts. */

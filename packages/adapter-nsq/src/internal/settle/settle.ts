@@ -1,7 +1,7 @@
 /** Settles deliveries in the sessions that received them. */
+import { Failure } from "@requeue/core"
 import { Broker, BrokerError, type Deadlines, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Node } from "../connect/nodes.ts"
 import { type Receipt, receiptOf } from "../consume/receipt.ts"
 import { timedOut } from "../toBrokerError.ts"
 import type { Command } from "./toCommand.ts"
@@ -14,7 +14,8 @@ interface Answering {
   readonly request: Broker.SettleRequest
   readonly receipt: Receipt
   readonly command: DirectCommand
-  isWritten: boolean
+  /** Whether the command was written, or is known to be lost. */
+  isAnswered: boolean
 }
 
 type Failures = ReadonlyArray<Broker.SettleFailure>
@@ -24,8 +25,8 @@ interface SettleDependencies {
   /** Limits the time until an answer has left this process. */
   readonly deadlines: Deadlines.Deadlines
   readonly command: (delivery: Delivery.Delivery, settlement: Broker.SettleRequest["settlement"]) => Command
-  /** Publishes a copy, on the preferred nsqd if it is up. */
-  readonly publish: (copy: CopyCommand, prefer: Node) => Effect.Effect<void, BrokerError.BrokerError>
+  /** Publishes a copy of a delivery, on the nsqd that delivered if it is up. */
+  readonly publish: (copy: CopyCommand, receipt: Receipt) => Effect.Effect<void, BrokerError.BrokerError>
   /** Called when a delivery is finished, though nsqd may never read that. */
   readonly finished: (request: Broker.SettleRequest) => void
   /** Called when a message is requeued. It is due in milliseconds since the epoch. */
@@ -35,36 +36,34 @@ interface SettleDependencies {
 const failure = (queue: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "nsq", operation: "settle", queue, reason, detail })
 
-const lost = (queue: string): BrokerError.BrokerError =>
-  failure(
-    queue,
-    "ConnectionLost",
-    "the connection that delivered is gone; nsqd delivers again when the lease has ended"
-  )
+/** The reason why a delivery is not held any more. */
+const loss = (queue: string, isOpen: boolean): BrokerError.BrokerError =>
+  isOpen
+    ? failure(queue, "LeaseLost", "the delivery was settled before, or its lease has ended; then nsqd delivers again")
+    : failure(
+        queue,
+        "ConnectionLost",
+        "the connection that delivered is gone; nsqd delivers again when the lease has ended"
+      )
 
-const notOurs = (queue: string): BrokerError.BrokerError =>
-  failure(queue, "LeaseLost", "the delivery was settled before, or nsqd has taken it back")
-
-const gone = (delivery: Delivery.Delivery, error: BrokerError.BrokerError): Broker.SettleFailure => ({
-  delivery,
-  error,
-  fate: "gone"
-})
+/** The answer for a delivery that is not held any more. */
+const gone = (
+  queue: string,
+  delivery: Delivery.Delivery,
+  isOpen = receiptOf(delivery).session.isOpen()
+): Broker.SettleFailure => ({ delivery, error: loss(queue, isOpen), fate: "gone" })
 
 /** Answers deliveries by `FIN` or `REQ`. Ends when all answers have left this process, or cannot; answers the failures. */
 const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies) => {
-  /** Writes an answer. `done` is called once, with an error when it cannot leave this process. */
-  const write = (
-    { command, receipt, request }: Answering,
-    done: (error: BrokerError.BrokerError | undefined) => void
-  ): void => {
+  /** Writes an answer. `done` is called once, with `false` when it cannot leave this process. */
+  const write = ({ command, receipt, request }: Answering, done: (isWritten: boolean) => void): void => {
     const { id, session } = receipt
     if (command._tag === "Req" && command.delay > 0) requeued(receipt, command.due)
     session.answer(command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`, (error) => {
-      if (error instanceof Error) return done(lost(queue))
+      if (error instanceof Error) return done(false)
       // Not before it was written: the core settles the redelivery of one that could not be.
       if (command._tag === "Fin") finished(request)
-      done(undefined)
+      done(true)
     })
   }
 
@@ -73,22 +72,22 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
     let open = all.length
     const written = Effect.callback<Failures>((resume) => {
       for (const each of all) {
-        write(each, (error) => {
-          each.isWritten = true
-          if (error !== undefined) failures.push(gone(each.request.delivery, error))
+        write(each, (isWritten) => {
+          each.isAnswered = true
+          if (!isWritten) failures.push(gone(queue, each.request.delivery, false))
           if (--open === 0) resume(Effect.succeed(failures))
         })
       }
     })
     return deadlines.within(written, () =>
       Effect.sync(() => {
-        const stuck = all.filter(({ isWritten }) => !isWritten)
+        const stuck = all.filter(({ isAnswered }) => !isAnswered)
         for (const { receipt } of stuck) {
           const { connection, node } = receipt.session
           // A connection that has taken nothing for so long is lost: nsqd delivers again.
           connection.destroy(timedOut({ operation: "settle", queue, node: node.name }, deadlines.timeout))
         }
-        return [...failures, ...stuck.map(({ request: { delivery } }) => gone(delivery, lost(queue)))]
+        return [...failures, ...stuck.map(({ request: { delivery } }) => gone(queue, delivery, false))]
       })
     )
   }
@@ -98,23 +97,39 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
 const copying =
   ({ finished, publish, queue }: SettleDependencies, answer: ReturnType<typeof answering>) =>
   (request: Broker.SettleRequest, receipt: Receipt, command: CopyCommand): Effect.Effect<Failures> =>
-    Effect.matchEffect(publish(command, receipt.session.node), {
-      // The copy is stored: the settlement has succeeded, even if the delivery cannot be finished any more.
-      onSuccess: () =>
-        Effect.suspend(() => {
-          finished(request)
-          return Effect.as(answer([{ request, receipt, command: { _tag: "Fin" }, isWritten: false }]), [])
-        }),
-      onFailure: (error) =>
-        Effect.sync(() => {
-          const { delivery } = request
-          receipt.session.untake(receipt)
-          // The publishing connection may be lost; the delivery is not.
-          if (receipt.session.isOpen()) return [{ delivery, error, fate: Broker.fateOf(error) }]
-          receipt.session.drop(receipt)
-          return [gone(delivery, lost(queue))]
-        })
-    })
+    Effect.matchEffect(
+      contained(queue, () => publish(command, receipt)),
+      {
+        // The copy is stored: the settlement has succeeded, even if the delivery cannot be finished any more.
+        onSuccess: () =>
+          Effect.suspend(() => {
+            finished(request)
+            return Effect.as(answer([{ request, receipt, command: { _tag: "Fin" }, isAnswered: false }]), [])
+          }),
+        onFailure: (error) =>
+          Effect.suspend(() => {
+            const { delivery } = request
+            const fate = Broker.fateOf(error)
+            if (fate === "refused" && command.instead !== undefined) {
+              return answer([{ request, receipt, command: command.instead, isAnswered: false }])
+            }
+            return Effect.succeed([
+              receipt.session.untake(receipt)
+                ? { delivery, error, fate, smaller: error.reason === "BodyTooLarge" }
+                : gone(queue, delivery)
+            ])
+          })
+      }
+    )
+
+/** Refuses a message of which no copy can be made, such as one whose body was transferred to another thread. */
+const contained = <A>(
+  queue: string,
+  publish: () => Effect.Effect<A, BrokerError.BrokerError>
+): Effect.Effect<A, BrokerError.BrokerError> =>
+  Effect.catchDefect(Effect.suspend(publish), (defect) =>
+    Effect.fail(failure(queue, "Unsupported", `its copy cannot be made: ${Failure.summarize(defect).message}`))
+  )
 
 /** `settle` and `extend` of a subscription. */
 export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription, "settle" | "extend"> => {
@@ -122,35 +137,26 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
   const answer = answering(dependencies)
   const copy = copying(dependencies, answer)
 
-  /** Takes a delivery for settling, or answers the reason why it cannot be settled. */
-  const take = (receipt: Receipt): BrokerError.BrokerError | undefined => {
-    const { session } = receipt
-    if (session.isOpen()) return session.take(receipt) ? undefined : notOurs(queue)
-    session.drop(receipt)
-    return lost(queue)
-  }
-
   const settle = (requests: ReadonlyArray<Broker.SettleRequest>): Effect.Effect<Failures> =>
     Effect.suspend(() => {
-      const refused: Array<Broker.SettleFailure> = []
+      const lost: Array<Broker.SettleFailure> = []
       const answers: Array<Answering> = []
       const rest: Array<Effect.Effect<Failures>> = []
       for (const request of requests) {
         const { delivery, settlement } = request
         const receipt = receiptOf(delivery)
-        const error = take(receipt)
-        if (error !== undefined) {
-          refused.push(gone(delivery, error))
+        if (!receipt.session.take(receipt)) {
+          lost.push(gone(queue, delivery))
           continue
         }
         const made = command(delivery, settlement)
         if (made._tag === "Copy") rest.push(copy(request, receipt, made))
-        else answers.push({ request, receipt, command: made, isWritten: false })
+        else answers.push({ request, receipt, command: made, isAnswered: false })
       }
       if (answers.length > 0) rest.unshift(answer(answers))
-      return rest.length === 1 && refused.length === 0
+      return rest.length === 1 && lost.length === 0
         ? rest[0]!
-        : Effect.map(Effect.all(rest, { concurrency: "unbounded" }), (failures) => [...refused, ...failures.flat()])
+        : Effect.map(Effect.all(rest, { concurrency: "unbounded" }), (failures) => [...lost, ...failures.flat()])
     })
 
   /** Extends leases. nsqd answers to `TOUCH` only when it fails, so that the next call tells of it. */
@@ -158,11 +164,7 @@ export const make = (dependencies: SettleDependencies): Pick<Broker.Subscription
     Effect.sync(() =>
       deliveries.flatMap((delivery) => {
         const receipt = receiptOf(delivery)
-        const { session } = receipt
-        if (!session.isOpen()) return [gone(delivery, lost(queue))]
-        if (!session.holds(receipt)) return [gone(delivery, notOurs(queue))]
-        session.write(`TOUCH ${receipt.id}\n`, () => {})
-        return []
+        return receipt.session.touch(receipt) ? [] : [gone(queue, delivery)]
       })
     )
 

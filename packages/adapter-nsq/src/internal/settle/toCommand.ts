@@ -7,12 +7,24 @@ import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-
  * - `Fin` is `FIN`.
  * - `Req` is `REQ`, which nsqd counts as a delivery. Its delay is in whole milliseconds; `due` is when the message may
  *   come again, in milliseconds since the epoch.
- * - `Copy` publishes a copy into the queue's retry topic or into another queue, then sends `FIN`.
+ * - `Copy` publishes a copy into the queue's retry topic or into another queue, then sends `FIN`. A copy that is refused, as
+ *   that of a foreign message of the largest size, is replaced by `instead`, where there is one.
  */
 export type Command =
   | { readonly _tag: "Fin" }
-  | { readonly _tag: "Req"; readonly delay: number; readonly due: number }
-  | { readonly _tag: "Copy"; readonly into: "retry" | "queue"; readonly outgoing: Outgoing.Outgoing }
+  | Requeue
+  | {
+      readonly _tag: "Copy"
+      readonly into: "retry" | "queue"
+      readonly outgoing: Outgoing.Outgoing
+      readonly instead: Requeue | undefined
+    }
+
+interface Requeue {
+  readonly _tag: "Req"
+  readonly delay: number
+  readonly due: number
+}
 
 /** The circumstances of a settlement. */
 export interface CommandContext {
@@ -22,8 +34,6 @@ export interface CommandContext {
   readonly cap: number
   /** How often nsqd has delivered this copy. */
   readonly deliveries: number
-  /** Whether a copy is within the limits of nsqd. */
-  readonly fits: (outgoing: Outgoing.Outgoing) => boolean
   /** Milliseconds since the epoch. */
   readonly now: number
 }
@@ -47,7 +57,12 @@ export const toCommand = (
         ? requeue(settlement.delay, context)
         : copy(Outgoing.retry(delivery, settlement, queue, now), context)
     case "DeadLetter":
-      return { _tag: "Copy", into: "queue", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now) }
+      return {
+        _tag: "Copy",
+        into: "queue",
+        outgoing: Outgoing.deadLetter(delivery, settlement, queue, now),
+        instead: undefined
+      }
     case "Release":
       return settlement.delay === 0
         ? requeue(0, context)
@@ -59,12 +74,16 @@ const canRequeue = (delay: number, { cap, deliveries, retry }: CommandContext): 
   retry === "native" && delay <= cap && deliveries < countLimit
 
 /** nsqd closes a connection that writes a fraction of a millisecond. */
-const requeue = (delay: number, { cap, now }: CommandContext): Command => ({
+const requeue = (delay: number, { cap, now }: CommandContext): Requeue => ({
   _tag: "Req",
   delay: Math.min(Math.ceil(delay), cap),
   due: now + delay
 })
 
-/** A copy; where it would be too large, as of a foreign message of the largest size, a requeue, which nsqd counts. */
-const copy = (outgoing: Outgoing.Outgoing, context: CommandContext): Command =>
-  context.fits(outgoing) ? { _tag: "Copy", into: "retry", outgoing } : requeue(outgoing.delay, context)
+/** This process remembers when a message is due that is requeued instead, and nsqd counts its deliveries. */
+const copy = (outgoing: Outgoing.Outgoing, context: CommandContext): Command => ({
+  _tag: "Copy",
+  into: "retry",
+  outgoing,
+  instead: requeue(outgoing.delay, context)
+})

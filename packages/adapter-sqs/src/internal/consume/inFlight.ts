@@ -17,6 +17,10 @@ export interface InFlight {
   readonly deliver: (delivery: Delivery.Delivery) => void
   /** A delivery is no longer in flight: its message has left the queue, or is in it again. */
   readonly ended: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
+  /** A settlement of a delivery has failed, and it is still ours. */
+  readonly held: (delivery: Delivery.Delivery) => void
+  /** The number of deliveries whose settlement has failed: they may stay for long. */
+  readonly heldCount: () => number
   /** Gives back all that wait. */
   readonly clear: () => void
 }
@@ -44,6 +48,7 @@ export const make = (env: {
 }): InFlight => {
   const { fifo, onDelivery, remembered, timers, visibilityTimeout } = env
   const deliveries = new Set<Delivery.Delivery>()
+  const held = new Set<Delivery.Delivery>()
 
   /** Gives back deliveries that no handler has seen, and whose receive SQS has counted all the same. */
   const giveBack = (unseen: ReadonlyArray<Delivery.Delivery>): void => {
@@ -54,6 +59,7 @@ export const make = (env: {
 
   const ended: InFlight["ended"] = (delivery, how) => {
     deliveries.delete(delivery)
+    held.delete(delivery)
     if (how === "gone") remembered.forgetUncounted(Receipt.receiptOf(delivery).messageId)
     groups[how](delivery)
     env.onEnd()
@@ -88,6 +94,8 @@ export const make = (env: {
     },
     deliver: groups.arrived,
     ended,
+    held: (delivery) => void held.add(delivery),
+    heldCount: () => held.size,
     clear: groups.clear
   }
 }

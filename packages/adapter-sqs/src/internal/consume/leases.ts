@@ -9,13 +9,14 @@ import * as Limits from "../limits.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
 import { isExpired, receiptOf } from "./receipt.ts"
 
-const expired = (queue: string): BrokerError.BrokerError =>
+const expired = (queue: string, because: BrokerError.BrokerError | undefined): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "sqs",
     operation: "extend",
     queue,
     reason: "LeaseLost",
-    detail: "its visibility timeout has ended"
+    detail: `its visibility timeout has ended${because === undefined ? "" : `, which could not be extended: ${because.detail}`}`,
+    remedy: because?.remedy
   })
 
 interface Extension {
@@ -24,7 +25,10 @@ interface Extension {
   readonly seconds: number
 }
 
-/** Makes the function that extends leases. It answers those that are lost; the next call asks again for the others. */
+/**
+ * Makes the function that extends leases. It answers those that are lost. An extension that fails otherwise leaves the lease
+ * as it was: the next call asks again, and tells why when the lease has ended.
+ */
 export const make =
   (env: {
     readonly queue: string
@@ -44,7 +48,8 @@ export const make =
         const receipt = receiptOf(delivery)
         const left = Limits.hide - (askedAt - receipt.receivedAt)
         const seconds = Math.floor(Math.min(duration, left) / 1000)
-        if (isExpired(receipt, askedAt)) failures.push({ delivery, error: expired(queue), fate: "gone" })
+        if (isExpired(receipt, askedAt))
+          failures.push({ delivery, error: expired(queue, receipt.leaseError), fate: "gone" })
         else if (seconds > 0 && askedAt + seconds * 1000 > receipt.leaseEnds) {
           extensions.push({ delivery, handle: receipt.handle, seconds })
         }
@@ -53,7 +58,7 @@ export const make =
         for (const [index, { delivery, seconds }] of extensions.entries()) {
           const error = results[index]
           const receipt = receiptOf(delivery)
-          receipt.isLeaseUncertain = error !== undefined
+          receipt.leaseError = error
           if (error === undefined) receipt.leaseEnds = askedAt + seconds * 1000
           if (error?.reason === "LeaseLost") failures.push({ delivery, error, fate: "gone" })
         }

@@ -26,6 +26,8 @@ interface Options<M> {
   readonly pollSize: number
   /** The number of deliveries in flight. */
   readonly inFlight: () => number
+  /** The number of those among them that stay for as long as their settlement fails: no room is to be expected of them. */
+  readonly held: () => number
   readonly receive: Receive<M>
   readonly onMessages: (messages: ReadonlyArray<M>) => void
   /** A poll has failed. `isFirst` says that the one before it has not. */
@@ -93,8 +95,8 @@ export const make = <M>(options: Options<M>): Polls => {
       return
     }
     if (pause !== undefined) return
-    const enough = Math.min(pollSize, limit)
-    while (limit > 0 && polls < allowed && free() >= enough) poll()
+    const enough = Math.max(1, Math.min(pollSize, limit - options.held()))
+    while (polls < allowed && free() >= enough) poll()
     if (polls === 0 && free() > 0) {
       lingering ??= timers.after(linger, () => {
         lingering = undefined

@@ -1,5 +1,5 @@
 /** The receipt of a delivery: by what it is settled, and until when it is ours. */
-import type { Delivery } from "@requeue/core/adapter-kit"
+import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import type { Message, MessageAttributeValue } from "../client.ts"
 import * as Limits from "../limits.ts"
 
@@ -17,8 +17,10 @@ export interface Receipt {
   readonly receivedAt: number
   /** Monotonic milliseconds; after that, SQS delivers the message to somebody else. */
   leaseEnds: number
-  /** Whether an extension of the lease got no answer, so that it may still take effect. */
-  isLeaseUncertain: boolean
+  /** The error of the last extension of the lease, or of a call that hides the message: it may still take effect. */
+  leaseError: BrokerError.BrokerError | undefined
+  /** Whether a copy that settles it is stored, so that only its delete is left. */
+  isCopied: boolean
   /** Whether it is settled, or is being settled. */
   isSettling: boolean
 }
@@ -35,7 +37,8 @@ export const make = (
   attributes: message.MessageAttributes ?? {},
   receivedAt,
   leaseEnds,
-  isLeaseUncertain: false,
+  leaseError: undefined,
+  isCopied: false,
   isSettling: false
 })
 
@@ -47,6 +50,9 @@ export const receives = ({ Attributes: { ApproximateReceiveCount: count } = {} }
 
 /** The receipt of a delivery of this adapter. */
 export const receiptOf = ({ receipt }: Delivery.Delivery): Receipt => receipt as Receipt // made by us
+
+/** SQS's own id of the message, which no producer chooses and every copy has another one; `undefined` where it has none. */
+export const nameOf = ({ messageId }: Receipt): string | undefined => (messageId === "" ? undefined : messageId)
 
 /** Whether the lease of a delivery has ended. `now` is in monotonic milliseconds. */
 export const isExpired = ({ leaseEnds, receivedAt }: Receipt, now: number): boolean =>

@@ -16,7 +16,7 @@ import * as InFlight from "./inFlight.ts"
 import * as InFlightLimit from "./inFlightLimit.ts"
 import * as Leases from "./leases.ts"
 import * as Polls from "./polls.ts"
-import { receiptOf } from "./receipt.ts"
+import { nameOf, receiptOf } from "./receipt.ts"
 import * as Receive from "./receive.ts"
 import * as Remembered from "./remembered.ts"
 
@@ -87,19 +87,20 @@ const commands =
   (
     { fifo, now, queue, settings, timers }: Source,
     limit: InFlightLimit.InFlightLimit,
-    { maxAttempts }: Broker.SubscribeOptions["retry"]
+    { maxDeliveries }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { isLeaseUncertain, receivedAt, receives } = receiptOf(delivery)
+    const { isCopied, leaseError, receivedAt, receives } = receiptOf(delivery)
     return toCommand(delivery, settlement, {
       queue,
       fifo,
       fifoRetry: settings.fifoRetry,
       elapsed: timers.now() - receivedAt,
       receives,
-      maxAttempts,
+      maxDeliveries,
       isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
-      isLeaseUncertain,
+      isLeaseUncertain: leaseError !== undefined,
+      isCopied,
       now: now()
     })
   }
@@ -119,6 +120,7 @@ const poll = (source: Source, inFlight: InFlight.InFlight, limit: InFlightLimit.
     // and SQS counts that.
     pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
     inFlight: () => inFlight.deliveries.size,
+    held: inFlight.heldCount,
     receive: Receive.make({ ...source, signal: abort.signal }),
     onMessages: (messages) => {
       const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
@@ -171,7 +173,8 @@ export const subscribe = (
     const polls = poll(source, inFlight, limit)
     const command = commands(source, limit, options.retry)
     const { settled } = remembered
-    const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd: inFlight.ended, fork, now })
+    const { ended: onEnd, held: onHeld } = inFlight
+    const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd, onHeld, fork, now })
     const extend = Leases.make({ queue, calls, duration: settings.visibilityTimeout, now })
 
     yield* Effect.addFinalizer(() =>
@@ -191,6 +194,7 @@ export const subscribe = (
       extend: (deliveries) =>
         Effect.map(extend([...deliveries, ...inFlight.waiting()]), (failures) =>
           failures.filter(({ delivery }) => deliveries.includes(delivery))
-        )
+        ),
+      identify: (delivery) => nameOf(receiptOf(delivery))
     }
   })

@@ -11,13 +11,17 @@ import * as Limits from "../limits.ts"
 export const renewAt = 500
 
 /** Receives of one copy that a policy needs; `Infinity` where it is unlimited and copies are not renewed. */
-export const needed = (maxAttempts: number, renews: boolean): number =>
-  renews ? Math.min(maxAttempts, renewAt) : maxAttempts
+export const needed = (maxDeliveries: number, renews: boolean): number =>
+  renews ? Math.min(maxDeliveries, renewAt) : maxDeliveries
 
-/** The `maxReceiveCount` of a policy, with slack, since SQS counts deliveries that no handler has seen as well. */
-export const planned = (maxAttempts: number): number => Math.min(Limits.maxReceiveCount, 2 * maxAttempts + 5)
+/** The `maxReceiveCount` of a policy, with slack, since Requeue does not count all that SQS counts. */
+export const planned = (maxDeliveries: number): number => Math.min(Limits.maxReceiveCount, 2 * maxDeliveries + 5)
 
 /** Why a `maxReceiveCount` is too low for a policy that needs so many receives. */
 export const tooFew = (count: number, receives: number): string =>
   `SQS would move a message after ${count} receives, without its error: ` +
   (receives === Number.POSITIVE_INFINITY ? "the policy is unlimited" : `the policy needs more than ${receives}`)
+
+/** How to live with a `maxReceiveCount`; empty where no policy can. */
+export const lower = (count: number): string =>
+  count < 2 ? "" : `, or set retry.maxDeliveries to ${count - 1}, and fewer retries than that`

@@ -68,9 +68,10 @@ const redrive = ({ redrive: planned }: Queue, found: Attributes, { receives }: P
       : good("none: a message that kills its consumer is given up by Requeue alone, when it is received once more")
   }
   if (there.maxReceiveCount <= receives) {
+    const most = planned?.maxReceiveCount ?? Limits.maxReceiveCount
     return bad(
       MaxReceiveCount.tooFew(there.maxReceiveCount, receives),
-      `Raise maxReceiveCount to ${planned?.maxReceiveCount ?? Limits.maxReceiveCount}, or allow fewer retries`
+      `${most > receives ? `Raise maxReceiveCount to ${most}` : "Remove the RedrivePolicy"}${MaxReceiveCount.lower(there.maxReceiveCount)}`
     )
   }
   if (planned !== undefined && !there.target.endsWith(`:${planned.to.name}`)) {

@@ -53,6 +53,33 @@ const settledLimit = 10_000
 /** The part of the reserve that is kept for the response itself. */
 const responding = 0.2
 
+/** Milliseconds before the end of the function in which no handler is begun, however small the reserve is. */
+const lastBegin = 1000
+
+/** The response of an invocation, or its failure where the response cannot name messages. */
+const respond = (
+  messages: ReadonlyArray<Message>,
+  { isDone }: Invocation.Invocation,
+  {
+    calls,
+    queue,
+    reportBatchItemFailures
+  }: {
+    readonly queue: string
+    readonly calls: ReceiptCalls.ReceiptCalls
+    readonly reportBatchItemFailures: boolean
+  }
+): Effect.Effect<SqsBatchResponse, MessagesNotDone> =>
+  Effect.gen(function* () {
+    const ids = messages.filter((message) => !isDone(message)).map(({ MessageId = "" }) => MessageId)
+    const messageIds = [...new Set(ids)]
+    if (reportBatchItemFailures || messageIds.length === 0) {
+      return { batchItemFailures: messageIds.map((itemIdentifier) => ({ itemIdentifier })) }
+    }
+    yield* calls.deleteMessages(messages.filter(isDone).map(({ ReceiptHandle = "" }) => ReceiptHandle))
+    return yield* new MessagesNotDone({ queue, messageIds })
+  })
+
 /** Makes a function. `start` starts the consumer of one invocation. */
 export const make = (
   queue: string,
@@ -65,8 +92,9 @@ export const make = (
   Effect.gen(function* () {
     const decoded = yield* Options.decode(queue, options)
     const { name, planned, reportBatchItemFailures, reserve, settings } = decoded
-    const run = Effect.runForkWith(yield* Effect.context())
-    const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
+    const unbegun = Math.max(reserve, lastBegin)
+    const runFork = Effect.runForkWith(yield* Effect.context())
+    const fork = (effect: Effect.Effect<unknown>): void => void runFork(effect)
     const client = yield* connect(settings)
     const queues = Queues.make(client, settings)
     const publisher = Publisher.make({ client, queues, fork })
@@ -83,8 +111,8 @@ export const make = (
         })
       })
 
-    /** Runs the handler on all messages, until they are done or the time that is left is over. */
-    const work = (invocation: Invocation.Invocation, begin: Begin, left: (spare: number) => Duration.Duration) =>
+    /** Runs the handler on all messages, until they are done or no more may begin. Answers how to end what has begun. */
+    const run = (invocation: Invocation.Invocation, begin: Begin, left: (spare: number) => Duration.Duration) =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const consumer = yield* start(decoded.consumer, begin).pipe(
@@ -92,22 +120,24 @@ export const make = (
           Scope.provide(scope),
           Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
         )
-        yield* Effect.timeoutOption(invocation.answered, left(reserve))
+        yield* Effect.timeoutOption(invocation.answered, left(unbegun))
         // A handler may go on after its last message is settled. Messages that are not settled yet go back.
-        const end = Effect.andThen(consumer.drain(left(reserve)), Scope.close(scope, Exit.void))
-        // In the background: a call to SQS that hangs must not hold up the response.
-        yield* Effect.timeoutOption(Fiber.await(yield* Effect.forkDetach(end)), left(reserve * responding))
+        return Effect.andThen(
+          Effect.suspend(() => consumer.drain(left(reserve))),
+          Scope.close(scope, Exit.void)
+        )
       })
 
-    const respond = (messages: ReadonlyArray<Message>, { isDone }: Invocation.Invocation) =>
+    /** Gives back all messages of an invocation whose time is nearly over. */
+    const giveBack = ({ broker }: Invocation.Invocation) =>
+      Effect.scoped(broker.subscribe({ ...planned, onDelivery: () => {}, onReconnect: () => {} }))
+
+    const work = (invocation: Invocation.Invocation, begin: Begin, left: (spare: number) => Duration.Duration) =>
       Effect.gen(function* () {
-        const ids = messages.filter((message) => !isDone(message)).map(({ MessageId = "" }) => MessageId)
-        const messageIds = [...new Set(ids)]
-        if (reportBatchItemFailures || messageIds.length === 0) {
-          return { batchItemFailures: messageIds.map((itemIdentifier) => ({ itemIdentifier })) }
-        }
-        yield* calls.deleteMessages(messages.filter(isDone).map(({ ReceiptHandle = "" }) => ReceiptHandle))
-        return yield* new MessagesNotDone({ queue, messageIds })
+        const isLate = Duration.toMillis(left(unbegun)) === 0
+        const end = isLate ? giveBack(invocation) : yield* run(invocation, begin, left)
+        // In the background: a call to SQS that hangs must not hold up the response.
+        yield* Effect.timeoutOption(Fiber.await(yield* Effect.forkDetach(end)), left(reserve * responding))
       })
 
     return (event, context) =>
@@ -121,6 +151,6 @@ export const make = (
         const shared = { queue, fifo, settings, calls, publisher, remembered }
         const invocation = Invocation.make(messages, now, { ...shared, begun })
         if (messages.length > 0) yield* work(invocation, ({ id }) => begun.add(id), left)
-        return yield* respond(messages, invocation)
+        return yield* respond(messages, invocation, { queue, calls, reportBatchItemFailures })
       })
   })

@@ -85,10 +85,10 @@ const commands =
   (
     { begun, fifo, queue, remembered, settings }: Invocation,
     clock: Clocks,
-    { maxAttempts }: Broker.SubscribeOptions["retry"]
+    { maxDeliveries }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
+    const { isCopied, messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
     const isBegun = begun.has(delivery.metadata.id)
     if (settlement._tag === "Release" && !isBegun) remembered.addUncounted(messageId)
     return toCommand(delivery, settlement, {
@@ -97,12 +97,31 @@ const commands =
       fifoRetry: settings.fifoRetry,
       elapsed: clock.elapsed() - receivedAt,
       receives,
-      maxAttempts: isBegun ? Number.POSITIVE_INFINITY : maxAttempts,
+      maxDeliveries: isBegun ? Number.POSITIVE_INFINITY : maxDeliveries,
       isLimitReached: false,
       isLeaseUncertain: false,
+      isCopied,
       now: clock.now()
     })
   }
+
+/** The delivery of a message of an invocation. Its lease outlasts the function. */
+const toReceived = (message: Message, { fifo, remembered }: Invocation, clock: Clocks): Delivery.Delivery => {
+  const receivedAt = clock.elapsed() - batchingWindow
+  const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds: Number.POSITIVE_INFINITY })
+  const uncounted = remembered.uncounted(receipt.messageId)
+  return { ...toDelivery(message, { uncounted, now: clock.now() }), receipt }
+}
+
+/** Whether a smaller copy is still to be tried, after the failure of one of these requests. */
+const mayBeSmaller = (
+  { delivery, smaller }: Broker.SettleFailure,
+  requests: ReadonlyArray<Broker.SettleRequest>
+): boolean => {
+  const settlement = requests.find((request) => request.delivery === delivery)?.settlement
+  if (settlement === undefined || settlement._tag === "Ack" || settlement._tag === "Drop") return false
+  return smaller === true && settlement.cut !== "all"
+}
 
 /** Opens the subscription. `onEnd` is called once for each message, and tells whether it is done or comes again. */
 export const subscribe = (
@@ -116,16 +135,7 @@ export const subscribe = (
     const clock = yield* clocks
     const run = Effect.runForkWith(yield* Effect.context())
     const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
-    const receivedAt = clock.elapsed() - batchingWindow
     const outgoing = underCredit(options.onDelivery)
-    /** Deliveries whose settlement has failed. */
-    const unsettled = new Set<Delivery.Delivery>()
-
-    const deliveryOf = (message: Message): Delivery.Delivery => {
-      const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds: Number.POSITIVE_INFINITY })
-      const uncounted = remembered.uncounted(receipt.messageId)
-      return { ...toDelivery(message, { uncounted, now: clock.now() }), receipt }
-    }
 
     const ended = (delivery: Delivery.Delivery, how: "gone" | "returned"): void => {
       const receipt = Receipt.receiptOf(delivery)
@@ -146,6 +156,7 @@ export const subscribe = (
       command: commands(invocation, clock, options.retry),
       settled: remembered.settled,
       onEnd: ended,
+      onHeld: () => {},
       fork,
       now: clock.elapsed
     })
@@ -161,27 +172,28 @@ export const subscribe = (
       ? MessageGroups.make({ deliver: outgoing.add, giveBack: (deliveries) => fork(giveBack(deliveries)) })
       : MessageGroups.none(outgoing.add)
 
-    for (const delivery of messages.map(deliveryOf)) {
+    for (const delivery of messages.map((message) => toReceived(message, invocation, clock))) {
       const receipt = Receipt.receiptOf(delivery)
       if (remembered.settled.has(receipt.messageId)) onEnd(receipt, true)
       else groups.arrived(delivery)
     }
     yield* Effect.addFinalizer(() => giveBack([...outgoing.takeAll(), ...groups.waiting()]))
 
-    /** The core gives back a delivery whose settlement has failed; here it keeps its visibility timeout instead. */
-    const isLeft = ({ delivery, settlement }: Broker.SettleRequest): boolean =>
-      settlement._tag === "Release" && unsettled.has(delivery)
+    /** A message that cannot be settled comes again by itself: no function need wait for that. */
+    const leave = (failure: Broker.SettleFailure): Broker.SettleFailure => {
+      if (failure.fate === "gone") return failure
+      Receipt.receiptOf(failure.delivery).isSettling = true
+      ended(failure.delivery, "returned")
+      return { ...failure, fate: "gone" }
+    }
 
     return {
       credit: outgoing.credit,
       settle: (requests) =>
-        Effect.suspend(() => {
-          for (const request of requests) if (isLeft(request)) ended(request.delivery, "returned")
-          return Effect.map(settle(requests.filter((request) => !isLeft(request))), (failures) => {
-            for (const { delivery } of failures) unsettled.add(delivery)
-            return failures
-          })
-        }),
-      extend: () => Effect.succeed([])
+        Effect.map(settle(requests), (failures) =>
+          failures.map((failure) => (mayBeSmaller(failure, requests) ? failure : leave(failure)))
+        ),
+      extend: () => Effect.succeed([]),
+      identify: (delivery) => Receipt.nameOf(Receipt.receiptOf(delivery))
     }
   })

@@ -1,5 +1,6 @@
 /** Publishes messages: in batches for each queue, and in order where the queue keeps order. */
-import type { BrokerError, Outgoing } from "@requeue/core/adapter-kit"
+import { Failure } from "@requeue/core"
+import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as BatchCall from "../batchCall.ts"
@@ -22,6 +23,19 @@ export interface Publisher {
 
 /** Calls to one standard queue that may be under way. */
 const parallel = 16
+
+/** Refuses a message that cannot be encoded at all, such as one whose body was transferred to another thread. */
+const encode = ({ message, original }: Item, fifo: boolean): ReturnType<typeof toPublication> => {
+  try {
+    return toPublication(message, fifo, original)
+  } catch (cause) {
+    const { queue } = message
+    const detail = `the message cannot be encoded: ${Failure.summarize(cause).message}`
+    return Result.fail(
+      new BrokerError.BrokerError({ broker: "sqs", operation: "publish", queue, reason: "Unsupported", detail })
+    )
+  }
+}
 
 /** Finds, or makes, a queue when the first message goes to it. */
 export const make = (env: {
@@ -57,7 +71,7 @@ export const make = (env: {
     Effect.matchEffect(queues.find(queue), {
       onFailure: (error) => Effect.succeed(items.map(() => error)),
       onSuccess: (found) => {
-        const publications = items.map(({ message, original }) => toPublication(message, found.fifo, original))
+        const publications = items.map((item) => encode(item, found.fifo))
         const good = publications.flatMap((it) => (Result.isSuccess(it) ? [it.success] : []))
         return Effect.map(batcherFor(queue, found).submit(good), (results) => {
           let next = 0

@@ -33,24 +33,17 @@ const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail
 export const toPublication = (
   outgoing: Outgoing.Outgoing,
   fifo: boolean,
-  original: Attributes = {}
+  original?: Attributes
 ): Result.Result<Publication, BrokerError.BrokerError> => {
   const { delay, metadata, queue } = outgoing
-  const {
-    [Wire.headers.deduplication]: deduplication,
-    [Wire.headers.group]: group,
-    [Wire.headers.trace]: trace,
-    ...headers
-  } = outgoing.headers
-  for (const [name, id] of [
-    [Wire.headers.group, group],
-    [Wire.headers.deduplication, deduplication]
-  ]) {
-    if (id === undefined || Wire.isLegalId(id)) continue
+  const { fields, headers } = fieldsOf(outgoing.headers, fifo, original)
+  const { deduplication, group, trace } = fields
+  const illegal = isFirst(metadata) && original === undefined ? fields.illegal : undefined
+  if (illegal !== undefined) {
     return refuse(
       queue,
       "Unsupported",
-      `the header ${name} is none that SQS takes: ${JSON.stringify(id.slice(0, 140))}`,
+      `the header ${illegal} is none that SQS takes: ${JSON.stringify(outgoing.headers[illegal]?.slice(0, 140))}`,
       "Use 1 to 128 letters, digits and punctuation marks"
     )
   }
@@ -73,9 +66,7 @@ export const toPublication = (
       : group === undefined
         ? {}
         : { MessageGroupId: group }),
-    ...(trace === undefined || !Wire.isLegalText(trace) || trace === ""
-      ? {}
-      : { MessageSystemAttributes: { AWSTraceHeader: text(trace) } })
+    ...(trace === undefined ? {} : { MessageSystemAttributes: { AWSTraceHeader: text(trace) } })
   }
   const size = sizeOf(entry)
   if (size > Limits.size) {
@@ -89,6 +80,32 @@ export const toPublication = (
   return Result.succeed({ entry, size })
 }
 
+/** Whether a message is published for the first time. */
+const isFirst = ({ attempts, deadLetter, redrives }: Metadata.Metadata): boolean =>
+  attempts === 0 && redrives === 0 && deadLetter === undefined
+
+/**
+ * Splits off the headers for which SQS has a field. One that came as an attribute, from a foreign producer, or that is not
+ * legal in its field, is a header like any other.
+ */
+const fieldsOf = (all: Readonly<Record<string, string>>, fifo: boolean, original: Attributes = {}) => {
+  const headers = { ...all }
+  const take = (name: string, isLegal: (value: string) => boolean): string | undefined => {
+    const value = headers[name]
+    if (value === undefined || !isLegal(value)) return undefined
+    const attribute = original[name]
+    // In a FIFO queue every message has a group, which stands in for an attribute of that name.
+    if (!fifo && attribute !== undefined && textOf(attribute) === value) return undefined
+    delete headers[name]
+    return value
+  }
+  const group = take(Wire.headers.group, Wire.isLegalId)
+  const deduplication = take(Wire.headers.deduplication, Wire.isLegalId)
+  const trace = take(Wire.headers.trace, (value) => value !== "" && Wire.isLegalText(value))
+  const illegal = [Wire.headers.group, Wire.headers.deduplication].find((name) => headers[name] !== undefined)
+  return { headers, fields: { group, deduplication, trace, illegal } }
+}
+
 const text = (value: string): MessageAttributeValue => ({ DataType: "String", StringValue: value })
 
 /** The attributes of a message. Headers are attributes while there is room for them; the others share one. */
@@ -96,7 +113,7 @@ const attributes = (
   headers: Readonly<Record<string, string>>,
   metadata: Metadata.Metadata,
   encoding: Wire.Encoding,
-  original: Attributes
+  original: Attributes = {}
 ): Record<string, MessageAttributeValue> => {
   const own = {
     [Metadata.header]: text(Wire.json(Metadata.encode(metadata))),
@@ -125,15 +142,14 @@ const typed = (value: string, original: MessageAttributeValue | undefined): Mess
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
  */
-const deduplicationId = (
-  { attempts, deadLetter, id, redrives }: Metadata.Metadata,
-  given: string | undefined
-): string => {
+const deduplicationId = (metadata: Metadata.Metadata, given: string | undefined): string => {
+  const { attempts, cut, deadLetter, id, redrives } = metadata
+  // A dead letter without its story cannot be told from that of another queue.
+  if (cut === "all" && attempts === 0) return crypto.randomUUID()
   const first = given ?? id
-  const name =
-    attempts === 0 && redrives === 0 && deadLetter === undefined
-      ? first
-      : `${first}:${redrives}.${deadLetter === undefined ? attempts : `dead.${deadLetter.queue}`}`
+  const name = isFirst(metadata)
+    ? first
+    : `${first}:${redrives}.${deadLetter === undefined ? attempts : `dead.${deadLetter.queue}`}`
   return Wire.isLegalId(name) ? name : Digest.hex(name)
 }
 

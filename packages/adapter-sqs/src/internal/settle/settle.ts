@@ -12,10 +12,15 @@ interface Dependencies {
   readonly calls: Pick<ReceiptCalls, "changeVisibility" | "deleteMessages">
   readonly publisher: Publisher
   readonly command: (request: Broker.SettleRequest) => Command
-  /** Messages whose copy is stored, by id. Should SQS deliver them again, they are deleted. */
+  /**
+   * Messages whose copy is stored, by id. Should SQS deliver them again, they are deleted. The core cannot remember them in
+   * place of this: to repeat their settlement would store another copy.
+   */
   readonly settled: Pick<BoundedMap.BoundedMap<true>, "set">
   /** Called when a message has left the queue, or is in it again. */
   readonly onEnd: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
+  /** Called when a settlement has failed, and the delivery is still ours. */
+  readonly onHeld: (delivery: Delivery.Delivery) => void
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Monotonic milliseconds. */
   readonly now: () => number
@@ -41,17 +46,28 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
       calls.changeVisibility(
         requests.map((request) => ({ handle: handleOf(request), seconds: request.command.seconds }))
       ),
-    /** A copy that is stored settles its original. Should the original not be deleted now, its redelivery will be. */
+    /**
+     * A copy that is stored settles its original. Should the original not be deleted now, its redelivery will be; but
+     * where SQS refuses that, it would come again for ever.
+     */
     copy: (requests: ReadonlyArray<Tagged<"Copy">>) =>
       Effect.gen(function* () {
         const items = requests.map(({ command, delivery }) => ({
           message: command.outgoing,
           original: receiptOf(delivery).attributes
         }))
-        const results = yield* publisher.publish(items)
-        const stored = requests.filter((_, index) => results[index] === undefined)
-        for (const { delivery } of stored) settled.set(receiptOf(delivery).messageId, true)
-        yield* remove(stored)
+        const results = [...(yield* publisher.publish(items))]
+        const stored = [...requests.keys()].filter((index) => results[index] === undefined)
+        for (const index of stored) {
+          const receipt = receiptOf(requests[index]!.delivery)
+          receipt.isCopied = true
+          settled.set(receipt.messageId, true)
+        }
+        const removed = yield* remove(stored.map((index) => requests[index]!))
+        for (const [position, index] of stored.entries()) {
+          const error = removed[position]
+          if (error !== undefined && Broker.fateOf(error) === "refused") results[index] = error
+        }
         return results
       }),
     refuse: (requests: ReadonlyArray<Tagged<"Refuse">>) => Effect.succeed(requests.map(({ command }) => command.error))
@@ -60,16 +76,27 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
 
 /** Makes the `settle` of a subscription. */
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
-  const { calls, onEnd, queue } = env
+  const { calls, onEnd, onHeld, queue } = env
   const { copy, hide, refuse, remove } = executor(env)
 
-  /** Tells the outcome of one request. A failure that leaves the delivery with us lets it be settled again. */
-  const conclude = ({ command, delivery, settlement }: Settling, error: BrokerError.BrokerError | undefined) => {
-    if (error === undefined) onEnd(delivery, command._tag === "Hide" ? "returned" : "gone")
-    // A message that cannot even be given back comes again when its lease ends.
-    else if (error.reason === "LeaseLost" || (settlement._tag === "Release" && !error.isRetryable)) {
-      onEnd(delivery, "returned")
-    } else receiptOf(delivery).isSettling = false
+  /** The outcome of one request. A delivery that is not gone is still ours, and can be settled again. */
+  const conclude = (
+    { command, delivery }: Settling,
+    error: BrokerError.BrokerError | undefined
+  ): ReadonlyArray<Broker.SettleFailure> => {
+    if (error === undefined) {
+      onEnd(delivery, command._tag === "Hide" ? "returned" : "gone")
+      return []
+    }
+    const fate = Broker.fateOf(error)
+    if (fate === "gone") onEnd(delivery, "returned")
+    else {
+      const receipt = receiptOf(delivery)
+      receipt.isSettling = false
+      if (command._tag === "Hide") receipt.leaseError = error
+      onHeld(delivery)
+    }
+    return [{ delivery, error, fate, smaller: error.reason === "BodyTooLarge" }]
   }
 
   const run = <S extends Settling>(
@@ -78,11 +105,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> => {
     if (requests.length === 0) return Effect.succeed([])
     return Effect.map(execute(requests), (results) =>
-      requests.flatMap((request, index) => {
-        const error = results[index]
-        conclude(request, error)
-        return error === undefined ? [] : [{ delivery: request.delivery, error, fate: Broker.fateOf(error) }]
-      })
+      requests.flatMap((request, index) => conclude(request, results[index]))
     )
   }
 
@@ -94,7 +117,8 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     receipt.isSettling = true
     onEnd(delivery, "returned")
     // The message may still be there, and then nobody else need handle it. But SQS would tell success in any case.
-    if (settlement._tag === "Ack" || settlement._tag === "Drop") env.fork(calls.deleteMessages([receipt.handle]))
+    const isDone = settlement._tag === "Ack" || settlement._tag === "Drop" || receipt.isCopied
+    if (isDone) env.fork(calls.deleteMessages([receipt.handle]))
     return lost(queue, "its visibility timeout had ended; SQS delivers the message again")
   }
 

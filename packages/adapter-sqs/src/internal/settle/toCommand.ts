@@ -7,7 +7,7 @@ import * as Limits from "../limits.ts"
 /**
  * The calls of one settlement:
  *
- * - `Delete`: `DeleteMessageBatch`.
+ * - `Delete`: `DeleteMessageBatch`; whatever is asked of a delivery whose copy is stored.
  * - `Hide`: `ChangeMessageVisibilityBatch`; the message is delivered again after so many seconds.
  * - `Copy`: `SendMessageBatch`, then `DeleteMessageBatch`.
  * - `Refuse`: none; the delivery stays ours.
@@ -27,12 +27,14 @@ export interface Input {
   readonly elapsed: number
   /** How often SQS has delivered this copy. */
   readonly receives: number
-  /** Deliveries that the policy allows. */
-  readonly maxAttempts: number
+  /** Deliveries that the policy allows, before it gives up a message that never came to an end. */
+  readonly maxDeliveries: number
   /** Whether so many messages are in flight that no more may be hidden. */
   readonly isLimitReached: boolean
-  /** Whether an extension of the lease may still take effect, and shorten or lengthen what is asked now. */
+  /** Whether an earlier call may still take effect, and shorten or lengthen what is asked now. */
   readonly isLeaseUncertain: boolean
+  /** Whether a copy of the delivery is stored already. */
+  readonly isCopied: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
 }
@@ -48,7 +50,8 @@ export const hideFor = (delay: number, elapsed: number): number | undefined => {
 
 /** Chooses the calls of a settlement. */
 export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Settlement, input: Input): Command => {
-  const { now, queue } = input
+  const { isCopied, now, queue } = input
+  if (isCopied) return { _tag: "Delete" }
   switch (settlement._tag) {
     case "Ack":
     case "Drop":
@@ -84,9 +87,9 @@ const retry = (
 const release = (
   delivery: Delivery.Delivery,
   settlement: Extract<Settlement.Settlement, { _tag: "Release" }>,
-  { elapsed, fifo, maxAttempts, now, queue }: Input
+  { elapsed, fifo, maxDeliveries, now, queue }: Input
 ): Command => {
-  const isLast = delivery.attempts >= maxAttempts
+  const isLast = delivery.attempts >= maxDeliveries
   const { delay } = settlement
   if (!fifo && (delay > 0 || isLast)) return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
   const most = Math.max(0, Math.floor((Limits.hide - elapsed) / 1000))

@@ -1,0 +1,75 @@
+/** The deliveries of a session that are held: neither settled, nor taken for settling, nor lost. */
+import type { Identity } from "../client.ts"
+import type { Receipt } from "./receipt.ts"
+
+/** Each of the first three answers `false` for a delivery that is lost, and tells of it by `onLost` if it was held. */
+export interface Held {
+  /** Takes a delivery for settling; `false` also when it has been settled or taken before. */
+  readonly take: (receipt: Receipt) => boolean
+  /** Holds a delivery again that was taken; `false` when it was lost meanwhile. */
+  readonly untake: (receipt: Receipt) => boolean
+  /** Extends the lease of a delivery from now on. */
+  readonly extend: (receipt: Receipt) => boolean
+  /** Holds a delivery that has arrived; `false` when it takes the place of an earlier one of the same message. */
+  readonly add: (receipt: Receipt) => boolean
+  /** Loses the delivery of a message; `false` when there is none. */
+  readonly lose: (id: string) => boolean
+  /** Loses all without a word, and answers their ids. */
+  readonly clear: () => ReadonlyArray<string>
+  readonly size: () => number
+}
+
+/** Holds nothing yet. `elapsed` answers monotonic milliseconds; `onLost` is called when a delivery counts no more. */
+export const make = (env: {
+  readonly identity: Pick<Identity, "msgTimeout" | "maxMsgTimeout">
+  readonly isOpen: () => boolean
+  readonly elapsed: () => number
+  readonly onLost: () => void
+}): Held => {
+  const { elapsed, isOpen, onLost } = env
+  const { maxMsgTimeout, msgTimeout } = env.identity
+  const byId = new Map<string, Receipt>()
+
+  const isLost = ({ leaseEnds }: Receipt): boolean => !isOpen() || elapsed() >= leaseEnds
+
+  const holds = (receipt: Receipt): boolean => {
+    if (byId.get(receipt.id) !== receipt) return false
+    if (!isLost(receipt)) return true
+    byId.delete(receipt.id)
+    onLost()
+    return false
+  }
+
+  return {
+    take: (receipt) => holds(receipt) && byId.delete(receipt.id),
+    untake: (receipt) => {
+      const isStillOurs = !isLost(receipt) && !byId.has(receipt.id)
+      if (isStillOurs) byId.set(receipt.id, receipt)
+      // A later delivery of the message counts for itself.
+      else onLost()
+      return isStillOurs
+    },
+    extend: (receipt) => {
+      if (!holds(receipt)) return false
+      // nsqd extends no lease beyond its limit, and says nothing of that.
+      receipt.leaseEnds = Math.min(elapsed() + msgTimeout, receipt.receivedAt + maxMsgTimeout)
+      return true
+    },
+    add: (receipt) => {
+      const isNew = !byId.has(receipt.id)
+      byId.set(receipt.id, receipt)
+      return isNew
+    },
+    lose: (id) => {
+      const isHeld = byId.delete(id)
+      if (isHeld) onLost()
+      return isHeld
+    },
+    clear: () => {
+      const ids = [...byId.keys()]
+      byId.clear()
+      return ids
+    },
+    size: () => byId.size
+  }
+}

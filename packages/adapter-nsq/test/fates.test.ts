@@ -1,0 +1,240 @@
+/** The fate of each settlement that fails: table by table, without nsqd. */
+import { assert, describe, it } from "@effect/vitest"
+import { type Broker, BrokerError, Delivery, Metadata, Settlement } from "@requeue/core"
+import { Deadlines, Timers } from "@requeue/core/adapter-kit"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { TestClock } from "effect/testing"
+import type { Connection } from "../src/internal/client.ts"
+import * as Credit from "../src/internal/consume/credit.ts"
+import { receiptOf } from "../src/internal/consume/receipt.ts"
+import * as Session from "../src/internal/consume/session.ts"
+import * as Settle from "../src/internal/settle/settle.ts"
+import { toCommand } from "../src/internal/settle/toCommand.ts"
+import { timedOut, toBrokerError } from "../src/internal/toBrokerError.ts"
+
+const lease = 1000
+const identity = { version: "1.3.0", maxRdyCount: 2500, msgTimeout: lease, maxMsgTimeout: 2500 }
+const node = { name: "h:4150", address: { host: "h", port: 4150, http: undefined } }
+const topic = { topic: "orders", channel: "requeue", isOwn: false }
+
+/** A message's frame as nsqd sends it. */
+const payload = (id: string): Buffer => {
+  const bytes = Buffer.alloc(27)
+  bytes.writeUInt16BE(1, 8)
+  bytes.write(id.padEnd(16, "0"), 10)
+  return bytes
+}
+
+type Publish = Parameters<typeof Settle.make>[0]["publish"]
+
+/** A session whose commands are written down, and the settlement of its deliveries. */
+const open = (publish: Publish) =>
+  Effect.gen(function* () {
+    const timers = yield* Timers.make
+    const written: Array<string> = []
+    const received: Array<Delivery.Delivery> = []
+    let isWriting = true
+    const connection: Connection = {
+      identity,
+      isOpen: () => true,
+      heard: () => 0,
+      write: (commands, done) => {
+        if (!isWriting) return done(new Error("gone"))
+        written.push(...commands.trim().split("\n"))
+        done(null)
+      },
+      stop: () => Promise.resolve(),
+      end: () => {},
+      destroy: () => {}
+    }
+    const session = Session.make({
+      node,
+      topic,
+      connection,
+      gone: Deferred.makeUnsafe(),
+      elapsed: timers.now,
+      decode: ({ attempts, body }) => ({
+        body,
+        headers: {},
+        attempts,
+        metadata: Metadata.make("m", 0),
+        nonce: undefined
+      }),
+      onDelivery: (delivery) => void received.push(delivery)
+    })
+    const credit = Credit.make()
+    session.begin(credit)
+    const { extend, settle } = Settle.make({
+      queue: "orders",
+      deadlines: Deadlines.make(timers, 5000),
+      command: (delivery, settlement) =>
+        toCommand(delivery, settlement, { queue: "orders", retry: "exact", cap: 60_000, deliveries: 1, now: 0 }),
+      publish,
+      finished: () => {},
+      requeued: () => {}
+    })
+    const deliver = (id: string): Delivery.Delivery => {
+      session.receive(payload(id))
+      return received.at(-1)!
+    }
+    return {
+      session,
+      credit,
+      extend,
+      settle: (...requests: ReadonlyArray<readonly [Delivery.Delivery, Settlement.Settlement]>) =>
+        Effect.map(settle(requests.map(([delivery, settlement]) => ({ delivery, settlement }))), (failures) =>
+          failures.map(({ delivery, error, fate }) => `${receiptOf(delivery).id[0]} ${fate} ${error.reason}`)
+        ),
+      deliver,
+      lose: () => void (isWriting = false),
+      /** The commands that were written since the last call. */
+      written: () => written.splice(0),
+      /** Nothing counts against the credit: else it would exceed a credit of 1, and RDY would stay 0. */
+      isWhole: () => {
+        credit.set(0)
+        credit.set(1)
+        assert.strictEqual(written.at(-1), "RDY 1")
+      }
+    }
+  })
+
+const letter = Settlement.DeadLetter("permanent", "orders.dlq", { name: "E", message: "no" })
+
+const context = { operation: "publish", queue: "orders.dlq", node: "h:4150" }
+const fails = (text: string) => () => Effect.fail(toBrokerError(new Error(text), context))
+
+describe("a dead letter whose publish fails", () => {
+  it.effect.each<[name: string, publish: Publish, fate: Broker.Fate, reason: BrokerError.Reason]>([
+    ["its topic's name is bad", fails('E_BAD_TOPIC PUB topic name "!" is not valid'), "refused", "Unsupported"],
+    ["it is too large", fails("E_BAD_MESSAGE PUB message too big 2 > 1"), "refused", "BodyTooLarge"],
+    ["it is forbidden", fails("E_UNAUTHORIZED AUTH failed for PUB"), "refused", "AccessRefused"],
+    ["nsqd cannot store it", fails("E_PUB_FAILED PUB failed disk full"), "ours", "Throttled"],
+    ["no nsqd is up", fails("connect ECONNREFUSED 127.0.0.1:1"), "ours", "ConnectionFailed"],
+    ["the connection is lost", fails("socket hang up"), "unknown", "ConnectionLost"],
+    ["nobody answers", () => Effect.fail(timedOut(context, 5)), "unknown", "Timeout"],
+    ["no copy of it can be made", () => Effect.die(Object.create(null)), "refused", "Unsupported"],
+    [
+      "making its copy throws",
+      () => {
+        throw new TypeError("detached")
+      },
+      "refused",
+      "Unsupported"
+    ]
+  ])("because %s: it is still held, and its neighbours are settled", ([, publish, fate, reason]) =>
+    Effect.gen(function* () {
+      const { credit, deliver, settle, written } = yield* open(publish)
+      credit.set(3)
+      const [a, b, c] = [deliver("a"), deliver("b"), deliver("c")]
+      written()
+      const failures = yield* settle([a, Settlement.Ack], [b, letter], [c, Settlement.Release()])
+      assert.deepStrictEqual(failures, [`b ${fate} ${reason}`])
+      assert.deepStrictEqual(written(), [`FIN ${receiptOf(a).id}`, `REQ ${receiptOf(c).id} 0`])
+      assert.deepStrictEqual(yield* settle([b, Settlement.Ack]), [])
+      assert.deepStrictEqual(written(), [`FIN ${receiptOf(b).id}`])
+    })
+  )
+})
+
+describe("a retry by copy", () => {
+  it.effect("that is refused is a requeue, for as long", () =>
+    Effect.gen(function* () {
+      const { credit, deliver, settle, written } = yield* open(fails("E_BAD_MESSAGE PUB message too big 2 > 1"))
+      credit.set(1)
+      const a = deliver("a")
+      written()
+      assert.deepStrictEqual(yield* settle([a, Settlement.Retry(500)]), [])
+      assert.deepStrictEqual(written(), [`REQ ${receiptOf(a).id} 500`])
+    })
+  )
+
+  it.effect("that nsqd cannot store now is not: its delay would be this process's", () =>
+    Effect.gen(function* () {
+      const { credit, deliver, settle } = yield* open(fails("E_DPUB_FAILED DPUB failed"))
+      credit.set(1)
+      assert.deepStrictEqual(yield* settle([deliver("a"), Settlement.Retry(500)]), ["a ours Throttled"])
+    })
+  )
+})
+
+const stored: Publish = () => Effect.void
+
+describe("a delivery that is lost", () => {
+  it.effect("because its lease has ended is not told as settled, and counts no more", () =>
+    Effect.gen(function* () {
+      const { credit, deliver, extend, isWhole, settle, written } = yield* open(stored)
+      credit.set(1)
+      const [a, b] = [deliver("a"), deliver("b")]
+      yield* TestClock.adjust(lease)
+      written()
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a gone LeaseLost"])
+      assert.deepStrictEqual(
+        (yield* extend([b])).map(({ error, fate }) => `${fate} ${error.reason}`),
+        ["gone LeaseLost"]
+      )
+      assert.deepStrictEqual(written(), [])
+      isWhole()
+    })
+  )
+
+  it.effect("because nsqd extends no lease beyond its limit", () =>
+    Effect.gen(function* () {
+      const { deliver, extend, settle } = yield* open(stored)
+      const a = deliver("a")
+      for (const _ of [1, 2, 3]) {
+        yield* TestClock.adjust(lease - 200)
+        assert.deepStrictEqual(yield* extend([a]), [])
+      }
+      yield* TestClock.adjust(identity.maxMsgTimeout - 3 * (lease - 200))
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a gone LeaseLost"])
+    })
+  )
+
+  it.effect("because its connection is", () =>
+    Effect.gen(function* () {
+      const { deliver, extend, lose, session, settle } = yield* open(stored)
+      const [a, b, c] = [deliver("a"), deliver("b"), deliver("c")]
+      lose()
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a gone ConnectionLost"])
+      session.end()
+      assert.deepStrictEqual(yield* settle([b, letter]), ["b gone ConnectionLost"])
+      assert.deepStrictEqual(
+        (yield* extend([c])).map(({ fate }) => fate),
+        ["gone"]
+      )
+    })
+  )
+
+  it.effect("because it was settled before", () =>
+    Effect.gen(function* () {
+      const { deliver, settle } = yield* open(stored)
+      const a = deliver("a")
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), [])
+      assert.deepStrictEqual(yield* settle([a, Settlement.Ack]), ["a gone LeaseLost"])
+    })
+  )
+
+  it.effect("while its copy was under way: the credit is whole again, and the redelivery is settled", () =>
+    Effect.gen(function* () {
+      const answers: Array<Deferred.Deferred<void, BrokerError.BrokerError>> = []
+      const { credit, deliver, isWhole, settle } = yield* open(() => {
+        const answer = Deferred.makeUnsafe<void, BrokerError.BrokerError>()
+        answers.push(answer)
+        return Deferred.await(answer)
+      })
+      credit.set(1)
+      let last = deliver("a")
+      for (const _ of [1, 2, 3]) {
+        const settling = yield* Effect.forkChild(settle([last, letter]), { startImmediately: true })
+        yield* TestClock.adjust(lease)
+        last = deliver("a")
+        yield* Deferred.fail(answers.pop()!, timedOut(context, 5))
+        assert.deepStrictEqual(yield* Fiber.join(settling), ["a gone LeaseLost"])
+      }
+      assert.deepStrictEqual(yield* settle([last, Settlement.Ack]), [])
+      isWhole()
+    })
+  )
+})
