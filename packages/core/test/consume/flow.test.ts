@@ -116,9 +116,14 @@ describe("a probe", () => {
       assert.deepStrictEqual([take(), flow.mayStart()], [[5, 0], false])
       load.inFlight = load.held = 0
       flow.update()
-      assert.deepStrictEqual([take(), flow.mayStart()], [[1], true])
-      flow.onStart("b")
-      assert.isFalse(flow.mayStart())
+      assert.deepStrictEqual([take(), flow.mayStart(), flow.batchLimit()], [[1], true, 1])
+      // One with a slow handler holds up nobody; the first settlement that is sent is the probe.
+      load.inFlight = 1
+      flow.update()
+      assert.deepStrictEqual([take(), flow.mayStart()], [[2], true])
+      flow.broker.signal({ _tag: "Started", id: "b" })
+      flow.update()
+      assert.deepStrictEqual([take(), flow.mayStart()], [[0], false])
     })
   )
 })

@@ -150,7 +150,7 @@ const statsOf = (load: Load.Load, options: Options, backoff: ReadonlyArray<Backo
   inProgress: load.inFlight - load.buffered - load.decoding - load.quarantined,
   quarantined: load.quarantined,
   backoff,
-  isStalled: backoff.length === 0 && isStalled(load, options)
+  isStalled: backoff.every(({ state }) => state === "running") && isStalled(load, options)
 })
 
 /** Calls back whoever waits, once no batch is in progress and nothing is in flight. */

@@ -63,15 +63,9 @@ export const make = (dependencies: Dependencies): Flow => {
   let given = 0
   let isRenewing = false
   let isPaused = false
-  /** Whether a batch has started since the broker's pause has ended. */
-  let hasStarted = false
 
-  const onChange = (): void => {
-    hasStarted = false
-    dependencies.onChange()
-  }
-  const handler = Gate.make(policy, { ...dependencies, because: "handler", onChange })
-  const broker = Gate.make(ConsumerBackoff.make(), { ...dependencies, because: "broker", onChange })
+  const handler = Gate.make(policy, { ...dependencies, because: "handler" })
+  const broker = Gate.make(ConsumerBackoff.make(), { ...dependencies, because: "broker" })
 
   const wanted = (): number => (isPaused ? 0 : creditOf(load, window, handler, broker))
 
@@ -92,7 +86,7 @@ export const make = (dependencies: Dependencies): Flow => {
   const hold = (held: boolean): void => {
     if (isPaused === held || load.isStopping) return
     isPaused = held
-    onChange()
+    dependencies.onChange()
   }
 
   return {
@@ -101,9 +95,8 @@ export const make = (dependencies: Dependencies): Flow => {
     mayStart: () =>
       !isPaused &&
       (handler.allowance === "full" || handler.mayStart()) &&
-      (broker.allowance === "full" || (broker.allowance === "one" && !hasStarted && load.held === 0)),
+      (broker.allowance === "full" || mayProbe(broker, load)),
     onStart: (key) => {
-      hasStarted = true
       if (!handler.atRest) handler.signal({ _tag: "Started", id: key })
     },
     batchLimit: () => (handler.allowance === "full" && broker.allowance === "full" ? Number.POSITIVE_INFINITY : 1),
@@ -134,12 +127,18 @@ export const make = (dependencies: Dependencies): Flow => {
 
 const most = (window: Window, begun: number): number => (typeof window === "number" ? window : window(begun))
 
+/**
+ * Whether messages may begin so that one of their settlements becomes the broker's probe: not where one waits that it did
+ * not take before, which is the probe, and not while a probe is under way. A slow handler among them holds up nobody.
+ */
+const mayProbe = (broker: Gate.Gate, { held }: Load): boolean =>
+  broker.allowance === "one" && held === 0 && broker.mayStart()
+
 /** The credit that the consumer can use. */
 const creditOf = (load: Load, window: Window, handler: Gate.Gate, broker: Gate.Gate): number => {
-  const { buffered, decoding, held, inFlight, isStopping, kept, lost, suspects } = load
-  // A settlement that the broker did not take before is the probe, so that no message need come for it.
-  const isProbed = broker.allowance === "one" && held > 0
-  if (isStopping || handler.allowance === "none" || broker.allowance === "none" || isProbed) return 0
+  const { buffered, decoding, inFlight, isStopping, kept, lost, suspects } = load
+  if (isStopping || handler.allowance === "none") return 0
+  if (broker.allowance !== "full" && !mayProbe(broker, load)) return 0
   const begun = inFlight - buffered - decoding
   // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
   const room = Math.max(0, most(window, begun - kept) + Math.min(kept, spare) - lost)
