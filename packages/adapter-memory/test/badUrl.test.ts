@@ -56,6 +56,15 @@ describe("an adapter", () => {
     )
   })
 
+  it("that throws what cannot be printed when it is imported is told as well", async () => {
+    const source = "throw Object.assign(Object.create(null), { toJSON() { throw 1 } })"
+    assert.strictEqual(
+      await program({ "@requeue/adapter-memory": source }, `"memory:"`),
+      "ConfigurationError: adapter: @requeue/adapter-memory cannot be imported: an unprintable object. Install what it " +
+        "needs, or import it and pass its adapter"
+    )
+  })
+
   it("that is installed is found from the program's main file, and its own failure is shown as it is", async () => {
     const said = await program({ "@requeue/adapter-memory": `import "missing-driver"` }, `"memory:"`)
     assert.match(

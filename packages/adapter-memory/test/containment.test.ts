@@ -1,5 +1,5 @@
 /** Whatever user code throws, answers or leaves behind, the other messages are handled, and nothing is lost unseen. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { type Broker, Codec, type QueueDefinition, Telemetry } from "@requeue/core"
 import { connect, EncodeError, queue as define, type ConsumeOptions, type Event } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
@@ -241,6 +241,37 @@ describe("telemetry", () => {
       for (let n = 0; n < 20 && done.length < bodies.length; n++) await turns()
     }
     assert.deepStrictEqual(done, bodies)
+  })
+})
+
+describe("telemetry of sends", () => {
+  it.each<readonly [string, () => unknown, RegExp]>([
+    ["throws", throws, /telemetry\.send threw Error: a trap; .*not logged/],
+    [
+      "throws what cannot be printed",
+      () => {
+        throw unprintable
+      },
+      /telemetry\.send threw .*unprintable object/
+    ],
+    ["answers nothing", () => undefined, /telemetry\.send answered no Effect/],
+    ["answers what cannot be touched", untouchable, /telemetry\.send /],
+    ["answers a promise", () => Promise.resolve(), /telemetry\.send answered no Effect/]
+  ])("that %s costs no message, and is told once", async (_, send, expected) => {
+    const errors = vi.spyOn(console, "error").mockImplementation(() => {})
+    try {
+      const telemetry = { send, consumer: () => undefined } as unknown as Telemetry.Service // It is a wrong one.
+      await using requeue = await connect(MemoryBroker.layer(), { telemetry })
+      await requeue.send("q", 1)
+      await requeue.sendBatch("q", [{ body: 2 }, { body: 3 }])
+      assert.strictEqual(await requeue.deadLetters("q").count(), 3)
+      assert.deepInclude(await requeue.deadLetters("q").redrive({ to: "r" }), { redriven: 3 })
+      // The producer and the redrive tell it once each.
+      assert.strictEqual(errors.mock.calls.length, 2)
+      for (const call of errors.mock.calls) assert.match(String(call), expected)
+    } finally {
+      errors.mockRestore()
+    }
   })
 })
 

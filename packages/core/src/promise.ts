@@ -25,6 +25,7 @@ export {
   type PullerOptions,
   type PullWorker,
   type Requeue,
+  type Runnable,
   type Worker
 } from "./faces/Requeue.ts"
 export {

@@ -52,6 +52,19 @@ export interface DeadLetterQueue {
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
 
+/**
+ * The answers that a handler may give: all but Effects that need services, since nobody provides them here. Such a handler is
+ * for `Consumer.start`, or provides them itself with `Effect.provide`.
+ */
+export type Runnable<T> = [Needs<Awaited<T>>] extends [never]
+  ? unknown
+  : // Nothing is known of the Effects that `any` may be.
+    unknown extends Needs<Awaited<T>>
+    ? unknown
+    : { readonly "this Effect needs services": Needs<Awaited<T>> }
+
+type Needs<T> = T extends Effect.Effect<unknown, unknown, infer R> ? R : never
+
 /** Options of `counts`. */
 export interface CountsOptions {
   /**
@@ -85,16 +98,16 @@ export interface Requeue extends AsyncDisposable {
     options?: Producer.BatchOptions
   ) => Promise<ReadonlyArray<string>>
   /** Starts a consumer whose handler gets one message at a time. */
-  readonly consume: <A = QueueDefinition.AnyBody>(
+  readonly consume: <A = QueueDefinition.AnyBody, T = unknown>(
     queue: QueueDefinition.Input<A>,
     options: ConsumeOptions,
-    handler: (message: Received<A>, context: Context) => unknown
+    handler: (message: Received<A>, context: Context) => T & Runnable<T>
   ) => Promise<Worker>
   /** Starts a consumer whose handler gets batches. */
-  readonly consumeBatch: <A = QueueDefinition.AnyBody>(
+  readonly consumeBatch: <A = QueueDefinition.AnyBody, T = unknown>(
     queue: QueueDefinition.Input<A>,
     options: ConsumeOptions,
-    handler: (batch: Batch<A>, context: Context) => unknown
+    handler: (batch: Batch<A>, context: Context) => T & Runnable<T>
   ) => Promise<Worker>
   /** Makes a puller: take a batch when there is room for it, settle it later. */
   readonly puller: <A = QueueDefinition.AnyBody>(

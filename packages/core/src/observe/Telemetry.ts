@@ -27,7 +27,7 @@
  * ```
  */
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type { Counts, Service as Broker, SettleFailure, SettleRequest } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import type { Delivery } from "../message/Delivery.ts"
@@ -35,6 +35,7 @@ import type { Hook } from "./Event.ts"
 import type { ConsumerHealth } from "./Health.ts"
 import type { ErrorSummary } from "../message/Metadata.ts"
 import type { Outgoing } from "../message/Outgoing.ts"
+import { summarize } from "../policy/Failure.ts"
 
 /** How a handler run ended. The error is redacted by the policy's `redact`. */
 export type Ending =
@@ -102,9 +103,34 @@ export const Telemetry: Context.Reference<Service | undefined> = Context.Referen
 /** A handler run without telemetry. */
 export const unwatched: Run = { within: (handler) => handler(), end: () => {} }
 
-/** The broker's publish with telemetry around it. `broker` is the broker's name. */
+/**
+ * The broker's publish with telemetry around it. `broker` is the broker's name. Where `send` throws, or answers no Effect,
+ * the messages are published without it; the first time is logged.
+ */
 export const publisher = (
   telemetry: Service | undefined,
   broker: string,
   publish: Broker["publish"]
-): Broker["publish"] => (telemetry === undefined ? publish : (messages) => telemetry.send(broker, messages, publish))
+): Broker["publish"] => {
+  if (telemetry === undefined) return publish
+  let isTold = false
+  const without = (messages: ReadonlyArray<Outgoing>, problem: string): Effect.Effect<void, BrokerError> => {
+    if (isTold) return publish(messages)
+    isTold = true
+    const told = Effect.logWarning(
+      `telemetry.send ${problem}; messages are sent without it, further times are not logged`
+    )
+    return Effect.andThen(told, () => publish(messages))
+  }
+  return (messages) => {
+    try {
+      const watched: unknown = telemetry.send(broker, messages, publish)
+      return isPublish(watched) ? watched : without(messages, "answered no Effect")
+    } catch (error) {
+      const { message, name } = summarize(error)
+      return without(messages, `threw ${name}: ${message}`)
+    }
+  }
+}
+
+const isPublish = (u: unknown): u is Effect.Effect<void, BrokerError> => Effect.isEffect(u)

@@ -4,6 +4,7 @@ import { join, resolve as resolvePath } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as Redacted from "effect/Redacted"
 import { ConfigurationError } from "../../options/ConfigurationError.ts"
+import { summarize } from "../../policy/Failure.ts"
 import { type Adapter, isAdapter, type Options } from "../../port/Adapter.ts"
 
 /** The packages of schemes that have other names than their packages. */
@@ -151,7 +152,7 @@ const missing = (name: string, scheme: string): ConfigurationError => {
 const broken = (name: string, cause: unknown): ConfigurationError =>
   new ConfigurationError({
     field: "adapter",
-    detail: `${name} cannot be imported: ${cause instanceof Error ? cause.message.split("\n")[0] : String(cause)}`,
+    detail: `${name} cannot be imported: ${summarize(cause).message.split("\n")[0]}`,
     remedy: "Install what it needs, or import it and pass its adapter",
     cause
   })
