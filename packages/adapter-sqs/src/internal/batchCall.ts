@@ -21,13 +21,13 @@ export interface Failed {
 }
 
 /** The answer to a batch call. */
-interface Answer {
+interface BatchResult {
   readonly Failed?: ReadonlyArray<Failed> | undefined
   readonly Successful?: ReadonlyArray<{ readonly Id: string | undefined }> | undefined
 }
 
 /** A batch call of the driver. */
-export type Ask<T> = (entries: Array<T & { readonly Id: string }>) => Promise<Answer>
+export type Ask<T> = (entries: Array<T & { readonly Id: string }>) => Promise<BatchResult>
 
 /** A batch call, and how it is repeated. */
 export interface Call<T> {
@@ -51,7 +51,7 @@ const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
 
 const outcomes = (
   count: number,
-  { Failed: failed = [], Successful: successful = [] }: Answer,
+  { Failed: failed = [], Successful: successful = [] }: BatchResult,
   context: Context,
   isIdempotent: boolean
 ): ReadonlyArray<Outcome> => {

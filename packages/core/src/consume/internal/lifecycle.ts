@@ -37,6 +37,8 @@ export interface Stats {
   readonly buffered: number
   /** Number of messages that a handler has, or that are being settled. */
   readonly inProgress: number
+  /** Number of messages of which the broker refuses every settlement; see the event `Quarantined`. */
+  readonly quarantined: number
   /** Level of the consumer backoff; 0 when all is well. */
   readonly backoffLevel: number
   readonly state: "running" | "draining" | "stopped"
@@ -165,9 +167,9 @@ const statusOf = (
   { error, state }: Shutdown.Shutdown
 ): Pick<Consumer, "stats" | "health"> => ({
   stats: () => {
-    const { backoff, buffered, inProgress } = engine.stats()
+    const { backoff, buffered, inProgress, quarantined } = engine.stats()
     const backoffLevel = backoff.find(({ because }) => because === "handler")?.level ?? 0
-    return { buffered, inProgress, backoffLevel, state: state() }
+    return { buffered, inProgress, quarantined, backoffLevel, state: state() }
   },
   health: () => {
     const { isStalled, ...seen } = engine.stats()

@@ -6,7 +6,7 @@ import * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Event } from "../../observe/Event.ts"
 import { type Failure, summarize } from "../../policy/Failure.ts"
-import type { ErrorSummary } from "../../message/Metadata.ts"
+import { cutError, type ErrorSummary } from "../../message/Metadata.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
 import type { Runtime } from "./runtime.ts"
@@ -44,9 +44,9 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
   return {
     // A handler that fails from the start must not look like one that is not called.
     failed: (delivery, { summary }) => {
-      if (names.has(summary.name) || names.size >= loggedNames) return
-      names.add(summary.name)
-      const { message, name } = redact(summary)
+      const { message, name } = cutError(redact(summary))
+      if (names.has(name) || names.size >= loggedNames) return
+      names.add(name)
       warn("a handler failed; further errors of this name are not logged", {
         ...subject(delivery),
         error: `${name}: ${message}`
@@ -54,7 +54,8 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
     },
     gaveUp: (delivery, settlement) => {
       const target = settlement._tag === "DeadLetter" ? { target: settlement.queue } : {}
-      const { error, reason } = settlement
+      const { reason } = settlement
+      const error = cutError(settlement.error)
       warn("gave up a message", {
         ...subject(delivery),
         reason,
