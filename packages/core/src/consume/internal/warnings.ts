@@ -44,9 +44,10 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
   return {
     // A handler that fails from the start must not look like one that is not called.
     failed: (delivery, { summary }) => {
+      const known = cutError(summary).name
+      if (names.has(known) || names.size >= loggedNames) return
+      names.add(known)
       const { message, name } = cutError(redact(summary))
-      if (names.has(name) || names.size >= loggedNames) return
-      names.add(name)
       warn("a handler failed; further errors of this name are not logged", {
         ...subject(delivery),
         error: `${name}: ${message}`
