@@ -163,7 +163,7 @@ describe("a queue's picture", () => {
     const policy = RetryPolicy.make({ maxRetries: 0, deadLetter: { routes: { undecodable: "broken" } } })
     assert.deepStrictEqual((await draw({}, policy)).split("\n"), [
       ...begin,
-      '  n1 -->|"retries-exhausted, permanent, too-old"| n2["orders.requeue.dlq"]',
+      '  n1 -->|"retries-exhausted, permanent, too-old, too-many-deliveries"| n2["orders.requeue.dlq"]',
       '  n1 -->|"undecodable"| n3["broken"]'
     ])
   })
