@@ -93,7 +93,7 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
   [
     "consume, a name",
     (r) => r.consume("q", { retries: 3 }, handler),
-    `requeue.consume (queue q): unknown option retries. Use one of ${consumer}, onLimit, onEvent`
+    "requeue.consume (queue q): unknown option retries. Did you mean retry?"
   ],
   [
     "consume, a near name",

@@ -16,12 +16,15 @@ const distance = (a: string, b: string): number => {
   return rows[a.length]![b.length]!
 }
 
-/** The known name that is most like this one, or else one that begins it: `delay` of `delaySeconds`. */
+/** The known name that is most like this one, or else one that begins it: `delay` of `delaySeconds`, `retry` of `retries`. */
 export const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
   const given = name.toLowerCase()
   const [best] = known
     .map((candidate) => ({ candidate, far: distance(given, candidate.toLowerCase()) }))
     .filter(({ candidate, far }) => far <= Math.max(1, Math.floor(candidate.length / 3)))
     .toSorted((a, b) => a.far - b.far)
-  return best?.candidate ?? known.find((candidate) => candidate.length > 3 && given.startsWith(candidate.toLowerCase()))
+  const begins = (candidate: string) => candidate.length > 3 && given.startsWith(candidate.toLowerCase())
+  const nearlyBegins = (candidate: string) =>
+    candidate.length > 4 && given.startsWith(candidate.toLowerCase().slice(0, -1))
+  return best?.candidate ?? known.find(begins) ?? known.find(nearlyBegins)
 }
