@@ -10,8 +10,8 @@ import * as Counting from "./internal/counting.ts"
 /** The state of a consumer backoff. */
 export interface Backoff {
   /**
-   * `handler`: handlers fail. `broker`: the broker does not take retries or dead letters. `operator`: the consumer was
-   * told to pause.
+   * `handler`: handlers fail. `broker`: the broker does not take retries or dead letters, or refuses so many settlements
+   * that the messages in quarantine leave no room for others. `operator`: the consumer was told to pause.
    */
   readonly because: "handler" | "broker" | "operator"
   /** `paused`: no message is taken. `probing`: one is taken, or awaited. `running`: all are taken. */

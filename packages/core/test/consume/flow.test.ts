@@ -6,6 +6,7 @@ import type { Subscription } from "../../src/port/Broker.ts"
 import * as Flow from "../../src/consume/internal/flow.ts"
 import { type Load, noLoad } from "../../src/consume/internal/item.ts"
 import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
+import { plain } from "../scripted.ts"
 
 const dead: Subscription = {
   credit: () => {},
@@ -20,6 +21,7 @@ const start = Effect.fnUntraced(function* (most = 5) {
   const window = { now: most }
   const flow = Flow.make({
     policy: ConsumerBackoff.make(),
+    capabilities: plain,
     outlet: { subscription: { ...dead, credit: (limit) => void given.push(limit) } },
     load,
     window: () => window.now,
@@ -88,7 +90,33 @@ describe("credit", () => {
       load.inFlight = load.buffered = 3
       load.suspects = 1
       flow.update()
-      assert.deepStrictEqual(take(), [5, 3])
+      assert.deepStrictEqual(take(), [5, 0])
+      load.suspects = 0
+      load.isAlone = true
+      flow.update()
+      assert.deepStrictEqual(take(), [])
+    })
+  )
+
+  it.effect("takes one more after a message that had to run alone", () =>
+    Effect.gen(function* () {
+      const { flow, load, take } = yield* start()
+      load.isWary = true
+      for (const inFlight of [0, 1, 3, 8]) {
+        load.inFlight = inFlight
+        flow.update()
+      }
+      assert.deepStrictEqual(take(), [5, 1, 2, 4, 5])
+    })
+  )
+
+  it.effect("is held back by the broker when kept messages have taken all room", () =>
+    Effect.gen(function* () {
+      const { flow, load } = yield* start()
+      load.inFlight = load.kept = 104
+      assert.deepStrictEqual(flow.backoff(), [])
+      load.inFlight = load.kept = 105
+      assert.deepStrictEqual(flow.backoff(), [{ because: "broker", state: "paused", level: 0, until: undefined }])
     })
   )
 })

@@ -38,7 +38,7 @@ export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallC
   readonly batcher: Batcher
   readonly load: Load
   readonly reporter: Reporter
-  readonly flow: Pick<Flow, "wants">
+  readonly flow: Pick<Flow, "update" | "wants">
   /** Called when a message has joined those that wait for their batch. */
   readonly onArrived: () => void
 }
@@ -76,7 +76,13 @@ export const make = (dependencies: Dependencies): Arrival => {
   const accept = (item: Item, body: unknown): void => {
     item.body = body
     // Deliveries that neither the message nor this process can account for: it may have killed its process.
-    batcher.push(item, item.delivery.attempts > retry.maxAttempts)
+    const isSuspect = item.delivery.attempts > retry.maxAttempts
+    batcher.push(item, isSuspect)
+    if (isSuspect || load.isWary) {
+      load.hasGathered &&= load.isWary
+      load.isWary = isSuspect
+      flow.update()
+    }
     onArrived()
   }
 

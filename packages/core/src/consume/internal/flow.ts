@@ -5,6 +5,7 @@
 import * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Timers } from "../../adapter-kit/Timers.ts"
 import type { Backoff } from "../../observe/Health.ts"
+import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Gate from "./gate.ts"
 import type { Load, Outlet } from "./item.ts"
 
@@ -31,7 +32,10 @@ export interface Flow {
   readonly resume: () => void
   /** Takes the credit away from a consumer that shuts down, and ends all pauses. */
   readonly close: () => void
-  /** Whether handlers take messages. A delivery may have been on its way when the credit was taken away. */
+  /**
+   * Whether handlers take messages. A delivery may have been on its way when the credit was taken away; beside a message
+   * that must be alone, it goes back where that costs no attempt.
+   */
   readonly wants: () => boolean
   /** All that holds messages back, and the gates whose level is above 0. */
   readonly backoff: () => ReadonlyArray<Backoff>
@@ -42,6 +46,7 @@ export type Window = number | ((begun: number) => number)
 
 export interface Dependencies extends Omit<Gate.Dependencies, "because" | "onChange"> {
   readonly policy: ConsumerBackoff.ConsumerBackoff
+  readonly capabilities: Pick<Capabilities, "uncountedRelease">
   readonly outlet: Outlet
   readonly load: Load
   readonly window: Window
@@ -57,9 +62,12 @@ const spare = 100
 /** Milliseconds until an adapter that threw is given its credit again. */
 const againAfter = 1000
 
+/** A pause that ends with its cause, and not at a time. */
+const heldBack = (because: Backoff["because"]): Backoff => ({ because, state: "paused", level: 0, until: undefined })
+
 /** The subscription starts with a credit of 0. */
 export const make = (dependencies: Dependencies): Flow => {
-  const { load, onDefect, outlet, policy, timers, window } = dependencies
+  const { capabilities, load, onDefect, outlet, policy, timers, window } = dependencies
   let given = 0
   let isRenewing = false
   let isPaused = false
@@ -101,7 +109,7 @@ export const make = (dependencies: Dependencies): Flow => {
     },
     batchLimit: () => (handler.allowance === "full" && broker.allowance === "full" ? Number.POSITIVE_INFINITY : 1),
     update,
-    wants: () => !load.isStopping && most(window, 0) > 0,
+    wants: () => !load.isStopping && !(load.isAlone && capabilities.uncountedRelease) && most(window, 0) > 0,
     renew: (recover) => {
       isRenewing = true
       recover()
@@ -119,8 +127,11 @@ export const make = (dependencies: Dependencies): Flow => {
       broker.close()
     },
     backoff: () => {
-      const byHand = isPaused ? ([{ because: "operator", state: "paused", level: 0, until: undefined }] as const) : []
-      return [...byHand, ...[handler, broker].flatMap((gate) => gate.backoff() ?? [])]
+      const byHand = isPaused ? [heldBack("operator")] : []
+      // Kept messages have taken the room of all others.
+      const room = most(window, 0)
+      const byKept = room > 0 && load.kept >= room + spare ? [heldBack("broker")] : []
+      return [...byHand, ...byKept, ...[handler, broker].flatMap((gate) => gate.backoff() ?? [])]
     }
   }
 }
@@ -136,13 +147,15 @@ const mayProbe = (broker: Gate.Gate, { held }: Load): boolean =>
 
 /** The credit that the consumer can use. */
 const creditOf = (load: Load, window: Window, handler: Gate.Gate, broker: Gate.Gate): number => {
-  const { buffered, decoding, inFlight, isStopping, kept, lost, suspects } = load
+  const { buffered, decoding, inFlight, isAlone, isStopping, isWary, kept, lost, suspects } = load
   if (isStopping || handler.allowance === "none") return 0
   if (broker.allowance !== "full" && !mayProbe(broker, load)) return 0
+  // A crash is charged to all that is in flight.
+  if (suspects > 0 || isAlone) return 0
   const begun = inFlight - buffered - decoding
   // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
   const room = Math.max(0, most(window, begun - kept) + Math.min(kept, spare) - lost)
   // A probe does not wait for handlers that are at work already.
   if (handler.allowance === "one" || broker.allowance === "one") return Math.min(room, begun - lost + 1)
-  return suspects > 0 ? Math.min(room, inFlight - lost) : room
+  return isWary ? Math.min(room, inFlight - lost + 1) : room
 }

@@ -49,8 +49,14 @@ export interface Load {
   quarantined: number
   /** Those whose settlement waits for the broker. */
   held: number
-  /** Those that must run alone. */
+  /** Those that wait, and must run alone. */
   suspects: number
+  /** Whether one of those runs. */
+  isAlone: boolean
+  /** Whether the last message that came is one of those: the next may be another one. */
+  isWary: boolean
+  /** Whether those that come with the first of them had the time to come. */
+  hasGathered: boolean
   /** Batches in progress. */
   batches: number
   /** When a message arrived at an idle consumer, or a batch or a settlement ended, in monotonic milliseconds. */
@@ -75,6 +81,9 @@ export const noLoad = (): Load => ({
   quarantined: 0,
   held: 0,
   suspects: 0,
+  isAlone: false,
+  isWary: false,
+  hasGathered: false,
   batches: 0,
   lastMoved: 0,
   isStopping: false,

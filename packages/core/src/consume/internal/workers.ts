@@ -9,13 +9,13 @@ import type { RetryPolicy } from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type * as Telemetry from "../../observe/Telemetry.ts"
 import * as Bag from "../../adapter-kit/Bag.ts"
-import type { Batcher } from "./batcher.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Outcome, Run } from "./dispatch.ts"
 import type { Flow } from "./flow.ts"
 import type { Item, Load } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
+import * as Suspects from "./suspects.ts"
 import * as Task from "./task.ts"
 
 /** Runs the handler once, and says exactly once how that ended. The handler is called through `within`, if given. */
@@ -36,12 +36,14 @@ export interface Workers {
 }
 
 export interface Dependencies
-  extends Pick<Task.Options, "queue" | "longest">, Pick<Runtime, "timers" | "wallClock" | "yieldThen"> {
+  extends
+    Pick<Task.Options, "queue" | "longest">,
+    Pick<Runtime, "wallClock" | "yieldThen">,
+    Omit<Suspects.Dependencies, "onGathered"> {
   readonly retry: RetryPolicy
   readonly runHandler: RunHandler
   /** Whether the handler takes one message at a time, so that each message of a batch is a task of its own. */
   readonly single: boolean
-  readonly batcher: Batcher
   readonly deliveries: Deliveries
   readonly flow: Flow
   readonly load: Load
@@ -58,6 +60,7 @@ export const make = (dependencies: Dependencies): Workers => {
   const { batcher, concurrency, deliveries, flow, load, reporter, single, timers } = dependencies
   const { yieldThen } = dependencies
   const runs = runner(dependencies)
+  const suspects = Suspects.make({ ...dependencies, onGathered: () => pump() })
   const taskOptions: Task.Options = {
     queue: dependencies.queue,
     longest: dependencies.longest,
@@ -70,13 +73,11 @@ export const make = (dependencies: Dependencies): Workers => {
   let started = 0
   let isYielding = false
   let isPumping = false
-  /** Whether the batch in progress must be alone. */
-  let isAlone = false
 
   const mayStart = (): boolean =>
     !load.isStopping &&
     !isYielding &&
-    !isAlone &&
+    !load.isAlone &&
     load.batches < (typeof concurrency === "number" ? concurrency : concurrency()) &&
     flow.mayStart()
 
@@ -85,7 +86,7 @@ export const make = (dependencies: Dependencies): Workers => {
     isPumping = true
     try {
       while (mayStart()) {
-        const items = next()
+        const items = load.suspects === 0 ? batcher.take(flow.batchLimit()) : suspects.next()
         if (items === undefined) break
         if (++started % burstLimit === 0) yieldToOthers()
         startBatch(items)
@@ -94,12 +95,6 @@ export const make = (dependencies: Dependencies): Workers => {
       // Also after a defect: one message must not stop all others.
       isPumping = false
     }
-  }
-
-  const next = (): ReadonlyArray<Item> | undefined => {
-    if (load.suspects === 0) return batcher.take(flow.batchLimit())
-    isAlone = load.batches === 0
-    return isAlone ? [batcher.takeSuspect()] : undefined
   }
 
   const yieldToOthers = (): void => {
@@ -124,8 +119,11 @@ export const make = (dependencies: Dependencies): Workers => {
 
   const endBatch = (): void => {
     load.batches--
-    isAlone = false
     load.lastMoved = timers.now()
+    if (load.isAlone) {
+      load.isAlone = false
+      flow.update()
+    }
     load.onMoved?.()
     pump()
   }
