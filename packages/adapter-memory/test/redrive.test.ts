@@ -1,6 +1,6 @@
 /** What keeps a redrive from doing harm. */
 import { assert, it } from "@effect/vitest"
-import { Broker, BrokerError, DeadLetters, Producer } from "@requeue/core"
+import { Broker, BrokerError, DeadLetters, type Delivery, Producer } from "@requeue/core"
 import { VirtualTime } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { MemoryBroker } from "../src/index.ts"
@@ -15,7 +15,7 @@ it("keeps to its rate, and does not wait after the last letter", async () => {
   const times: Array<readonly [number, number]> = []
   const onProgress = ({ redriven }: DeadLetters.RedriveReport) => void times.push([broker.now(), redriven])
   const redriving = broker.requeue.deadLetters("q.dlq").redrive({ to: "q", rate: 0.5, onProgress })
-  assert.deepStrictEqual(await broker.finish(redriving), { ...all, redriven: 3 })
+  assert.deepInclude(await broker.finish(redriving), { ...all, redriven: 3 })
   assert.deepStrictEqual(times, [
     [0, 1],
     [2000, 2],
@@ -31,13 +31,13 @@ it("passes over letters that have been redriven too often", async () => {
   await turns()
   const letters = broker.requeue.deadLetters("q.dlq")
   for (let round = 1; round <= 3; round++) {
-    assert.deepStrictEqual(await broker.finish(letters.redrive()), { ...all, redriven: 1 })
+    assert.deepInclude(await broker.finish(letters.redrive()), { ...all, redriven: 1 })
     await turns()
     const [letter] = await letters.list()
     assert.deepStrictEqual([letter!.redrives, letter!.origin!.attempts], [round, 1])
   }
-  assert.deepStrictEqual(await broker.finish(letters.redrive()), { ...all, guarded: 1 })
-  assert.deepStrictEqual(await broker.finish(letters.redrive({ maxRedrives: 4 })), { ...all, redriven: 1 })
+  assert.deepInclude(await broker.finish(letters.redrive()), { ...all, guarded: 1 })
+  assert.deepInclude(await broker.finish(letters.redrive({ maxRedrives: 4 })), { ...all, redriven: 1 })
 })
 
 it("leaves letters that come while it works for the next time", async () => {
@@ -48,7 +48,7 @@ it("leaves letters that come while it works for the next time", async () => {
   await turns()
   // The consumer goes on, so that every letter comes back at once.
   const report = await broker.finish(letters.redrive({ rate: 1 }))
-  assert.deepStrictEqual(report, { ...all, redriven: 2 })
+  assert.deepInclude(report, { ...all, redriven: 2 })
   await turns()
   assert.deepStrictEqual(
     (await letters.list()).map(({ redrives }) => redrives),
@@ -57,46 +57,49 @@ it("leaves letters that come while it works for the next time", async () => {
   await broker.finish(worker.drain())
 })
 
-it("loses nothing when a publish fails midway", async () => {
-  const program = Effect.gen(function* () {
-    const { broker, control } = yield* MemoryBroker.makeControlled()
-    let left = 150
-    const publish: typeof broker.publish = (messages) => {
-      left -= messages.length
+it("loses nothing when publishes fail midway, and fails with what it did", async () => {
+  let left = 150
+  await using broker = await open({}, (broker) => ({
+    ...broker,
+    publish: (messages) => {
+      const detail = "cut"
       const error = new BrokerError.BrokerError({
         broker: "memory",
         operation: "publish",
         reason: "ConnectionLost",
-        detail: "cut"
+        detail
       })
-      return left >= 0 ? broker.publish(messages) : Effect.fail(error)
+      return messages[0]!.queue === "q" && --left < 0 ? Effect.fail(error) : broker.publish(messages)
     }
-    const producer = yield* Effect.provideService(Producer.make("q.dlq"), Broker.Broker, broker)
-    yield* producer.sendBatch(Array.from({ length: 250 }, (_, index) => ({ body: index, id: `${index}` })))
-    const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker.Broker, { ...broker, publish })
-    const error = yield* Effect.flip(letters.redrive({ to: "q", filter: ({ metadata }) => metadata.id !== "7" }))
-    assert.strictEqual(error.reason, "ConnectionLost")
-    const sent = (yield* control.snapshot("q")).ready
-    const { inFlight, ready: kept } = yield* control.snapshot("q.dlq")
-    assert.deepStrictEqual(inFlight, [])
-    assert.isAbove(sent.length, 0)
-    const idsOf = (deliveries: typeof sent) => deliveries.map(({ metadata }) => Number(metadata.id))
-    assert.deepStrictEqual(
-      idsOf(sent)
-        .concat(idsOf(kept))
-        .toSorted((a, b) => a - b),
-      [...Array(250).keys()]
-    )
-    assert.deepStrictEqual(
-      kept.map(({ attempts }) => attempts),
-      kept.map(() => 1)
-    )
-    assert.deepStrictEqual(
-      idsOf(kept),
-      idsOf(kept).toSorted((a, b) => a - b)
-    )
-  })
-  await Effect.runPromise(Effect.scoped(program))
+  }))
+  const entries = Array.from({ length: 250 }, (_, index) => ({ body: index, id: `${index}` }))
+  await broker.requeue.sendBatch("q.dlq", entries)
+  const letters = broker.requeue.deadLetters("q.dlq")
+  const filter = ({ metadata }: Delivery.Delivery) => metadata.id !== "7"
+  const error: unknown = await broker.finish(letters.redrive({ to: "q", filter }).catch((thrown: unknown) => thrown))
+  assert.instanceOf(error, DeadLetters.DeadLettersStopped)
+  const { cause, removed, report } = error as DeadLetters.DeadLettersStopped
+  assert.deepStrictEqual([cause.reason, removed], ["ConnectionLost", 150])
+  assert.deepInclude(report, { redriven: 150, unremoved: 0, unconfirmed: 99, filtered: 1, queued: 100 })
+  assert.match(
+    (error as Error).message,
+    /^redrive of q\.dlq stopped: 150 letters removed, 100 are still there\. .*: cut\. Call it again to go on$/
+  )
+  const sent = (await Effect.runPromise(broker.control.snapshot("q"))).ready
+  const { inFlight, ready: kept } = await Effect.runPromise(broker.control.snapshot("q.dlq"))
+  assert.deepStrictEqual(inFlight, [])
+  const idsOf = (deliveries: typeof sent) => deliveries.map(({ metadata }) => Number(metadata.id))
+  assert.deepStrictEqual(
+    idsOf(sent)
+      .concat(idsOf(kept))
+      .toSorted((a, b) => a - b),
+    [...Array(250).keys()]
+  )
+  assert.isTrue(kept.every(({ attempts }) => attempts === 1))
+  assert.deepStrictEqual(
+    idsOf(kept),
+    idsOf(kept).toSorted((a, b) => a - b)
+  )
 })
 
 it("refuses numbers out of range, and the queue of dead letters itself for a target", async () => {
@@ -139,7 +142,7 @@ it.effect("waits for letters that the broker has counted and is slow to hand ove
         ...broker,
         subscribe: slow
       })
-      assert.deepStrictEqual(yield* letters.redrive({ to: "q", dryRun: true }), { ...all, redriven: 2 })
+      assert.deepInclude(yield* letters.redrive({ to: "q", dryRun: true }), { ...all, redriven: 2 })
     }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
   )
 )

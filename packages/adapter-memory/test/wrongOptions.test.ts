@@ -199,7 +199,7 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
   [
     "list, a number",
     (r) => r.deadLetters("d").list(5),
-    "deadLetters.list (queue d): options must be an object with limit, got 5"
+    "deadLetters.list (queue d): options must be an object with limit, filter, got 5"
   ],
   [
     "group",

@@ -57,7 +57,10 @@ const rows: ReadonlyArray<readonly [() => Loose, string]> = [
     () => letters(({ list }) => list({ limt: 5 })),
     "DeadLetters.list (queue d): unknown option limt. Did you mean limit?"
   ],
-  [() => letters(({ group }) => group(5)), "DeadLetters.group (queue d): options must be an object with limit, got 5"],
+  [
+    () => letters(({ group }) => group(5)),
+    "DeadLetters.group (queue d): options must be an object with limit, filter, got 5"
+  ],
   [
     () => letters(({ redrive }) => redrive({ dryrun: true })),
     "DeadLetters.redrive (queue d): unknown option dryrun. Did you mean dryRun?"

@@ -4,7 +4,15 @@ export { BrokerError } from "./port/BrokerError.ts"
 export { bytes, json, standard, text } from "./message/Codec.ts"
 export { ConfigurationError } from "./options/ConfigurationError.ts"
 export { DeadLetterBudgetExhausted, make as deadLetterBudget } from "./policy/DeadLetterBudget.ts"
-export type { DeadLetter, Group, PurgeOptions, RedriveOptions, RedriveReport } from "./dead-letters/DeadLetters.ts"
+export {
+  type DeadLetter,
+  DeadLettersStopped,
+  type FailedLetter,
+  type Group,
+  type PurgeOptions,
+  type RedriveOptions,
+  type RedriveReport
+} from "./dead-letters/DeadLetters.ts"
 export { InvalidDelay } from "./message/Delay.ts"
 export { EncodeError } from "./message/EncodeError.ts"
 export type { Event } from "./observe/Event.ts"

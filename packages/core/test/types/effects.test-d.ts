@@ -69,10 +69,10 @@ expectTypeOf(DeadLetters.make("orders.dlq")).toEqualTypeOf<
   Effect.Effect<DeadLetters.DeadLetters, never, Broker.Broker>
 >()
 expectTypeOf<ReturnType<DeadLetters.DeadLetters["redrive"]>>().toEqualTypeOf<
-  Effect.Effect<DeadLetters.RedriveReport, BrokerError.BrokerError>
+  Effect.Effect<DeadLetters.RedriveReport, BrokerError.BrokerError | DeadLetters.DeadLettersStopped>
 >()
 expectTypeOf<ReturnType<DeadLetters.DeadLetters["purge"]>>().toEqualTypeOf<
-  Effect.Effect<number, BrokerError.BrokerError>
+  Effect.Effect<number, BrokerError.BrokerError | DeadLetters.DeadLettersStopped>
 >()
 
 expectTypeOf(Health.check([])).toEqualTypeOf<Effect.Effect<Health.Health, never, Broker.Broker>>()

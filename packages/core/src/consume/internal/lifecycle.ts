@@ -29,6 +29,8 @@ export interface Settings extends Pick<Engine.Options, "batch" | "single" | "con
   readonly queue: { readonly name: string; readonly codec: Decoder }
   readonly options: ConsumerOptions.Options
   readonly runHandler: (dependencies: Dispatch.Dependencies) => RunHandler
+  /** Whether it is a job of ours and no consumer of a user, whose start is logged. Default: false. */
+  readonly isJob?: boolean
 }
 
 /** How many messages a consumer has, and whether it runs. */
@@ -80,7 +82,7 @@ export interface Started {
 
 export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, Broker | Scope.Scope | R> =>
   Effect.gen(function* () {
-    const { options, queue, runHandler, ...limits } = settings
+    const { isJob = false, options, queue, runHandler, ...limits } = settings
     const broker = yield* Broker
     const { capabilities } = broker
     const telemetry = yield* Telemetry.Telemetry
@@ -142,11 +144,13 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const status = statusOf(queue.name, engine, shutdown)
     yield* Effect.addFinalizer(() => shutdown.drain())
 
-    yield* Effect.annotateLogs(Effect.logInfo("consuming"), {
-      queue: queue.name,
-      broker: capabilities.broker,
-      retry: RetryPolicy.describe(retry, retryDelay).text
-    })
+    if (!isJob) {
+      yield* Effect.annotateLogs(Effect.logInfo("consuming"), {
+        queue: queue.name,
+        broker: capabilities.broker,
+        retry: RetryPolicy.describe(retry, retryDelay).text
+      })
+    }
 
     const { pause, resume } = engine
     const { done, drain } = shutdown

@@ -7,8 +7,13 @@ import type { Options as RedriveOptions } from "./redrive.ts"
 
 /** Options of `list` and `group`. */
 export interface ListOptions {
-  /** The most dead letters to look at, at least 1. Default: 100 for `list`, 1,000 for `group`. */
+  /**
+   * The most dead letters to list or group, at least 1. Those that it passes over included, a look sees the oldest 10,000
+   * at most, or 64 MiB of bodies. Default: 100 for `list`, 1,000 for `group`.
+   */
   readonly limit?: number | undefined
+  /** Selects the dead letters: those for which it returns `true`. Default: all. */
+  readonly filter?: ((letter: Delivery) => boolean) | undefined
 }
 
 /** Which dead letters a purge removes. */
@@ -25,13 +30,17 @@ export type Selection =
     }
 
 /** Options of `purge`. */
-export type PurgeOptions = Selection &
-  Pick<RedriveOptions, "signal"> & {
-    /** Whether to count only, and remove nothing. Default: false. */
-    readonly dryRun?: boolean | undefined
-  }
+export type PurgeOptions = Selection & {
+  /**
+   * Ends the purge at once; what was removed stays removed. A purge of all is one call of the broker, which begins or does
+   * not. Default: it is never stopped.
+   */
+  readonly signal?: AbortSignal | undefined
+  /** Whether to count only, and remove nothing. It counts 10,000 letters at most. Default: false. */
+  readonly dryRun?: boolean | undefined
+}
 
-const listKinds: OptionNames.Of<ListOptions> = { limit: OptionKind.number(1) }
+const listKinds: OptionNames.Of<ListOptions> = { limit: OptionKind.number(1), filter: OptionKind.callback }
 
 const redriveKinds: OptionNames.Of<RedriveOptions> = {
   to: OptionKind.text,

@@ -1,126 +1,187 @@
-/** Goes once through the waiting dead letters of a queue, and removes some. The others are given back at the end. */
-import * as Duration from "effect/Duration"
+/**
+ * Goes once through the waiting dead letters of a queue, as a consumer does: on the same engine, with its reconnects and
+ * its settlements. What it does not remove goes back at the end.
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import type { Service, SettleRequest, Subscription } from "../../port/Broker.ts"
-import type { BrokerError } from "../../port/BrokerError.ts"
+import * as Exit from "effect/Exit"
+import * as Lifecycle from "../../consume/internal/lifecycle.ts"
 import type { Delivery } from "../../message/Delivery.ts"
+import * as BatchPolicy from "../../policy/BatchPolicy.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
-import * as Settlement from "../../message/Settlement.ts"
-import * as Timers from "../../adapter-kit/Timers.ts"
+import { Broker, type Service, type SettleFailure, type SettleRequest, type Subscription } from "../../port/Broker.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
+import * as Telemetry from "../../observe/Telemetry.ts"
+import * as Again from "./again.ts"
+import * as Arrivals from "./arrivals.ts"
+import * as Copies from "./copies.ts"
+import * as Letters from "./letters.ts"
+import * as Publishing from "./publishing.ts"
+import * as Shelf from "./shelf.ts"
+import * as Silence from "./silence.ts"
+import * as Books from "./books.ts"
 
 export interface Options {
   /** The most dead letters that are selected. Default: no limit. */
   readonly limit?: number | undefined
-  /** Whether to remove nothing. Default: false. */
-  readonly dryRun?: boolean | undefined
   /** The most dead letters per second. Default: no limit. */
   readonly rate?: number | undefined
-  /** Stops between two steps. Default: it is never stopped. */
+  /** Ends the sweep. Default: it is never ended. */
   readonly signal?: AbortSignal | undefined
 }
 
-export interface Steps {
-  /** Whether to remove the dead letter. Called once for each. */
+/** How a sweep deals with the letters. */
+export interface Work {
+  /** Whether the letter is selected. Called once for each. What it throws ends the sweep. */
   readonly select: (letter: Delivery) => boolean
-  /** Called with selected dead letters before they are removed, but not in a dry run. */
-  readonly beforeRemoval: (letters: ReadonlyArray<Delivery>) => Effect.Effect<void, BrokerError>
-  /** Called after each step. */
-  readonly onStep: () => void
+  /** Publishes what must be there before a selected letter is removed. In a look, none is removed or moved. */
+  readonly copy: ((letter: Delivery) => Effect.Effect<void, BrokerError>) | "none" | "look"
+  /** Called after each step. What it throws ends the sweep. */
+  readonly onStep: (summary: () => Books.Summary) => void
 }
+
+/** The end of a sweep. */
+export interface Ended {
+  readonly summary: Books.Summary
+  /** Why it went no further; `undefined` when it came to its end, or was aborted. */
+  readonly error: BrokerError | undefined
+}
+
+/** The most letters that are worked on at a time. */
+const page = 100
+
+/**
+ * Letters that are held. A look ends there. A redrive or a purge moves further ones to the tail, and ends when it holds
+ * twice as many: then those that it moved come round.
+ */
+const limits = { look: 10_000, work: 1000 }
+
+/** Milliseconds that publishes and settlements under way have at the end. */
+const grace = 5000
+
+/** No handler fails, and nothing is declared for letters that would be given up. */
+const retry = RetryPolicy.make({ maxAttempts: "unlimited", deadLetter: "discard" })
+
+/** Fails when it cannot begin. */
+export const run = (broker: Service, queue: string, options: Options, work: Work): Effect.Effect<Ended, BrokerError> =>
+  Effect.gen(function* () {
+    const { limit = Number.POSITIVE_INFINITY, signal } = options
+    let books = Books.make(undefined, limit)
+    let hasBegun = false
+    const sweep = Effect.gen(function* () {
+      if (signal?.aborted === true) return
+      // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
+      const { ready } = yield* broker.admin.counts(queue)
+      books = Books.make(ready, limit)
+      if (ready === 0) return
+      const end = yield* begin(broker, queue, options, work, books)
+      hasBegun = true
+      yield* end
+    })
+    const ended = Effect.scoped(Effect.raceFirst(sweep, aborted(signal)))
+    const error = yield* Effect.matchEffect(ended, {
+      onSuccess: () => Effect.succeed(undefined),
+      onFailure: (error) => (hasBegun ? Effect.succeed(error) : Effect.fail(error))
+    })
+    return { summary: books.summary(), error }
+  })
+
+/** Begins, and returns an effect that waits for the end. What is unfinished when the scope closes goes back. */
+const begin = (broker: Service, queue: string, { rate }: Options, work: Work, books: Books.Books) =>
+  Effect.gen(function* () {
+    const over = Deferred.makeUnsafe<void, BrokerError>()
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const watched = watch(broker, (requests, failures) => arrivals.settled(requests, failures))
+    const { identify } = watched
+    const silence = Silence.make(now)
+    const again = Again.make(identify)
+    const isLook = work.copy === "look"
+    const shelf = Shelf.make(isLook ? limits.look : limits.work)
+    const letters = Letters.make({
+      books,
+      shelf,
+      rounds: isLook ? 1 : 2,
+      page: rate === undefined ? page : Math.min(page, Math.ceil(rate)),
+      identify,
+      onStep: () => {
+        silence.broken()
+        work.onStep(books.summary)
+      },
+      onRoom: () => engine.refresh(),
+      onEnd: (exit) => Deferred.doneUnsafe(over, exit)
+    })
+    const copies = Copies.make({
+      books,
+      shelf,
+      letters,
+      copy: typeof work.copy === "string" ? work.copy : { publish: Publishing.make(now, rate), of: work.copy },
+      copyBehind: {
+        publish: Publishing.make(now),
+        of: ({ body, headers, metadata }) => broker.publish([{ queue, body, headers, delay: 0, metadata }])
+      },
+      identify,
+      fork: Effect.runForkWith(yield* Effect.context()),
+      onMove: again.moving
+    })
+    const arrivals = Arrivals.make({ again, books, copies, identify, letters, select: work.select })
+    const { consumer, engine } = yield* Lifecycle.make<never>({
+      queue: { name: queue, codec: { decode: () => undefined } },
+      options: { retry, drainTimeout: grace },
+      batch: BatchPolicy.single,
+      single: true,
+      concurrency: () => Number.POSITIVE_INFINITY,
+      window: letters.window,
+      runHandler: () => arrivals.arrive,
+      isJob: true
+    }).pipe(
+      Effect.catchTag("ConfigurationError", Effect.die),
+      Effect.provideService(Broker, watched.broker),
+      // Spans of a consumer are for handlers; a redrive is seen by its sends.
+      Effect.provideService(Telemetry.Telemetry, undefined)
+    )
+    yield* Effect.addFinalizer(() => {
+      letters.finish(Exit.void)
+      return consumer.drain()
+    })
+    engine.refresh()
+    const isPaused = () => engine.stats().backoff.length > 0
+    return Effect.raceFirst(Deferred.await(over), silence.end(broker, queue, { ...shelf, ...books, isPaused }))
+  })
+
+/** The broker with a subscription whose answers are seen, and whose names of copies can be asked. */
+const watch = (
+  broker: Service,
+  onAnswer: (requests: ReadonlyArray<SettleRequest>, failures: ReadonlyArray<SettleFailure>) => void
+) => {
+  let names: Subscription["identify"]
+  const watched: Service = {
+    ...broker,
+    subscribe: (options) =>
+      Effect.map(broker.subscribe(options), (subscription) => {
+        names = subscription.identify
+        return {
+          ...subscription,
+          settle: (requests) =>
+            Effect.tap(subscription.settle(requests), (failures) => Effect.sync(() => onAnswer(requests, failures)))
+        }
+      })
+  }
+  return { broker: watched, identify: (delivery: Delivery) => names?.(delivery) }
+}
+
+/** Succeeds when the signal is aborted. */
+const aborted = (signal: AbortSignal | undefined): Effect.Effect<void> =>
+  signal === undefined
+    ? Effect.never
+    : Effect.callback<void>((resume) => {
+        const onAbort = () => resume(Effect.void)
+        if (signal.aborted) return onAbort()
+        signal.addEventListener("abort", onAbort, { once: true })
+        return Effect.sync(() => signal.removeEventListener("abort", onAbort))
+      })
 
 /** Whether the filter returns `true` itself: one that is async, or forgets to return, must not select everything. */
 export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean =>
   filter === undefined || filter(letter) === true
-
-/** The most dead letters of one step. */
-const window = 100
-
-/**
- * Milliseconds without a delivery after which the queue counts as empty. It is longer where the broker has counted dead
- * letters: these exist, and a slow broker must not look like an empty queue.
- */
-const idleTimeouts = { counted: 10_000, uncounted: 1000 }
-
-export const run = (
-  broker: Service,
-  queue: string,
-  { dryRun = false, limit = Number.POSITIVE_INFINITY, rate, signal }: Options,
-  { beforeRemoval, onStep, select }: Steps
-): Effect.Effect<void, BrokerError> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const { ready } = yield* broker.admin.counts(queue)
-      // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
-      let unseen = ready ?? Number.POSITIVE_INFINITY
-      let left = limit
-      const inbox = yield* open(broker, queue, ready === undefined ? idleTimeouts.uncounted : idleTimeouts.counted)
-      while (unseen > 0 && left > 0 && signal?.aborted !== true) {
-        const letters = yield* inbox.take(Math.min(unseen, left, rate === undefined ? window : 1))
-        if (letters.length === 0) break
-        unseen -= letters.length
-        const selected = letters.filter(select)
-        left -= selected.length
-        if (selected.length > 0 && !dryRun) {
-          yield* beforeRemoval(selected)
-          yield* inbox.remove(selected)
-        }
-        onStep()
-        if (unseen > 0 && left > 0 && rate !== undefined) yield* Effect.sleep(Duration.millis(1000 / rate))
-      }
-    })
-  )
-
-/** Subscribes to the queue. Dead letters that were not removed go back when the scope closes. */
-const open = (broker: Service, queue: string, idleTimeout: number) =>
-  Effect.gen(function* () {
-    const timers = yield* Timers.make
-    const arrived: Array<Delivery> = []
-    const taken = new Set<Delivery>()
-    let wake = () => {}
-    const subscription: Subscription = yield* broker.subscribe({
-      queue,
-      retry: RetryPolicy.make(),
-      deadLetterQueues: [],
-      onReconnect: () => {},
-      onDelivery: (delivery) => {
-        arrived.push(delivery)
-        wake()
-      }
-    })
-    const settle = (deliveries: ReadonlyArray<Delivery>, settlement: Settlement.Settlement) => {
-      const requests: ReadonlyArray<SettleRequest> = deliveries.map((delivery) => ({ delivery, settlement }))
-      return requests.length === 0 ? Effect.void : Effect.asVoid(subscription.settle(requests))
-    }
-    yield* Effect.addFinalizer(() => {
-      subscription.credit(0)
-      return settle([...taken, ...arrived], Settlement.Release())
-    })
-    const keepLeases = (duration: number): void => {
-      timers.after(duration / 3, () => {
-        Effect.runFork(subscription.extend([...taken, ...arrived]))
-        keepLeases(duration)
-      })
-    }
-    if (broker.capabilities.lease !== undefined) keepLeases(broker.capabilities.lease.duration)
-    const some = Effect.callback<void>((resume) => {
-      wake = () => resume(Effect.void)
-      if (arrived.length > 0) wake()
-    })
-    return {
-      remove: (letters: ReadonlyArray<Delivery>) => {
-        for (const letter of letters) taken.delete(letter)
-        return settle(letters, Settlement.Ack)
-      },
-      /** Waits for dead letters, and returns up to `count`; none when the idle timeout has passed. */
-      take: (count: number) =>
-        Effect.gen(function* () {
-          subscription.credit(taken.size + Math.min(count, window))
-          const came = yield* Effect.timeoutOption(some, Duration.millis(idleTimeout))
-          if (Option.isNone(came)) return []
-          const letters = arrived.splice(0, count)
-          for (const letter of letters) taken.add(letter)
-          return letters
-        })
-    }
-  })

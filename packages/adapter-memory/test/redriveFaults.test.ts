@@ -1,0 +1,373 @@
+/** Redrives and purges on a broker that fails, is slow, or loses its connection: nothing is lost, doubled or asked twice. */
+import { Broker, BrokerError, DeadLetters, type Delivery } from "@requeue/core"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => `${index}`)
+
+const fill = async (broker: VirtualBroker, count: number): Promise<void> => {
+  await broker.requeue.sendBatch(
+    "q.dlq",
+    numbers(count).map((id) => ({ body: id, id }))
+  )
+}
+
+const sorted = (ids: ReadonlyArray<string>) => ids.toSorted((a, b) => Number(a) - Number(b))
+
+/** The ids that wait in a queue, smallest first. */
+const idsIn = async (broker: VirtualBroker, queue: string): Promise<ReadonlyArray<string>> => {
+  const { ready } = await Effect.runPromise(broker.control.snapshot(queue))
+  return sorted(ready.map(({ metadata }) => metadata.id))
+}
+
+const inFlight = async (broker: VirtualBroker) =>
+  (await Effect.runPromise(broker.control.snapshot("q.dlq"))).inFlight.length
+
+const idOf = ({ metadata }: Pick<Delivery.Delivery, "metadata">) => metadata.id
+
+/** The error with which a redrive fails. */
+const stopped = async (redriving: Promise<unknown>): Promise<DeadLetters.DeadLettersStopped> => {
+  const error: unknown = await redriving.catch((thrown: unknown) => thrown)
+  if (error instanceof DeadLetters.DeadLettersStopped) return error
+  throw new Error("the redrive did not stop", { cause: error })
+}
+
+const broken = (operation: string, reason: BrokerError.Reason) =>
+  new BrokerError.BrokerError({ broker: "memory", operation, reason, detail: "made to fail" })
+
+/** Changes the answers of publishes to `q`: `undefined` publishes. */
+const publishing =
+  (refusal: (id: string) => BrokerError.Reason | undefined) =>
+  (broker: Broker.Service): Broker.Service => ({
+    ...broker,
+    publish: (messages) => {
+      const reason = messages.map((each) => (each.queue === "q" ? refusal(idOf(each)) : undefined)).find((r) => r)
+      return reason === undefined ? broker.publish(messages) : Effect.fail(broken("publish", reason))
+    }
+  })
+
+/** The acks of these ids fail for good, and their deliveries stay ours. */
+const keepsAcks =
+  (...ids: ReadonlyArray<string>) =>
+  (broker: Broker.Service): Broker.Service => ({
+    ...broker,
+    subscribe: (options) =>
+      Effect.map(broker.subscribe(options), (subscription) => ({
+        ...subscription,
+        settle: (requests) => {
+          const isKept = ({ delivery, settlement }: Broker.SettleRequest) =>
+            options.queue === "q.dlq" && settlement._tag === "Ack" && ids.includes(idOf(delivery))
+          const error = broken("settle", "AccessRefused")
+          const failures = requests
+            .filter(isKept)
+            .map(({ delivery }) => ({ delivery, error, fate: "refused" as const }))
+          return Effect.map(subscription.settle(requests.filter((each) => !isKept(each))), (others) => [
+            ...failures,
+            ...others
+          ])
+        }
+      }))
+  })
+
+/** The broker cannot name copies. */
+const unnamed = (broker: Broker.Service): Broker.Service => ({
+  ...broker,
+  subscribe: (options) => Effect.map(broker.subscribe(options), ({ identify: _, ...subscription }) => subscription)
+})
+
+describe("settlements that fail", () => {
+  it.each(["ConnectionLost", "LeaseLost"] as const)("%s: what is counted is gone", async (reason) => {
+    await using broker = await open({ vices: { failSettle: { every: 4, reason } } })
+    await fill(broker, 30)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    assert.strictEqual(await broker.finish(letters.purge({ filter: () => true })), 30)
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
+    await fill(broker, 30)
+    const report = await broker.finish(letters.redrive({ to: "q" }))
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
+    assert.deepStrictEqual(await idsIn(broker, "q"), numbers(30))
+    assert.deepStrictEqual([report.redriven, report.queued], [30, 0])
+  })
+
+  it("a letter whose ack is refused is published once, and named in the report", async () => {
+    await using broker = await open({}, keepsAcks("3", "5"))
+    await fill(broker, 10)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ to: "q" }))
+    assert.deepStrictEqual(await idsIn(broker, "q"), numbers(10))
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["3", "5"])
+    assert.deepStrictEqual([report.redriven, report.unremoved, report.queued], [8, 2, 2])
+    assert.deepStrictEqual(
+      report.failures.map(({ error, id, isPublished }) => [id, isPublished, error?.reason]),
+      [
+        ["3", true, "AccessRefused"],
+        ["5", true, "AccessRefused"]
+      ]
+    )
+    assert.strictEqual(await broker.finish(letters.purge({ filter: () => true })), 0)
+  })
+})
+
+describe("a connection that is cut", () => {
+  it.each([
+    ["names copies", (broker: Broker.Service) => broker],
+    ["does not name copies", unnamed]
+  ] as const)("a broker that %s: each letter is judged once, and redriven", async (_, wrap) => {
+    await using broker = await open({}, wrap)
+    await fill(broker, 20)
+    const judged: Array<string> = []
+    const filter = (letter: Delivery.Delivery) => {
+      judged.push(idOf(letter))
+      return Number(idOf(letter)) % 4 !== 0
+    }
+    const cut = async () => {
+      await broker.advance("1 second")
+      await Effect.runPromise(broker.control.cut)
+      await broker.advance("200 millis")
+      await Effect.runPromise(broker.control.cut)
+    }
+    const redriving = broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter, rate: 5 })
+    await cut()
+    const report = await broker.finish(redriving)
+    assert.deepStrictEqual(sorted(judged), numbers(20))
+    const [passed, sent] = [0, 1].map((rest) => numbers(20).filter((id) => (Number(id) % 4 === 0) === (rest === 0)))
+    assert.deepStrictEqual(await idsIn(broker, "q"), sent)
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), passed)
+    assert.deepStrictEqual([report.redriven, report.filtered, report.queued], [15, 5, 5])
+  })
+
+  it("fails with the report when there is no connection for a minute, and a second call goes on", async () => {
+    let isDown = false
+    await using broker = await open({}, (broker) => ({
+      ...broker,
+      connection: () => ({ state: isDown ? "down" : "up", since: 0 }),
+      publish: (messages) =>
+        isDown && messages[0]!.queue === "q"
+          ? Effect.fail(broken("publish", "ConnectionFailed"))
+          : broker.publish(messages)
+    }))
+    await fill(broker, 10)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const onProgress = ({ redriven }: { readonly redriven: number }) => void (isDown = redriven === 4)
+    const error = await broker.finish(stopped(letters.redrive({ to: "q", rate: 1, onProgress })))
+    assert.deepStrictEqual([error.cause.reason, error.removed], ["ConnectionFailed", 4])
+    assert.deepStrictEqual([error.report?.redriven, error.report?.queued], [4, 6])
+    assert.isAtLeast(broker.now(), 60_000)
+    isDown = false
+    assert.strictEqual((await broker.finish(letters.redrive({ to: "q" }))).redriven, 6)
+    assert.deepStrictEqual(await idsIn(broker, "q"), numbers(10))
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
+  })
+})
+
+describe("publishes that fail", () => {
+  it("one letter that is refused holds up no other, and none is published twice", async () => {
+    await using broker = await open(
+      {},
+      publishing((id) => (id === "7" ? "Unroutable" : undefined))
+    )
+    await fill(broker, 50)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const others = numbers(50).filter((id) => id !== "7")
+    for (const redriven of [49, 0, 0]) {
+      const report = await broker.finish(letters.redrive({ to: "q" }))
+      assert.deepStrictEqual(await idsIn(broker, "q"), others)
+      assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["7"])
+      assert.deepStrictEqual([report.redriven, report.refused, report.queued], [redriven, 1, 1])
+      assert.deepStrictEqual(
+        report.failures.map(({ error, id, isPublished }) => [id, isPublished, error?.reason]),
+        [["7", false, "Unroutable"]]
+      )
+    }
+  })
+
+  it("tries again what got no answer, and says that it may be there twice", async () => {
+    const tried = new Set<string>()
+    const once = (id: string) => (tried.has(id) ? undefined : (tried.add(id), "Timeout" as const))
+    await using broker = await open(
+      {},
+      publishing((id) => (id === "1" ? once(id) : undefined))
+    )
+    await fill(broker, 3)
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" }))
+    assert.deepStrictEqual([report.redriven, report.unconfirmed, report.queued], [3, 1, 0])
+    assert.deepStrictEqual(await idsIn(broker, "q"), numbers(3))
+  })
+
+  it("gives up when nothing at all is taken", async () => {
+    await using broker = await open(
+      {},
+      publishing(() => "QueueMissing")
+    )
+    await fill(broker, 500)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const error = await broker.finish(stopped(letters.redrive({ to: "q" })))
+    assert.deepStrictEqual([error.cause.reason, error.report?.refused], ["QueueMissing", 100])
+    assert.strictEqual(error.report?.failures.length, 100)
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(500))
+  })
+})
+
+describe("letters that are passed over", () => {
+  it("are held up to a bound, and what lies behind them is reached", async () => {
+    let broker: VirtualBroker | undefined
+    let most = 0
+    await using opened = await open()
+    broker = opened
+    await fill(broker, 3004)
+    const filter = (letter: Delivery.Delivery) => Number(idOf(letter)) >= 3000
+    const redriving = broker.requeue.deadLetters("q.dlq").redrive({
+      to: "q",
+      filter: (letter) => filter(letter),
+      onProgress: () =>
+        Effect.runSync(
+          Effect.map(broker!.control.snapshot("q.dlq"), (snapshot) => {
+            most = Math.max(most, snapshot.inFlight.length)
+          })
+        )
+    })
+    const report = await broker.finish(redriving)
+    assert.deepStrictEqual(await idsIn(broker, "q"), ["3000", "3001", "3002", "3003"])
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(3000))
+    assert.isAtMost(most, 1200)
+    assert.deepStrictEqual([report.redriven, report.filtered, report.queued], [4, 3000, 3000])
+  })
+
+  it("that were moved are known when they come round, where nobody counts", async () => {
+    const counts = { ready: false, inFlight: false, delayed: false }
+    await using broker = await open({ vices: { capabilities: { counts } } })
+    await fill(broker, 2500)
+    const decided: Array<string> = []
+    const filter = (letter: Delivery.Delivery) => decided.push(idOf(letter)) === 0
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter }))
+    assert.deepStrictEqual(sorted(decided), numbers(2500))
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(2500))
+    assert.deepStrictEqual([report.filtered, report.queued], [2500, undefined])
+  })
+
+  it("are not moved by a look, which ends where it holds 10,000", async () => {
+    await using broker = await open()
+    await fill(broker, 10_500)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const before = await idsIn(broker, "q.dlq")
+    const [group, ...others] = await broker.finish(letters.group({ limit: 20_000 }))
+    assert.deepStrictEqual([group?.count, others], [10_000, []])
+    const filter = (letter: Delivery.Delivery) => Number(idOf(letter)) % 1000 === 999
+    const found = await broker.finish(letters.list({ filter, limit: 3 }))
+    assert.deepStrictEqual(
+      found.map(({ id }) => id),
+      ["999", "1999", "2999"]
+    )
+    const report = await broker.finish(letters.redrive({ to: "q", dryRun: true, filter }))
+    assert.deepStrictEqual([report.redriven, report.filtered, report.queued], [10, 9990, 10_500])
+    assert.strictEqual(await broker.finish(letters.purge({ all: true, dryRun: true })), 10_500)
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), before)
+    assert.strictEqual(await inFlight(broker), 0)
+  })
+})
+
+describe("an abort", () => {
+  it("is heard while the rate is waited for, and a second call goes on", async () => {
+    await using broker = await open()
+    await fill(broker, 6)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const stop = new AbortController()
+    const redriving = letters.redrive({ to: "q", rate: 0.1, signal: stop.signal })
+    await broker.advance("15 seconds")
+    stop.abort()
+    await turns()
+    assert.strictEqual(await inFlight(broker), 0)
+    const report = await broker.finish(redriving)
+    assert.strictEqual(broker.now(), 15_000)
+    assert.deepStrictEqual([report.redriven, report.queued], [2, 4])
+    assert.strictEqual((await broker.finish(letters.redrive({ to: "q" }))).redriven, 4)
+    assert.deepStrictEqual(await idsIn(broker, "q"), numbers(6))
+  })
+
+  it("is heard before the broker answers at all, and in a publish that never ends", async () => {
+    let hangs: "subscribe" | "publish" = "subscribe"
+    await using broker = await open({}, (broker) => ({
+      ...broker,
+      subscribe: (options) => (hangs === "subscribe" ? Effect.never : broker.subscribe(options)),
+      publish: (messages) => (messages[0]!.queue === "q" ? Effect.never : broker.publish(messages))
+    }))
+    await fill(broker, 2)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    for (hangs of ["subscribe", "publish"] as const) {
+      const stop = new AbortController()
+      const redriving = letters.redrive({ to: "q", signal: stop.signal })
+      await turns()
+      stop.abort()
+      const report = await broker.finish(redriving)
+      assert.deepStrictEqual([report.redriven, report.unconfirmed, report.queued], [0, hangs === "publish" ? 2 : 0, 2])
+      assert.deepStrictEqual(await idsIn(broker, "q.dlq"), ["0", "1"])
+    }
+  })
+
+  it("keeps a purge of all from beginning", async () => {
+    await using broker = await open()
+    await fill(broker, 3)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    assert.strictEqual(await broker.finish(letters.purge({ all: true, signal: AbortSignal.abort() })), 0)
+    assert.strictEqual((await idsIn(broker, "q.dlq")).length, 3)
+  })
+
+  it("is what an error of a filter is: nothing stays in flight", async () => {
+    await using broker = await open()
+    await fill(broker, 3)
+    const filter = () => {
+      throw new Error("a mistake in the filter")
+    }
+    const error = await broker.finish(
+      broker.requeue
+        .deadLetters("q.dlq")
+        .redrive({ to: "q", filter })
+        .catch((thrown: unknown) => thrown)
+    )
+    assert.match(String(error), /a mistake in the filter/)
+    assert.strictEqual(await inFlight(broker), 0)
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(3))
+  })
+})
+
+describe("the end", () => {
+  /** Deliveries take so many milliseconds, and the broker cannot count. */
+  const slow =
+    (millis: number) =>
+    (broker: Broker.Service): Broker.Service => ({
+      ...broker,
+      subscribe: (options) =>
+        Effect.flatMap(Effect.context(), (context) =>
+          broker.subscribe({
+            ...options,
+            onDelivery: (delivery) =>
+              void Effect.runForkWith(context)(
+                Effect.delay(
+                  Effect.sync(() => options.onDelivery(delivery)),
+                  millis
+                )
+              )
+          })
+        )
+    })
+
+  it("is not one second of silence, where the broker cannot count", async () => {
+    const counts = { ready: false, inFlight: false, delayed: false }
+    await using broker = await open({ vices: { capabilities: { counts } } }, slow(2500))
+    await fill(broker, 5)
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" }))
+    assert.deepStrictEqual([report.redriven, report.queued], [5, undefined])
+  })
+
+  it("is an error where letters have been counted and none comes", async () => {
+    await using broker = await open({}, (broker) => ({
+      ...broker,
+      subscribe: (options) =>
+        Effect.map(broker.subscribe(options), (subscription) => ({ ...subscription, credit: () => {} }))
+    }))
+    await fill(broker, 5)
+    const error = await broker.finish(stopped(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" })))
+    assert.deepStrictEqual([error.cause.reason, error.report?.redriven, error.report?.queued], ["Timeout", 0, 5])
+  })
+})

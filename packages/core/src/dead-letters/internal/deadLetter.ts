@@ -1,0 +1,43 @@
+/** Dead letters as programs see them. */
+import type { Delivery } from "../../message/Delivery.ts"
+import type { Headers } from "../../message/Message.ts"
+import type { Attempt, ErrorSummary, Reason } from "../../message/Metadata.ts"
+
+/** A dead letter. */
+export interface DeadLetter {
+  /** The message's id. */
+  readonly id: string
+  /** The bytes as they were published. */
+  readonly body: Uint8Array
+  readonly headers: Headers
+  /** When the message was first published, in milliseconds since the epoch. */
+  readonly firstPublished: number
+  /** How often it has been redriven before. */
+  readonly redrives: number
+  /** The last failed attempts, newest last. */
+  readonly history: ReadonlyArray<Attempt>
+  /** How Requeue gave the message up; `undefined` for a message that came here in another way. */
+  readonly origin:
+    | {
+        /** The queue that it was consumed from. */
+        readonly queue: string
+        /** The deliveries that it had there. */
+        readonly attempts: number
+        readonly reason: Reason
+        /** When it was given up, in milliseconds since the epoch. */
+        readonly at: number
+        /** The error of the last attempt. */
+        readonly error: ErrorSummary
+      }
+    | undefined
+}
+
+export const fromDelivery = ({ body, headers, metadata }: Delivery): DeadLetter => ({
+  id: metadata.id,
+  body,
+  headers,
+  firstPublished: metadata.firstPublished,
+  redrives: metadata.redrives,
+  history: metadata.history,
+  origin: metadata.deadLetter
+})

@@ -1,0 +1,33 @@
+/** Removes dead letters for good. */
+import * as Effect from "effect/Effect"
+import type { Service } from "../../port/Broker.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
+import type { PurgeOptions } from "./options.ts"
+import { DeadLettersStopped } from "./redrive.ts"
+import * as Sweep from "./sweep.ts"
+
+/** Purges a queue, and returns the number of letters that are gone. The options have been checked. */
+export const purge = (
+  broker: Service,
+  queue: string,
+  { all, dryRun, filter, signal }: PurgeOptions
+): Effect.Effect<number, BrokerError | DeadLettersStopped> =>
+  Effect.gen(function* () {
+    if (signal?.aborted === true) return 0
+    if (all === true && dryRun !== true) return yield* broker.admin.purge(queue)
+    const { ready } = yield* broker.admin.counts(queue)
+    if (all === true && ready !== undefined) return ready
+    const { error, summary } = yield* Sweep.run(
+      broker,
+      queue,
+      { signal },
+      {
+        select: (letter) => Sweep.matches(letter, filter),
+        copy: dryRun === true ? "look" : "none",
+        onStep: () => {}
+      }
+    )
+    const { removed, selected } = summary
+    if (error === undefined) return dryRun === true ? selected : removed
+    return yield* new DeadLettersStopped({ queue, operation: "purge", removed, report: undefined, cause: error })
+  })

@@ -1,0 +1,76 @@
+/** When a sweep ends though nothing told it so: no letter comes, or the broker does not answer. */
+import * as Delay from "../../message/Delay.ts"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Counts, Service } from "../../port/Broker.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
+import { timeout } from "./publishing.ts"
+
+/** The sweep, as far as it may wait for something. */
+interface Waiting {
+  /** Whether copies are being published, which ends by itself. */
+  readonly isPublishing: () => boolean
+  /** The letters that it has: those that it holds until the end, and those that the broker is to take. */
+  readonly size: () => { readonly working: number; readonly held: number }
+  /** Letters that should still come; 0 for none. */
+  readonly wanted: () => number
+  /** Whether the engine waits until the broker takes settlements. */
+  readonly isPaused: () => boolean
+}
+
+export interface Silence {
+  /** Must be called whenever something has happened. */
+  readonly broken: () => void
+  /** Succeeds when nothing more will happen, and fails when something should have happened. */
+  readonly end: (broker: Service, queue: string, waiting: Waiting) => Effect.Effect<void, BrokerError>
+}
+
+/** Milliseconds between two looks, and for a count. */
+const interval = 1000
+
+/**
+ * Milliseconds without a letter that end a sweep. It is longer where the broker can count: there may be letters, and a slow
+ * broker must not look like an empty queue.
+ */
+const limits = { counted: 10_000, uncounted: 3000 }
+
+const unknown: Counts = { ready: undefined, inFlight: undefined, delayed: undefined }
+
+/** `now` is in monotonic milliseconds. */
+export const make = (now: () => number): Silence => {
+  let since = now()
+
+  /** Whether the sweep is over after `quiet` milliseconds of silence. */
+  const isOver = (broker: Service, queue: string, quiet: number, { isPaused, size, wanted }: Waiting) =>
+    Effect.gen(function* () {
+      const fail = (reason: "ConnectionFailed" | "Timeout", detail: string) =>
+        new BrokerError({ broker: broker.capabilities.broker, operation: "consume", queue, reason, detail })
+      const isDown = broker.connection().state === "down"
+      if (isDown || isPaused()) {
+        if (quiet < timeout) return false
+        return isDown
+          ? yield* fail("ConnectionFailed", `there has been no connection for ${Delay.format(quiet)}`)
+          : yield* fail("Timeout", `no settlement has been taken for ${Delay.format(quiet)}`)
+      }
+      const counts = yield* Effect.option(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)))
+      const { inFlight = 0, ready } = Option.getOrElse(Option.flatten(counts), () => unknown)
+      const { exactCounts } = broker.capabilities
+      const { held, working } = size()
+      // What is in flight beyond the held ones may be on its way.
+      if (ready === 0 && exactCounts && working === 0 && inFlight <= held) return true
+      if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return false
+      if (ready === undefined || ready === 0 || !exactCounts || wanted() === 0) return true
+      return yield* fail("Timeout", `${ready} letters wait, and none has come for ${Delay.format(quiet)}`)
+    })
+
+  return {
+    broken: () => void (since = now()),
+    end: Effect.fnUntraced(function* (broker, queue, waiting) {
+      do {
+        yield* Effect.sleep(Duration.millis(interval))
+        if (waiting.isPublishing()) since = now()
+      } while (now() - since < interval || !(yield* isOver(broker, queue, now() - since, waiting)))
+    })
+  }
+}
