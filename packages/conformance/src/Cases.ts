@@ -14,6 +14,7 @@ import { cases as delivery } from "./cases/delivery.ts"
 import { cases as foreign } from "./cases/foreign.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as precedence } from "./cases/precedence.ts"
+import { cases as redriving } from "./cases/redriving.ts"
 import { cases as restarts } from "./cases/restarts.ts"
 import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
@@ -35,6 +36,7 @@ export const cases: ReadonlyArray<Case> = [
   ...classification,
   ...routing,
   ...deadLetters,
+  ...redriving,
   ...backoff,
   ...time,
   ...shutdown,
