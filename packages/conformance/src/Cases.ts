@@ -19,6 +19,7 @@ import { cases as losses } from "./cases/losses.ts"
 import { cases as operator } from "./cases/operator.ts"
 import { cases as precedence } from "./cases/precedence.ts"
 import { cases as refusals } from "./cases/refusals.ts"
+import { cases as redriving } from "./cases/redriving.ts"
 import { cases as restarts } from "./cases/restarts.ts"
 import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
@@ -41,6 +42,7 @@ export const cases: ReadonlyArray<Case> = [
   ...classification,
   ...routing,
   ...deadLetters,
+  ...redriving,
   ...backoff,
   ...time,
   ...operator,

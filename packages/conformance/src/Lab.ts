@@ -6,6 +6,7 @@ import {
   Broker,
   type Capabilities,
   type Consumer,
+  type DeadLetters,
   type Delivery,
   type Handler,
   type Outgoing,
@@ -71,6 +72,8 @@ export interface Lab extends Observer.View {
     handler?: Handler.BatchHandler<A>,
     queue?: QueueDefinition.Input<A>
   ) => Started
+  /** The dead letters under test, in the case's own dead-letter queue. */
+  readonly letters: Effect.Effect<DeadLetters.DeadLetters>
   /** Waits until a dead-letter queue has so many messages or more, and answers them. Default: the case's own. */
   readonly untilDeadLetters: (count: number, queue?: string) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, unknown>
   /** Waits until the broker's numbers of a queue are these. Numbers that it cannot tell are not compared. */
@@ -133,6 +136,7 @@ export const make = (base: string): Effect.Effect<Lab, unknown, Broker.Broker | 
             return handler(batch, context)
           })
         ),
+      letters: provided(subject.makeDeadLetters(`${queue}.dlq`)),
       untilReconnected: Effect.suspend(() =>
         lab.until("the new connection", () => lab.entriesOf("Reconnected").length > 0, recovery)
       ),

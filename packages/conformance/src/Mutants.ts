@@ -8,6 +8,7 @@ import { mutants as mistaking } from "./mutants/mistaking.ts"
 import { mutants as operating } from "./mutants/operating.ts"
 import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as punctuality } from "./mutants/punctuality.ts"
+import { mutants as redriving } from "./mutants/redriving.ts"
 import { mutants as settling } from "./mutants/settling.ts"
 import { mutants as waiting } from "./mutants/waiting.ts"
 
@@ -24,5 +25,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...producing,
   ...waiting,
   ...punctuality,
-  ...operating
+  ...operating,
+  ...redriving
 ]

@@ -1,22 +1,24 @@
 /**
- * The consumer and producer under test: Requeue's own, unless somebody replaces them, as the mutants do.
+ * The consumer, producer and dead letters under test: Requeue's own, unless somebody replaces them, as the mutants do.
  */
-import { Consumer, Producer } from "@requeue/core"
+import { Consumer, DeadLetters, Producer } from "@requeue/core"
 import * as Context from "effect/Context"
 
-/** The functions that cases start consumers and producers with. */
+/** The functions that cases start consumers and producers with, and look after dead letters. */
 export interface Shape {
   readonly start: typeof Consumer.start
   readonly startBatch: typeof Consumer.startBatch
   readonly makeProducer: typeof Producer.make
+  readonly makeDeadLetters: typeof DeadLetters.make
 }
 
-/** Requeue's own consumer and producer. */
+/** Requeue's own. */
 export const original: Shape = {
   start: Consumer.start,
   startBatch: Consumer.startBatch,
-  makeProducer: Producer.make
+  makeProducer: Producer.make,
+  makeDeadLetters: DeadLetters.make
 }
 
-/** The consumer and producer under test. Default: {@link original}. */
+/** All of them. Default: {@link original}. */
 export const Subject = Context.Reference<Shape>("@requeue/conformance/Subject", { defaultValue: () => original })

@@ -1,0 +1,118 @@
+/** Redrives: every dead letter is at work again or still there, and the report says which. */
+import { BrokerError, type DeadLetters, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+
+const test = Case.inGroup("redriving")
+
+const ids = Array.from({ length: 20 }, (_, index) => `m${index}`)
+
+/** Makes dead letters with these ids. */
+const bury = (lab: Lab, letters: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    yield* lab.send(...letters)
+    const retry = RetryPolicy.make({ maxRetries: 0 })
+    const consumer = yield* lab.start({ retry }, () => Effect.fail(new Error("boom")))
+    yield* lab.untilDeadLetters(letters.length)
+    yield* consumer.drain()
+    yield* lab.untilPending({ ready: letters.length }, lab.dlq)
+  })
+
+/** The ids of the runs after those that made the dead letters, once there are so many. */
+const redriven = (lab: Lab, buried: number, count: number) =>
+  Effect.gen(function* () {
+    yield* lab.start()
+    yield* lab.untilRuns(buried + count)
+    yield* lab.quiet()
+    return lab.runs.slice(buried).map(({ id }) => id)
+  })
+
+const left = (lab: Lab) =>
+  Effect.map(lab.harness.deadLetters(lab.dlq), (letters) => letters.map(({ metadata }) => metadata.id).toSorted())
+
+/** Rejects the publishes of one message, whose original is a dead letter. */
+const refuse = (lab: Lab, id: string) => {
+  lab.faults.publish = (messages) => {
+    if (messages.every(({ metadata, queue }) => metadata.id !== id || queue !== lab.queue)) return undefined
+    const reason = "Unroutable"
+    return Effect.fail(new BrokerError.BrokerError({ broker: "conformance", operation: "publish", reason, detail: id }))
+  }
+}
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test(
+    "a redrive whose connections break decides on each letter once, loses none, and its report balances",
+    function* (lab) {
+      yield* bury(lab, ids)
+      const isMeant = (id: string) => Number(id.slice(1)) % 4 !== 0
+      const meant = ids.filter(isMeant)
+      const decided: Array<string> = []
+      let report: DeadLetters.RedriveReport | undefined
+      const letters = yield* lab.letters
+      const redrive = letters.redrive({
+        rate: 10,
+        filter: ({ metadata }) => {
+          decided.push(metadata.id)
+          return isMeant(metadata.id)
+        },
+        onProgress: (current) => void (report = current)
+      })
+      const cut = (count: number) =>
+        Effect.andThen(
+          lab.until(`${count} redriven letters`, () => (report?.redriven ?? 0) >= count, lab.recovery),
+          lab.harness.cutConnections!
+        )
+      const [end] = yield* Effect.all([redrive, Effect.andThen(cut(3), cut(7))], { concurrency: "unbounded" })
+      Check.equal("decided", decided.toSorted(), ids.toSorted())
+      Check.equal("redriven or in both queues", end.redriven + end.unremoved, meant.length)
+      Check.equal("passed over", end.filtered, ids.length - meant.length)
+      yield* lab.untilPending({ ready: ids.length - end.redriven, inFlight: 0 }, lab.dlq)
+      const unremoved = end.failures.map(({ id }) => id)
+      const passed = ids.filter((id) => !isMeant(id))
+      Check.equal("left", yield* left(lab), [...passed, ...unremoved].toSorted())
+      const runs = yield* redriven(lab, ids.length, meant.length)
+      Check.equal("at work again", [...new Set(runs)].toSorted(), meant.toSorted())
+      Check.isTrue("no copy more than is told", runs.length <= meant.length + end.unconfirmed, runs)
+    },
+    Needs.cutConnections
+  ),
+  test("a letter that cannot be redriven holds up no other, and none is redriven twice", function* (lab) {
+    const some = ids.slice(0, 5)
+    yield* bury(lab, some)
+    const letters = yield* lab.letters
+    refuse(lab, "m2")
+    for (const count of [4, 0]) {
+      const { failures, redriven, refused } = yield* letters.redrive()
+      Check.equal("redriven and refused", [redriven, refused], [count, 1])
+      Check.equal(
+        "refused",
+        failures.map(({ error, id, isPublished }) => [id, isPublished, error?.reason]),
+        [["m2", false, "Unroutable"]]
+      )
+      yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
+      Check.equal("left", yield* left(lab), ["m2"])
+    }
+    lab.faults.publish = undefined
+    Check.equal("afterwards", (yield* letters.redrive()).redriven, 1)
+    Check.equal("at work again", (yield* redriven(lab, 5, 5)).toSorted(), some)
+  }),
+  test("a redrive that is aborted ends at once, and another one goes on with the others", function* (lab) {
+    const some = ids.slice(0, 5)
+    yield* bury(lab, some)
+    const letters = yield* lab.letters
+    const stop = new AbortController()
+    const first = yield* letters.redrive({
+      rate: 2,
+      signal: stop.signal,
+      onProgress: ({ redriven }) => (redriven === 2 ? stop.abort() : undefined)
+    })
+    Check.equal("redriven", [first.redriven, first.unremoved, first.unconfirmed], [2, 0, 0])
+    if (lab.capabilities.counts.ready) Check.equal("queued", first.queued, 3)
+    yield* lab.untilPending({ ready: 3, inFlight: 0 }, lab.dlq)
+    Check.equal("redriven by another one", (yield* letters.redrive()).redriven, 3)
+    Check.equal("at work again", (yield* redriven(lab, 5, 5)).toSorted(), some)
+  })
+]
