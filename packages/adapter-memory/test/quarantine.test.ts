@@ -63,6 +63,25 @@ describe("a message of which every settlement but a give-back is refused", () =>
   )
 })
 
+describe("a message in quarantine whose connection breaks", () => {
+  test("is not run again, and its dead letter is whole", () =>
+    run(["p"], (world) =>
+      Effect.gen(function* () {
+        refuseAll(world)
+        yield* consume(world, 1, RetryPolicy.make({ maxRetries: 0 }))
+        yield* Effect.sleep("10 minutes")
+        world.faults.settle = undefined
+        yield* world.control.cut
+        yield* Effect.sleep(1)
+        const [letter] = (yield* world.control.snapshot(`${queue}.dlq`)).ready
+        assert.strictEqual(letter?.metadata.cut, undefined)
+        assert.strictEqual(letter?.metadata.deadLetter?.error.message, "no")
+        assert.strictEqual(runsOf(world.books, "p"), 1)
+        yield* world.balance
+      })
+    ))
+})
+
 describe("200 messages of which every settlement is refused", () => {
   const poisons = Workload.ids(200, "p")
 

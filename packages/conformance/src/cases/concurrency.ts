@@ -129,7 +129,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("unless prefetch says otherwise, one batch waits beside those in progress", function* (lab) {
     const gate = yield* Deferred.make<void>()
-    yield* lab.send(...ids(20))
+    yield* lab.send(...ids(18))
     const consumer = yield* lab.startBatch(
       { batch: BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 60_000 }), concurrency: 2 },
       () => Deferred.await(gate)
@@ -138,6 +138,6 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.until("the batch that waits", () => consumer.stats().buffered === 3)
     Check.equal("most credit", Math.max(...lab.entriesOf("Credit").map(({ limit }) => limit)), 9)
     yield* Deferred.succeed(gate, undefined)
-    yield* lab.untilEvents("Succeeded", 20)
+    yield* lab.untilEvents("Succeeded", 18)
   })
 ]

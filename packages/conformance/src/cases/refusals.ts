@@ -3,7 +3,7 @@ import { BatchPolicy, type Delivery, Metadata, RetryPolicy } from "@requeue/core
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
-import { broken, fails, gone, refused } from "../internal/faults.ts"
+import { broken, type Fault, fails, gone, refused } from "../internal/faults.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Workload from "../Workload.ts"
@@ -107,6 +107,12 @@ const losesKept = (lab: Lab, lose: Effect.Effect<void, unknown>) =>
     yield* lab.untilEmpty
   })
 
+/** Lets extensions fail until every message has come again. */
+const unextended = (lab: Lab, fault: Fault) =>
+  Effect.sync(() => {
+    lab.faults.extend = () => (lab.entriesOf("Delivered").length < 4 ? fault : undefined)
+  })
+
 export const cases: ReadonlyArray<Case.Case> = [
   test("a message whose retry and dead letter are refused holds up no other, and no handler runs for it", (lab) =>
     quarantines(lab, RetryPolicy.make({ maxAttempts: 2 }), 1)),
@@ -159,14 +165,13 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.boundConnections
   ),
   test(
-    "after its last run, a message whose lease is lost in quarantine is not run again",
-    (lab) =>
-      losesKept(
-        lab,
-        Effect.sync(() => {
-          lab.faults.extend = () => (lab.entriesOf("Delivered").length < 4 ? gone : undefined)
-        })
-      ),
+    "after its last run, a message whose lease ends in quarantine is not run again",
+    (lab) => losesKept(lab, unextended(lab, broken("Timeout"))),
     Needs.lease
+  ),
+  test(
+    "after its last run, a message whose lease is said to be lost in quarantine is not run again",
+    (lab) => losesKept(lab, unextended(lab, gone)),
+    Needs.all(Needs.lease, Needs.lacks("connectionBound"))
   )
 ]

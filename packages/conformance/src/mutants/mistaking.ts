@@ -49,8 +49,13 @@ export const mutants: ReadonlyArray<Mutant> = [
     () => undefined
   ),
   identifies(
+    "forgets what it has given up when the lease ends",
+    "after its last run, a message whose lease ends in quarantine is not run again",
+    () => undefined
+  ),
+  identifies(
     "forgets what it has given up when the lease is lost",
-    "after its last run, a message whose lease is lost in quarantine is not run again",
+    "after its last run, a message whose lease is said to be lost in quarantine is not run again",
     () => undefined
   ),
   identifies(

@@ -49,10 +49,10 @@ export type Limit =
 export type Options = Limit & {
   /**
    * Deliveries, the first included, after which a message is given up though its handler never came to an end, because
-   * it kills its process: a whole number >= `maxAttempts`, or `"unlimited"`. Deliveries that a lost connection, a restart
-   * or a crash took away count here, and not in `maxAttempts`, as far as the consumer knows them. Set it to `maxAttempts`
-   * where a handler may never run more often than that, whatever happens; then a message may be given up that no handler
-   * has seen. Default: `maxAttempts` + 10.
+   * it kills its process: a whole number >= `maxAttempts`, or `"unlimited"`. Deliveries that a restart or a crash took away
+   * count; those that this process has lost with their connection or lease, and knows when they come again, do not. Set it
+   * to `maxAttempts` where a handler may never run more often than that, whatever happens; then a message may be given up
+   * that no handler has seen. Default: `maxAttempts` + 10.
    */
   readonly maxDeliveries?: number | "unlimited" | undefined
   /** Longest time from the first publish until a retry is due; a number counts milliseconds. Default: no limit. */
