@@ -21,6 +21,8 @@ export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Ite
   stage: "waiting",
   settlement: undefined,
   isLost: false,
+  due: 0,
+  losses: 0,
   again: undefined,
   isEcho: false,
   place: -1

@@ -13,11 +13,12 @@ const make = () => Remembered.make(({ receipt }) => receipt as string)
 
 it("a settlement is repeated once, on the redelivery of the same copy, and costs no attempt", () => {
   const remembered = make()
-  remembered.add(lost("a", Settlement.Ack), 0)
+  remembered.add(lost("a", Settlement.Ack), 0, 0)
   assert.isUndefined(remembered.take(again("b"), 0))
   assert.deepStrictEqual(remembered.take(again("a"), 0), {
     delivery: delivery("a", { attempts: 1 }),
-    settlement: Settlement.Ack
+    settlement: Settlement.Ack,
+    losses: 0
   })
   assert.isUndefined(remembered.take(again("a", 3), 0))
   assert.isTrue(remembered.isEmpty())
@@ -31,7 +32,7 @@ it("a delivery that no handler had begun has cost no attempt; those in between, 
     [1, 5, 4],
     [3, 4, 3]
   ] as const) {
-    remembered.add(lost("a", undefined, told), 0)
+    remembered.add(lost("a", undefined, told), 0, 0)
     const known = remembered.take(again("a", then), 0)
     assert.deepStrictEqual([known?.delivery.attempts, known?.settlement], [expected, undefined])
   }
@@ -44,23 +45,29 @@ it("a retry waits for the rest of its delay, and a release is no decision", () =
     [2000, 0],
     [-9000, 1000]
   ] as const) {
-    remembered.add(lost("a", Settlement.Retry(1000)), 10_000)
+    remembered.add(lost("a", Settlement.Retry(1000)), 1000, 10_000)
     assert.deepStrictEqual(remembered.take(again("a"), 10_000 + later)?.settlement, Settlement.Retry(left, undefined))
   }
-  remembered.add(lost("a", Settlement.Release()), 0)
+  remembered.add(lost("a", Settlement.Release()), 0, 0)
   assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
 })
 
 it("two copies of one name cannot be told apart, so that neither is settled without a run", () => {
   const remembered = make()
-  remembered.add(lost("a", Settlement.Ack), 0)
-  remembered.add(lost("a"), 0)
+  remembered.add(lost("a", Settlement.Ack), 0, 0)
+  remembered.add(lost("a"), 0, 0)
   assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
   assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
 })
 
 it("what the broker cannot name is not remembered", () => {
   const remembered = Remembered.make(() => undefined)
-  remembered.add(lost("a", Settlement.Ack), 0)
+  remembered.add(lost("a", Settlement.Ack), 0, 0)
   assert.isTrue(remembered.isEmpty())
+})
+
+it("a name that is given twice is no proof: another message of it is not taken for the one that was lost", () => {
+  const remembered = Remembered.make(() => "all of them")
+  remembered.add(lost("a", Settlement.Ack), 0, 0)
+  assert.isUndefined(remembered.take(again("b"), 0))
 })

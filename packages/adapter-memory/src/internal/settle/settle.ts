@@ -99,7 +99,7 @@ const carryOut = ({ capabilities, delays, dispatch, now, publisher, queues }: De
 
 /** Settles on these queues. */
 export const make = (env: Dependencies): Settle => {
-  const { dispatch, fail } = env
+  const { capabilities, dispatch, fail } = env
   const settleOne = carryOut(env)
 
   /** Imitates the failure of a settlement, where one is wanted now. */
@@ -107,7 +107,11 @@ export const make = (env: Dependencies): Settle => {
     const reason = wanted()
     if (reason === undefined) return undefined
     const { queue } = receipt.consumer
-    if (reason === "LeaseLost") dispatch.lose(queue, [receipt])
+    if (reason === "LeaseLost") {
+      // Without leases, a delivery is lost with its connection, which its consumer hears of before the redelivery.
+      if (capabilities.lease === undefined) receipt.consumer.options.onReconnect((each) => each.receipt === receipt)
+      dispatch.lose(queue, [receipt])
+    }
     return failure("settle", queue.name, reason, "the settlement was made to fail (failSettle)")
   }
 

@@ -19,6 +19,8 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
+  /** Takes in a redelivery that has been told already. */
+  readonly readmit: (delivery: Delivery) => void
   /** When the last message came, in milliseconds since the epoch. */
   readonly lastDelivery: () => number | undefined
 }
@@ -112,6 +114,14 @@ export const make = (dependencies: Dependencies): Arrival => {
     deliveries.flush()
   }
 
+  /** In flight from now on: its lease is extended while its codec works. */
+  const admit = (delivery: Delivery, told: number, now: number): void => {
+    const item = deliveries.add(delivery, told)
+    const refused = flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release()
+    if (refused === undefined) decode(item)
+    else refuse(item, refused)
+  }
+
   return {
     lastDelivery: () => lastDelivery,
     onDelivery: (told) => {
@@ -120,12 +130,11 @@ export const make = (dependencies: Dependencies): Arrival => {
       if (reporter.isWatched) reporter.received(told)
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return
-      const delivery = known?.delivery ?? told
-      // In flight from now on: its lease is extended while its codec works.
-      const item = deliveries.add(delivery, told.attempts)
-      const refused = known?.settlement ?? (flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release())
-      if (refused === undefined) decode(item)
-      else refuse(item, refused)
-    }
+      if (known?.settlement === undefined) return admit(known?.delivery ?? told, told.attempts, now)
+      const item = deliveries.add(known.delivery, told.attempts)
+      item.losses = known.losses
+      deliveries.settleKnown(item, known.settlement)
+    },
+    readmit: (delivery) => admit(delivery, delivery.attempts, wallClock())
   }
 }

@@ -19,6 +19,8 @@ import * as Settler from "./settler.ts"
 export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise"> {
   /** `told` is what the broker said of its attempts. */
   readonly add: (delivery: Delivery, told: number) => Item
+  /** Settles a redelivery as it was decided before. */
+  readonly settleKnown: (item: Item, settlement: Settlement.Settlement) => void
   /** Settles as the verdict, the policy and the budget say. */
   readonly conclude: (item: Item, verdict: Verdict, failure: Failure.Failure | undefined) => void
   readonly settle: (item: Item, settlement: Settlement.Settlement) => void
@@ -44,6 +46,8 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
   readonly flow: Flow
   readonly load: Load
   readonly reporter: Reporter
+  /** Takes a delivery in as one that has just come. */
+  readonly readmit: (delivery: Delivery) => void
   /** Removes an item that waits for its first run, because it is lost. */
   readonly onUnwaited: (item: Item) => void
   /** Called when a dead letter is refused because the budget is spent. */
@@ -60,6 +64,8 @@ const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho: boole
   stage: "waiting",
   settlement: undefined,
   isLost: false,
+  due: 0,
+  losses: 0,
   again: undefined,
   isEcho,
   place: -1
@@ -72,6 +78,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
   let lastSettled: number | undefined
 
   const settle = (item: Item, settlement: Settlement.Settlement): void => {
+    if ("delay" in settlement && settlement.delay > 0) item.due = dependencies.timers.now() + settlement.delay
     // A probe that goes back without a verdict must not be waited for.
     if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
     const isAllowed = decider.spend(settlement) === "Allowed"
@@ -81,12 +88,13 @@ export const make = (dependencies: Dependencies): Deliveries => {
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
     const { broker } = flow
+    lastSettled = dependencies.wallClock()
     if (!item.isEcho) decider.earn(settlement)
     if (!broker.atRest) broker.signal({ _tag: "Succeeded", id: item.key })
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
-    if (item.again !== undefined) redeliveries.echo(item.again, item)
+    if (item.again !== undefined) redeliveries.onSettled(item.again, item, settlement)
   }
 
   const onLost = (item: Item): void => {
@@ -107,10 +115,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
       reporter.leaseLost(item.delivery, failure.error)
       if (failure.fate === "gone") onLost(item)
     },
-    onAnswered: () => {
-      lastSettled = dependencies.wallClock()
-      onRemoved(dependencies)
-    }
+    onAnswered: () => onRemoved(dependencies)
   })
   const flush = flushing(dependencies, settler)
   const redeliveries = Redeliveries.make({
@@ -118,22 +123,23 @@ export const make = (dependencies: Dependencies): Deliveries => {
     items,
     remove,
     onRemoved: () => onRemoved(dependencies),
-    settle: (delivery, told, settlement, isEcho) => {
-      settle(add(delivery, told, isEcho), settlement)
-      flush()
-    }
+    settle: (delivery, told, settlement, isEcho, losses) =>
+      settleKnown(Object.assign(add(delivery, told, isEcho), { losses }), settlement)
   })
   const recovery = Recovery.make({
     ...dependencies,
-    lose: redeliveries.lose,
+    redeliveries,
     settleAgain: (item, settlement) => {
-      settler.settle(item, settlement)
+      settle(item, settlement)
       settler.flush()
     }
   })
 
+  const settleKnown = settlingKnown(settle, flush, recovery)
+
   return {
     add,
+    settleKnown,
     recognise: redeliveries.recognise,
     conclude: concluding(dependencies, settle),
     settle,
@@ -167,6 +173,15 @@ const tracking = (load: Load) => {
     }
   }
 }
+
+/** Settles a redelivery. One that was lost again and again waits before, lest the two go round without a pause. */
+const settlingKnown =
+  (settle: Deliveries["settle"], flush: () => void, recovery: Recovery.Recovery): Deliveries["settleKnown"] =>
+  (item, settlement) => {
+    if (item.losses > 1) return recovery.settleLater(item, settlement)
+    settle(item, settlement)
+    flush()
+  }
 
 const concluding =
   (dependencies: Dependencies, settle: Deliveries["settle"]): Deliveries["conclude"] =>

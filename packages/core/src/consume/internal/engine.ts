@@ -114,6 +114,7 @@ export const make = (options: Options): Engine => {
     load,
     outlet,
     onUnwaited: batcher.delete,
+    readmit: (delivery) => arrival.readmit(delivery),
     onExhausted: () => {
       if (load.isStopping) return
       stop()

@@ -27,6 +27,10 @@ export interface Item extends Bag.Member {
   settlement: Settlement | undefined
   /** Whether its connection or lease is known to be lost: the broker delivers the message again. */
   isLost: boolean
+  /** When its retry or release is due, in monotonic milliseconds; 0 without a delay. */
+  due: number
+  /** How often its settlement was lost with it, the deliveries before it included. */
+  losses: number
   /** A redelivery that came while the settlement was under way, and is settled after it. */
   again: Delivery | undefined
   /** Whether it only ends another delivery of a message that has been settled. */

@@ -9,6 +9,7 @@ import type { SettleFailure } from "../../port/Broker.ts"
 import type { Decider } from "./decide.ts"
 import type { Flow } from "./flow.ts"
 import type { Item, Load } from "./item.ts"
+import type { Redeliveries } from "./redeliveries.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 
@@ -16,6 +17,8 @@ export interface Recovery {
   readonly onFailed: (item: Item, failure: SettleFailure) => void
   /** Must be called when a settlement has been taken while some are kept. */
   readonly onSettled: (item: Item) => void
+  /** Settles an item whose settlement was lost several times, after a pause that grows with their number. */
+  readonly settleLater: (item: Item, settlement: Settlement.Settlement) => void
   /** Forgets an item whose settlement waits, because its delivery is lost. */
   readonly forget: (item: Item) => void
   /** Settles again what waits for the broker, as far as it allows. */
@@ -25,12 +28,11 @@ export interface Recovery {
 }
 
 export interface Dependencies extends Pick<Runtime, "timers"> {
-  readonly decider: Pick<Decider, "refund" | "spend">
+  readonly decider: Pick<Decider, "refund">
   readonly flow: Pick<Flow, "handler" | "broker" | "update">
   readonly load: Load
   readonly reporter: Pick<Reporter, "settleFailed" | "quarantined">
-  /** Removes a delivery that is not ours any more. */
-  readonly lose: (item: Item) => void
+  readonly redeliveries: Pick<Redeliveries, "adopt" | "lose">
   readonly settleAgain: (item: Item, settlement: Settlement.Settlement) => void
 }
 
@@ -47,7 +49,7 @@ interface Kept {
 }
 
 export const make = (dependencies: Dependencies): Recovery => {
-  const { decider, flow, load, lose, reporter, settleAgain } = dependencies
+  const { decider, flow, load, redeliveries, reporter, settleAgain } = dependencies
   /** Items whose settlement waits for the broker, the next probe first. */
   let held: Array<Item> = []
   const keeping = keeper(dependencies)
@@ -55,20 +57,23 @@ export const make = (dependencies: Dependencies): Recovery => {
   const forget = (item: Item): void => {
     held = held.filter((each) => each !== item)
     load.held = held.length
-    // That of a message in quarantine has been refunded already.
-    if (!keeping.isQuarantined(item)) decider.refund(item.settlement!)
     keeping.end(item)
   }
 
   const giveUp = (item: Item): void => {
     forget(item)
-    lose(item)
+    redeliveries.lose(item)
   }
 
   const settleHeld = (count: number): void => {
     const items = held.splice(0, count)
     load.held = held.length
     for (const item of items) settleAgain(item, item.settlement!)
+  }
+
+  const resume = (): void => {
+    const { allowance } = flow.broker
+    if (allowance !== "none" && held.length > 0) settleHeld(allowance === "one" ? 1 : held.length)
   }
 
   return {
@@ -78,21 +83,21 @@ export const make = (dependencies: Dependencies): Recovery => {
       if (!keeping.has(item) && cutOf(settlement) === undefined) reporter.settleFailed(item.delivery, settlement, error)
       if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: item.key })
       flow.broker.signal({ _tag: signals[fate], id: item.key })
+      // It is spent again when it is sent again.
+      decider.refund(settlement)
       if (fate === "gone" || load.isStopping) return giveUp(item)
+      redeliveries.adopt(item)
       if (fate === "refused") return keeping.refuse(item, failure, settlement)
       item.stage = "kept"
       held.push(item)
       load.held = held.length
+      // It was sent before the pause ended, so that no probe is under way whose end would settle it again.
+      if (flow.broker.mayStart()) resume()
     },
-    onSettled: (item) => {
-      if (keeping.isQuarantined(item)) decider.spend(item.settlement!)
-      keeping.end(item)
-    },
+    onSettled: keeping.end,
+    settleLater: keeping.settleLater,
     forget,
-    resume: () => {
-      const { allowance } = flow.broker
-      if (allowance !== "none" && held.length > 0) settleHeld(allowance === "one" ? 1 : held.length)
-    },
+    resume,
     stop: () => {
       settleHeld(held.length)
       for (const item of keeping.items()) if (item.stage === "kept") giveUp(item)
@@ -104,7 +109,7 @@ export const make = (dependencies: Dependencies): Recovery => {
 const signals = { gone: "Uncounted", refused: "Succeeded", ours: "Failed", unknown: "Failed" } as const
 
 /** The messages whose settlement, or its copy, is refused. */
-const keeper = ({ decider, flow, load, reporter, settleAgain, timers }: Dependencies) => {
+const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => {
   const kept = new Map<Item, Kept>()
 
   const keep = (item: Item, how: Kept): void => {
@@ -127,20 +132,25 @@ const keeper = ({ decider, flow, load, reporter, settleAgain, timers }: Dependen
     const wanted = whole(settlement)
     item.settlement = wanted
     load.quarantined++
-    // A dead letter that is not stored is not spent.
-    decider.refund(wanted)
     reporter.quarantined(item.delivery, wanted, error)
     keep(item, { wanted, pause: pauses.first, isQuarantined: true })
   }
 
   return {
     has: (item: Item) => kept.has(item),
-    isQuarantined: (item: Item) => kept.get(item)?.isQuarantined === true,
     items: () => [...kept.keys()],
     end: (item: Item): void => {
       if (kept.get(item)?.isQuarantined === true) load.quarantined--
       kept.delete(item)
       load.kept = kept.size
+    },
+    settleLater: (item: Item, wanted: Settlement.Settlement): void => {
+      item.settlement = wanted
+      keep(item, {
+        wanted,
+        pause: Math.min(pauses.first * 2 ** (item.losses - 2), pauses.longest),
+        isQuarantined: false
+      })
     },
     refuse: (item: Item, failure: SettleFailure, settlement: Settlement.Settlement): void => {
       const smaller = failure.smaller === false ? undefined : cutMore(settlement)

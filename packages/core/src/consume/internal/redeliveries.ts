@@ -7,6 +7,7 @@ import type { Delivery } from "../../message/Delivery.ts"
 import type { Flow } from "./flow.ts"
 import type { Item, Load, Outlet } from "./item.ts"
 import * as Remembered from "./remembered.ts"
+import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Redeliveries {
@@ -18,11 +19,13 @@ export interface Redeliveries {
   readonly markLost: (item: Item) => void
   /** Removes a delivery that is not ours any more. Its settlement, if there is one, is repeated on its redelivery. */
   readonly lose: (item: Item) => void
-  /** Acks a redelivery of a message that has been settled. */
-  readonly echo: (again: Delivery, settled: Item) => void
+  /** Settles a redelivery that came while the settlement was under way, once the broker has taken that. */
+  readonly onSettled: (again: Delivery, settled: Item, settlement: Settlement.Settlement) => void
+  /** Gives the item the redelivery that came while its settlement, which has failed, was under way. */
+  readonly adopt: (item: Item) => void
 }
 
-export interface Dependencies extends Pick<Runtime, "wallClock"> {
+export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   readonly outlet: Outlet
   /** Whether the broker has leases, so that it may deliver again what is still in flight. */
   readonly isLeased: boolean
@@ -32,32 +35,49 @@ export interface Dependencies extends Pick<Runtime, "wallClock"> {
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
   readonly onRemoved: () => void
+  readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
-  readonly settle: (delivery: Delivery, told: number, settlement: Settlement.Settlement, isEcho: boolean) => void
+  readonly settle: (
+    delivery: Delivery,
+    told: number,
+    settlement: Settlement.Settlement,
+    isEcho: boolean,
+    losses: number
+  ) => void
+  /** Takes a delivery in as one that has just come. */
+  readonly readmit: (delivery: Delivery) => void
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, isLeased, items, load, onRemoved, outlet, remove, settle, wallClock } = dependencies
-  const identify = (delivery: Delivery) => outlet.subscription?.identify?.(delivery)
+  const { flow, isLeased, items, load, onRemoved, remove, settle, timers, wallClock } = dependencies
+  const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
+  const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   /** The delivery in flight of the same copy. Without leases, only a lost one can have been delivered again. */
   const twinOf = (delivery: Delivery): Item | undefined => {
     const name = isLeased || load.lost > 0 ? identify(delivery) : undefined
     if (name === undefined) return undefined
     for (const item of items) {
-      if ((isLeased || item.isLost) && item.delivery !== delivery && identify(item.delivery) === name) return item
+      const mayBe = (isLeased || item.isLost) && item.delivery !== delivery
+      if (mayBe && item.delivery.metadata.id === delivery.metadata.id && identify(item.delivery) === name) return item
     }
     return undefined
   }
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
-      // What goes back to the queue comes again by right.
+      // What goes back to the queue comes again by right, but not before its time.
       const isEnd = item.settlement?._tag !== "Retry" && item.settlement?._tag !== "Release"
-      if (isEnd) item.again = delivery
-      return isEnd
+      const isMerged = isEnd || item.isLost || left(item) > 0
+      if (isMerged) item.again = delivery
+      return isMerged
     }
+    replace(item, delivery)
+    return true
+  }
+
+  const replace = (item: Item, delivery: Delivery): void => {
     item.delivery = Remembered.continued(delivery, { told: item.told, attempts: item.delivery.attempts })
     item.told = delivery.attempts
     if (item.isLost) {
@@ -65,11 +85,13 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       load.lost--
       flow.update()
     }
-    return true
   }
 
-  const repeat = (again: Delivery, { delivery, told }: Item, settlement: Settlement.Settlement, isEcho: boolean) =>
-    settle(Remembered.continued(again, { told, attempts: delivery.attempts }), again.attempts, settlement, isEcho)
+  const repeat = (again: Delivery, before: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
+    const { delivery, losses, told } = before
+    const continued = Remembered.continued(again, { told, attempts: delivery.attempts })
+    settle(continued, again.attempts, Remembered.remaining(settlement, left(before)), isEcho, losses)
+  }
 
   return {
     recognise: (delivery) => {
@@ -86,10 +108,34 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       const { again, settlement } = item
       if (item.place === -1) return
       remove(item)
+      if (settlement !== undefined) item.losses++
       if (again !== undefined && settlement !== undefined) repeat(again, item, settlement, false)
-      else if (twinOf(item.delivery) === undefined) remembered.add(item, wallClock())
+      else if (twinOf(item.delivery) === undefined) remembered.add(item, left(item), wallClock())
       onRemoved()
     },
-    echo: (again, settled) => repeat(again, settled, Settlement.Ack, true)
+    onSettled: (again, settled, settlement) => {
+      if (settlement._tag !== "Retry" && settlement._tag !== "Release") repeat(again, settled, Settlement.Ack, true)
+      else if (left(settled) > 0) repeat(again, settled, settlement, true)
+      else dependencies.readmit(again)
+    },
+    adopt: (item) => {
+      if (item.again === undefined) return
+      const { again } = item
+      item.again = undefined
+      replace(item, again)
+    }
   }
 }
+
+/** The names that the adapter gives. One that throws, or answers no name, names nothing. */
+const naming =
+  ({ outlet, reporter }: Dependencies) =>
+  (delivery: Delivery): string | undefined => {
+    try {
+      const name: unknown = outlet.subscription?.identify?.(delivery)
+      return typeof name === "string" ? name : undefined
+    } catch (error) {
+      reporter.threw("the adapter's identify", error)
+      return undefined
+    }
+  }

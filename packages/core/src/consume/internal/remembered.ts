@@ -12,11 +12,13 @@ import type { Item } from "./item.ts"
 export interface Known {
   readonly delivery: Delivery
   readonly settlement: Settlement.Settlement | undefined
+  /** How often it was lost. */
+  readonly losses: number
 }
 
 export interface Remembered {
-  /** Remembers an item that is lost. `now` is in milliseconds since the epoch. */
-  readonly add: (item: Item, now: number) => void
+  /** Remembers an item that is lost. `left` are the milliseconds of its delay, `now` is in milliseconds since the epoch. */
+  readonly add: (item: Item, left: number, now: number) => void
   /** Takes out of the memory what is known of a redelivery; `undefined` when nothing is. */
   readonly take: (delivery: Delivery, now: number) => Known | undefined
   readonly isEmpty: () => boolean
@@ -28,6 +30,8 @@ interface Memory {
   readonly settlement: Settlement.Settlement | undefined
   /** When its retry is due, in milliseconds since the epoch. */
   readonly due: number
+  readonly losses: number
+  readonly id: string
 }
 
 /** Number of copies that are remembered at least; the oldest are forgotten first. */
@@ -42,36 +46,41 @@ export const continued = (delivery: Delivery, before: Pick<Memory, "told" | "att
   return attempts === delivery.attempts ? delivery : { ...delivery, attempts }
 }
 
+/** The settlement with what is left of its delay. */
+export const remaining = (settlement: Settlement.Settlement, left: number): Settlement.Settlement =>
+  settlement._tag === "Retry"
+    ? Settlement.Retry(Math.min(settlement.delay, Math.max(0, left)), settlement.error)
+    : settlement
+
 /** `identify` is the subscription's. */
 export const make = (identify: (delivery: Delivery) => string | undefined): Remembered => {
   const known = BoundedMap.make<Memory>(limit)
   return {
-    add: (item, now) => {
+    add: (item, left, now) => {
       const name = identify(item.delivery)
       if (name === undefined) return
-      const { delivery, settlement, told } = item
-      const delay = settlement?._tag === "Retry" ? settlement.delay : 0
+      const { delivery, losses, settlement, told } = item
       // Two copies of one name cannot be told apart, so that neither is settled without a run.
       const isUnsure = known.has(name)
       known.set(name, {
         told,
         attempts: delivery.attempts,
         settlement: isUnsure || settlement?._tag === "Release" ? undefined : settlement,
-        due: now + delay
+        due: now + left,
+        losses,
+        id: delivery.metadata.id
       })
     },
     take: (delivery, now) => {
       const name = identify(delivery)
       const found = name === undefined ? undefined : known.get(name)
-      if (found === undefined) return undefined
+      if (found === undefined || found.id !== delivery.metadata.id) return undefined
       known.delete(name!)
-      const { due, settlement } = found
+      const { due, losses, settlement } = found
       return {
         delivery: continued(delivery, found),
-        settlement:
-          settlement?._tag === "Retry"
-            ? Settlement.Retry(Math.min(settlement.delay, Math.max(0, due - now)), settlement.error)
-            : settlement
+        settlement: settlement && remaining(settlement, due - now),
+        losses
       }
     },
     isEmpty: known.isEmpty
