@@ -90,6 +90,7 @@ describe("a budget of dead letters", () => {
   })
 })
 
+const leased = { lease: { duration: 30_000, max: Number.POSITIVE_INFINITY }, connectionBound: false }
 const gone = { reason: "ConnectionLost", fate: "gone" } as const
 
 describe("a settlement that was lost with its delivery", () => {
@@ -149,8 +150,102 @@ describe("a settlement that was lost with its delivery", () => {
   })
 })
 
+describe("attempts", () => {
+  it.effect("that were lost are not counted by later ones: the handler has all its runs", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      yield* Consumer.start("q", { retry: RetryPolicy.make({ maxRetries: 2 }), retryDelay: 1000 }, ({ attempts }) => {
+        runs.push(attempts)
+        throw new Error("no")
+      })
+      broker.faults.settle = () => gone
+      broker.deliver("a")
+      yield* Effect.yieldNow
+      broker.faults.settle = () => undefined
+      broker.deliver("a", { attempts: 2 })
+      yield* TestClock.adjust(1000)
+      broker.deliver("a", { attempts: 3 })
+      yield* TestClock.adjust(1000)
+      broker.deliver("a", { attempts: 4 })
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(runs, [1, 2, 3])
+      assert.strictEqual(broker.take().at(-1), "a:DeadLetter")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a settlement that is lost with each redelivery", () => {
+  it.effect("waits longer each time, so that the two do not go round", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      let runs = 0
+      yield* Consumer.start("q", {}, () => void runs++)
+      broker.faults.settle = () => gone
+      broker.deliver("a")
+      yield* Effect.yieldNow
+      const asked: Array<number> = []
+      for (let attempts = 2; attempts < 6; attempts++) {
+        broker.deliver("a", { attempts })
+        yield* Effect.yieldNow
+        broker.take()
+        let waited = 0
+        while (broker.take().length === 0 && waited < 100) {
+          waited++
+          yield* TestClock.adjust(1000)
+        }
+        asked.push(waited)
+      }
+      assert.deepStrictEqual([runs, asked.slice(1)], [1, [1, 2, 4]])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a settlement that was sent before another connection came back", () => {
+  it.effect("and that the broker does not take is the next probe", () => {
+    const broker = Scripted.make({ settleBatch: 10, settleWait: 500 })
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", { concurrency: 2 }, () => {})
+      // Two failures in a row leave the level above 0.
+      broker.faults.settle = () => "Throttled"
+      broker.deliver("a")
+      yield* TestClock.adjust(3000)
+      broker.faults.settle = () => undefined
+      yield* TestClock.adjust(5000)
+      broker.faults.settle = () => "Throttled"
+      broker.deliver("b")
+      broker.reconnect(() => false)
+      yield* TestClock.adjust(500)
+      broker.take()
+      broker.faults.settle = () => undefined
+      yield* TestClock.adjust("10 minutes")
+      assert.include(broker.take().join(" "), "b:Ack")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
 describe("a redelivery", () => {
-  const leased = { lease: { duration: 30_000, max: Number.POSITIVE_INFINITY }, connectionBound: false }
+  it.effect("before a retry is due waits for it, whatever becomes of the retry", () => {
+    const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 50 })
+    return Effect.gen(function* () {
+      for (const fault of [undefined, gone]) {
+        const runs: Array<number> = []
+        const consumer = yield* Consumer.start("q", { retryDelay: 5000 }, ({ attempts }) => {
+          runs.push(attempts)
+          if (attempts === 1) throw new Error("no")
+        })
+        broker.faults.settle = () => fault
+        broker.deliver("a")
+        broker.deliver("a", { attempts: 2 })
+        yield* TestClock.adjust(50)
+        broker.faults.settle = () => undefined
+        broker.take()
+        yield* TestClock.adjust(100)
+        assert.deepStrictEqual([runs, broker.take().length], [[1], 1])
+        yield* consumer.drain(0)
+      }
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
 
   it.effect("of a message whose handler runs takes its place: there is one run, and its settlement goes there", () => {
     const broker = Scripted.make()

@@ -94,6 +94,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
+    if (item.told !== item.delivery.attempts && settlement._tag === "Retry") redeliveries.onRetried(item)
     if (item.again !== undefined) redeliveries.onSettled(item.again, item, settlement)
   }
 

@@ -21,6 +21,8 @@ export interface Redeliveries {
   readonly lose: (item: Item) => void
   /** Settles a redelivery that came while the settlement was under way, once the broker has taken that. */
   readonly onSettled: (again: Delivery, settled: Item, settlement: Settlement.Settlement) => void
+  /** Remembers, of a message that goes back with fewer attempts than the broker counts, how many it has had. */
+  readonly onRetried: (item: Item) => void
   /** Gives the item the redelivery that came while its settlement, which has failed, was under way. */
   readonly adopt: (item: Item) => void
 }
@@ -117,6 +119,10 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       if (settlement._tag !== "Retry" && settlement._tag !== "Release") repeat(again, settled, Settlement.Ack, true)
       else if (left(settled) > 0) repeat(again, settled, settlement, true)
       else dependencies.readmit(again)
+    },
+    onRetried: ({ delivery, ...item }) => {
+      const next = { ...delivery, attempts: delivery.attempts + 1 }
+      remembered.add({ ...item, delivery: next, settlement: undefined, losses: 0 }, 0, wallClock())
     },
     adopt: (item) => {
       if (item.again === undefined) return
