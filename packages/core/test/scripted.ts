@@ -45,6 +45,13 @@ interface SettleFault {
   readonly fate: Fate
 }
 
+interface Faults {
+  /** How a settlement fails; `undefined`: it does not. */
+  settle: (request: SettleRequest) => Reason | SettleFault | undefined
+  /** Milliseconds until a settlement is answered. */
+  latency: number
+}
+
 /** The connection and the counts that the broker reports. */
 interface Says {
   readonly connection?: Service["connection"]
@@ -54,8 +61,7 @@ interface Says {
 export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) => {
   let log: Array<string> = []
   let subscriber: SubscribeOptions | undefined
-  /** Why a settlement fails; `undefined`: it does not. */
-  const faults: { settle: (request: SettleRequest) => Reason | SettleFault | undefined } = { settle: () => undefined }
+  const faults: Faults = { settle: () => undefined, latency: 0 }
 
   const settle = (requests: ReadonlyArray<SettleRequest>) => {
     log.push(requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" "))
@@ -77,7 +83,11 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
         subscriber = options
         return {
           credit: (limit) => void log.push(`credit ${limit}`),
-          settle: (requests) => Effect.sync(() => settle(requests)),
+          settle: (requests) => {
+            const { latency } = faults
+            const settled = Effect.sync(() => settle(requests))
+            return latency > 0 ? Effect.andThen(Effect.sleep(latency), settled) : settled
+          },
           extend: (deliveries) =>
             Effect.sync(() => {
               log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)

@@ -203,7 +203,7 @@ describe("a settlement that is lost with each redelivery", () => {
 
 describe("a settlement that was sent before another connection came back", () => {
   it.effect("and that the broker does not take is the next probe", () => {
-    const broker = Scripted.make({ settleBatch: 10, settleWait: 500 })
+    const broker = Scripted.make()
     return Effect.gen(function* () {
       yield* Consumer.start("q", { concurrency: 2 }, () => {})
       // Two failures in a row leave the level above 0.
@@ -213,9 +213,11 @@ describe("a settlement that was sent before another connection came back", () =>
       broker.faults.settle = () => undefined
       yield* TestClock.adjust(5000)
       broker.faults.settle = () => "Throttled"
+      broker.faults.latency = 100
       broker.deliver("b")
+      yield* TestClock.adjust(50)
       broker.reconnect(() => false)
-      yield* TestClock.adjust(500)
+      yield* TestClock.adjust(50)
       broker.take()
       broker.faults.settle = () => undefined
       yield* TestClock.adjust("10 minutes")
