@@ -40,12 +40,18 @@ export const make = (dependencies: Dependencies): Suspects => {
     })
   }
 
+  /** Whether others were given back for the one that runs next. */
+  let isCleared = false
+
   /** Gives all back but one. That one runs when the others are gone. */
   const giveBackOthers = (): undefined => {
     const one = batcher.takeSuspect()
-    for (const item of batcher.clear()) deliveries.settle(item, Settlement.Release())
-    deliveries.flush()
+    const others = batcher.clear()
+    // Before the others go, for their going would make room.
     batcher.push(one, true)
+    isCleared = true
+    for (const item of others) deliveries.settle(item, Settlement.Release())
+    deliveries.flush()
     return gather()
   }
 
@@ -53,7 +59,9 @@ export const make = (dependencies: Dependencies): Suspects => {
     next: () => {
       if (load.batches > 0) return undefined
       if (!load.hasGathered) return gather()
-      if (load.buffered > 1 && capabilities.uncountedRelease) return giveBackOthers()
+      // Once: others may go on coming.
+      if (load.buffered > 1 && capabilities.uncountedRelease && !isCleared) return giveBackOthers()
+      isCleared = false
       load.isAlone = true
       return [batcher.takeSuspect()]
     }
