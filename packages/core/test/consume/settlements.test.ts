@@ -358,3 +358,28 @@ describe("a drain", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })
+
+describe("a message that must run alone", () => {
+  it.effect("runs once the others are given back, which makes no room for further ones", () => {
+    const broker = Scripted.make({ settleBatch: 3 })
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      yield* Consumer.start("q", { prefetch: 5 }, ({ id }) => {
+        runs.push(id)
+        return id === "slow" ? Effect.sleep(50) : Effect.void
+      })
+      broker.deliver("slow")
+      broker.deliver("suspect", { attempts: 9 })
+      for (const id of ["a", "b", "c"]) broker.deliver(id)
+      yield* TestClock.adjust(160)
+      assert.deepStrictEqual(
+        [runs, broker.take()],
+        [["slow"], ["credit 6", "credit 0", "slow:Ack", "a:Release b:Release c:Release"]]
+      )
+      // As if somebody else went on sending.
+      for (const id of ["d", "e", "f"]) broker.deliver(id)
+      yield* TestClock.adjust(200)
+      assert.include(runs, "suspect")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})

@@ -120,10 +120,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       else if (left(settled) > 0) repeat(again, settled, settlement, true)
       else dependencies.readmit(again)
     },
-    onRetried: ({ delivery, ...item }) => {
-      const next = { ...delivery, attempts: delivery.attempts + 1 }
-      remembered.add({ ...item, delivery: next, settlement: undefined, losses: 0 }, 0, wallClock())
-    },
+    onRetried: (item) => remembered.note(item, item.delivery.attempts + 1),
     adopt: (item) => {
       if (item.again === undefined) return
       const { again } = item

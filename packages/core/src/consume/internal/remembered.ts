@@ -19,6 +19,8 @@ export interface Known {
 export interface Remembered {
   /** Remembers an item that is lost. `left` are the milliseconds of its delay, `now` is in milliseconds since the epoch. */
   readonly add: (item: Item, left: number, now: number) => void
+  /** Remembers the attempts that the next delivery of an item has, where the broker has counted too many. */
+  readonly note: (item: Item, attempts: number) => void
   /** Takes out of the memory what is known of a redelivery; `undefined` when nothing is. */
   readonly take: (delivery: Delivery, now: number) => Known | undefined
   readonly isEmpty: () => boolean
@@ -32,6 +34,8 @@ interface Memory {
   readonly due: number
   readonly losses: number
   readonly id: string
+  /** Whether a delivery was lost; else only its attempts are remembered. */
+  readonly isLost: boolean
 }
 
 /** Number of copies that are remembered at least; the oldest are forgotten first. */
@@ -61,15 +65,22 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
       if (name === undefined) return
       const { delivery, losses, settlement, told } = item
       // Two copies of one name cannot be told apart, so that neither is settled without a run.
-      const isUnsure = known.has(name)
+      const isUnsure = known.get(name)?.isLost === true
       known.set(name, {
         told,
         attempts: delivery.attempts,
         settlement: isUnsure || settlement?._tag === "Release" ? undefined : settlement,
         due: now + left,
         losses,
-        id: delivery.metadata.id
+        id: delivery.metadata.id,
+        isLost: true
       })
+    },
+    note: ({ delivery, told }, attempts) => {
+      const name = identify(delivery)
+      const { id } = delivery.metadata
+      if (name !== undefined)
+        known.set(name, { told, attempts, settlement: undefined, due: 0, losses: 0, id, isLost: false })
     },
     take: (delivery, now) => {
       const name = identify(delivery)
