@@ -24,6 +24,8 @@ export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Ite
   due: 0,
   losses: 0,
   again: undefined,
+  hasLostAgain: false,
+  isSuperseded: false,
   isEcho: false,
   place: -1
 })

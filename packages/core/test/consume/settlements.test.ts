@@ -359,6 +359,59 @@ describe("a drain", () => {
   })
 })
 
+describe("a redelivery that is lost in its turn", () => {
+  it.effect("is known when it comes once more", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      for (const [id, fault] of [
+        ["a", undefined],
+        ["b", gone]
+      ] as const) {
+        let runs = 0
+        const consumer = yield* Consumer.start("q", {}, () => void runs++)
+        broker.faults.settle = () => fault
+        broker.faults.latency = 100
+        broker.deliver(id)
+        yield* TestClock.adjust(10)
+        broker.reconnect()
+        broker.deliver(id, { attempts: 2 })
+        broker.reconnect()
+        yield* TestClock.adjust(100)
+        broker.faults.settle = () => undefined
+        broker.faults.latency = 0
+        broker.take()
+        broker.deliver(id, { attempts: 3 })
+        yield* Effect.yieldNow
+        assert.deepStrictEqual([runs, broker.take()], [1, [`${id}:Ack`]])
+        yield* consumer.drain(0)
+      }
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("does not bring back what was decided before a later delivery of its message", () => {
+    const broker = Scripted.make({ ...leased, settleBatch: 1 })
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      yield* Consumer.start("q", { concurrency: 2 }, ({ attempts }) => {
+        runs.push(attempts)
+        if (attempts === 1) throw new Error("no")
+      })
+      broker.faults.settle = () => gone
+      broker.faults.latency = 100
+      broker.deliver("a")
+      yield* TestClock.adjust(10)
+      broker.faults.latency = 0
+      broker.deliver("a", { attempts: 2 })
+      yield* TestClock.adjust(100)
+      broker.faults.settle = () => undefined
+      broker.take()
+      broker.deliver("a", { attempts: 3 })
+      yield* Effect.yieldNow
+      assert.deepStrictEqual([runs, broker.take()], [[1, 2], ["a:Ack"]])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
 describe("a message that must run alone", () => {
   it.effect("runs once the others are given back, which makes no room for further ones", () => {
     const broker = Scripted.make({ settleBatch: 3 })

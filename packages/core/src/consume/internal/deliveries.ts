@@ -67,6 +67,8 @@ const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho: boole
   due: 0,
   losses: 0,
   again: undefined,
+  hasLostAgain: false,
+  isSuperseded: false,
   isEcho,
   place: -1
 })
@@ -81,9 +83,9 @@ export const make = (dependencies: Dependencies): Deliveries => {
     if ("delay" in settlement && settlement.delay > 0) item.due = dependencies.timers.now() + settlement.delay
     // A probe that goes back without a verdict must not be waited for.
     if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
-    const isAllowed = decider.spend(settlement) === "Allowed"
-    settler.settle(item, isAllowed ? settlement : Settlement.Release())
-    if (!isAllowed) dependencies.onExhausted()
+    if (decider.spend(settlement) === "Allowed") return settler.settle(item, settlement)
+    settler.settle(item, Settlement.Release())
+    dependencies.onExhausted()
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
@@ -95,15 +97,15 @@ export const make = (dependencies: Dependencies): Deliveries => {
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
     if (item.told !== item.delivery.attempts && settlement._tag === "Retry") redeliveries.onRetried(item)
-    if (item.again !== undefined) redeliveries.onSettled(item.again, item, settlement)
+    if (item.again !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
   }
 
   const onLost = (item: Item): void => {
     redeliveries.markLost(item)
-    // What a handler or the broker has of it ends by itself.
-    if (item.stage === "begun" || item.stage === "settling") return
     if (item.stage === "waiting") onUnwaited(item)
-    else recovery.forget(item)
+    else if (item.stage === "kept") recovery.forget(item)
+    // What a handler or the broker has of it ends by itself.
+    else return
     redeliveries.lose(item)
   }
 
@@ -112,9 +114,9 @@ export const make = (dependencies: Dependencies): Deliveries => {
     onSending: ({ key }) => flow.broker.atRest || flow.broker.signal({ _tag: "Started", id: key }),
     onSettled,
     onFailed: (item, _, failure) => recovery.onFailed(item, failure),
-    onLeaseLost: (item, failure) => {
-      reporter.leaseLost(item.delivery, failure.error)
-      if (failure.fate === "gone") onLost(item)
+    onLeaseLost: (item, { error, fate }) => {
+      reporter.leaseLost(item.delivery, error)
+      if (fate === "gone") onLost(item)
     },
     onAnswered: () => onRemoved(dependencies)
   })
@@ -135,7 +137,6 @@ export const make = (dependencies: Dependencies): Deliveries => {
       settler.flush()
     }
   })
-
   const settleKnown = settlingKnown(settle, flush, recovery)
 
   return {
@@ -148,6 +149,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     extendLeases: () => settler.extend(items),
     onReconnect: (isGone) => {
       for (const item of items) if (isGone(item.delivery)) onLost(item)
+      redeliveries.onReconnect(isGone)
     },
     recovery,
     lastSettled: () => lastSettled

@@ -33,6 +33,10 @@ export interface Item extends Bag.Member {
   losses: number
   /** A redelivery that came while the settlement was under way, and is settled after it. */
   again: Delivery | undefined
+  /** Whether such a redelivery was lost in its turn, so that there will be another one. */
+  hasLostAgain: boolean
+  /** Whether a later delivery of the same copy is handled on its own, and knows better. */
+  isSuperseded: boolean
   /** Whether it only ends another delivery of a message that has been settled. */
   isEcho: boolean
 }

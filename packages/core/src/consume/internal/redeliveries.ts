@@ -20,7 +20,9 @@ export interface Redeliveries {
   /** Removes a delivery that is not ours any more. Its settlement, if there is one, is repeated on its redelivery. */
   readonly lose: (item: Item) => void
   /** Settles a redelivery that came while the settlement was under way, once the broker has taken that. */
-  readonly onSettled: (again: Delivery, settled: Item, settlement: Settlement.Settlement) => void
+  readonly onSettled: (settled: Item, settlement: Settlement.Settlement) => void
+  /** Forgets the redeliveries that came while a settlement was under way, and are gone as well. */
+  readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
   /** Remembers, of a message that goes back with fewer attempts than the broker counts, how many it has had. */
   readonly onRetried: (item: Item) => void
   /** Gives the item the redelivery that came while its settlement, which has failed, was under way. */
@@ -51,28 +53,19 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, isLeased, items, load, onRemoved, remove, settle, timers, wallClock } = dependencies
+  const { flow, load, onRemoved, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
-  /** The delivery in flight of the same copy. Without leases, only a lost one can have been delivered again. */
-  const twinOf = (delivery: Delivery): Item | undefined => {
-    const name = isLeased || load.lost > 0 ? identify(delivery) : undefined
-    if (name === undefined) return undefined
-    for (const item of items) {
-      const mayBe = (isLeased || item.isLost) && item.delivery !== delivery
-      if (mayBe && item.delivery.metadata.id === delivery.metadata.id && identify(item.delivery) === name) return item
-    }
-    return undefined
-  }
+  const twinOf = finding(dependencies, identify)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
       // What goes back to the queue comes again by right, but not before its time.
-      const isEnd = item.settlement?._tag !== "Retry" && item.settlement?._tag !== "Release"
-      const isMerged = isEnd || item.isLost || left(item) > 0
+      const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery
+      else item.isSuperseded = true
       return isMerged
     }
     replace(item, delivery)
@@ -112,13 +105,18 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       remove(item)
       if (settlement !== undefined) item.losses++
       if (again !== undefined && settlement !== undefined) repeat(again, item, settlement, false)
-      else if (twinOf(item.delivery) === undefined) remembered.add(item, left(item), wallClock())
+      else if (!item.isSuperseded) remembered.add(item, left(item), wallClock())
       onRemoved()
     },
-    onSettled: (again, settled, settlement) => {
-      if (settlement._tag !== "Retry" && settlement._tag !== "Release") repeat(again, settled, Settlement.Ack, true)
-      else if (left(settled) > 0) repeat(again, settled, settlement, true)
-      else dependencies.readmit(again)
+    onSettled: (settled, settlement) => {
+      const { again } = settled
+      const next = goesBack(settlement) ? settlement : Settlement.Ack
+      if (again === undefined) remembered.add({ ...settled, settlement: next }, left(settled), wallClock())
+      else if (goesBack(settlement) && left(settled) === 0) dependencies.readmit(again)
+      else repeat(again, settled, next, true)
+    },
+    onReconnect: (isGone) => {
+      for (const item of dependencies.items) if (item.again !== undefined && isGone(item.again)) loseAgain(item)
     },
     onRetried: (item) => remembered.note(item, item.delivery.attempts + 1),
     adopt: (item) => {
@@ -129,6 +127,29 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     }
   }
 }
+
+/** Whether the message comes again by right. */
+const goesBack = (settlement: Settlement.Settlement | undefined): boolean =>
+  settlement?._tag === "Retry" || settlement?._tag === "Release"
+
+const loseAgain = (item: Item): void => {
+  item.told = item.again?.attempts ?? item.told
+  item.again = undefined
+  item.hasLostAgain = true
+}
+
+/** The delivery in flight of the same copy. Without leases, only a lost one can have been delivered again. */
+const finding =
+  ({ isLeased, items, load }: Dependencies, identify: (delivery: Delivery) => string | undefined) =>
+  (delivery: Delivery): Item | undefined => {
+    const name = isLeased || load.lost > 0 ? identify(delivery) : undefined
+    if (name === undefined) return undefined
+    for (const item of items) {
+      const mayBe = (isLeased || item.isLost) && item.delivery.metadata.id === delivery.metadata.id
+      if (mayBe && !item.isSuperseded && identify(item.delivery) === name) return item
+    }
+    return undefined
+  }
 
 /** The names that the adapter gives. One that throws, or answers no name, names nothing. */
 const naming =
