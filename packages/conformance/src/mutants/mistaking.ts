@@ -63,11 +63,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     "messages of one id are each handled once, also when an ack of one of them is lost with the connection",
     ({ metadata }) => metadata.id
   ),
-  identifies(
-    "knows messages by their ids where deliveries outlive connections",
-    "messages of one id are each handled once, also when an ack of one of them is lost with the lease",
-    ({ metadata }) => metadata.id
-  ),
   {
     name: "takes messages of one id for one message",
     kills: "messages of one id are messages of their own: each is handled, and once",

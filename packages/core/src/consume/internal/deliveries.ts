@@ -89,10 +89,9 @@ export const make = (dependencies: Dependencies): Deliveries => {
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
-    const { broker } = flow
     lastSettled = dependencies.wallClock()
     if (!item.isEcho) decider.earn(settlement)
-    if (!broker.atRest) broker.signal({ _tag: "Succeeded", id: item.key })
+    if (!flow.broker.atRest) flow.broker.signal({ _tag: "Succeeded", id: item.key })
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
