@@ -146,3 +146,17 @@ it.effect("waits for letters that the broker has counted and is slow to hand ove
     }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
   )
 )
+
+it.effect("gives all back when its fiber is interrupted", () =>
+  VirtualTime.run(
+    Effect.gen(function* () {
+      const { admin } = yield* Broker.Broker
+      const producer = yield* Producer.make("q.dlq")
+      yield* producer.sendBatch(Array.from({ length: 5 }, (_, body) => ({ body })))
+      const letters = yield* DeadLetters.make("q.dlq")
+      yield* Effect.timeoutOption(letters.redrive({ to: "q", rate: 1 }), "1500 millis")
+      assert.deepStrictEqual(yield* admin.counts("q.dlq"), { ready: 3, inFlight: 0, delayed: 0 })
+      assert.strictEqual((yield* admin.counts("q")).ready, 2)
+    }).pipe(Effect.scoped, Effect.provide(MemoryBroker.layer()))
+  )
+)

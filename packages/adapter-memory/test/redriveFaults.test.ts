@@ -73,7 +73,8 @@ const keepsAcks =
 /** The broker cannot name copies. */
 const unnamed = (broker: Broker.Service): Broker.Service => ({
   ...broker,
-  subscribe: (options) => Effect.map(broker.subscribe(options), ({ identify: _, ...subscription }) => subscription)
+  subscribe: (options) =>
+    Effect.map(broker.subscribe(options), ({ credit, extend, settle }) => ({ credit, extend, settle }))
 })
 
 describe("settlements that fail", () => {
@@ -211,22 +212,15 @@ describe("publishes that fail", () => {
 
 describe("letters that are passed over", () => {
   it("are held up to a bound, and what lies behind them is reached", async () => {
-    let broker: VirtualBroker | undefined
+    await using broker = await open()
     let most = 0
-    await using opened = await open()
-    broker = opened
+    const onProgress = () => {
+      const snapshot = Effect.runSync(broker.control.snapshot("q.dlq"))
+      most = Math.max(most, snapshot.inFlight.length)
+    }
     await fill(broker, 3004)
     const filter = (letter: Delivery.Delivery) => Number(idOf(letter)) >= 3000
-    const redriving = broker.requeue.deadLetters("q.dlq").redrive({
-      to: "q",
-      filter: (letter) => filter(letter),
-      onProgress: () =>
-        Effect.runSync(
-          Effect.map(broker!.control.snapshot("q.dlq"), (snapshot) => {
-            most = Math.max(most, snapshot.inFlight.length)
-          })
-        )
-    })
+    const redriving = broker.requeue.deadLetters("q.dlq").redrive({ to: "q", filter, onProgress })
     const report = await broker.finish(redriving)
     assert.deepStrictEqual(await idsIn(broker, "q"), ["3000", "3001", "3002", "3003"])
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(3000))

@@ -1,6 +1,6 @@
 /** The command line: all commands under one root, their errors and exit codes. */
 import { ConfigFileError } from "@requeue/config"
-import { BrokerError } from "@requeue/core"
+import { BrokerError, DeadLetters } from "@requeue/core"
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"
@@ -25,6 +25,7 @@ import { verify } from "./commands/verify.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Output from "./Output.ts"
 import { Problem } from "./Problem.ts"
+import * as RedriveView from "./RedriveView.ts"
 import * as Secrets from "./Secrets.ts"
 
 const { version }: { readonly version: string } = createRequire(import.meta.url)("../package.json")
@@ -65,6 +66,11 @@ const explain = (error: unknown): string | undefined => {
 /** Further fields of an error in JSON, by which scripts tell errors apart. */
 const details = (error: unknown) => {
   if (error instanceof ConfigFileError) return { file: error.file, problems: error.problems }
+  if (error instanceof DeadLetters.DeadLettersStopped) {
+    const { cause, operation, queue, removed, report } = error
+    const { reason, broker } = cause
+    return { reason, broker, queue, operation, removed, report: report && RedriveView.toJson({ queue, report }) }
+  }
   return error instanceof BrokerError.BrokerError
     ? { reason: error.reason, broker: error.broker, queue: error.queue }
     : {}

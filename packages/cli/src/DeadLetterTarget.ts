@@ -1,5 +1,5 @@
 /** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those named by `--dlq`. */
-import { RetryPolicy } from "@requeue/core"
+import { type DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
 import * as Target from "./Target.ts"
@@ -37,3 +37,10 @@ export const resolve = ({ dlq, ...flags }: Flags) =>
     const found: DeadLetterTarget = { ...target, queues: [...new Set(target.queues.flatMap(of))] }
     return found
   })
+
+/** Answers the queues with the number of their letters, for a question. */
+export const waiting = (all: ReadonlyArray<DeadLetters.DeadLetters>) =>
+  Effect.map(
+    Effect.forEach(all, ({ count, queue }) => Effect.map(count, (n) => `${queue} (${n ?? "unknown"} wait)`)),
+    (each) => each.join(", ")
+  )

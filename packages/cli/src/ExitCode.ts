@@ -1,9 +1,9 @@
 /** The program's exit codes; all commands have the same. */
-import { BrokerError } from "@requeue/core"
+import { BrokerError, DeadLetters } from "@requeue/core"
 import { Problem } from "./Problem.ts"
 
 export const ok = 0
-/** A command found a problem: an impossible policy, a missing queue. */
+/** A command found a problem: an impossible policy, a missing queue, a letter that the broker refuses. */
 const problem = 1
 /** Wrong arguments, or a wrong configuration. */
 const misused = 2
@@ -17,7 +17,10 @@ export const interrupted = 130
 /** All codes with their meaning, for help and documentation. */
 export const table: ReadonlyArray<readonly [number, string]> = [
   [ok, "all is well"],
-  [problem, "a problem was found: an impossible policy, a queue that is missing or different"],
+  [
+    problem,
+    "a problem was found: an impossible policy, a queue that is missing or different, a dead letter that is refused"
+  ],
   [misused, "wrong arguments or a wrong configuration"],
   [unreachable, "the broker cannot be reached, or refuses access"],
   [defect, "a mistake in requeue itself"],
@@ -27,6 +30,7 @@ export const table: ReadonlyArray<readonly [number, string]> = [
 /** Answers the exit code for a command's error. */
 export const of = (error: unknown): number => {
   if (error instanceof Problem) return problem
+  if (error instanceof DeadLetters.DeadLettersStopped) return of(error.cause)
   if (!(error instanceof BrokerError.BrokerError)) return misused
   return error.isRetryable || error.reason === "AccessRefused" ? unreachable : problem
 }

@@ -1,21 +1,14 @@
 /** Filters of dead letters, from the command line. */
-import type { DeadLetters, Delivery, Metadata } from "@requeue/core"
+import { type DeadLetters, type Delivery, Metadata } from "@requeue/core"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as DurationFlag from "./DurationFlag.ts"
-
-const reasons = [
-  "retries-exhausted",
-  "permanent",
-  "undecodable",
-  "too-old"
-] as const satisfies ReadonlyArray<Metadata.Reason>
 
 /** Ten years, in milliseconds. */
 const longest = 3650 * 24 * 60 * 60 * 1000
 
 export const flags = {
-  reason: Flag.Literals("reason", reasons).pipe(
+  reason: Flag.Literals("reason", Metadata.reasons).pipe(
     Flag.withDescription("Only letters given up for this reason; can be repeated"),
     Flag.atLeast(0)
   ),

@@ -188,19 +188,22 @@ describe.concurrent("requeue dead-letters", () => {
     await bury("moved", 5)
     const args = ["dead-letters", "redrive", "--url", url, "--dlq", "moved.dlq", "--to", "elsewhere", "--limit", "3"]
     const { code, stdout } = await requeue([...args, "--yes"])
-    assert.deepStrictEqual([code, stdout], [0, "moved.dlq: redriven 3 of 3\n"])
+    assert.deepStrictEqual([code, stdout], [0, "moved.dlq: redriven 3 of 5; 2 not reached\n"])
     await settled("elsewhere", 3)
     await settled("moved.dlq", 2)
   })
 
-  it("stops between two letters when it is interrupted, and keeps the books", async () => {
+  it("stops at once when it is interrupted, and says where every letter is", async () => {
     await bury("interrupted", 300)
     const interruption = () => until("three redriven letters", async () => ((await ready("interrupted")) ?? 0) > 2)
     const args = "dead-letters redrive --rate 5 --yes"
     const { code, stderr, stdout } = await runIn(args, "interrupted", { interruption }, program)
     assert.deepStrictEqual([code, stdout], [130, ""])
-    const [, redriven] = /^requeue: interrupted\. interrupted\.dlq: redriven (\d+) of \d+\n$/.exec(stderr) ?? []
-    assert.isAtLeast(Number(redriven), 3)
+    const said =
+      /^requeue: interrupted\. interrupted\.dlq: redriven (\d+) of 300; (\d+) not reached\n$/.exec(stderr) ?? []
+    const [, redriven, others] = said.map(Number)
+    assert.isAtLeast(redriven ?? 0, 3)
+    assert.strictEqual(redriven! + others!, 300)
     await settled("interrupted", Number(redriven))
     await settled("interrupted.dlq", 300 - Number(redriven))
   })

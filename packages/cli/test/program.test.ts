@@ -67,7 +67,7 @@ describe.skipIf(!isThere("script"))("on a terminal", () => {
   ])("asks, and hears %s", async (answer, outcome) => {
     const { both, code } = await onTerminal("dead-letters purge --url memory: --dlq orders.dlq", `${answer}\n`)
     assert.strictEqual(code, 0)
-    assert.match(both, /Remove all dead letters of orders\.dlq for good\? \[y\/N\]/)
+    assert.match(both, /Remove all dead letters of orders\.dlq \(0 wait\) for good\? \[y\/N\]/)
     assert.match(both, outcome)
   })
 })

@@ -1,5 +1,5 @@
 /** `requeue dead-letters group`: shows the causes, most frequent first. */
-import { DeadLetters, Delay } from "@requeue/core"
+import { DeadLetters, Delay, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
@@ -33,8 +33,9 @@ export const group = Command.make("group", { ...DeadLetterTarget.flags, ...Lette
       Effect.forEach(target.queues, (queue) =>
         Effect.gen(function* () {
           const dead = yield* DeadLetters.make(queue)
-          const letters = yield* dead.list({ limit: depth })
-          return { queue, groups: DeadLetters.group(letters.filter(LetterFilter.matches(flags, now))) }
+          const isMeant = LetterFilter.matches(flags, now)
+          const filter = (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
+          return { queue, groups: yield* dead.group({ limit: depth, filter }) }
         })
       ),
       Target.layer(target)

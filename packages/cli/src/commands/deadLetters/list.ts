@@ -18,16 +18,26 @@ const limit = (standard: number) =>
     Flag.withDefault(standard)
   )
 
-/** The number of letters among which a filter looks. */
+/** The number of letters among which a filter looks at most. */
 const depth = 10_000
 
 const find = Effect.fnUntraced(function* (queue: string, filter: LetterFilter.Filter, limit: number) {
   const dead = yield* DeadLetters.make(queue)
   const total = yield* dead.count
-  const seen = yield* dead.list({ limit: LetterFilter.isEmpty(filter) ? limit : depth })
-  const now = yield* Clock.currentTimeMillis
-  const letters = seen.filter(LetterFilter.matches(filter, now)).slice(0, limit)
-  return { queue, total, looked: seen.length, letters }
+  if (LetterFilter.isEmpty(filter)) {
+    const letters = yield* dead.list({ limit })
+    return { queue, total, looked: letters.length, letters }
+  }
+  const isMeant = LetterFilter.matches(filter, yield* Clock.currentTimeMillis)
+  let looked = 0
+  const letters = yield* dead.list({
+    limit,
+    filter: (letter) => {
+      looked++
+      return isMeant(LetterFilter.subject(letter))
+    }
+  })
+  return { queue, total, looked, letters }
 })
 
 type Found = Effect.Success<ReturnType<typeof find>>
@@ -93,6 +103,6 @@ export const peek = Command.make(
   Command.withShortDescription("A dead letter whole"),
   Command.withExamples([
     { command: "requeue dead-letters peek --queue orders", description: "The oldest one" },
-    { command: "requeue dead-letters peek --dlq orders.dlq --id 5f1c2a", description: "One of them" }
+    { command: "requeue dead-letters peek --dlq orders.dlq --id order-7", description: "One of them" }
   ])
 )

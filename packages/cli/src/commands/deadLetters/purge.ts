@@ -35,7 +35,7 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
     const work = Effect.gen(function* () {
       const all = yield* Effect.forEach(target.queues, DeadLetters.make)
       const which = isAll ? "all dead letters" : "the dead letters that the filters mean"
-      const question = `Remove ${which} of ${target.queues.join(", ")} for good?`
+      const question = `Remove ${which} of ${yield* DeadLetterTarget.waiting(all)} for good?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
       return yield* Effect.forEach(all, ({ purge, queue }) =>
         Interruption.gently(

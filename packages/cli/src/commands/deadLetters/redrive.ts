@@ -12,6 +12,8 @@ import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
+import { Problem } from "../../Problem.ts"
+import * as RedriveView from "../../RedriveView.ts"
 import * as Target from "../../Target.ts"
 
 const flags = {
@@ -46,72 +48,65 @@ const flags = {
   yes: Confirmation.yes
 }
 
-const total = ({ filtered, guarded, homeless, redriven }: DeadLetters.RedriveReport): number =>
-  filtered + guarded + homeless + redriven
-
-const tell = (queue: string, report: DeadLetters.RedriveReport, dryRun: boolean, maxRedrives: number): string => {
-  const { filtered, guarded, homeless, redriven } = report
-  const others = [
-    [filtered, "passed over by the filters"],
-    [guarded, `stopped by --max-redrives ${maxRedrives}`],
-    [homeless, "of unknown origin, give --to"]
-  ] as const
-  const passed = others.filter(([count]) => count > 0).map(([count, why]) => `${count} ${why}`)
-  const done = `${dryRun ? "would redrive" : "redriven"} ${redriven} of ${total(report)}`
-  return `${queue}: ${[done, ...passed].join("; ")}`
-}
-
 export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, maxRedrives, rate, to, yes, ...rest }) =>
   Effect.gen(function* () {
     const output = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
+    const asked = { dryRun, maxRedrives }
+    const finished: Array<RedriveView.Redriven> = []
+    const told = () => finished.map((each) => RedriveView.text(each, asked)).join("\n")
+    const json = (interrupted: boolean) => ({
+      broker: target.name,
+      dryRun,
+      interrupted,
+      queues: finished.map(RedriveView.toJson)
+    })
+    const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) => {
+      const add = (report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report }))
+      return Interruption.gently(
+        (signal) =>
+          redrive({
+            to: Option.getOrUndefined(to),
+            limit: Option.getOrUndefined(limit),
+            rate: Option.getOrUndefined(rate),
+            filter: (letter) => isMeant(LetterFilter.subject(letter)),
+            maxRedrives,
+            dryRun,
+            signal,
+            onProgress: (report) => {
+              Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
+            }
+          }),
+        (report) =>
+          Effect.gen(function* () {
+            yield* add(report)
+            yield* output.done
+            yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
+          })
+      ).pipe(Effect.ensuring(output.done), Effect.flatMap(add))
+    }
     const work = Effect.gen(function* () {
       const all = yield* Effect.forEach(target.queues, DeadLetters.make)
-      const counts = yield* Effect.forEach(all, ({ count }) => count)
-      const waiting = all.map(({ queue }, index) => `${queue} (${counts[index] ?? "unknown"} wait)`).join(", ")
+      const waiting = yield* DeadLetterTarget.waiting(all)
       const where = Option.getOrElse(to, () => "the queues they came from")
       const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Redrive ${which} of ${waiting} to ${where}?`
-      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
-      return yield* Effect.forEach(all, (dead, index) =>
-        Interruption.gently(
-          (signal) =>
-            dead.redrive({
-              to: Option.getOrUndefined(to),
-              limit: Option.getOrUndefined(limit),
-              rate: Option.getOrUndefined(rate),
-              filter: (letter) => isMeant(LetterFilter.subject(letter)),
-              maxRedrives,
-              dryRun,
-              signal,
-              onProgress: (report) => {
-                Effect.runFork(output.progress(`${dead.queue}: ${total(report)} of ${counts[index] ?? "unknown"}`))
-              }
-            }),
-          (report) =>
-            Effect.andThen(
-              output.done,
-              Console.error(`requeue: interrupted. ${tell(dead.queue, report, dryRun, maxRedrives)}`)
-            )
-        ).pipe(
-          Effect.ensuring(output.done),
-          Effect.map((report) => ({ queue: dead.queue, ...report }))
-        )
-      )
+      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return
+      yield* Effect.forEach(all, redriveOne)
     })
-    const reports = yield* Effect.provide(work, Target.layer(target))
-    yield* output.result({ broker: target.name, dryRun, queues: reports ?? [] }, () =>
-      reports === undefined
-        ? "nothing was redriven"
-        : reports.map(({ queue, ...report }) => tell(queue, report, dryRun, maxRedrives)).join("\n")
-    )
+    // What an error leaves unsaid of the queue that it stopped at, the error itself says.
+    const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
+    yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
+    yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
+    if (finished.some(RedriveView.isBad)) return yield* new Problem()
   })
 ).pipe(
   Command.withDescription(
     "Sends dead letters back to work: each is published, confirmed by the broker, and only then removed. Its attempts " +
-      "start at 1 again, and its redrive is counted. Asks first, unless --yes or --dry-run is given. Ctrl-C stops between " +
-      "two letters; what was redriven until then stays redriven."
+      "start at 1 again, and its redrive is counted. Asks first, unless --yes or --dry-run is given. Ctrl-C ends it at once; " +
+      "what was redriven until then stays redriven, and the same command goes on with the rest. A letter that the broker " +
+      "refuses stays, is named, and makes the exit code 1."
   ),
   Command.withShortDescription("Send dead letters back to work"),
   Command.withExamples([

@@ -46,8 +46,9 @@ export const make = (now: () => number): Silence => {
     Effect.gen(function* () {
       const fail = (reason: "ConnectionFailed" | "Timeout", detail: string) =>
         new BrokerError({ broker: broker.capabilities.broker, operation: "consume", queue, reason, detail })
+      const { held, working } = size()
       const isDown = broker.connection().state === "down"
-      if (isDown || isPaused()) {
+      if (isDown || (isPaused() && working > 0)) {
         if (quiet < timeout) return false
         return isDown
           ? yield* fail("ConnectionFailed", `there has been no connection for ${Delay.format(quiet)}`)
@@ -56,7 +57,6 @@ export const make = (now: () => number): Silence => {
       const counts = yield* Effect.option(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)))
       const { inFlight = 0, ready } = Option.getOrElse(Option.flatten(counts), () => unknown)
       const { exactCounts } = broker.capabilities
-      const { held, working } = size()
       // What is in flight beyond the held ones may be on its way.
       if (ready === 0 && exactCounts && working === 0 && inFlight <= held) return true
       if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return false

@@ -146,7 +146,7 @@ const begin = (broker: Service, queue: string, { rate }: Options, work: Work, bo
       return consumer.drain()
     })
     engine.refresh()
-    const isPaused = () => engine.stats().backoff.length > 0
+    const isPaused = () => engine.stats().backoff.some(({ state }) => state !== "running")
     return Effect.raceFirst(Deferred.await(over), silence.end(broker, queue, { ...shelf, ...books, isPaused }))
   })
 
