@@ -151,6 +151,26 @@ describe("a settlement that was lost with its delivery", () => {
 })
 
 describe("attempts", () => {
+  it.effect("are right however often a message comes again while its handler runs", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      yield* Consumer.start("q", { retry: RetryPolicy.make({ maxRetries: 2 }) }, ({ attempts }) => {
+        runs.push(attempts)
+        return Effect.andThen(Effect.sleep(100), Effect.fail(new Error("no")))
+      })
+      broker.deliver("a")
+      for (const attempts of [2, 3, 4]) {
+        broker.reconnect()
+        broker.deliver("a", { attempts })
+      }
+      yield* TestClock.adjust(100)
+      broker.deliver("a", { attempts: 5 })
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(runs, [1, 2])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("that were lost are not counted by later ones: the handler has all its runs", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
@@ -413,6 +433,41 @@ describe("a redelivery that is lost in its turn", () => {
 })
 
 describe("a message that must run alone", () => {
+  it.effect("has nothing beside it: what comes goes back, or waits", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      yield* Consumer.start("q", { concurrency: 5, drainTimeout: 0 }, ({ id }) => {
+        runs.push(id)
+        return id === "suspect" ? Effect.sleep(1000) : Effect.void
+      })
+      broker.deliver("suspect", { attempts: 9 })
+      yield* TestClock.adjust(100)
+      broker.take()
+      broker.deliver("late")
+      yield* Effect.yieldNow
+      assert.deepStrictEqual([runs, broker.take()], [["suspect"], ["late:Release"]])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("has nothing begun beside it where giving back counts as an attempt", () => {
+    const broker = Scripted.make({ uncountedRelease: false })
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      yield* Consumer.start("q", { concurrency: 5 }, ({ id }) => {
+        runs.push(id)
+        return id === "suspect" ? Effect.sleep(1000) : Effect.void
+      })
+      broker.deliver("suspect", { attempts: 9 })
+      yield* TestClock.adjust(100)
+      broker.deliver("late")
+      yield* TestClock.adjust(500)
+      assert.deepStrictEqual(runs, ["suspect"])
+      yield* TestClock.adjust(500)
+      assert.deepStrictEqual(runs, ["suspect", "late"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("runs once the others are given back, which makes no room for further ones", () => {
     const broker = Scripted.make({ settleBatch: 3 })
     return Effect.gen(function* () {

@@ -1,0 +1,96 @@
+/** Messages that this process keeps because the broker refuses what they need. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { TestClock } from "effect/testing"
+import * as Consumer from "../../src/consume/Consumer.ts"
+import * as Metadata from "../../src/message/Metadata.ts"
+import * as Scripted from "../scripted.ts"
+
+const fail = (): never => {
+  throw new Error("no")
+}
+
+/** The seconds at which the broker was asked, in so many seconds. */
+const asked = (broker: ReturnType<typeof Scripted.make>, seconds: number) =>
+  Effect.gen(function* () {
+    const at: Array<number> = []
+    for (let second = 1; second <= seconds; second++) {
+      yield* TestClock.adjust(1000)
+      if (broker.take().some((call) => call.includes(":"))) at.push(second)
+    }
+    return at
+  })
+
+describe("a refused settlement", () => {
+  it.effect("is asked again after pauses that double up to a minute", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", {}, () => {})
+      broker.faults.settle = () => "AccessRefused"
+      broker.deliver("a")
+      yield* Effect.yieldNow
+      broker.take()
+      assert.deepStrictEqual(yield* asked(broker, 250), [1, 3, 7, 15, 31, 63, 123, 183, 243])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of a release is one as well: forgotten, it would take up credit for ever", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, () => {})
+      broker.faults.settle = ({ settlement }) => (settlement._tag === "Release" ? "AccessRefused" : undefined)
+      broker.deliver("early", { metadata: { ...Metadata.make("early", 0), notBefore: 5000 } })
+      yield* TestClock.adjust(4000)
+      assert.strictEqual(consumer.health().quarantined, 0)
+      yield* TestClock.adjust(1000)
+      assert.strictEqual(consumer.health().quarantined, 1)
+      broker.faults.settle = () => undefined
+      broker.take()
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual(broker.take(), ["early:Release", "credit 2"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of a message that waits for its time goes back at that time, and not before", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", {}, () => {})
+      broker.faults.settle = ({ settlement }) =>
+        settlement._tag === "Release" && settlement.delay > 0 ? "BodyTooLarge" : undefined
+      broker.deliver("early", { metadata: { ...Metadata.make("early", 0), notBefore: 5000 } })
+      yield* Effect.yieldNow
+      broker.take()
+      assert.deepStrictEqual(yield* asked(broker, 10), [5])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("is not asked twice when its message has come again meanwhile", () => {
+    const broker = Scripted.make({ lease: { duration: 1e9, max: 1e9 }, connectionBound: false })
+    return Effect.gen(function* () {
+      yield* Consumer.start("q", {}, fail)
+      broker.faults.settle = () => "AccessRefused"
+      broker.deliver("a")
+      yield* Effect.yieldNow
+      broker.take()
+      broker.deliver("a", { attempts: 2 })
+      assert.deepStrictEqual(yield* asked(broker, 20), [1, 3, 7, 15])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("health", () => {
+  it.effect("does not take for stalled what is kept, or held back", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { drainTimeout: 0 }, () => {})
+      broker.faults.settle = () => "AccessRefused"
+      broker.deliver("a")
+      yield* TestClock.adjust("3 hours")
+      assert.strictEqual(consumer.health().state, "running")
+      consumer.pause()
+      broker.deliver("b")
+      yield* TestClock.adjust("3 hours")
+      assert.strictEqual(consumer.health().state, "paused")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
