@@ -50,6 +50,7 @@ interface Faults {
   settle: (request: SettleRequest) => Reason | SettleFault | undefined
   /** Milliseconds until a settlement is answered. */
   latency: number
+  identify: (delivery: Delivery) => string | undefined
 }
 
 /** The connection and the counts that the broker reports. */
@@ -61,7 +62,12 @@ interface Says {
 export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) => {
   let log: Array<string> = []
   let subscriber: SubscribeOptions | undefined
-  const faults: Faults = { settle: () => undefined, latency: 0 }
+  const faults: Faults = {
+    settle: () => undefined,
+    latency: 0,
+    // Each receipt of a test is a copy's own.
+    identify: ({ receipt }) => receipt as string
+  }
 
   const settle = (requests: ReadonlyArray<SettleRequest>) => {
     log.push(requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" "))
@@ -93,8 +99,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
               log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
               return []
             }),
-          // Each receipt of a test is a copy's own.
-          identify: ({ receipt }) => receipt as string
+          identify: (delivery) => faults.identify(delivery)
         }
       }),
     admin: {

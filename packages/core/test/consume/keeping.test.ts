@@ -86,11 +86,21 @@ describe("health", () => {
       broker.faults.settle = () => "AccessRefused"
       broker.deliver("a")
       yield* TestClock.adjust("3 hours")
-      assert.strictEqual(consumer.health().state, "running")
+      const { lastSettled, state } = consumer.health()
+      // A refusal is an answer, and no settlement.
+      assert.deepStrictEqual([state, lastSettled], ["running", undefined])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("says of a pause by hand that it is one, however long messages wait", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, () => {})
       consumer.pause()
-      broker.deliver("b")
+      broker.deliver("a")
       yield* TestClock.adjust("3 hours")
       assert.strictEqual(consumer.health().state, "paused")
+      consumer.resume()
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })

@@ -150,6 +150,28 @@ describe("a settlement that was lost with its delivery", () => {
   })
 })
 
+describe("names of copies", () => {
+  it.effect("that throw, or that all messages share, cost no message and settle none unrun", () => {
+    const broker = Scripted.make({ ...leased, connectionBound: true })
+    return Effect.gen(function* () {
+      for (const identify of [fail, () => "all of them"]) {
+        broker.faults.identify = identify
+        const runs: Array<string> = []
+        const consumer = yield* Consumer.start("q", { concurrency: 5 }, ({ id }) => {
+          runs.push(id)
+          return Effect.sleep(100)
+        })
+        for (const id of ["a", "b"]) broker.deliver(id)
+        broker.reconnect()
+        for (const id of ["c", "d"]) broker.deliver(id, { attempts: 2 })
+        yield* TestClock.adjust(100)
+        assert.deepStrictEqual(runs, ["a", "b", "c", "d"])
+        yield* consumer.drain(0)
+      }
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
 describe("attempts", () => {
   it.effect("are right however often a message comes again while its handler runs", () => {
     const broker = Scripted.make()
