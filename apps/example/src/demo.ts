@@ -54,8 +54,9 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   }
 
   screen.print(intro(options, place, describe(policy.retry).text, screen.paint))
+  dispatcher.keep(first)
   const publisher = startPublisher(requeue, seed, count)
-  const stopped = await dispatcher.dispatch(publisher, first)
+  const stopped = await dispatcher.dispatch(publisher)
   const books = await closeBooks(first)
   const report: Report = {
     broker,
@@ -78,8 +79,9 @@ export const run = async (options: Options, screen: Screen): Promise<Report> => 
   receiver.heal()
   const visitsBefore = receiver.visits.length
   screen.print(redriving(books.deadLettered, screen.paint))
+  dispatcher.keep(second)
   const redriver = startRedrive(deadLetters, books.deadLettered)
-  const stoppedAgain = await dispatcher.dispatch(redriver, second)
+  const stoppedAgain = await dispatcher.dispatch(redriver)
   return {
     ...report,
     early: report.early + measure(receiver.visits.slice(visitsBefore), second.due).early,

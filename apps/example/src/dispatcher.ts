@@ -11,8 +11,10 @@ import type { Signals } from "./signals.ts"
 import { watch } from "./watch.ts"
 
 export interface Dispatcher {
-  /** Handles a feed, and keeps the ledger. Answers how it was stopped; `null` where every message has ended. */
-  readonly dispatch: (feed: Feed, ledger: Ledger) => Promise<Stop | null>
+  /** Keeps this ledger from now on. Its feed starts after this, for its first message may be received at once. */
+  readonly keep: (ledger: Ledger) => void
+  /** Handles a feed. Answers how it was stopped; `null` where every message has ended. */
+  readonly dispatch: (feed: Feed) => Promise<Stop | null>
 }
 
 export interface DispatcherOptions {
@@ -45,8 +47,10 @@ export const startDispatcher = async (options: DispatcherOptions): Promise<Dispa
   )
 
   return {
-    dispatch: async (feed, kept) => {
+    keep: (kept) => {
       ledger = kept
+    },
+    dispatch: async (feed) => {
       const start = performance.now()
       // The time since the last event was no stall: the books were taken, for example.
       lastEvent = start
