@@ -53,11 +53,16 @@ it("a retry waits for the rest of its delay, and a release is no decision", () =
 })
 
 it("two copies of one name cannot be told apart, so that neither is settled without a run", () => {
-  const remembered = make()
-  remembered.add(lost("a", Settlement.Ack), 0, 0)
-  remembered.add(lost("a"), 0, 0)
-  assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
-  assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
+  for (const [first, second] of [
+    [lost("a", Settlement.Ack), lost("a")],
+    [lost("a"), lost("a", Settlement.Ack)]
+  ] as const) {
+    const remembered = make()
+    remembered.add(first, 0, 0)
+    remembered.add(second, 0, 0)
+    assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
+    assert.isUndefined(remembered.take(again("a"), 0)?.settlement)
+  }
 })
 
 it("what the broker cannot name is not remembered", () => {
