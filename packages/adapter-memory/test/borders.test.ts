@@ -117,6 +117,20 @@ describe("a handler that writes into its message", () => {
     assert.deepStrictEqual([[...letter!.body], letter!.headers["tenant"]], [sent, "a"])
   })
 
+  it("of a foreign sender changes not its headers", async () => {
+    await using broker = await open()
+    const seen: Array<unknown> = []
+    await broker.requeue.consume("q", { retry: { maxRetries: 1 } }, ({ headers }) => {
+      seen.push(headers["tenant"])
+      frozenOrNot(() => Object.assign(headers, { tenant: "b" }))
+      throw new Error("no")
+    })
+    await Effect.runPromise(broker.control.publishRaw("q", new TextEncoder().encode("1"), { tenant: "a" }))
+    await turns()
+    const [letter] = await broker.requeue.deadLetters("q.dlq").list()
+    assert.deepStrictEqual([seen, letter!.headers["tenant"]], [["a", "a"], "a"])
+  })
+
   it.each(["bytes", "v8"] as const)("of Cloudflare's %s changes neither", async (contentType) => {
     await using broker = await open()
     const seen: Array<unknown> = []

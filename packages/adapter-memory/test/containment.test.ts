@@ -381,13 +381,20 @@ describe("a delivery that is gone", () => {
 
 describe("a reconnection", () => {
   it("before the subscription is there tells nobody, and breaks nothing", async () => {
-    await using broker = await open({}, (service) => ({
-      ...service,
-      subscribe: (options) => {
-        options.onReconnect()
-        return service.subscribe(options)
-      }
-    }))
-    assert.deepStrictEqual(await handled(broker, {}, () => {}), all)
+    const errors = vi.spyOn(console, "error").mockImplementation(() => {})
+    try {
+      const early = (service: Broker.Service): Broker.Service => ({
+        ...service,
+        subscribe: (options) => {
+          options.onReconnect()
+          return service.subscribe(options)
+        }
+      })
+      await using broker = await open({}, early, "Warn")
+      assert.deepStrictEqual(await handled(broker, {}, () => {}), all)
+      assert.deepStrictEqual(errors.mock.calls, [])
+    } finally {
+      errors.mockRestore()
+    }
   })
 })

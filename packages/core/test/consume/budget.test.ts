@@ -60,6 +60,34 @@ describe("a budget of dead letters", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("given as a plain object earns as much as one that was made", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { retry, deadLetterBudget: { max: 1 } }, handler)
+      for (const id of ["good", "bad"]) {
+        broker.deliver(id)
+        yield* Effect.yieldNow
+      }
+      assert.strictEqual(consumer.stats().state, "running")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("pays for a letter that the broker has refused first, and has stored in the end", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { retry, deadLetterBudget: { max: 1 } }, handler)
+      broker.faults.settle = () => "QueueFull"
+      broker.deliver("bad 1")
+      yield* TestClock.adjust(500)
+      broker.faults.settle = () => undefined
+      yield* TestClock.adjust(500)
+      assert.deepStrictEqual([consumer.health().quarantined, consumer.stats().state], [0, "running"])
+      broker.deliver("bad 2")
+      yield* TestClock.adjust(1)
+      assert.strictEqual(consumer.stats().state, "stopped")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("earns once for a success: when the broker has taken the ack", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {

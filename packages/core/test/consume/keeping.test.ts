@@ -92,6 +92,17 @@ describe("health", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("does not take for stalled what waits here for its time", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, () => {})
+      broker.faults.settle = () => "AccessRefused"
+      broker.deliver("a", { metadata: Metadata.make("a", 0, 3_600_000) })
+      yield* TestClock.adjust("50 minutes")
+      assert.deepStrictEqual([consumer.health().quarantined, consumer.health().state], [0, "running"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("says of a pause by hand that it is one, however long messages wait", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {

@@ -56,7 +56,7 @@ describe("a probe", () => {
       assert.deepStrictEqual(broker.take(), ["credit 1"])
       broker.deliver("b")
       yield* Effect.yieldNow
-      assert.deepStrictEqual(broker.take(), ["b:Ack", "credit 2"])
+      assert.deepStrictEqual(broker.take(), ["credit 2", "b:Ack"])
       assert.deepStrictEqual(runs, ["a", "b"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
@@ -98,6 +98,36 @@ describe("a probe", () => {
       broker.take()
       yield* TestClock.adjust(2000)
       assert.deepStrictEqual(broker.take(), ["a:Ack", "credit 4"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("of the broker is left to the next message while the handler of the first one is slow", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      yield* Consumer.start("q", { concurrency: 3, drainTimeout: 0 }, (message) => {
+        runs.push(message.id)
+        if (message.id === "a") message.retry()
+        return message.id === "slow" ? Effect.sleep("9 minutes") : Effect.void
+      })
+      const reasons = ["Throttled", "LeaseLost"] as const
+      let asked = 0
+      broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? reasons[asked++] : undefined)
+      broker.deliver("a")
+      yield* TestClock.adjust(4000)
+      assert.strictEqual(broker.take().at(-1), "credit 1")
+      broker.deliver("slow")
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(broker.take(), ["credit 2"])
+      broker.deliver("b")
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(
+        [runs, broker.take().slice(-2)],
+        [
+          ["a", "slow", "b"],
+          ["b:Ack", "credit 4"]
+        ]
+      )
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 

@@ -177,7 +177,8 @@ describe("attempts", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
       const runs: Array<number> = []
-      yield* Consumer.start("q", { retry: RetryPolicy.make({ maxRetries: 2 }) }, ({ attempts }) => {
+      const options = { retry: RetryPolicy.make({ maxRetries: 2 }), drainTimeout: 0 }
+      yield* Consumer.start("q", options, ({ attempts }) => {
         runs.push(attempts)
         return Effect.andThen(Effect.sleep(100), Effect.fail(new Error("no")))
       })
@@ -476,7 +477,7 @@ describe("a message that must run alone", () => {
     const broker = Scripted.make({ uncountedRelease: false })
     return Effect.gen(function* () {
       const runs: Array<string> = []
-      yield* Consumer.start("q", { concurrency: 5 }, ({ id }) => {
+      yield* Consumer.start("q", { concurrency: 5, drainTimeout: 0 }, ({ id }) => {
         runs.push(id)
         return id === "suspect" ? Effect.sleep(1000) : Effect.void
       })

@@ -106,6 +106,8 @@ export const make = (dependencies: Dependencies): Flow => {
       (broker.allowance === "full" || mayProbe(broker, load)),
     onStart: (key) => {
       if (!handler.atRest) handler.signal({ _tag: "Started", id: key })
+      // While the broker is probed, the credit is for one message beside those that have begun.
+      if (broker.allowance === "one") update()
     },
     batchLimit: () => (handler.allowance === "full" && broker.allowance === "full" ? Number.POSITIVE_INFINITY : 1),
     update,
