@@ -72,7 +72,7 @@ it.each([[null], [{}], [acme("redis").adapter], [new Set()]])(
   "adapters that are no list are refused: %o",
   async (adapters) =>
     assert.strictEqual(
-      (await refusal("redis://localhost", adapters as any)).message,
+      (await refusal("redis://localhost", adapters as never)).message,
       "adapters: they must be a list. Pass [adapter]"
     )
 )

@@ -1,6 +1,7 @@
 /** The mutants of the suite. */
 import type { Mutant } from "./Mutant.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
+import { mutants as copying } from "./mutants/copying.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
 import { mutants as failing } from "./mutants/failing.ts"
 import { mutants as misreading } from "./mutants/misreading.ts"
@@ -17,6 +18,7 @@ export { shifted } from "./mutants/punctuality.ts"
 /** All mutants. Each must be killed by the case that it names. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
+  ...copying,
   ...delivering,
   ...consuming,
   ...failing,

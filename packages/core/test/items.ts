@@ -1,5 +1,6 @@
 /** Makes deliveries and items for tests. */
 import type { Delivery } from "../src/message/Delivery.ts"
+import { itemOf } from "../src/consume/internal/deliveries.ts"
 import type { Item } from "../src/consume/internal/item.ts"
 import * as Metadata from "../src/message/Metadata.ts"
 
@@ -13,21 +14,9 @@ export const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => 
 })
 
 export const item = (id: string, arrived = 0, more: Partial<Delivery> = {}): Item => ({
-  delivery: delivery(id, more),
-  told: 1,
+  ...itemOf(delivery(id, more), 1, id, false),
   body: id,
-  key: id,
-  arrived,
-  stage: "waiting",
-  settlement: undefined,
-  isLost: false,
-  due: 0,
-  losses: 0,
-  again: undefined,
-  hasLostAgain: false,
-  isSuperseded: false,
-  isEcho: false,
-  place: -1
+  arrived
 })
 
 export const ids = (items: ReadonlyArray<Item> | undefined) => items?.map(({ key }) => key).join("")

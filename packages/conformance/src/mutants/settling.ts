@@ -1,5 +1,5 @@
 /** Brokers that settle wrongly. */
-import { Outgoing, Settlement } from "@requeue/core"
+import { Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
@@ -24,20 +24,6 @@ const instead = <T extends Tag>(
     decorate(broker, {
       settle: ({ delivery, settlement }) =>
         hasTag(tag)(settlement) ? { delivery, settlement: other(settlement) } : undefined
-    })
-})
-
-/** Changes every dead letter. */
-const copies = (name: string, kills: string, change: (copy: Outgoing.Outgoing) => Outgoing.Outgoing): Mutant => ({
-  name,
-  kills,
-  broker: (broker) =>
-    decorate(broker, {
-      settle: ({ delivery, settlement }, { queue }) => {
-        if (settlement._tag !== "DeadLetter") return undefined
-        const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
-        return Effect.as(Effect.orDie(broker.publish([change(copy)])), [])
-      }
     })
 })
 
@@ -109,38 +95,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   instead("keeps what is dropped", "a drop error removes the message and leaves no dead letter", "Drop", () =>
     Settlement.Retry(0)
-  ),
-  {
-    name: "settles a dead letter before its copy is stored",
-    kills: "when a dead-lettering is told, the dead letter is in its queue",
-    broker: (broker, fork) =>
-      decorate(broker, {
-        settle: ({ delivery, settlement }, { queue }) => {
-          if (settlement._tag !== "DeadLetter") return undefined
-          const copy = Outgoing.deadLetter(delivery, settlement, queue, delivery.metadata.firstPublished)
-          fork(Effect.delay(broker.publish([copy]), 100))
-          return { delivery, settlement: Settlement.Ack }
-        }
-      })
-  },
-  copies("dead letters lose their headers", "a dead letter keeps its body's bytes and its headers", (copy) => ({
-    ...copy,
-    headers: {}
-  })),
-  copies(
-    "does not see that a dead letter was moved back",
-    "a dead letter that somebody else's tool moved back to its queue is redriven, and counted as such",
-    (copy) => ({ ...copy, metadata: { ...copy.metadata, redrives: 0 } })
-  ),
-  copies(
-    "does not say what a smaller copy lacks",
-    "a dead letter that is taken only without history says so, and keeps its body and headers",
-    (copy) => ({ ...copy, metadata: { ...copy.metadata, cut: undefined } })
-  ),
-  copies(
-    "cuts the body out of a smaller copy",
-    "a dead letter that is taken only without error says so, and keeps its body and headers",
-    (copy) => ({ ...copy, body: new Uint8Array(0) })
   ),
   instead(
     "cuts all at once",

@@ -14,9 +14,11 @@ import type { ErrorSummary, Reason } from "../message/Metadata.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import * as Settlement from "../message/Settlement.ts"
 
+export { describe, type Description, schedule, scheduleLimit, type Step } from "./internal/schedule.ts"
+
 /** When a message is retried, and when it is given up. */
 export interface RetryPolicy {
-  /** Deliveries allowed, the first included; `Infinity` when unlimited. */
+  /** Attempts allowed, the first included; `Infinity` when unlimited. */
   readonly maxAttempts: number
   /** Deliveries after which a message that never came to an end is given up; `Infinity` when unlimited. */
   readonly maxDeliveries: number
@@ -40,7 +42,7 @@ export type Limit =
       readonly maxAttempts?: undefined
     }
   | {
-      /** Deliveries, the first included, a whole number >= 1 or `"unlimited"`. Default: 4. */
+      /** Attempts, the first included, a whole number >= 1 or `"unlimited"`. Default: 4. */
       readonly maxAttempts?: number | "unlimited" | undefined
       readonly maxRetries?: undefined
     }
@@ -221,93 +223,6 @@ export const decide = (policy: RetryPolicy, context: RetryContext): Settlement.S
   )
   if (context.age + delay > policy.maxAge) return giveUp(policy, queue, "too-old", error)
   return Settlement.Retry(delay, failure && DeadLetterRouting.redacted(policy.deadLetter, error))
-}
-
-/** One retry of a policy's schedule. */
-export interface Step {
-  /** The number of the attempt that fails, 1 for the first delivery. */
-  readonly attempt: number
-  /** Shortest and longest delay until the next delivery, in milliseconds. */
-  readonly delay: readonly [number, number]
-  /** Shortest and longest time from the first delivery to the next one, in milliseconds, without the handler's own. */
-  readonly elapsed: readonly [number, number]
-}
-
-/** The most steps that {@link schedule} lists. */
-export const scheduleLimit = 100
-
-/**
- * The retries of a policy with their delays: all of them, or the first 100. `defaultDelay` is the consumer's `retryDelay`,
- * in milliseconds.
- */
-export const schedule = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): ReadonlyArray<Step> => {
-  const steps: Array<Step> = []
-  let [low, high] = [0, 0]
-  for (let attempt = 1; attempt < policy.maxAttempts && attempt <= scheduleLimit; attempt++) {
-    const delay =
-      policy.backoff === undefined ? ([defaultDelay, defaultDelay] as const) : Backoff.range(policy.backoff, attempt)
-    low += delay[0]
-    high += delay[1]
-    if (low > policy.maxAge) break
-    steps.push({ attempt, delay, elapsed: [low, Math.min(high, policy.maxAge)] })
-  }
-  return steps
-}
-
-/** A policy in figures and in words. */
-export interface Description {
-  /** The retries, at most 100. */
-  readonly schedule: ReadonlyArray<Step>
-  /** The most handler runs of one message: deliveries times runs in each; `Infinity` when unlimited. */
-  readonly handlerRuns: number
-  /**
-   * Longest time from the first delivery to the last, in milliseconds, without handler runs and waiting in the queue.
-   * Every delay after the 100 retries of the schedule counts as the longest.
-   */
-  readonly worstCase: number
-  /** The schedule and its totals in one line, which the consumer logs when it starts. */
-  readonly text: string
-}
-
-const longestElapsed = (policy: RetryPolicy, steps: ReadonlyArray<Step>, defaultDelay: Delay.Delay): number => {
-  const listed = steps.at(-1)?.elapsed[1] ?? 0
-  if (steps.length < scheduleLimit) return listed
-  const unlisted = policy.maxAttempts - 1 - steps.length
-  if (unlisted === Number.POSITIVE_INFINITY) return policy.maxAge
-  const longest = policy.backoff === undefined ? defaultDelay : Backoff.longest(policy.backoff)
-  return Math.min(listed + unlisted * longest, policy.maxAge)
-}
-
-/**
- * Describes a policy: its retries, the total of handler runs and the worst-case time. `defaultDelay` is the consumer's
- * `retryDelay`, in milliseconds.
- *
- * @example
- * ```ts
- * import { RetryPolicy } from "@requeue/core"
- *
- * const { text } = RetryPolicy.describe(RetryPolicy.make({ maxRetries: 2, immediate: 1 }), 10_000)
- * text // => "2 retries: 10s, 10s; at most 6 handler runs over 20s"
- * ```
- */
-export const describe = (policy: RetryPolicy, defaultDelay: Delay.Delay = 0): Description => {
-  const steps = schedule(policy, defaultDelay)
-  const handlerRuns = policy.maxAttempts * (policy.immediate + 1)
-  const worstCase = longestElapsed(policy, steps, defaultDelay)
-  const delays = steps.slice(0, 8).map(({ delay: [low, high] }) => {
-    return low === high ? Delay.format(high) : `${Delay.format(low)}..${Delay.format(high)}`
-  })
-  const retries = policy.maxAttempts - 1
-  const listed = delays.length === 0 ? "" : `: ${delays.join(", ")}${retries > delays.length ? ", …" : ""}`
-  return {
-    schedule: steps,
-    handlerRuns,
-    worstCase,
-    text:
-      `${retries === Number.POSITIVE_INFINITY ? "unlimited" : retries} retries${listed}; ` +
-      `at most ${handlerRuns === Number.POSITIVE_INFINITY ? "unlimited" : handlerRuns} handler runs ` +
-      `over ${Delay.format(worstCase)}`
-  }
 }
 
 /**

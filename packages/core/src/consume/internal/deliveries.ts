@@ -55,7 +55,7 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
 }
 
 /** A delivery that has just come. `told` is what the broker said of its attempts. */
-const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho: boolean): Item => ({
+export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho: boolean): Item => ({
   delivery,
   told,
   body: undefined,

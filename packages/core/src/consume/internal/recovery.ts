@@ -117,8 +117,8 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
     load.kept = kept.size
     item.stage = "kept"
     timers.after(how.pause, () => {
-      // It may have been lost meanwhile, and then it is in flight no more.
-      if (item.place !== -1 && kept.get(item) === how) settleAgain(item, how.wanted)
+      // It may have been lost meanwhile, and then it is kept no more.
+      if (kept.get(item) === how) settleAgain(item, how.wanted)
     })
     flow.update()
   }
