@@ -236,15 +236,21 @@ describe("toPublication", () => {
     assert.instanceOf(empty, BrokerError.BrokerError)
   })
 
+  const raise = "raise --max-msg-size of nsqd, and the option maxMsgSize where it is set"
+
   it.each([
     ["a body at the limit", 10_000 - Wire.reserve, {}, undefined],
-    ["a body over the limit", 10_000 - Wire.reserve + 1, {}, "BodyTooLarge"],
-    ["headers over the limit", 1, { h: "x".repeat(10_000) }, "BodyTooLarge"],
-    ["headers over the envelope's limit", 1, { h: "x".repeat(70_000) }, "BodyTooLarge"]
-  ] as const)("of %s", (_, size, headers, reason) => {
+    ["a body over the limit", 10_000 - Wire.reserve + 1, {}, `Send a smaller body, or ${raise}`],
+    ["headers over the limit", 1, { h: "x".repeat(10_000) }, `Send a smaller body, less in headers, or ${raise}`],
+    ["headers over the envelope's limit", 1, { h: "x".repeat(70_000) }, "Send less in headers"]
+  ] as const)("of %s", (_, size, headers, remedy) => {
     const outgoing = message({ body: new Uint8Array(size), headers })
     const made = toPublication({ message: outgoing, target: source, isCopy: false }, context)
-    assert.strictEqual(made instanceof BrokerError.BrokerError ? made.reason : undefined, reason)
+    const refused = made instanceof BrokerError.BrokerError ? made : undefined
+    assert.deepStrictEqual(
+      [refused?.reason, refused?.remedy],
+      [remedy === undefined ? undefined : "BodyTooLarge", remedy]
+    )
   })
 
   it("keeps a foreign message of the largest size as a dead letter, without its story", () => {

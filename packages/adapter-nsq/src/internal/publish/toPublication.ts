@@ -21,6 +21,9 @@ const refusal = (
 ): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "nsq", operation: "publish", queue, reason, detail, remedy })
 
+/** Both count: the lower one is the limit. */
+const raise = "raise --max-msg-size of nsqd, and the option maxMsgSize where it is set"
+
 /** Bytes of the largest body that a program may send. A copy may be larger. */
 const bodyLimit = ({ limits: { maxMsgSize }, envelope }: PublicationContext): number =>
   envelope === "never" ? maxMsgSize : maxMsgSize - Wire.reserve
@@ -44,7 +47,7 @@ export const toPublication = (
   const { body, queue } = message
   if (!isCopy && body.length > bodyLimit(context)) {
     const detail = `the body has ${body.length} bytes, the limit is ${bodyLimit(context)}`
-    return refusal(message, "BodyTooLarge", detail, "Send a smaller body, or raise --max-msg-size of nsqd")
+    return refusal(message, "BodyTooLarge", detail, `Send a smaller body, or ${raise}`)
   }
   const wait = remaining(message, context)
   const defer = Math.min(wait, limits.maxReqTimeout)
@@ -63,7 +66,9 @@ export const toPublication = (
   if (size <= Wire.jsonLimit && enveloped <= limits.maxMsgSize) return publication(Wire.encode(parts))
   if (isCopy && mayBeBare(message, limits)) return publication(raw)
   const detail = `body, headers and metadata have ${enveloped} bytes, the limit is ${limits.maxMsgSize}, and ${Wire.jsonLimit} without the body`
-  return refusal(message, "BodyTooLarge", detail, "Send less in headers, or raise --max-msg-size of nsqd")
+  // No setting of nsqd makes room in the envelope.
+  const remedy = size > Wire.jsonLimit ? "Send less in headers" : `Send a smaller body, less in headers, or ${raise}`
+  return refusal(message, "BodyTooLarge", detail, remedy)
 }
 
 /**
