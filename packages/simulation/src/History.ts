@@ -1,0 +1,197 @@
+/**
+ * Histories: what happened in one run of the world, in order. Brokers, processes, producers and operators write it; the
+ * checker and the printed table read nothing else.
+ *
+ * Times are true milliseconds since the world began, whatever the clocks of its processes say.
+ */
+
+/** A number that the world gives to each copy of a message that a broker has stored, and to nothing else. */
+export type Copy = number
+
+/** A number that the world gives to each handing-out of a copy by a broker, whether it arrives or not. */
+export type Delivery = number
+
+/**
+ * The message that a program sent, by a number that travels in its body: ids may be used twice, bodies are never changed.
+ */
+export type Key = number
+
+/** What a settlement asks. */
+export interface Asked {
+  readonly tag: "Ack" | "Retry" | "DeadLetter" | "Drop" | "Release"
+  /** Milliseconds; 0 where there is none. */
+  readonly delay: number
+  /** The reason of a dead letter or drop. */
+  readonly reason: string | undefined
+  /** The queue of a dead letter. */
+  readonly queue: string | undefined
+  /** How much of its metadata a copy leaves out, 0 to 4. */
+  readonly cut: number
+}
+
+/** A call of a handler on a message or a batch. `key` is `undefined` for a call on the whole batch. */
+export interface Call {
+  readonly name: "ack" | "retry" | "fail" | "ackAll" | "retryAll"
+  readonly key: Key | undefined
+  readonly delay: number | undefined
+}
+
+/** One message of a handler run. */
+export interface Given {
+  readonly key: Key
+  readonly delivery: Delivery
+  /** The attempts that the handler saw. */
+  readonly attempts: number
+}
+
+/** What happened. `process` is the name of one life of a process, such as `a1`; a restart is another life. */
+export type Fact =
+  // Producers.
+  /** A program calls `send`. `earliest` is the time before which no handler may run. */
+  | {
+      readonly _tag: "Sending"
+      readonly key: Key
+      readonly id: string
+      readonly queue: string
+      readonly earliest: number
+    }
+  | { readonly _tag: "Sent"; readonly key: Key }
+  /** `send` failed: the broker may have the message or not. */
+  | { readonly _tag: "NotSent"; readonly key: Key; readonly reason: string }
+  // The broker's own truth.
+  /** A copy is stored, and not handed out before `due`. `native`: the broker's own backstop moved it. */
+  | {
+      readonly _tag: "Stored"
+      readonly copy: Copy
+      readonly key: Key
+      readonly queue: string
+      readonly due: number
+      /** The process that published it; `undefined` for producers outside and for the broker itself. */
+      readonly process: string | undefined
+      /** The delivery whose settlement it serves; `undefined` for a send. */
+      readonly of: Delivery | undefined
+      readonly native: boolean
+      /** What the copy says of its reason, where it is a dead letter. */
+      readonly reason: string | undefined
+      /** How much of its metadata it leaves out, 0 to 4. */
+      readonly cut: number
+    }
+  /** A copy is handed out; its answer may get lost on the way. `count` is the broker's count for this copy. */
+  | {
+      readonly _tag: "HandedOut"
+      readonly copy: Copy
+      readonly key: Key
+      readonly queue: string
+      readonly delivery: Delivery
+      readonly process: string
+      readonly count: number
+    }
+  /** A copy is in its queue again, and not handed out before `due`. */
+  | {
+      readonly _tag: "Back"
+      readonly copy: Copy
+      readonly key: Key
+      readonly delivery: Delivery
+      readonly due: number
+      readonly why: "asked" | "connection" | "lease" | "restart"
+    }
+  /** A copy is gone for good. `forgotten`: the broker lost it as its kind may. */
+  | {
+      readonly _tag: "Gone"
+      readonly copy: Copy
+      readonly key: Key
+      readonly queue: string
+      readonly why: "settled" | "purged" | "backstop" | "forgotten" | "deleted"
+      /** The delivery that settled it. */
+      readonly delivery: Delivery | undefined
+    }
+  // Processes.
+  | { readonly _tag: "Started"; readonly process: string; readonly version: number }
+  | { readonly _tag: "Draining"; readonly process: string }
+  | { readonly _tag: "Drained"; readonly process: string; readonly complete: boolean }
+  /** Nothing of this process happens after this. */
+  | { readonly _tag: "Killed"; readonly process: string; readonly because: "scenario" | "handler" | "drained" }
+  | { readonly _tag: "Frozen"; readonly process: string; readonly until: number }
+  /** A consumer was told a credit: as many deliveries as this may be unsettled. */
+  | { readonly _tag: "Credit"; readonly process: string; readonly limit: number }
+  /** A delivery was given to the core. */
+  | {
+      readonly _tag: "Arrived"
+      readonly process: string
+      readonly delivery: Delivery
+      readonly key: Key
+      readonly queue: string
+      /** The attempts that the adapter told. */
+      readonly attempts: number
+    }
+  /** A connection of the process was made again: `gone` are its deliveries that went with the old one. */
+  | { readonly _tag: "Reconnected"; readonly process: string; readonly gone: ReadonlyArray<Delivery> }
+  /** A handler run begins, and ends at `Ended` with the same number. */
+  | { readonly _tag: "Began"; readonly process: string; readonly run: number; readonly given: ReadonlyArray<Given> }
+  | { readonly _tag: "Called"; readonly process: string; readonly run: number; readonly call: Call }
+  /**
+   * `error` is the kind of what was thrown. `timedOut`: by the handler's own time, it was interrupted by `handlerTimeout` or
+   * a drain, or runs on after it.
+   */
+  | {
+      readonly _tag: "Ended"
+      readonly process: string
+      readonly run: number
+      readonly how: "returned" | "threw" | "interrupted"
+      readonly error: string | undefined
+    }
+  /** The core asks the broker's client to settle a delivery. */
+  | { readonly _tag: "Asked"; readonly process: string; readonly delivery: Delivery; readonly settlement: Asked }
+  /** The client's answer: `undefined` for taken, else a fate. */
+  | {
+      readonly _tag: "Answered"
+      readonly process: string
+      readonly delivery: Delivery
+      readonly settlement: Asked
+      readonly fate: "gone" | "ours" | "unknown" | "refused" | undefined
+    }
+  /** An event that the core told its hook. */
+  | {
+      readonly _tag: "Told"
+      readonly process: string
+      readonly event: string
+      readonly id: string | undefined
+      readonly detail: string
+    }
+  /** A sample of a consumer's health. */
+  | {
+      readonly _tag: "Health"
+      readonly process: string
+      readonly state: string
+      readonly because: ReadonlyArray<string>
+      readonly buffered: number
+      readonly inProgress: number
+      readonly quarantined: number
+      /** Connection as the adapter says it. */
+      readonly connection: "up" | "down"
+    }
+  // Operators.
+  | { readonly _tag: "Operates"; readonly operation: number; readonly what: string }
+  /** `failed` is the error's name; `count` what the operation says that it moved or removed. */
+  | {
+      readonly _tag: "Operated"
+      readonly operation: number
+      readonly what: string
+      readonly count: number | undefined
+      readonly failed: string | undefined
+    }
+  // Faults.
+  /** `site` names the fault, so that it can be made or left out again. */
+  | { readonly _tag: "Fault"; readonly site: string; readonly kind: string }
+  /** No fault begins after this, refusals end, handlers behave. */
+  | { readonly _tag: "Calm" }
+  /** The world is at rest, or its time is over. */
+  | { readonly _tag: "End"; readonly because: "rest" | "time" }
+  /** Something in the process threw where nothing may throw: a defect, or a log line of level error. */
+  | { readonly _tag: "Defect"; readonly process: string; readonly detail: string }
+
+/** A fact and its time. */
+export type Entry = Fact & { readonly at: number }
+
+/** All that happened in one run, in order. */
+export type History = ReadonlyArray<Entry>

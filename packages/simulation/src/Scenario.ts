@@ -1,0 +1,174 @@
+/**
+ * Scenarios: all that a run of the world is made of, as one JSON value. A seed makes a scenario; a scenario and its seed
+ * make a run, always the same.
+ */
+
+/** The kinds of brokers. Each has its model, with the promises of its kind and no more. */
+export type Kind = "push" | "lease" | "lossy"
+
+/** What a handler throws. */
+export type Thrown =
+  | "error"
+  | "permanent"
+  | "drop"
+  | "retryAfter"
+  | "string"
+  | "undefined"
+  | "unprintable"
+  | "trap"
+  | "hostileRetryAfter"
+
+/** A call that a handler makes. `on` is the index of a message in its batch; without it, the call is on the whole batch. */
+export interface Call {
+  readonly name: "ack" | "retry" | "fail"
+  readonly on: "own" | "all"
+  readonly delay?: number
+}
+
+/** What a handler does with one message in one of its runs. */
+export interface Behaviour {
+  /** Milliseconds, or for ever. */
+  readonly takes: number | "forever"
+  /** Whether an interruption ends it. Default: true. */
+  readonly stubborn?: boolean
+  /** Calls that it makes at its beginning. */
+  readonly first?: ReadonlyArray<Call>
+  /** Calls that it makes at its end. */
+  readonly last?: ReadonlyArray<Call>
+  /** Calls that it makes a second after its end. */
+  readonly late?: ReadonlyArray<Call>
+  /** What it throws at its end. Default: it returns. */
+  readonly throws?: Thrown
+  /** Whether its process dies at its end. */
+  readonly kills?: boolean
+  /** Whether it writes into the body and the headers. */
+  readonly meddles?: boolean
+}
+
+/** A message that is sent. */
+export interface Sending {
+  readonly key: number
+  readonly at: number
+  /** The producer: a process that runs, or one that knows nothing of Requeue. */
+  readonly by: "ours" | "foreign"
+  /** Ids may be used again. */
+  readonly id: string
+  readonly delay: number
+  readonly body: "good" | "undecodable" | "slowToDecode" | "neverDecoded"
+  /** Metadata that a foreign producer writes, as text. Default: none. */
+  readonly metadata?: string
+  /** What its handler does in its first run, in its second, and so on. Beyond the last, it returns at once. */
+  readonly runs: ReadonlyArray<Behaviour>
+}
+
+/** The broker refuses copies of one message. */
+export interface Refusal {
+  readonly key: number
+  readonly of: "copy" | "retry" | "deadLetter"
+  /** How much must be left out, 0 to 4, for a copy to be taken; 5: none is ever taken. */
+  readonly until: number
+  readonly reason: "BodyTooLarge" | "Unroutable" | "AccessRefused"
+}
+
+/** A life of a process. Its next life begins `away` milliseconds after its end. */
+export interface Life {
+  /** How long it lives, in milliseconds; then it is killed, or drained. */
+  readonly lasts: number
+  readonly ends: "kill" | "drain"
+  readonly away: number
+}
+
+/** A process that runs the program. */
+export interface Process {
+  readonly name: string
+  /** The version of the program in each life: an index of {@link Scenario.versions}. The last one goes on. */
+  readonly versions: ReadonlyArray<number>
+  readonly startsAt: number
+  readonly lives: ReadonlyArray<Life>
+  /** Times at which it stands still for a while, as in a garbage collection or under SIGSTOP. */
+  readonly freezes: ReadonlyArray<{ readonly at: number; readonly for: number }>
+  readonly clock: {
+    /** Milliseconds by which its wall clock is ahead. */
+    readonly offset: number
+    /** The speed of its clocks, 1 for true time. */
+    readonly speed: number
+    readonly jumps: ReadonlyArray<{ readonly at: number; readonly by: number }>
+  }
+}
+
+/** A version of the program. */
+export interface Version {
+  readonly maxAttempts: number
+  readonly maxDeliveries: number
+  readonly immediate: number
+  /** Delays of the retries, in milliseconds; the last one goes on. Empty: no backoff. */
+  readonly backoff: ReadonlyArray<number>
+  readonly maxAge: number | undefined
+  /** `undefined`: dead letters are discarded. */
+  readonly deadLetter: string | undefined
+  readonly concurrency: number
+  readonly prefetch: number
+  /** `undefined`: the handler takes single messages. */
+  readonly batch: { readonly size: number; readonly wait: number } | undefined
+  readonly handlerTimeout: number
+  readonly drainTimeout: number
+  readonly consumerBackoff:
+    | { readonly multiplier: number; readonly max: number; readonly stepwise: boolean }
+    | undefined
+  /** User code that misbehaves, beside handlers. */
+  readonly hook: "none" | "throws" | "throwsUnprintable"
+  readonly redact: "none" | "throws"
+}
+
+/** What a person does. */
+export interface Operation {
+  readonly at: number
+  readonly what:
+    | { readonly _tag: "Redrive"; readonly queue: string; readonly limit: number | undefined; readonly odd: boolean }
+    | { readonly _tag: "Purge"; readonly queue: string; readonly odd: boolean }
+    | { readonly _tag: "List"; readonly queue: string }
+    | { readonly _tag: "Pause"; readonly for: number }
+    | { readonly _tag: "Restart"; readonly away: number }
+    | { readonly _tag: "Throttle"; readonly for: number }
+}
+
+/** How often faults happen where they can, 0 to 1 for each exchange. They end at `calmAt`. */
+export interface Rates {
+  /** The connection is cut at a message of the exchange. */
+  readonly cut: number
+  /** An answer is lost, and the exchange times out. */
+  readonly lostAnswer: number
+  /** A request is lost, and the exchange times out. */
+  readonly lostRequest: number
+  /** An exchange takes much longer, perhaps beyond its time-out. */
+  readonly late: number
+  /** A request is made twice. */
+  readonly twice: number
+  /** The broker says that it cannot now. */
+  readonly busy: number
+  /** The broker hands a message out though another consumer has it. */
+  readonly echo: number
+}
+
+/** Everything that a run is made of. */
+export interface Scenario {
+  readonly seed: number
+  readonly kind: Kind
+  /** Milliseconds of one way over the network, at most. */
+  readonly latency: number
+  /** Milliseconds of a lease; of no meaning for `push`. */
+  readonly lease: number
+  readonly versions: ReadonlyArray<Version>
+  readonly processes: ReadonlyArray<Process>
+  readonly sendings: ReadonlyArray<Sending>
+  readonly refusals: ReadonlyArray<Refusal>
+  readonly operations: ReadonlyArray<Operation>
+  readonly rates: Rates
+  /** Faults begin before this time only; operators have done their work by then. */
+  readonly calmAt: number
+  /** Exactly these faults happen, whatever the rates; `undefined`: as the rates say. */
+  readonly only?: ReadonlyArray<string>
+}
+
+/** The queue that all of it is about. */
+export const queue = "work"
