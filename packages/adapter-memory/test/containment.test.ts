@@ -91,7 +91,9 @@ describe("a handler", () => {
     ["answers a promise of what cannot be touched", () => Promise.resolve({}).then(() => untouchable() as never)],
     ["answers a promise that cannot be waited for", () => new OddPromise(() => {})],
     ["answers a promise whose constructor throws", constructing]
-  ])("that %s costs no other message", async (_, poison) => {
+  ])("that %s costs no other message, with reruns and without", async (_, poison) => {
+    await using rerunning = await open()
+    assert.deepStrictEqual(await handled(rerunning, { retry: { maxRetries: 1, immediate: 1 } }, poison), all)
     await using broker = await open()
     assert.deepStrictEqual(await handled(broker, {}, poison), all)
     const letters = await broker.requeue.deadLetters("q.dlq").count()

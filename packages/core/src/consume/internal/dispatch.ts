@@ -16,7 +16,12 @@ import type { Runtime } from "./runtime.ts"
 /** How a run of the handler ended. */
 export type Outcome =
   | { readonly _tag: "Succeeded" }
-  | { readonly _tag: "Failed"; readonly error: unknown }
+  | {
+      readonly _tag: "Failed"
+      readonly error: unknown
+      /** Whether its time was over. A promise may then go on. Default: false. */
+      readonly isLate?: boolean
+    }
   | { readonly _tag: "Interrupted" }
 
 export interface Run {
@@ -126,7 +131,8 @@ class HandlerRun implements Run, Deadline {
   }
 
   pass(): void {
-    this.#stop({ _tag: "Failed", error: new HandlerTimeout({ timeout: this.#deadlines.timeout }) })
+    const error = new HandlerTimeout({ timeout: this.#deadlines.timeout })
+    this.#stop({ _tag: "Failed", error, isLate: true })
   }
 
   #stop(why: Outcome): void {

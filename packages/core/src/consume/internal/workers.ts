@@ -147,7 +147,9 @@ const runner = ({ deliveries, load, reporter, retry, runHandler, wallClock, watc
       running.delete(task)
       const failure = outcome._tag === "Failed" ? Failure.make(outcome.error, wallClock()) : undefined
       watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
-      if (failure !== undefined && mayRerun(task, failure, reruns)) {
+      // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
+      const isLate = outcome._tag === "Failed" && outcome.isLate === true
+      if (failure !== undefined && !isLate && mayRerun(task, failure, reruns)) {
         for (const item of task.items) reporter.failed(item.delivery, failure, true)
         return run(task, reruns + 1, onEnd)
       }
@@ -160,16 +162,12 @@ const runner = ({ deliveries, load, reporter, retry, runHandler, wallClock, watc
     running.add(task)
   }
 
-  /**
-   * A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself. Nor may it
-   * run beside a redelivery.
-   */
+  /** A handler must not run beside a redelivery. */
   const mayRerun = (task: Task.Task, failure: Failure.Failure, reruns: number): boolean =>
     reruns < retry.immediate &&
     !load.isStopping &&
     task.undecided() > 0 &&
     !task.items.some(({ isLost }) => isLost) &&
-    !(failure.error instanceof Failure.HandlerTimeout) &&
     Classifier.classify(retry.classify, failure).startsWith("retry")
 
   const conclude = (task: Task.Task, outcome: Outcome, failure: Failure.Failure | undefined): void => {
