@@ -1,0 +1,225 @@
+/**
+ * Makes a scenario of a seed. Most seeds have few kinds of faults, and have them often: what is rare everywhere is never
+ * seen together.
+ */
+import type {
+  Behaviour,
+  Call,
+  Kind,
+  Operation,
+  Process,
+  Rates,
+  Refusal,
+  Scenario,
+  Sending,
+  Thrown,
+  Version
+} from "./Scenario.ts"
+import * as Draw from "./world/Draw.ts"
+
+type Random = Draw.Sequence
+
+const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
+
+const thrown: ReadonlyArray<Thrown> = [
+  "error",
+  "error",
+  "error",
+  "permanent",
+  "drop",
+  "retryAfter",
+  "string",
+  "undefined",
+  "unprintable",
+  "trap",
+  "hostileRetryAfter"
+]
+
+const call = (random: Random): Call => ({
+  name: random.pick(["ack", "retry", "fail"]),
+  on: random.pick(["own", "own", "all"]),
+  ...(random.chance(0.4) ? { delay: random.pick([0, 500, 5000, 60_000]) } : {})
+})
+
+const calls = (random: Random, probability: number): ReadonlyArray<Call> | undefined =>
+  random.chance(probability) ? Array.from({ length: random.whole(1, 3) }, () => call(random)) : undefined
+
+/** The traits of a seed: what its handlers tend to do. */
+interface Mood {
+  readonly fails: number
+  readonly calls: number
+  readonly slow: number
+  readonly kills: number
+  readonly hangs: number
+}
+
+const mood = (random: Random): Mood => ({
+  fails: random.pick([0, 0.2, 0.5, 0.9]),
+  calls: random.pick([0, 0, 0.2, 0.6]),
+  slow: random.pick([0, 0.2, 0.6]),
+  kills: random.pick([0, 0, 0, 0.15]),
+  hangs: random.pick([0, 0, 0, 0.1])
+})
+
+const behaviour = (random: Random, mood: Mood, handlerTimeout: number): Behaviour => {
+  const hangs = random.chance(mood.hangs)
+  const first = calls(random, mood.calls)
+  const last = calls(random, mood.calls / 2)
+  const late = calls(random, mood.calls / 3)
+  const fails = random.chance(mood.fails)
+  const takes = hangs
+    ? "forever"
+    : random.chance(mood.slow)
+      ? random.pick([10, 300, 3000, Math.ceil(handlerTimeout * 0.9), Math.ceil(handlerTimeout * 1.5)])
+      : 0
+  return {
+    takes,
+    ...(takes !== "forever" && random.chance(0.1) ? { stubborn: true } : {}),
+    ...(first === undefined ? {} : { first }),
+    ...(last === undefined ? {} : { last }),
+    ...(late === undefined ? {} : { late }),
+    ...(fails ? { throws: random.pick(thrown) } : {}),
+    ...(random.chance(mood.kills) ? { kills: true } : {}),
+    ...(random.chance(0.05) ? { meddles: true } : {})
+  }
+}
+
+/** Metadata that no client of ours writes. */
+const hostile = (random: Random, id: string): string =>
+  random.pick([
+    JSON.stringify({ v: 1, id, a: 0.5, t0: 1 }),
+    JSON.stringify({ v: 1, id, a: 2, t0: 1_893_456_000_000 }),
+    JSON.stringify({ v: 1, id, a: 0, t0: 1_893_456_000_000, nb: 1e300 }),
+    JSON.stringify({ v: 1, id, a: -3, t0: -1, rd: "many", h: [[1, 2]], c: 9 }),
+    JSON.stringify({ v: 1, id: "", a: 0, t0: 0 }),
+    JSON.stringify({ v: 2, id, a: 1, t0: 1 }),
+    "{"
+  ])
+
+const version = (random: Random, lease: number): Version => {
+  const maxAttempts = random.pick([1, 1, 2, 3, 4])
+  const handlerTimeout = random.pick([1000, 10_000, 60_000])
+  return {
+    maxAttempts,
+    maxDeliveries: maxAttempts + random.pick([0, 3, 10, 10, 10]),
+    immediate: random.pick([0, 0, 0, 1, 2]),
+    backoff: random.pick([[], [0], [1000], [500, 5000, 60_000], [3_600_000]]),
+    maxAge: random.chance(0.1) ? random.pick([5000, 60_000, 3_600_000]) : undefined,
+    deadLetter: random.chance(0.1) ? undefined : "work.dlq",
+    concurrency: random.pick([1, 1, 2, 5, 10]),
+    prefetch: random.pick([0, 1, 5, 10]),
+    batch: random.chance(0.4) ? { size: random.whole(1, 5), wait: random.pick([0, 100, 2000]) } : undefined,
+    handlerTimeout: lease === 0 ? handlerTimeout : Math.min(handlerTimeout, lease * 5),
+    drainTimeout: random.pick([0, 1000, 30_000]),
+    consumerBackoff: random.chance(0.3)
+      ? { multiplier: random.pick([100, 1000]), max: random.pick([1000, 30_000]), stepwise: random.chance(0.5) }
+      : undefined,
+    hook: random.pick(["none", "none", "none", "throws", "throwsUnprintable"]),
+    redact: random.pick(["none", "none", "none", "throws"])
+  }
+}
+
+const process = (random: Random, name: string, versions: number, isWild: boolean, clocks: boolean): Process => ({
+  name,
+  versions: random.chance(0.5) ? [0] : Array.from({ length: 3 }, () => random.whole(0, versions - 1)),
+  startsAt: random.pick([0, 0, 500, 5000]),
+  lives: isWild
+    ? Array.from({ length: random.whole(1, 4) }, () => ({
+        lasts: random.pick([100, 700, 3000, 10_000]),
+        ends: random.pick(["kill", "drain"] as const),
+        away: random.pick([100, 1000, 15_000])
+      }))
+    : [],
+  freezes: isWild && random.chance(0.3) ? [{ at: random.whole(0, 20_000), for: random.pick([500, 8000, 60_000]) }] : [],
+  clock: {
+    offset: clocks ? random.pick([0, 5000, -5000, 7_200_000, -7_200_000]) : 0,
+    speed: clocks ? random.pick([1, 1.01, 0.99]) : 1,
+    jumps:
+      clocks && random.chance(0.3) ? [{ at: random.whole(0, 20_000), by: random.pick([3_600_000, -3_600_000]) }] : []
+  }
+})
+
+const rates = (random: Random): Rates => {
+  const some = () => (random.chance(0.25) ? random.pick([0.01, 0.05, 0.2]) : 0)
+  return {
+    cut: some(),
+    lostAnswer: some(),
+    lostRequest: some(),
+    late: some(),
+    twice: some(),
+    busy: some(),
+    echo: some()
+  }
+}
+
+const operation = (random: Random, calmAt: number): Operation => {
+  const letters = "work.dlq"
+  const odd = random.chance(0.5)
+  const wait = random.pick([500, 5000, 20_000])
+  return {
+    at: random.whole(1000, calmAt),
+    what: random.pick([
+      { _tag: "Redrive", queue: letters, limit: random.pick([undefined, 1, 5]), odd },
+      { _tag: "Redrive", queue: letters, limit: undefined, odd },
+      { _tag: "Purge", queue: letters, odd },
+      { _tag: "List", queue: letters },
+      { _tag: "Pause", for: wait },
+      { _tag: "Restart", away: wait },
+      { _tag: "Throttle", for: wait }
+    ])
+  }
+}
+
+const sending = (random: Random, key: number, calmAt: number, mood: Mood, handlerTimeout: number): Sending => {
+  const by = random.chance(0.2) ? "foreign" : "ours"
+  const id = random.chance(0.15) ? "again" : `m${key}`
+  const isOdd = random.chance(0.08)
+  return {
+    key,
+    at: random.whole(0, random.chance(0.7) ? 2000 : calmAt),
+    by,
+    id,
+    delay: by === "ours" && random.chance(0.15) ? random.pick([300, 10_000, 900_000, 7_200_000]) : 0,
+    body: isOdd ? random.pick(["undecodable", "slowToDecode", "neverDecoded"]) : "good",
+    ...(by === "foreign" && random.chance(0.3) ? { metadata: hostile(random, id) } : {}),
+    runs: Array.from({ length: random.whole(0, 4) }, () => behaviour(random, mood, handlerTimeout))
+  }
+}
+
+const refusal = (random: Random, key: number): Refusal => ({
+  key,
+  of: random.pick(["copy", "retry", "deadLetter"]),
+  until: random.whole(1, 5),
+  reason: random.pick(["BodyTooLarge", "Unroutable", "AccessRefused"])
+})
+
+/** The scenario of a seed. `only` limits it to these kinds of brokers. */
+export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scenario => {
+  const random = Draw.sequence(seed)
+  const kind = random.pick(only)
+  const calmAt = random.pick([5000, 30_000, 120_000])
+  const lease = kind === "push" ? 0 : random.pick([5000, 30_000])
+  const versions = Array.from({ length: random.pick([1, 1, 2]) }, () => version(random, lease))
+  const isWild = random.chance(0.35)
+  const clocks = random.chance(0.15)
+  const names = ["a", "b", "c", "d"].slice(0, random.pick([1, 1, 1, 2, 2, 4]))
+  const count = random.pick([1, 3, 8, 15])
+  const temper = mood(random)
+  return {
+    seed,
+    kind,
+    latency: random.pick([1, 5, 100]),
+    lease,
+    versions,
+    processes: names.map((name) => process(random, name, versions.length, isWild, clocks)),
+    sendings: Array.from({ length: count }, (_, index) =>
+      sending(random, index + 1, calmAt, temper, versions[0]!.handlerTimeout)
+    ),
+    refusals: random.chance(0.2)
+      ? Array.from({ length: random.whole(1, 2) }, () => refusal(random, random.whole(1, count)))
+      : [],
+    operations: random.chance(0.3) ? Array.from({ length: random.whole(1, 3) }, () => operation(random, calmAt)) : [],
+    rates: rates(random),
+    calmAt
+  }
+}

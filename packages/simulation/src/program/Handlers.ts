@@ -1,0 +1,112 @@
+/** Handlers that do what the scenario says for each message and run, and write down what they do. */
+import type { Handler } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type { Call, Given } from "../History.ts"
+import type { Behaviour, Call as Planned, Sending } from "../Scenario.ts"
+import type { Machine } from "../world/Machine.ts"
+import { mark } from "../world/Parcels.ts"
+import type { World } from "../world/World.ts"
+import * as Thrown from "./Thrown.ts"
+
+type Received = Handler.Received<unknown>
+
+/** What a handler does with one message. */
+interface Turn {
+  readonly message: Received
+  readonly key: number
+  readonly behaviour: Behaviour
+}
+
+/** The handlers of one process. */
+export interface Handlers {
+  readonly single: Handler.MessageHandler<unknown>
+  readonly batch: Handler.BatchHandler<unknown>
+}
+
+const atOnce: Behaviour = { takes: 0 }
+
+/** The key in a decoded body. */
+const keyOf = (body: unknown): number => (body as { readonly key: number }).key // The scenario's bodies are all like this.
+
+/** The handlers of a process. `runs` counts the handler runs of each message, in all processes. */
+export const make = (world: World, machine: Machine, runs: Map<number, number>): Handlers => {
+  const { name } = machine
+  const sendings = new Map<number, Sending>(world.scenario.sendings.map((each) => [each.key, each]))
+
+  const turnOf = (message: Received): Turn => {
+    const key = keyOf(message.body)
+    const nth = runs.get(key) ?? 0
+    runs.set(key, nth + 1)
+    return { message, key, behaviour: (world.isCalm() ? undefined : sendings.get(key)?.runs[nth]) ?? atOnce }
+  }
+
+  const call = (run: number, turn: Turn, batch: Handler.Batch<unknown> | undefined, planned: Planned): void => {
+    const all = planned.on === "all" && batch !== undefined && planned.name !== "fail"
+    const options = planned.delay === undefined ? undefined : { delay: planned.delay }
+    const target = `${planned.name}${all ? "All" : ""}` as Call["name"] // One of its names, as `all` is false for `fail`.
+    world.record({
+      _tag: "Called",
+      process: name,
+      run,
+      call: { name: target, key: all ? undefined : turn.key, delay: planned.delay }
+    })
+    if (planned.name === "ack") return all ? batch.ackAll() : turn.message.ack()
+    if (planned.name === "retry") return all ? batch.retryAll(options) : turn.message.retry(options)
+    turn.message.fail(new Error("this one failed"), options)
+  }
+
+  const meddle = ({ body, headers }: Received): void => {
+    try {
+      Object.assign(body as object, { key: 999_999 }) // A handler may write into what it was given.
+      Object.assign(headers, { meddled: "yes" })
+    } catch {
+      // What is frozen cannot be changed.
+    }
+  }
+
+  const run = (messages: ReadonlyArray<Received>, batch: Handler.Batch<unknown> | undefined) => {
+    const number = world.number()
+    const turns = messages.map(turnOf)
+    const given = turns.map(
+      ({ key, message }): Given => ({ key, delivery: Number(message.headers[mark]), attempts: message.attempts })
+    )
+    world.record({ _tag: "Began", process: name, run: number, given })
+    for (const turn of turns) {
+      if (turn.behaviour.meddles === true) meddle(turn.message)
+      for (const each of turn.behaviour.first ?? []) call(number, turn, batch, each)
+    }
+    const longest = Math.max(...turns.map(({ behaviour: { takes } }) => (takes === "forever" ? Infinity : takes)))
+    const isStubborn = turns.some(({ behaviour: { stubborn } }) => stubborn === true)
+    const ended = (how: "returned" | "threw" | "interrupted", error?: string) =>
+      world.record({ _tag: "Ended", process: name, run: number, how, error })
+
+    const finish = (): Effect.Effect<void, unknown> => {
+      for (const turn of turns) for (const each of turn.behaviour.last ?? []) call(number, turn, batch, each)
+      for (const turn of turns) {
+        for (const each of turn.behaviour.late ?? []) machine.after(1000, () => call(number, turn, batch, each))
+      }
+      if (turns.some(({ behaviour: { kills } }) => kills === true)) {
+        world.record({ _tag: "Killed", process: name, because: "handler" })
+        machine.kill()
+        return Effect.never
+      }
+      const thrown = turns.find(({ behaviour: { throws } }) => throws !== undefined)?.behaviour.throws
+      if (thrown === undefined) {
+        ended("returned")
+        return Effect.void
+      }
+      ended("threw", thrown)
+      return Effect.fail(Thrown.make(thrown))
+    }
+
+    if (longest === 0) return Effect.suspend(finish)
+    const body = Effect.flatMap(Effect.sleep(longest), finish)
+    if (isStubborn) return Effect.uninterruptible(body)
+    return Effect.onInterrupt(body, () => Effect.sync(() => ended("interrupted")))
+  }
+
+  return {
+    single: (message) => run([message], undefined),
+    batch: (batch) => run(batch.messages, batch)
+  }
+}

@@ -1,0 +1,104 @@
+/** The program that a process runs: a consumer with the policy of its version. */
+import {
+  Backoff,
+  BatchPolicy,
+  type Codec,
+  Consumer,
+  ConsumerBackoff,
+  QueueDefinition,
+  RetryPolicy
+} from "@requeue/core"
+import type { Version } from "../Scenario.ts"
+import { queue } from "../Scenario.ts"
+import type { Machine } from "../world/Machine.ts"
+import type { World } from "../world/World.ts"
+import type { Handlers } from "./Handlers.ts"
+
+/** Decodes bodies as the scenario wants it. A body tells by its first letter how. */
+const codec = (machine: Machine): Codec.Codec<unknown> => ({
+  contentType: "application/json",
+  encode: (body) => Buffer.from(JSON.stringify(body)),
+  decode: (bytes) => {
+    const text = Buffer.from(bytes).toString()
+    if (text.startsWith("!")) throw new Error("it is no JSON")
+    const { how = "", ...body } = JSON.parse(text)
+    if (how === "slow") return new Promise((resolve) => void machine.after(500, () => resolve(body)))
+    if (how === "never") return new Promise(() => {})
+    return body
+  }
+})
+
+/** A sent body. */
+export const bodyOf = (key: number, kind: "good" | "undecodable" | "slowToDecode" | "neverDecoded"): Uint8Array => {
+  if (kind === "undecodable") return Buffer.from(`!${key}`)
+  const how = kind === "slowToDecode" ? "slow" : kind === "neverDecoded" ? "never" : undefined
+  return Buffer.from(JSON.stringify({ key, how }))
+}
+
+const retryOf = (version: Version): RetryPolicy.RetryPolicy =>
+  RetryPolicy.make({
+    maxAttempts: version.maxAttempts,
+    maxDeliveries: version.maxDeliveries,
+    immediate: version.immediate,
+    ...(version.backoff.length === 0 ? {} : { backoff: Backoff.sequence(version.backoff) }),
+    ...(version.maxAge === undefined ? {} : { maxAge: version.maxAge }),
+    deadLetter:
+      version.deadLetter === undefined
+        ? "discard"
+        : {
+            queue: version.deadLetter,
+            ...(version.redact === "throws"
+              ? {
+                  redact: () => {
+                    throw new Error("the redactor failed")
+                  }
+                }
+              : {})
+          }
+  })
+
+const unprintable = {
+  toString: () => {
+    throw new Error("it cannot be printed")
+  }
+}
+
+/** The options of a version's consumer. */
+const optionsOf = (world: World, { name }: Machine, version: Version): Consumer.Options => {
+  const { consumerBackoff } = version
+  return {
+    retry: retryOf(version),
+    concurrency: version.concurrency,
+    prefetch: version.prefetch,
+    handlerTimeout: version.handlerTimeout,
+    drainTimeout: version.drainTimeout,
+    ...(consumerBackoff === undefined
+      ? {}
+      : {
+          consumerBackoff: ConsumerBackoff.make({
+            multiplier: consumerBackoff.multiplier,
+            maxBackoffDuration: consumerBackoff.max,
+            recovery: consumerBackoff.stepwise ? "stepwise" : "resume"
+          })
+        }),
+    ...(version.batch === undefined
+      ? {}
+      : { batch: BatchPolicy.make({ maxBatchSize: version.batch.size, maxBatchTimeout: version.batch.wait }) }),
+    onEvent: (event) => {
+      const id = "id" in event ? event.id : undefined
+      const detail = "delay" in event ? String(event.delay) : "because" in event ? event.because : ""
+      world.record({ _tag: "Told", process: name, event: event._tag, id, detail })
+      if (version.hook === "throws") throw new Error("the hook failed")
+      if (version.hook === "throwsUnprintable") throw unprintable
+    }
+  }
+}
+
+/** Starts the consumer of a version. It ends when its scope closes. */
+export const start = (world: World, machine: Machine, version: Version, { batch, single }: Handlers) => {
+  const definition = QueueDefinition.make(queue, { codec: codec(machine) })
+  const options = optionsOf(world, machine, version)
+  return version.batch === undefined
+    ? Consumer.start(definition, options, single)
+    : Consumer.startBatch(definition, options, batch)
+}

@@ -1,0 +1,16 @@
+/** A broker that pushes. */
+import type { Model } from "../world/Model.ts"
+import type { World } from "../world/World.ts"
+import * as Client from "./Client.ts"
+import * as Server from "./Server.ts"
+
+/** A broker that pushes, without messages. */
+export const make = (world: World): Model => {
+  const server = Server.make(world)
+  return {
+    client: (machine) => Client.make(world, machine, server),
+    publish: server.publish,
+    restart: server.restart,
+    throttle: server.throttle
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * Machines: one life of a process. Its clocks, its randomness and its scheduler are the world's, so that it can be frozen
+ * and killed between any two of its steps.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as Random from "effect/Random"
+import * as References from "effect/References"
+import * as Scheduler from "effect/Scheduler"
+import * as Draw from "./Draw.ts"
+import type { Process } from "../Scenario.ts"
+import type { Due, World } from "./World.ts"
+
+/** One life of a process. */
+export interface Machine {
+  /** The name of this life. */
+  readonly name: string
+  readonly isAlive: () => boolean
+  /** Milliseconds since the epoch, as its wall clock has them. */
+  readonly wallClock: () => number
+  /** Does something in this process, unless it is dead by then; while it is frozen, it waits. */
+  readonly perform: (act: () => void) => void
+  /** Does so after some milliseconds, as its own clock counts them. */
+  readonly after: (delay: number, act: () => void) => Due
+  /** Runs an effect in this process. */
+  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  /** Nothing of it happens after this. `onKilled` is called. */
+  readonly kill: () => void
+  readonly onKilled: (callback: () => void) => void
+  readonly freeze: (millis: number) => void
+}
+
+/** When the world begins, in milliseconds since the epoch. */
+export const epoch = Date.UTC(2030, 0, 1)
+
+const clockOf = (world: World, plan: Process["clock"], after: Machine["after"]): Clock.Clock => {
+  const jumped = () => plan.jumps.reduce((sum, { at, by }) => (world.now() >= at ? sum + by : sum), 0)
+  const wall = () => Math.floor(epoch + plan.offset + world.now() * plan.speed + jumped())
+  const mono = () => BigInt(Math.floor(world.now() * plan.speed * 1e6))
+  return {
+    currentTimeMillisUnsafe: wall,
+    currentTimeMillis: Effect.sync(wall),
+    currentTimeNanosUnsafe: () => BigInt(wall()) * 1_000_000n,
+    currentTimeNanos: Effect.sync(() => BigInt(wall()) * 1_000_000n),
+    monotonicTimeNanosUnsafe: mono,
+    monotonicTimeNanos: Effect.sync(mono),
+    sleep: (duration) => {
+      const millis = Duration.toMillis(duration)
+      if (!Number.isFinite(millis)) return Effect.never
+      return Effect.callback<void>((resume) => {
+        const due = after(millis, () => resume(Effect.void))
+        return Effect.sync(() => void (due.run = undefined))
+      })
+    }
+  }
+}
+
+/** A scheduler whose tasks the machine performs, in the order in which they were given. */
+const schedulerOf = (perform: (act: () => void) => void, world: World): Scheduler.Scheduler => {
+  let tasks: Array<() => void> = []
+  const flush = (): void => {
+    const batch = tasks
+    tasks = []
+    for (const task of batch) task()
+  }
+  return {
+    executionMode: "async",
+    shouldYield: () => false,
+    makeDispatcher: () => ({
+      scheduleTask: (task) => {
+        if (tasks.push(task) === 1) world.after(0, () => perform(flush))
+      },
+      flush
+    })
+  }
+}
+
+/** What is logged as an error is a defect: user code that misbehaves is a warning. */
+const errorsOf = (world: World, name: string): Logger.Logger<unknown, void> =>
+  Logger.make(({ cause, logLevel, message }) => {
+    if (logLevel !== "Error" && logLevel !== "Fatal") return
+    const detail = `${String(message)} ${cause.reasons.length === 0 ? "" : Cause.pretty(cause)}`
+    world.record({ _tag: "Defect", process: name, detail })
+  })
+
+/** Begins a life. `seed` names it among the draws. */
+export const make = (world: World, name: string, plan: Process["clock"]): Machine => {
+  let isAlive = true
+  let frozenUntil = 0
+  let waiting: Array<() => void> = []
+  const onKilled: Array<() => void> = []
+
+  const perform = (act: () => void): void => {
+    if (!isAlive) return
+    if (world.now() < frozenUntil) waiting.push(act)
+    else act()
+  }
+  const after = (delay: number, act: () => void): Due =>
+    world.after(Math.max(delay, 0) / plan.speed, () => perform(act))
+
+  const clock = clockOf(world, plan, after)
+  const { unit } = Draw.sequence(world.scenario.seed + name.length + name.charCodeAt(0) * 131)
+  const random = { nextIntUnsafe: () => Math.floor(unit() * Number.MAX_SAFE_INTEGER), nextDoubleUnsafe: unit }
+  const context = Context.empty().pipe(
+    Context.add(Clock.Clock, clock),
+    Context.add(Random.Random, random),
+    Context.add(Scheduler.Scheduler, schedulerOf(perform, world)),
+    Context.add(References.CurrentLoggers, new Set([errorsOf(world, name)]))
+  )
+  const fork = Effect.runForkWith(context)
+
+  return {
+    name,
+    isAlive: () => isAlive,
+    wallClock: clock.currentTimeMillisUnsafe,
+    perform,
+    after,
+    run: (effect) => fork(effect),
+    kill: () => {
+      if (!isAlive) return
+      isAlive = false
+      for (const callback of onKilled) callback()
+    },
+    onKilled: (callback) => void onKilled.push(callback),
+    freeze: (millis) => {
+      if (!isAlive || world.now() < frozenUntil) return
+      frozenUntil = world.now() + millis
+      world.record({ _tag: "Frozen", process: name, until: frozenUntil })
+      world.after(millis, () => {
+        const acts = waiting
+        waiting = []
+        for (const act of acts) world.after(0, () => perform(act))
+      })
+    }
+  }
+}

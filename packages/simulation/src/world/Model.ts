@@ -1,0 +1,16 @@
+/** What every model of a broker offers to the rest of the world. */
+import type { Broker } from "@requeue/core"
+import type { Machine } from "./Machine.ts"
+import type { Parcel } from "./Store.ts"
+
+/** A broker and the way to it. */
+export interface Model {
+  /** The broker's client in this process. */
+  readonly client: (machine: Machine) => Broker.Service
+  /** A producer outside, which knows nothing of Requeue, stores a message. */
+  readonly publish: (queue: string, parcel: Parcel) => void
+  /** Breaks all connections, and comes back after a while with what its kind keeps. */
+  readonly restart: (away: number) => void
+  /** Says for a while that it cannot now. */
+  readonly throttle: (millis: number) => void
+}

@@ -1,0 +1,55 @@
+/** Writes down what crosses the port between the core and a broker's client. */
+import type { Broker, Delivery } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import { asked, numberOf } from "./Parcels.ts"
+import { keyOf } from "./Store.ts"
+import type { World } from "./World.ts"
+
+/** The same broker, observed. `process` is the life that uses it. */
+export const observed = (world: World, process: string, service: Broker.Service): Broker.Service => ({
+  ...service,
+  subscribe: (options) => {
+    const open = new Map<number, Delivery.Delivery>()
+    const onDelivery = (delivery: Delivery.Delivery): void => {
+      const number = numberOf(delivery)
+      const key = keyOf(delivery.body)
+      open.set(number, delivery)
+      world.record({
+        _tag: "Arrived",
+        process,
+        delivery: number,
+        key,
+        queue: options.queue,
+        attempts: delivery.attempts
+      })
+      options.onDelivery(delivery)
+    }
+    const onReconnect = (isGone: (delivery: Delivery.Delivery) => boolean = () => true): void => {
+      const gone = [...open].filter(([, delivery]) => isGone(delivery)).map(([number]) => number)
+      for (const number of gone) open.delete(number)
+      world.record({ _tag: "Reconnected", process, gone })
+      options.onReconnect(isGone)
+    }
+    return Effect.map(service.subscribe({ ...options, onDelivery, onReconnect }), (subscription) => ({
+      ...subscription,
+      credit: (limit) => {
+        if (options.queue === "work") world.record({ _tag: "Credit", process, limit })
+        subscription.credit(limit)
+      },
+      settle: (requests) => {
+        for (const { delivery, settlement } of requests) {
+          world.record({ _tag: "Asked", process, delivery: numberOf(delivery), settlement: asked(settlement) })
+        }
+        return Effect.map(subscription.settle(requests), (failures) => {
+          for (const { delivery, settlement } of requests) {
+            const number = numberOf(delivery)
+            const fate = failures.find((failure) => failure.delivery === delivery)?.fate
+            if (fate === undefined || fate === "gone") open.delete(number)
+            world.record({ _tag: "Answered", process, delivery: number, settlement: asked(settlement), fate })
+          }
+          return failures
+        })
+      }
+    }))
+  }
+})

@@ -1,0 +1,48 @@
+/** Between the messages of the core and those on the wire. The clients of all models share it. */
+import { type Delivery, Metadata, type Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import type { Asked } from "../History.ts"
+import type { Machine } from "./Machine.ts"
+import type { Parcel } from "./Store.ts"
+import type { World } from "./World.ts"
+
+/** The header by which a handler run is known to belong to a delivery. It is no part of the message. */
+export const mark = "delivery"
+
+/** A message as a client puts it on the wire. */
+export const fromOutgoing = (world: World, { body, headers, metadata }: Outgoing.Outgoing): Parcel => {
+  const { [mark]: _, ...own } = headers
+  return { body, headers: own, metadata: Metadata.encode(metadata), nonce: world.number() }
+}
+
+/** What a client tells the core of a parcel. `count` is the broker's count of its deliveries, this one included. */
+export const toDelivery = (
+  parcel: Parcel,
+  machine: Machine,
+  told: { readonly delivery: number; readonly count: number; readonly receipt: unknown }
+): Delivery.Delivery => {
+  const known = parcel.metadata === undefined ? undefined : Metadata.decode(parcel.metadata)
+  const metadata = known ?? Metadata.make(parcel.headers["id"] ?? "foreign", machine.wallClock())
+  return {
+    body: parcel.body,
+    headers: Object.freeze({ ...parcel.headers, [mark]: String(told.delivery) }),
+    attempts: metadata.attempts + told.count,
+    metadata,
+    redelivered: told.count > 1,
+    receipt: told.receipt
+  }
+}
+
+const cutOf = (settlement: Settlement.Settlement): number =>
+  "cut" in settlement && settlement.cut !== undefined ? Metadata.cuts.indexOf(settlement.cut) + 1 : 0
+
+/** A settlement as the history has it. */
+export const asked = (settlement: Settlement.Settlement): Asked => ({
+  tag: settlement._tag,
+  delay: "delay" in settlement ? settlement.delay : 0,
+  reason: "reason" in settlement ? settlement.reason : undefined,
+  queue: "queue" in settlement ? settlement.queue : undefined,
+  cut: cutOf(settlement)
+})
+
+/** The number of the delivery that a receipt is for. Every client's receipts have it. */
+export const numberOf = ({ receipt }: Delivery.Delivery): number => (receipt as { readonly number: number }).number

@@ -1,0 +1,163 @@
+/** Stores: what a broker keeps, and the facts about it. Every model has one; how copies are handed out is the model's. */
+import type { Delivery, Fact } from "../History.ts"
+import type { World } from "./World.ts"
+
+/** A message as it is on the wire. */
+export interface Parcel {
+  readonly body: Uint8Array
+  readonly headers: Readonly<Record<string, string>>
+  /** The encoded metadata; `undefined` for a foreign message. */
+  readonly metadata: string | undefined
+  /** What a client writes beside it, to know this copy again. */
+  readonly nonce: number | undefined
+}
+
+/** A stored copy. */
+export interface Held {
+  readonly copy: number
+  readonly key: number
+  readonly queue: string
+  readonly parcel: Parcel
+  readonly order: number
+  /** How often it was handed out, as the broker counts. */
+  count: number
+}
+
+/** Who publishes. */
+export interface Origin {
+  readonly process: string | undefined
+  readonly of: Delivery | undefined
+}
+
+/** What a broker keeps. */
+export interface Store {
+  /** Keeps a copy, which is ready after `delay` milliseconds. */
+  readonly keep: (queue: string, parcel: Parcel, delay: number, origin: Origin) => Held
+  /** The first that is ready, which is not ready then. */
+  readonly take: (queue: string) => Held | undefined
+  /** Writes down that a copy is handed out, and answers the number of this delivery. */
+  readonly handOut: (held: Held, process: string) => Delivery
+  /** Puts one back that was taken, to be ready after `delay` milliseconds. */
+  readonly back: (held: Held, delivery: Delivery, delay: number, why: Extract<Fact, { _tag: "Back" }>["why"]) => void
+  readonly gone: (held: Held, why: Extract<Fact, { _tag: "Gone" }>["why"], delivery?: Delivery) => void
+  /** Moves a copy to another queue by the broker's own means. */
+  readonly move: (held: Held, to: string) => void
+  readonly purge: (queue: string) => number
+  readonly counts: (queue: string) => { readonly ready: number; readonly delayed: number }
+  readonly peek: (queue: string, limit: number) => ReadonlyArray<Held>
+}
+
+/** The key that travels in a body; 0 where there is none. */
+export const keyOf = (body: Uint8Array): number => Number(/\d+/.exec(Buffer.from(body).toString("latin1"))?.[0] ?? 0)
+
+interface Tale {
+  readonly reason: string | undefined
+  readonly cut: number
+}
+
+const taleOf = (metadata: string | undefined): Tale => {
+  if (metadata === undefined) return { reason: undefined, cut: 0 }
+  try {
+    const { c, dl } = JSON.parse(metadata)
+    return { reason: dl?.r, cut: typeof c === "number" ? c : 0 }
+  } catch {
+    return { reason: undefined, cut: 0 }
+  }
+}
+
+/** Whether the broker refuses this copy for good; the reason if it does. */
+export const refusal = (world: World, queue: string, parcel: Parcel): string | undefined => {
+  const { refusals } = world.scenario
+  if (refusals.length === 0) return undefined
+  const key = keyOf(parcel.body)
+  const found = refusals.find((each) => each.key === key)
+  if (found === undefined || (found.until < 5 && world.isCalm())) return undefined
+  const { cut } = taleOf(parcel.metadata)
+  const isLetter = queue !== "work"
+  const isMeant = found.of === "copy" || (found.of === "deadLetter") === isLetter
+  return isMeant && cut < found.until ? found.reason : undefined
+}
+
+/** A store that keeps nothing yet. `onReady` is called when a copy of a queue may be handed out. */
+export const make = (world: World, onReady: (queue: string) => void): Store => {
+  const queues = new Map<string, Array<Held>>()
+  const delayed = new Map<string, number>()
+  let last = 0
+
+  const ready = (queue: string): Array<Held> => {
+    const known = queues.get(queue)
+    if (known !== undefined) return known
+    const made: Array<Held> = []
+    queues.set(queue, made)
+    return made
+  }
+
+  /** In the order in which they were published, as far as they are ready. */
+  const put = (held: Held): void => {
+    const list = ready(held.queue)
+    let at = list.length
+    while (at > 0 && list[at - 1]!.order > held.order) at--
+    list.splice(at, 0, held)
+    onReady(held.queue)
+  }
+
+  const putAfter = (held: Held, delay: number): void => {
+    if (delay <= 0) return put(held)
+    delayed.set(held.queue, (delayed.get(held.queue) ?? 0) + 1)
+    world.after(delay, () => {
+      delayed.set(held.queue, delayed.get(held.queue)! - 1)
+      put(held)
+    })
+  }
+
+  const gone: Store["gone"] = ({ copy, key, queue }, why, delivery) =>
+    world.record({ _tag: "Gone", copy, key, queue, why, delivery })
+
+  const store = (queue: string, parcel: Parcel, delay: number, { of, process }: Origin, native: boolean): Held => {
+    const held: Held = {
+      copy: world.number(),
+      key: keyOf(parcel.body),
+      queue,
+      parcel,
+      order: ++last,
+      count: 0
+    }
+    const { copy, key } = held
+    const due = world.now() + delay
+    world.record({ _tag: "Stored", copy, key, queue, due, process, of, native, ...taleOf(parcel.metadata) })
+    return held
+  }
+
+  return {
+    keep: (queue, parcel, delay, origin) => {
+      const held = store(queue, parcel, delay, origin, false)
+      putAfter(held, delay)
+      return held
+    },
+    take: (queue) => ready(queue).shift(),
+    handOut: (held, process) => {
+      const delivery = world.number()
+      const { copy, key, queue } = held
+      held.count++
+      world.record({ _tag: "HandedOut", copy, key, queue, delivery, process, count: held.count })
+      return delivery
+    },
+    back: (held, delivery, delay, why) => {
+      const { copy, key } = held
+      world.record({ _tag: "Back", copy, key, delivery, due: world.now() + delay, why })
+      putAfter(held, delay)
+    },
+    gone,
+    move: (held, to) => {
+      gone(held, "backstop")
+      put(store(to, held.parcel, 0, { process: undefined, of: undefined }, true))
+    },
+    purge: (queue) => {
+      const all = ready(queue).splice(0)
+      for (const held of all) gone(held, "purged")
+      return all.length
+    },
+    counts: (queue) => ({ ready: ready(queue).length, delayed: delayed.get(queue) ?? 0 }),
+    peek: (queue, limit) => ready(queue).slice(0, limit)
+  }
+}

@@ -1,0 +1,99 @@
+/** The world: true time, what is due when, the faults that happen, and the history that everybody writes. */
+import type { Fact, Entry } from "../History.ts"
+import type { Rates, Scenario } from "../Scenario.ts"
+import * as Draw from "./Draw.ts"
+
+/** Something that will happen. */
+export interface Due {
+  readonly at: number
+  /** `undefined` once it has happened, or was called off. */
+  run: (() => void) | undefined
+}
+
+/** One run's world. */
+export interface World {
+  /** True milliseconds since the world began. */
+  readonly now: () => number
+  /** Runs something after so many milliseconds of true time. What is due together happens in the order of these calls. */
+  readonly after: (delay: number, run: () => void) => Due
+  readonly draw: Draw.Draw
+  readonly scenario: Scenario
+  readonly history: Array<Entry>
+  readonly record: (fact: Fact) => void
+  /** Whether a fault of this kind happens at this place now. It is written down if it does. */
+  readonly fault: (kind: keyof Rates, place: string) => boolean
+  /** Milliseconds of one way over the network. */
+  readonly latency: (place: string) => number
+  /** A number that was not given before. */
+  readonly number: () => number
+  readonly isCalm: () => boolean
+  /** Lets the next thing happen; false when nothing is due until this time. */
+  readonly step: (until: number) => boolean
+}
+
+/** A world in which nothing is due. */
+export const make = (scenario: Scenario): World => {
+  const { calmAt, latency, only, rates, seed } = scenario
+  const draw = Draw.make(seed)
+  const wanted = only && new Set(only)
+  const history: Array<Entry> = []
+  /** The latest first, so that the next is at the end. */
+  const agenda: Array<Due> = []
+  const seen = new Map<string, number>()
+  let now = 0
+  let last = 0
+
+  const after = (delay: number, run: () => void): Due => {
+    const due: Due = { at: now + Math.max(0, delay), run }
+    let low = 0
+    let high = agenda.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (agenda[middle]!.at <= due.at) high = middle
+      else low = middle + 1
+    }
+    agenda.splice(low, 0, due)
+    return due
+  }
+
+  const record = (fact: Fact): void => void history.push(Object.assign(fact, { at: now }))
+
+  /** Places are counted per kind, so that a fault keeps its name when others are left out. */
+  const fault = (kind: keyof Rates, place: string): boolean => {
+    if (now >= calmAt || (rates[kind] === 0 && wanted === undefined)) return false
+    const at = `${kind} ${place}`
+    const nth = (seen.get(at) ?? 0) + 1
+    seen.set(at, nth)
+    const site = `${at} ${nth}`
+    const happens = wanted === undefined ? draw.chance(at, rates[kind]) : wanted.has(site)
+    if (happens) record({ _tag: "Fault", site, kind })
+    return happens
+  }
+
+  return {
+    now: () => now,
+    after,
+    draw,
+    scenario,
+    history,
+    record,
+    fault,
+    latency: (place) => draw.between(place, 0.1, latency),
+    number: () => ++last,
+    isCalm: () => now >= calmAt,
+    step: (until) => {
+      let next = agenda.pop()
+      while (next !== undefined && next.run === undefined) next = agenda.pop()
+      if (next === undefined) return false
+      if (next.at > until) {
+        agenda.push(next)
+        return false
+      }
+      now = next.at
+      const { run } = next
+      next.run = undefined
+      run!()
+      return true
+    }
+  }
+}
