@@ -65,3 +65,28 @@ describe("a lost connection of several", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })
+
+describe("a connection that is lost while bodies are decoded", () => {
+  it.effect("leaves no credit behind, so that a consumer that probes its broker goes on", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const codec = {
+        contentType: undefined,
+        encode: () => new Uint8Array(),
+        decode: (_: Uint8Array, { slow }: Readonly<Record<string, string>>) =>
+          slow === undefined ? "decoded" : new Promise(() => {})
+      }
+      broker.faults.settle = () => "Timeout"
+      const consumer = yield* Consumer.start(QueueDefinition.make("q", { codec }), { drainTimeout: 0 }, () => {})
+      broker.deliver("slow 1", { headers: { slow: "yes" } })
+      broker.deliver("slow 2", { headers: { slow: "yes" } })
+      broker.deliver("fast")
+      yield* TestClock.adjust(1)
+      broker.reconnect()
+      broker.take()
+      yield* TestClock.adjust("3 seconds")
+      // One message, as the probe.
+      assert.deepStrictEqual([broker.take(), consumer.health().state], [["credit 1"], "probing"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})

@@ -21,15 +21,18 @@ export const make = (timers: Timers, load: Load): Decoding => {
   const deadlines = Deadlines.make(timers, timeout, true)
   return {
     wait: (item, body, { decoded, failed, late }) => {
+      item.stage = "decoding"
       load.decoding++
       let isWaiting = true
       const end = (how: () => void): void => {
         if (!isWaiting) return
         isWaiting = false
-        load.decoding--
         deadlines.end(deadline)
-        // A lost delivery is in flight no more: it is delivered again.
-        if (item.place !== -1) how()
+        // A lost delivery is in flight no more, and counts no more: it is delivered again.
+        if (item.place === -1) return
+        load.decoding--
+        item.stage = "waiting"
+        how()
       }
       const deadline = Deadlines.deadline(() => end(late))
       deadlines.start(deadline)

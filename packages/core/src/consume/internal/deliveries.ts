@@ -103,6 +103,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     redeliveries.markLost(item)
     if (item.stage === "waiting") onUnwaited(item)
     else if (item.stage === "kept") recovery.forget(item)
+    else if (item.stage === "decoding") load.decoding--
     // What a handler or the broker has of it ends by itself.
     else return
     redeliveries.lose(item)

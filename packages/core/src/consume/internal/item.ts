@@ -17,12 +17,13 @@ export interface Item extends Bag.Member {
   /** When it began to wait for its batch, in monotonic milliseconds. */
   arrived: number
   /**
+   * - `decoding`: its body is being decoded.
    * - `waiting`: no handler has begun it.
    * - `begun`: a handler has begun it.
    * - `settling`: its settlement is on its way to the broker, and its lease is not extended.
    * - `kept`: the broker did not take its settlement, which will be tried again.
    */
-  stage: "waiting" | "begun" | "settling" | "kept"
+  stage: "decoding" | "waiting" | "begun" | "settling" | "kept"
   /** `undefined` until it is decided. */
   settlement: Settlement | undefined
   /** Whether its connection or lease is known to be lost: the broker delivers the message again. */
