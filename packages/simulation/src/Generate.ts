@@ -114,6 +114,7 @@ const version = (random: Random, lease: number): Version => {
     consumerBackoff: random.chance(0.3)
       ? { multiplier: random.pick([100, 1000]), max: random.pick([1000, 30_000]), stepwise: random.chance(0.5) }
       : undefined,
+    ...(random.chance(0.3) ? { promise: true } : {}),
     hook: random.pick(["none", "none", "none", "throws", "throwsUnprintable"]),
     redact: random.pick(["none", "none", "none", "throws"])
   }

@@ -115,6 +115,8 @@ export interface Version {
   readonly consumerBackoff:
     | { readonly multiplier: number; readonly max: number; readonly stepwise: boolean }
     | undefined
+  /** Whether its handlers are async functions, which nothing can interrupt. Default: they are Effects. */
+  readonly promise?: boolean
   /** User code that misbehaves, beside handlers. */
   readonly hook: "none" | "throws" | "throwsUnprintable"
   readonly redact: "none" | "throws"

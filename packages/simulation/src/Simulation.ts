@@ -81,7 +81,12 @@ const populate = (world: World.World, model: Model) => {
     })
     const service = serviceOf(machine)
     const program = Effect.gen(function* () {
-      const consumer = yield* Program.start(world, machine, version, Handlers.make(world, machine, runs))
+      const consumer = yield* Program.start(
+        world,
+        machine,
+        version,
+        Handlers.make(world, machine, runs, version.promise)
+      )
       running.set(plan.name, { machine, consumer })
       yield* consumer.done
     })
@@ -223,15 +228,18 @@ const populate = (world: World.World, model: Model) => {
 
   const hopeless = new Set(world.scenario.refusals.filter(({ until }) => until === 5).map(({ key }) => key))
 
+  const open = new Set<number>()
+  let read = 0
+
   /** Whether every message that can end has ended, and nobody is at work. */
   const isQuiet = (): boolean => {
-    if (busy > 0) return false
-    const open = new Set<number>()
-    for (const entry of world.history) {
+    const { history } = world
+    for (; read < history.length; read++) {
+      const entry = history[read]!
       if (entry._tag === "Stored" && entry.queue === queue && !hopeless.has(entry.key)) open.add(entry.copy)
       else if (entry._tag === "Gone") open.delete(entry.copy)
     }
-    return open.size === 0
+    return busy === 0 && open.size === 0
   }
 
   /** Waits for the end of all work, then drains everything. */

@@ -2,11 +2,11 @@
 import type { Handler } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Call, Given } from "../History.ts"
-import type { Behaviour, Call as Planned, Sending } from "../Scenario.ts"
+import type { Behaviour, Call as Planned, Sending, Thrown } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import { mark } from "../world/Parcels.ts"
 import type { World } from "../world/World.ts"
-import * as Thrown from "./Thrown.ts"
+import * as Throwing from "./Thrown.ts"
 
 type Received = Handler.Received<unknown>
 
@@ -28,8 +28,21 @@ const atOnce: Behaviour = { takes: 0 }
 /** The key in a decoded body. */
 const keyOf = (body: unknown): number => (body as { readonly key: number }).key // The scenario's bodies are all like this.
 
+/** Does so as an async function does. */
+const promised = (machine: Machine, takes: number, finish: () => Thrown | undefined): Promise<void> => {
+  const end = (): void => {
+    const thrown = finish()
+    if (thrown !== undefined) throw Throwing.make(thrown)
+  }
+  if (takes === 0) return Promise.resolve().then(end)
+  return new Promise((resolve, reject) => {
+    if (!Number.isFinite(takes)) return
+    machine.after(takes, () => void Promise.resolve().then(end).then(resolve, reject))
+  })
+}
+
 /** The handlers of a process. `runs` counts the handler runs of each message, in all processes. */
-export const make = (world: World, machine: Machine, runs: Map<number, number>): Handlers => {
+export const make = (world: World, machine: Machine, runs: Map<number, number>, isPromise = false): Handlers => {
   const { name } = machine
   const sendings = new Map<number, Sending>(world.scenario.sendings.map((each) => [each.key, each]))
 
@@ -80,7 +93,8 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>):
     const ended = (how: "returned" | "threw" | "interrupted", error?: string) =>
       world.record({ _tag: "Ended", process: name, run: number, how, error })
 
-    const finish = (): Effect.Effect<void, unknown> => {
+    /** Ends the run: what it throws, or nothing. A process that it kills goes no further. */
+    const finish = (): Thrown | undefined => {
       for (const turn of turns) for (const each of turn.behaviour.last ?? []) call(number, turn, batch, each)
       for (const turn of turns) {
         for (const each of turn.behaviour.late ?? []) machine.after(1000, () => call(number, turn, batch, each))
@@ -88,19 +102,20 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>):
       if (turns.some(({ behaviour: { kills } }) => kills === true)) {
         world.record({ _tag: "Killed", process: name, because: "handler" })
         machine.kill()
-        return Effect.never
+        return undefined
       }
       const thrown = turns.find(({ behaviour: { throws } }) => throws !== undefined)?.behaviour.throws
-      if (thrown === undefined) {
-        ended("returned")
-        return Effect.void
-      }
-      ended("threw", thrown)
-      return Effect.fail(Thrown.make(thrown))
+      ended(thrown === undefined ? "returned" : "threw", thrown)
+      return thrown
     }
 
-    if (longest === 0) return Effect.suspend(finish)
-    const body = Effect.flatMap(Effect.sleep(longest), finish)
+    if (isPromise) return promised(machine, longest, finish)
+    const end = Effect.suspend(() => {
+      const thrown = finish()
+      return thrown === undefined ? Effect.void : Effect.fail(Throwing.make(thrown))
+    })
+    if (longest === 0) return end
+    const body = Effect.andThen(Effect.sleep(longest), end)
     if (isStubborn) return Effect.uninterruptible(body)
     return Effect.onInterrupt(body, () => Effect.sync(() => ended("interrupted")))
   }

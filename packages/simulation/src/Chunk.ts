@@ -1,0 +1,57 @@
+/** A chunk of a campaign: some seeds, one after the other, and what they showed. */
+import * as Coverage from "./Coverage.ts"
+import * as Generate from "./Generate.ts"
+import { judge } from "./Judge.ts"
+import type { Kind } from "./Scenario.ts"
+
+/** The seeds of a chunk. */
+export interface Task {
+  readonly from: number
+  readonly count: number
+  readonly kinds: ReadonlyArray<Kind>
+}
+
+/** A seed that breaks a law. */
+export interface Failure {
+  readonly seed: number
+  readonly kind: Kind
+  readonly law: string
+  readonly text: string
+}
+
+/** What a chunk showed. */
+export interface Result extends Task {
+  /** Seeds of each kind of broker. */
+  readonly seeds: Readonly<Record<string, number>>
+  /** Facts in all histories. */
+  readonly facts: number
+  /** Milliseconds of CPU. */
+  readonly cpu: number
+  /** In how many histories each situation was seen. */
+  readonly seen: Coverage.Counts
+  readonly failures: ReadonlyArray<Failure>
+}
+
+const cpu = (): number => {
+  const { system, user } = process.threadCpuUsage()
+  return (system + user) / 1000
+}
+
+/** Runs a chunk. */
+export const run = async (task: Task): Promise<Result> => {
+  const before = cpu()
+  const seeds: Record<string, number> = {}
+  const seen: Coverage.Counts = {}
+  const failures: Array<Failure> = []
+  let facts = 0
+  for (let seed = task.from; seed < task.from + task.count; seed++) {
+    const { history, scenario, violations } = await judge(Generate.scenario(seed, task.kinds))
+    const { kind } = scenario
+    seeds[kind] = (seeds[kind] ?? 0) + 1
+    facts += history.length
+    Coverage.count(seen, history)
+    const [first] = violations
+    if (first !== undefined) failures.push({ seed, kind, law: first.law, text: first.text })
+  }
+  return { ...task, seeds, facts, cpu: cpu() - before, seen, failures }
+}

@@ -1,0 +1,151 @@
+/**
+ * Shrinking: from a scenario that breaks a law to a small one that breaks the same law. What breaks another law is not
+ * taken, so that the small one tells of the same defect.
+ */
+import type { History } from "./History.ts"
+import type { Behaviour, Process, Scenario, Sending, Version } from "./Scenario.ts"
+
+/** Runs a scenario, and tells the law that it breaks, if it breaks one. */
+export type Judge = (scenario: Scenario) => Promise<{ readonly law: string | undefined; readonly history: History }>
+
+/** The number of events that a scenario is made of: sends, runs of handlers that are not plain, faults, people, ends. */
+export const size = ({ only = [], operations, processes, refusals, sendings }: Scenario): number =>
+  sendings.length +
+  sendings.reduce((sum, { runs }) => sum + runs.length, 0) +
+  only.length +
+  operations.length +
+  refusals.length +
+  processes.reduce((sum, { freezes, lives }) => sum + lives.length + freezes.length, processes.length)
+
+/** A list in a scenario, of which parts can be left out. */
+interface Part {
+  readonly get: (scenario: Scenario) => ReadonlyArray<unknown>
+  readonly set: (scenario: Scenario, list: ReadonlyArray<any>) => Scenario // The list is a part of what `get` answered.
+  readonly least: number
+}
+
+const part = <K extends keyof Scenario>(name: K, least = 0): Part => ({
+  get: (scenario) => scenario[name] as ReadonlyArray<unknown>, // It is called for lists only.
+  set: (scenario, list) => ({ ...scenario, [name]: list }),
+  least
+})
+
+/** A list in each process, or in each message. */
+const within = <K extends "processes" | "sendings">(
+  outer: K,
+  index: number,
+  inner: K extends "processes" ? keyof Process : keyof Sending
+): Part => ({
+  get: (scenario) => (scenario[outer][index]?.[inner as never] ?? []) as ReadonlyArray<unknown>, // As above.
+  set: (scenario, list) => ({
+    ...scenario,
+    [outer]: scenario[outer].map((each, at) => (at === index ? { ...each, [inner]: list } : each))
+  }),
+  least: 0
+})
+
+const partsOf = (scenario: Scenario): ReadonlyArray<Part> => [
+  part("sendings"),
+  part("only"),
+  part("operations"),
+  part("refusals"),
+  part("processes", 1),
+  ...scenario.processes.flatMap((_, index) => [
+    within("processes", index, "lives"),
+    within("processes", index, "freezes")
+  ]),
+  ...scenario.sendings.map((_, index) => within("sendings", index, "runs"))
+]
+
+const plain: Partial<Version> = {
+  immediate: 0,
+  prefetch: 0,
+  concurrency: 1,
+  batch: undefined,
+  consumerBackoff: undefined,
+  maxAge: undefined,
+  backoff: [],
+  hook: "none",
+  redact: "none"
+}
+
+const atOnce: Behaviour = { takes: 0 }
+
+/** Scenarios that are a little simpler, in places that are no list. */
+function* simpler(scenario: Scenario): Generator<Scenario> {
+  const { processes, sendings, versions } = scenario
+  if (versions.length > 1) {
+    const alone = processes.map((each) => ({ ...each, versions: [0] }))
+    for (const version of versions) yield { ...scenario, versions: [version], processes: alone }
+  }
+  if (scenario.latency > 1) yield { ...scenario, latency: 1 }
+  for (const [index, version] of versions.entries()) {
+    for (const [name, value] of Object.entries(plain)) {
+      if (JSON.stringify(version[name as keyof Version]) === JSON.stringify(value)) continue
+      yield { ...scenario, versions: versions.with(index, { ...version, [name]: value }) }
+    }
+  }
+  for (const [index, process] of processes.entries()) {
+    const { jumps, offset, speed } = process.clock
+    const clock = { offset: 0, speed: 1, jumps: [] }
+    const isPlain = offset === 0 && speed === 1 && jumps.length === 0 && process.startsAt === 0
+    if (!isPlain) yield { ...scenario, processes: processes.with(index, { ...process, clock, startsAt: 0 }) }
+  }
+  for (const [index, each] of sendings.entries()) {
+    const { metadata: _, ...sending } = each
+    if (each.metadata !== undefined) yield { ...scenario, sendings: sendings.with(index, sending) }
+    if (each.delay > 0) yield { ...scenario, sendings: sendings.with(index, { ...each, delay: 0 }) }
+    if (each.body !== "good") yield { ...scenario, sendings: sendings.with(index, { ...each, body: "good" }) }
+    if (each.by !== "ours") yield { ...scenario, sendings: sendings.with(index, { ...each, by: "ours" }) }
+    for (const [nth, run] of each.runs.entries()) {
+      for (const name of Object.keys(run) as Array<keyof Behaviour>) {
+        if (name === "takes" && run.takes === 0) continue
+        const { [name]: _, ...rest } = run
+        yield {
+          ...scenario,
+          sendings: sendings.with(index, { ...each, runs: each.runs.with(nth, { ...atOnce, ...rest }) })
+        }
+      }
+    }
+  }
+}
+
+/** Shrinks a scenario that breaks `law`, with at most so many runs. */
+export const shrink = async (scenario: Scenario, law: string, judge: Judge, tries = 2000): Promise<Scenario> => {
+  let left = tries
+  let best = scenario
+
+  const take = async (candidate: Scenario): Promise<boolean> => {
+    if (left-- <= 0) return false
+    const isSame = (await judge(candidate)).law === law
+    if (isSame) best = candidate
+    return isSame
+  }
+
+  const reduce = async ({ get, least, set }: Part): Promise<void> => {
+    for (let length = get(best).length; length >= 1; length = Math.floor(length / 2)) {
+      for (let from = 0; from < get(best).length; ) {
+        const list = get(best)
+        const rest = [...list.slice(0, from), ...list.slice(from + length)]
+        if (rest.length < least || !(await take(set(best, rest)))) from += length
+      }
+    }
+  }
+
+  const { history } = await judge(scenario)
+  const only = history.flatMap((entry) => (entry._tag === "Fault" ? [entry.site] : []))
+  await take({ ...scenario, only })
+  for (let before = Number.POSITIVE_INFINITY; size(best) < before && left > 0; ) {
+    before = size(best)
+    for (const each of partsOf(best)) await reduce(each)
+    for (let goesOn = true; goesOn && left > 0; ) {
+      goesOn = false
+      for (const candidate of simpler(best)) {
+        if (!(await take(candidate))) continue
+        goesOn = true
+        break
+      }
+    }
+  }
+  return best
+}

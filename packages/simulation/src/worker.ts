@@ -1,0 +1,9 @@
+/** Runs the chunks that it is given, in a thread of its own. */
+import { parentPort } from "node:worker_threads"
+import * as Chunk from "./Chunk.ts"
+
+const port = parentPort!
+
+port.on("message", (task: Chunk.Task) => {
+  void Chunk.run(task).then((result) => port.postMessage(result))
+})
