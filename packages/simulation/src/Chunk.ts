@@ -16,7 +16,7 @@ export interface Failure {
   readonly seed: number
   readonly kind: Kind
   readonly law: string
-  readonly text: string
+  readonly what: string
 }
 
 /** What a chunk showed. */
@@ -51,7 +51,7 @@ export const run = async (task: Task): Promise<Result> => {
     facts += history.length
     Coverage.count(seen, history)
     const [first] = violations
-    if (first !== undefined) failures.push({ seed, kind, law: first.law, text: first.text })
+    if (first !== undefined) failures.push({ seed, kind, law: first.law, what: first.what })
   }
   return { ...task, seeds, facts, cpu: cpu() - before, seen, failures }
 }

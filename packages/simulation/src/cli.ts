@@ -92,8 +92,8 @@ const campaign = async (values: ReturnType<typeof parse>): Promise<number> => {
     seen: Object.fromEntries(Object.entries(sum.seen).map(([name, count]) => [name, percent(count / sum.seeds)]))
   }
   if (values.report !== undefined) writeFileSync(values.report, `${JSON.stringify(report, undefined, 2)}\n`)
-  for (const { kind, law, seed, text } of sum.failures.slice(0, 20))
-    console.log(`seed ${seed} (${kind}): ${law}: ${text}`)
+  for (const { kind, law, seed, what } of sum.failures.slice(0, 20))
+    console.log(`seed ${seed} (${kind}): ${law}: ${what}`)
   for (const [name, part] of missing) console.log(`seen too rarely, in ${percent(part)} of the seeds: ${name}`)
   console.log(
     `${sum.seeds} seeds, ${report.seconds} s, ${report.seedsPerCpuSecond} in a CPU second: ${sum.failures.length} broke a law`

@@ -3,12 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import fc from "fast-check"
 import * as Generate from "../src/Generate.ts"
-import type { Process } from "../src/Scenario.ts"
 import * as Draw from "../src/world/Draw.ts"
 import * as Machine from "../src/world/Machine.ts"
 import * as World from "../src/world/World.ts"
 
-const trueClock: Process["clock"] = { offset: 0, speed: 1, jumps: [] }
+const { trueClock } = Machine
 const empty = { ...Generate.scenario(1), sendings: [], operations: [], processes: [], refusals: [], calmAt: 1000 }
 
 const finish = (world: World.World, until = 1e9): void => {

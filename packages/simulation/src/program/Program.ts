@@ -8,11 +8,11 @@ import {
   QueueDefinition,
   RetryPolicy
 } from "@requeue/core"
-import type { Version } from "../Scenario.ts"
-import { queue } from "../Scenario.ts"
+import { queue, type Sending, type Version } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import type { World } from "../world/World.ts"
-import type { Handlers } from "./Handlers.ts"
+import type { Start } from "../people/Population.ts"
+import * as Handlers from "./Handlers.ts"
 
 /** Decodes bodies as the scenario wants it. A body tells by its first letter how. */
 const codec = (machine: Machine): Codec.Codec<unknown> => ({
@@ -28,10 +28,10 @@ const codec = (machine: Machine): Codec.Codec<unknown> => ({
   }
 })
 
-/** A sent body. */
-export const bodyOf = (key: number, kind: "good" | "undecodable" | "slowToDecode" | "neverDecoded"): Uint8Array => {
-  if (kind === "undecodable") return Buffer.from(`!${key}`)
-  const how = kind === "slowToDecode" ? "slow" : kind === "neverDecoded" ? "never" : undefined
+/** The body of a message, as the scenario wants it. */
+export const bodyOf = ({ body, key }: Sending): Uint8Array => {
+  if (body === "undecodable") return Buffer.from(`!${key}`)
+  const how = body === "slowToDecode" ? "slow" : body === "neverDecoded" ? "never" : undefined
   return Buffer.from(JSON.stringify({ key, how }))
 }
 
@@ -95,9 +95,10 @@ const optionsOf = (world: World, { name }: Machine, version: Version): Consumer.
 }
 
 /** Starts the consumer of a version. It ends when its scope closes. */
-export const start = (world: World, machine: Machine, version: Version, { batch, single }: Handlers) => {
+export const start: Start = (world, machine, version, runs) => {
   const definition = QueueDefinition.make(queue, { codec: codec(machine) })
   const options = optionsOf(world, machine, version)
+  const { batch, single } = Handlers.make(world, machine, runs, version.promise)
   return version.batch === undefined
     ? Consumer.start(definition, options, single)
     : Consumer.startBatch(definition, options, batch)

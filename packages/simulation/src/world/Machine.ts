@@ -38,6 +38,9 @@ export interface Machine {
 /** When the world begins, in milliseconds since the epoch. */
 export const epoch = Date.UTC(2030, 0, 1)
 
+/** A clock that is right. */
+export const trueClock: Process["clock"] = { offset: 0, speed: 1, jumps: [] }
+
 const clockOf = (world: World, plan: Process["clock"], after: Machine["after"]): Clock.Clock => {
   const jumped = () => plan.jumps.reduce((sum, { at, by }) => (world.now() >= at ? sum + by : sum), 0)
   const wall = () => Math.floor(epoch + plan.offset + world.now() * plan.speed + jumped())

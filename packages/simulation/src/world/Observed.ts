@@ -12,7 +12,7 @@ export const observed = (world: World, process: string, service: Broker.Service)
     const open = new Map<number, Delivery.Delivery>()
     const onDelivery = (delivery: Delivery.Delivery): void => {
       const number = numberOf(delivery)
-      const key = keyOf(delivery.body)
+      const key = keyOf(delivery)
       open.set(number, delivery)
       world.record({
         _tag: "Arrived",

@@ -47,8 +47,12 @@ export interface Store {
   readonly peek: (queue: string, limit: number) => ReadonlyArray<Held>
 }
 
-/** The key that travels in a body; 0 where there is none. */
-export const keyOf = (body: Uint8Array): number => Number(/\d+/.exec(Buffer.from(body).toString("latin1"))?.[0] ?? 0)
+/** The header that has the key of a message whose body has none. */
+export const keyHeader = "key"
+
+/** The key that travels with a message: in a header, or in its body. */
+export const keyOf = ({ body, headers }: Pick<Parcel, "body" | "headers">): number =>
+  Number(headers[keyHeader] ?? /\d+/.exec(Buffer.from(body).toString("latin1"))?.[0] ?? 0)
 
 interface Tale {
   readonly reason: string | undefined
@@ -69,7 +73,7 @@ const taleOf = (metadata: string | undefined): Tale => {
 export const refusal = (world: World, queue: string, parcel: Parcel): string | undefined => {
   const { refusals } = world.scenario
   if (refusals.length === 0) return undefined
-  const key = keyOf(parcel.body)
+  const key = keyOf(parcel)
   const found = refusals.find((each) => each.key === key)
   if (found === undefined || (found.until < 5 && world.isCalm())) return undefined
   const { cut } = taleOf(parcel.metadata)
@@ -116,7 +120,7 @@ export const make = (world: World, onReady: (queue: string) => void): Store => {
   const store = (queue: string, parcel: Parcel, delay: number, { of, process }: Origin, native: boolean): Held => {
     const held: Held = {
       copy: world.number(),
-      key: keyOf(parcel.body),
+      key: keyOf(parcel),
       queue,
       parcel,
       order: ++last,

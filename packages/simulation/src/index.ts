@@ -1,0 +1,15 @@
+/**
+ * Deterministic simulation: Requeue's core in worlds that are made from one seed each, with brokers, processes, faults and
+ * people, and a checker that reads all that happened.
+ */
+export * as Campaign from "./Campaign.ts"
+export * as Checker from "./check/Checker.ts"
+export * as Coverage from "./Coverage.ts"
+export * as Generate from "./Generate.ts"
+export * as History from "./History.ts"
+export * as Judge from "./Judge.ts"
+export * as Scenario from "./Scenario.ts"
+export * as Shrink from "./Shrink.ts"
+export * as Simulation from "./Simulation.ts"
+export * as Table from "./Table.ts"
+export * as Trial from "./Trial.ts"

@@ -1,0 +1,88 @@
+/** Operators: they redrive, purge and look, pause consumers, and do to the broker what people do. */
+import { Broker, DeadLetters } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { type Operation, queue } from "../Scenario.ts"
+import * as Machine from "../world/Machine.ts"
+import type { Model } from "../world/Model.ts"
+import { keyOf, type Parcel } from "../world/Store.ts"
+import type { World } from "../world/World.ts"
+import type { Population } from "./Population.ts"
+
+type What = Operation["what"]
+
+const isOdd = (letter: Pick<Parcel, "body" | "headers">): boolean => keyOf(letter) % 2 === 1
+
+/** The operations that work on dead letters; `undefined` for all others. Each answers a number of letters. */
+const jobOf = (what: What) => {
+  switch (what._tag) {
+    case "Redrive": {
+      const { limit, odd } = what
+      const options = { to: queue, ...(limit === undefined ? {} : { limit }), ...(odd ? { filter: isOdd } : {}) }
+      return Effect.flatMap(DeadLetters.make(what.queue), ({ redrive }) =>
+        Effect.map(redrive(options), ({ redriven }) => redriven)
+      )
+    }
+    case "Purge":
+      return Effect.flatMap(DeadLetters.make(what.queue), ({ purge }) =>
+        purge(what.odd ? { filter: isOdd } : { all: true })
+      )
+    case "List":
+      return Effect.flatMap(DeadLetters.make(what.queue), ({ list }) => Effect.map(list(), (found) => found.length))
+    default:
+      return undefined
+  }
+}
+
+/** Lets people do what the scenario says; the answer tells how many operations are under way. */
+export const operate = (
+  world: World,
+  model: Model,
+  population: Population,
+  serviceOf: (machine: Machine.Machine) => Broker.Service
+): (() => number) => {
+  const machine = Machine.make(world, "operator", Machine.trueClock)
+  const service = serviceOf(machine)
+  let underWay = 0
+
+  /** Acts on the world, and answers how long the operation takes. */
+  const act = (what: What): number => {
+    switch (what._tag) {
+      case "Pause": {
+        const paused = population.running()
+        for (const { consumer } of paused) consumer.pause()
+        world.after(what.for, () => {
+          for (const each of paused) if (each.machine.isAlive()) each.consumer.resume()
+        })
+        return what.for
+      }
+      case "Restart":
+        model.restart(what.away)
+        return what.away
+      case "Throttle":
+        model.throttle(what.for)
+        return what.for
+      default:
+        return 0
+    }
+  }
+
+  const begin = (what: What, operation: number): void => {
+    underWay++
+    world.record({ _tag: "Operates", operation, what: what._tag })
+    const end = (count: number | undefined, failed: string | undefined): void => {
+      underWay--
+      world.record({ _tag: "Operated", operation, what: what._tag, count, failed })
+    }
+    const job = jobOf(what)
+    if (job === undefined) return void world.after(act(what), () => end(undefined, undefined))
+    machine.run(Effect.provideService(job, Broker.Broker, service)).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) return end(exit.value, undefined)
+      const error = Exit.findErrorOption(exit)
+      end(undefined, error._tag === "Some" ? error.value._tag : "died")
+    })
+  }
+
+  world.scenario.operations.forEach(({ at, what }, operation) => world.after(at, () => begin(what, operation)))
+  return () => underWay
+}

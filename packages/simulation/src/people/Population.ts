@@ -1,0 +1,102 @@
+/** The processes that run the program: they start, are frozen, end as the scenario says, and come again. */
+import { Broker, type Consumer } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import type { Process, Version } from "../Scenario.ts"
+import * as Machine from "../world/Machine.ts"
+import type { World } from "../world/World.ts"
+
+/** Starts the consumer of a program. `runs` counts the handler runs of each message, in all processes. */
+export type Start = (
+  world: World,
+  machine: Machine.Machine,
+  version: Version,
+  runs: Map<number, number>
+) => Effect.Effect<Consumer.Consumer, { readonly _tag: string }, Broker.Broker | Scope.Scope>
+
+/** A process that lives, and its consumer. */
+export interface Running {
+  readonly machine: Machine.Machine
+  readonly consumer: Consumer.Consumer
+}
+
+/** All processes. */
+export interface Population {
+  /** Those whose consumer runs. */
+  readonly running: () => ReadonlyArray<Running>
+  /** Drains all of them; none comes to life again. */
+  readonly drainAll: () => void
+}
+
+/** Lets the scenario's processes live. `serviceOf` is the broker as a process has it. */
+export const populate = (
+  world: World,
+  start: Start,
+  serviceOf: (machine: Machine.Machine) => Broker.Service
+): Population => {
+  const { processes, versions } = world.scenario
+  const running = new Map<string, Running>()
+  const runs = new Map<number, number>()
+  let isEnding = false
+
+  const live = (plan: Process, nth: number): void => {
+    const machine = Machine.make(world, `${plan.name}${nth + 1}`, plan.clock)
+    const version = plan.versions[Math.min(nth, plan.versions.length - 1)]!
+    const life = plan.lives[nth]
+    world.record({ _tag: "Started", process: machine.name, version })
+    machine.onKilled(() => {
+      running.delete(plan.name)
+      if (!isEnding) world.after(life?.away ?? 1000, () => live(plan, nth + 1))
+    })
+    const program = Effect.gen(function* () {
+      const consumer = yield* start(world, machine, versions[version]!, runs)
+      running.set(plan.name, { machine, consumer })
+      yield* consumer.done
+    })
+    const provided = Effect.provideService(program, Broker.Broker, serviceOf(machine))
+    machine.run(Effect.scoped(provided)).addObserver((exit) => {
+      // A program that cannot start, or stops itself, is started again by whoever watches over it.
+      if (!Exit.isSuccess(exit)) kill(machine)
+    })
+    if (life !== undefined) world.after(life.lasts, () => end(plan.name, machine, life.ends))
+  }
+
+  const kill = (machine: Machine.Machine): void => {
+    if (!machine.isAlive()) return
+    world.record({ _tag: "Killed", process: machine.name, because: "scenario" })
+    machine.kill()
+  }
+
+  const end = (name: string, machine: Machine.Machine, how: "kill" | "drain"): void => {
+    const found = running.get(name)
+    if (how === "drain" && found?.machine === machine) drain(found)
+    else kill(machine)
+  }
+
+  const drain = ({ consumer, machine }: Running): void => {
+    const { name } = machine
+    world.record({ _tag: "Draining", process: name })
+    machine.run(consumer.drain()).addObserver((exit) => {
+      if (!machine.isAlive()) return
+      world.record({ _tag: "Drained", process: name, complete: Exit.isSuccess(exit) && exit.value.complete })
+      world.record({ _tag: "Killed", process: name, because: "drained" })
+      machine.kill()
+    })
+  }
+
+  for (const plan of processes) {
+    world.after(plan.startsAt, () => live(plan, 0))
+    for (const freeze of plan.freezes) {
+      world.after(freeze.at, () => running.get(plan.name)?.machine.freeze(freeze.for))
+    }
+  }
+
+  return {
+    running: () => [...running.values()],
+    drainAll: () => {
+      isEnding = true
+      for (const each of running.values()) drain(each)
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/** Producers: one that uses Requeue, and those outside that know nothing of it. */
+import { Broker, Codec, Producer, QueueDefinition } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { queue, type Sending } from "../Scenario.ts"
+import * as Machine from "../world/Machine.ts"
+import type { Model } from "../world/Model.ts"
+import { keyHeader } from "../world/Store.ts"
+import type { World } from "../world/World.ts"
+
+/** Sends the scenario's messages. `bodyOf` makes their bodies; the answer tells how many sends are under way. */
+export const send = (world: World, model: Model, bodyOf: (sending: Sending) => Uint8Array): (() => number) => {
+  const machine = Machine.make(world, "sender", Machine.trueClock)
+  const service = model.client(machine)
+  const producer = Producer.make(QueueDefinition.make(queue, { codec: Codec.bytes }))
+  let underWay = 0
+
+  const begin = (sending: Sending): void => {
+    const { by, delay, id, key, metadata } = sending
+    world.record({ _tag: "Sending", key, id, queue, earliest: world.now() + delay })
+    const headers = { [keyHeader]: String(key) }
+    const body = bodyOf(sending)
+    if (by === "foreign") {
+      model.publish(queue, { body, headers: { ...headers, id }, metadata, nonce: undefined })
+      world.record({ _tag: "Sent", key })
+      return
+    }
+    underWay++
+    const sent = Effect.flatMap(producer, (made) => made.send(body, { id, delay, headers }))
+    machine.run(Effect.provideService(sent, Broker.Broker, service)).addObserver((exit) => {
+      underWay--
+      if (Exit.isSuccess(exit)) return world.record({ _tag: "Sent", key })
+      const error = Exit.findErrorOption(exit)
+      world.record({ _tag: "NotSent", key, reason: error._tag === "Some" ? error.value._tag : "died" })
+    })
+  }
+
+  for (const sending of world.scenario.sendings) world.after(sending.at, () => begin(sending))
+  return () => underWay
+}
