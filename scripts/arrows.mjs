@@ -33,6 +33,9 @@ const rooms = [
     may: /^(effect\/|@effect\/platform-node-shared\/|@requeue\/(core(\/|$)|config$)|node:|tinyqueue$)/
   },
   { files: /^packages\/conformance\/src\//, may: /^(effect|@requeue\/core)(\/|$)/ },
+  // An oracle that shared code with what it judges would share its defects.
+  { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
+  { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/core(\/|$))/ },
   {
     files: /^packages\/adapter-[^/]+\/src\//,
     may: /^(effect|@requeue\/core)(\/|$)/,
