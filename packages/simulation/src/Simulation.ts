@@ -40,7 +40,7 @@ const scripted: Subject = { start: Program.start, bodyOf: Program.bodyOf }
 export const run = async (scenario: Scenario, { bodyOf, start }: Subject = scripted): Promise<History> => {
   const world = World.make(scenario)
   const model = modelOf(world)
-  const serviceOf = (machine: Machine) => observed(world, machine.name, model.client(machine))
+  const serviceOf = (machine: Machine) => observed(world, machine, model.client(machine))
   const population = Population.populate(world, start, serviceOf)
   const sends = Senders.send(world, model, bodyOf)
   const operations = Operators.operate(world, model, population, serviceOf)

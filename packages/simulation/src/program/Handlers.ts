@@ -28,11 +28,15 @@ const atOnce: Behaviour = { takes: 0 }
 /** The key in a decoded body. */
 const keyOf = (body: unknown): number => (body as { readonly key: number }).key // The scenario's bodies are all like this.
 
+/** What a run throws, if it does not return, or kill its process. */
+type Finished = Thrown | "killed" | undefined
+
 /** Does so as an async function does. */
-const promised = (machine: Machine, takes: number, finish: () => Thrown | undefined): Promise<void> => {
-  const end = (): void => {
-    const thrown = finish()
-    if (thrown !== undefined) throw Throwing.make(thrown)
+const promised = (machine: Machine, takes: number, finish: () => Finished): Promise<void> => {
+  const end = (): void | Promise<never> => {
+    const finished = finish()
+    if (finished === "killed") return new Promise(() => {})
+    if (finished !== undefined) throw Throwing.make(finished)
   }
   if (takes === 0) return Promise.resolve().then(end)
   return new Promise((resolve, reject) => {
@@ -78,6 +82,7 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
   }
 
   const run = (messages: ReadonlyArray<Received>, batch: Handler.Batch<unknown> | undefined) => {
+    if (!machine.isAlive()) return Effect.never
     const number = world.number()
     const turns = messages.map(turnOf)
     const given = turns.map(
@@ -93,8 +98,8 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     const ended = (how: "returned" | "threw" | "interrupted", error?: string) =>
       world.record({ _tag: "Ended", process: name, run: number, how, error })
 
-    /** Ends the run: what it throws, or nothing. A process that it kills goes no further. */
-    const finish = (): Thrown | undefined => {
+    /** Ends the run. A process that it kills goes no further. */
+    const finish = (): Finished => {
       for (const turn of turns) for (const each of turn.behaviour.last ?? []) call(number, turn, batch, each)
       for (const turn of turns) {
         for (const each of turn.behaviour.late ?? []) machine.after(1000, () => call(number, turn, batch, each))
@@ -102,7 +107,7 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
       if (turns.some(({ behaviour: { kills } }) => kills === true)) {
         world.record({ _tag: "Killed", process: name, because: "handler" })
         machine.kill()
-        return undefined
+        return "killed"
       }
       const thrown = turns.find(({ behaviour: { throws } }) => throws !== undefined)?.behaviour.throws
       ended(thrown === undefined ? "returned" : "threw", thrown)
@@ -111,8 +116,9 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
 
     if (isPromise) return promised(machine, longest, finish)
     const end = Effect.suspend(() => {
-      const thrown = finish()
-      return thrown === undefined ? Effect.void : Effect.fail(Throwing.make(thrown))
+      const finished = finish()
+      if (finished === "killed") return Effect.never
+      return finished === undefined ? Effect.void : Effect.fail(Throwing.make(finished))
     })
     if (longest === 0) return end
     const body = Effect.andThen(Effect.sleep(longest), end)

@@ -64,7 +64,7 @@ const unprintable = {
 }
 
 /** The options of a version's consumer. */
-const optionsOf = (world: World, { name }: Machine, version: Version): Consumer.Options => {
+const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): Consumer.Options => {
   const { consumerBackoff } = version
   return {
     retry: retryOf(version),
@@ -85,6 +85,7 @@ const optionsOf = (world: World, { name }: Machine, version: Version): Consumer.
       ? {}
       : { batch: BatchPolicy.make({ maxBatchSize: version.batch.size, maxBatchTimeout: version.batch.wait }) }),
     onEvent: (event) => {
+      if (!isAlive()) return
       const id = "id" in event ? event.id : undefined
       const detail = "delay" in event ? String(event.delay) : "because" in event ? event.because : ""
       world.record({ _tag: "Told", process: name, event: event._tag, id, detail })

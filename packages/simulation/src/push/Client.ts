@@ -165,6 +165,8 @@ const subscribing =
   ({ onDelivery, onReconnect, queue, retry }) => {
     let credit = 0
     let lives = 0
+    /** The copies that were acknowledged: an ack that was lost with its connection is written again. */
+    const settled = new Set<number>()
     const open = (): Line =>
       openLine({
         machine,
@@ -172,6 +174,7 @@ const subscribing =
         place: `${machine.name} consume ${queue}`,
         onUp: () => void machine.after(0, consume),
         onDeliver: ({ count, delivery: number, parcel, tag }) => {
+          if (parcel.nonce !== undefined && settled.has(parcel.nonce)) return line.send({ _tag: "Ack", tag })
           const receipt: Receipt = { number, tag, epoch: line.epoch(), nonce: parcel.nonce }
           onDelivery(Parcels.toDelivery(parcel, machine, { delivery: number, count, receipt }))
         }
@@ -196,24 +199,27 @@ const subscribing =
       const receipt = receiptOf(delivery)
       const lost = () =>
         then({ delivery, error: errorOf("settle", "LeaseLost", "its connection is lost"), fate: "gone" })
-      const finish = (frame: Up): void => {
-        if (!isOurs(receipt)) return lost()
-        line.send(frame)
+      const acknowledge = (): void => {
+        if (isOurs(receipt)) line.send({ _tag: "Ack", tag: receipt.tag })
+        if (receipt.nonce !== undefined) settled.add(receipt.nonce)
+        // Once a copy is stored, the work is done, whatever becomes of the ack.
+        else if (!isOurs(receipt)) return lost()
         then()
       }
       if (!isOurs(receipt)) return lost()
       const copy = copyOf(delivery, settlement, queue, machine.wallClock())
       if (copy !== undefined) {
         return publish(copy, receipt.number, (result) => {
-          if (Exit.isSuccess(result)) return finish({ _tag: "Ack", tag: receipt.tag })
+          if (Exit.isSuccess(result)) return acknowledge()
           if (!isOurs(receipt)) return lost()
           const error = Exit.findErrorOption(result)
           const reason = error._tag === "Some" ? error.value : errorOf("settle", "Unsupported", "the client died")
           return then({ delivery, error: reason, fate: Broker.fateOf(reason) })
         })
       }
-      if (settlement._tag === "Ack" || settlement._tag === "Drop") return finish({ _tag: "Ack", tag: receipt.tag })
-      return finish({ _tag: "Requeue", tag: receipt.tag, counted: settlement._tag === "Retry" })
+      if (settlement._tag === "Ack" || settlement._tag === "Drop") return acknowledge()
+      line.send({ _tag: "Requeue", tag: receipt.tag, counted: settlement._tag === "Retry" })
+      then()
     }
 
     const settle: Broker.Subscription["settle"] = (requests) =>

@@ -1,14 +1,17 @@
 /** Writes down what crosses the port between the core and a broker's client. */
 import type { Broker, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import type { Machine } from "./Machine.ts"
 import { asked, numberOf } from "./Parcels.ts"
 import { keyOf } from "./Store.ts"
 import type { World } from "./World.ts"
 
-/** The same broker, observed. `process` is the life that uses it. */
-export const observed = (world: World, process: string, service: Broker.Service): Broker.Service => ({
+/** The same broker, observed. What a process still does in the turn in which it was killed reaches nobody. */
+export const observed = (world: World, machine: Machine, service: Broker.Service): Broker.Service => ({
   ...service,
+  publish: (messages) => (machine.isAlive() ? service.publish(messages) : Effect.never),
   subscribe: (options) => {
+    const process = machine.name
     const open = new Map<number, Delivery.Delivery>()
     const onDelivery = (delivery: Delivery.Delivery): void => {
       const number = numberOf(delivery)
@@ -33,10 +36,12 @@ export const observed = (world: World, process: string, service: Broker.Service)
     return Effect.map(service.subscribe({ ...options, onDelivery, onReconnect }), (subscription) => ({
       ...subscription,
       credit: (limit) => {
+        if (!machine.isAlive()) return
         if (options.queue === "work") world.record({ _tag: "Credit", process, limit })
         subscription.credit(limit)
       },
       settle: (requests) => {
+        if (!machine.isAlive()) return Effect.never
         for (const { delivery, settlement } of requests) {
           world.record({ _tag: "Asked", process, delivery: numberOf(delivery), settlement: asked(settlement) })
         }
