@@ -8,9 +8,10 @@ const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string 
   if (version === undefined) return undefined
   const { attempts } = turn.given
   const { immediate, maxDeliveries } = version
-  const nth = turns.indexOf(turn)
+  const runs = turns.filter((each) => each.of === turn.of)
+  const nth = runs.indexOf(turn)
   if (nth > immediate) return `run ${nth + 1} of one delivery; expected at most ${immediate + 1}`
-  const before = turns[nth - 1]?.run.ended?.entry
+  const before = runs[nth - 1]?.run.ended?.entry
   if (before?.how === "interrupted")
     return "a run right after one that was timed out; expected none in the same delivery"
 
