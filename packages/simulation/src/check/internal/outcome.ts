@@ -97,7 +97,8 @@ const allowedFor = (
     // A retry whose delay may still be given waits for the end; the end of a message has no delay.
     const waits = outcome === "open" && verdict.own === undefined && attempts[1] < version.maxAttempts
     if (waits) return []
-    const given = verdict.own ?? verdict.all ?? (error === "retryAfter" ? Allowed.retryAfter : undefined)
+    const given =
+      verdict.own ?? verdict.all ?? (error === "retryAfter" && !verdict.isFailed ? Allowed.retryAfter : undefined)
     return Allowed.retry(circumstances, given)
   }
   switch (outcome) {

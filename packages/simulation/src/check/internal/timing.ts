@@ -3,7 +3,7 @@ import type { Run } from "./Lives.ts"
 
 /** Whether the handler's time may be over at this moment: by the quickest of its process's clocks. */
 export const isTimedOut = ({ began, process }: Run, at: number): boolean =>
-  process.version !== undefined && process.clock.most(began.entry.at, at) >= process.version.handlerTimeout
+  process.version !== undefined && process.clock.most(began.entry.at, at) > process.version.handlerTimeout - slack
 
 /** Whether it must be: a timer counts on while its process stands still, and rings when that is over. */
 export const mustBeTimedOut = ({ began, process }: Run, at: number): boolean => {
