@@ -1,0 +1,57 @@
+/**
+ * The checker: reads a whole history and names what breaks the design. It is written from the design and shares no code with
+ * the core, so that both would have to be wrong in the same way.
+ */
+import type { History } from "../History.ts"
+import type { Scenario } from "../Scenario.ts"
+import type { Law } from "./internal/law.ts"
+import { readLives } from "./internal/readLives.ts"
+import { afterDeath } from "./laws/afterDeath.ts"
+import { again } from "./laws/again.ts"
+import { attempts } from "./laws/attempts.ts"
+import { books } from "./laws/books.ts"
+import { concurrency } from "./laws/concurrency.ts"
+import { copies } from "./laws/copies.ts"
+import { credit } from "./laws/credit.ts"
+import { defects } from "./laws/defects.ts"
+import { doubleRun } from "./laws/doubleRun.ts"
+import { early } from "./laws/early.ts"
+import { events } from "./laws/events.ts"
+import { health } from "./laws/health.ts"
+import { liveness } from "./laws/liveness.ts"
+import { precedence } from "./laws/precedence.ts"
+import { refused } from "./laws/refused.ts"
+import { repeated } from "./laws/repeated.ts"
+import { settleOnce } from "./laws/settleOnce.ts"
+import { unseen } from "./laws/unseen.ts"
+import type { Violation } from "./Violation.ts"
+
+export type { Violation } from "./Violation.ts"
+
+/** Those that say most about a cause come first. */
+const laws: ReadonlyArray<Law> = [
+  defects,
+  books,
+  copies,
+  precedence,
+  repeated,
+  again,
+  doubleRun,
+  early,
+  attempts,
+  unseen,
+  concurrency,
+  credit,
+  settleOnce,
+  refused,
+  afterDeath,
+  events,
+  health,
+  liveness
+]
+
+/** All that a history breaks, in the order of time. Empty: it is as the design wants it. */
+export const check = (scenario: Scenario, history: History): ReadonlyArray<Violation> => {
+  const lives = readLives(scenario, history)
+  return laws.flatMap((law) => law(lives)).toSorted((a, b) => a.at - b.at)
+}

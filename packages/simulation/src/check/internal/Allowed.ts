@@ -1,0 +1,73 @@
+/** Settlements that the design allows: what a policy makes of a verdict, or of how a handler run ended. */
+import type { Asked } from "../../History.ts"
+import type { Version } from "../../Scenario.ts"
+
+/** A settlement that is allowed. */
+export interface Allowed {
+  readonly tag: Asked["tag"]
+  /** `undefined`: any. */
+  readonly reason?: string
+  readonly queue?: string
+  /** The delay, and how much less it may be because some of it is over already. Default: any. */
+  readonly delay?: number
+  readonly passed?: number
+}
+
+/** What the policy needs to know beside the verdict. */
+export interface Circumstances {
+  readonly version: Version
+  /** The attempts that may be meant: more than one where a redelivery has come while the handler ran. */
+  readonly attempts: readonly [least: number, most: number]
+  /** Milliseconds since it was decided, at most. */
+  readonly passed: number
+  /** The age of the message in milliseconds, as clocks and foreign metadata may tell it. */
+  readonly age: readonly [least: number, most: number]
+}
+
+/** Milliseconds that the handlers' `retryAfter` says. */
+export const retryAfter = 7000
+
+/** The end of a message that has this reason. */
+export const giveUp = ({ deadLetter }: Version, reason: string): Allowed =>
+  deadLetter === undefined ? { tag: "Drop", reason } : { tag: "DeadLetter", reason, queue: deadLetter }
+
+const backoffOf = ({ backoff }: Version, attempt: number): number => backoff[Math.min(attempt, backoff.length) - 1] ?? 0
+
+/** A retry, or the end after the last attempt or beyond `maxAge`. `given`: the delay, unless the policy's counts. */
+export const retry = (circumstances: Circumstances, given: number | undefined): ReadonlyArray<Allowed> => {
+  const { age, attempts, passed, version } = circumstances
+  const allowed: Array<Allowed> = []
+  const limit = version.maxAge ?? Infinity
+  for (let attempt = attempts[0]; attempt <= attempts[1]; attempt++) {
+    const delay = given ?? backoffOf(version, attempt)
+    const isLast = attempt >= version.maxAttempts
+    if (isLast) allowed.push(giveUp(version, "retries-exhausted"))
+    else if (age[0] + delay <= limit) allowed.push({ tag: "Retry", delay, passed })
+    if (age[1] + delay > limit) allowed.push(giveUp(version, "too-old"))
+  }
+  return allowed
+}
+
+/** What follows from an error that a handler threw. */
+export const thrown = (circumstances: Circumstances, error: string | undefined): ReadonlyArray<Allowed> => {
+  if (error === "permanent") return [giveUp(circumstances.version, "permanent")]
+  if (error === "drop") return [{ tag: "Drop" }]
+  return retry(circumstances, error === "retryAfter" ? retryAfter : undefined)
+}
+
+/** Whether a settlement is this one. */
+export const matches = (asked: Asked, { delay, passed = 0, queue, reason, tag }: Allowed): boolean =>
+  asked.tag === tag &&
+  (reason === undefined || asked.reason === reason) &&
+  (queue === undefined || asked.queue === queue) &&
+  (delay === undefined || (asked.delay <= delay + 1 && asked.delay >= Math.max(0, delay - passed) - 1))
+
+/** A settlement as a sentence has it. */
+export const describe = ({ delay, queue, reason, tag }: Allowed | Asked): string => {
+  const details = [
+    reason,
+    queue === undefined ? undefined : `to ${queue}`,
+    (tag === "Retry" || tag === "Release") && delay !== undefined ? `in ${delay} ms` : undefined
+  ].filter((detail) => detail !== undefined)
+  return details.length === 0 ? tag : `${tag} (${details.join(", ")})`
+}

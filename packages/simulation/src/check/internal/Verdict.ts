@@ -1,0 +1,29 @@
+/**
+ * The table of calls: which call of a handler decides what becomes of a message, and which delay counts. The first call that
+ * reaches a message sets its verdict; the delay is chosen apart from it.
+ */
+import type { Call, Key } from "../../History.ts"
+
+/** What the calls so far say of one message. */
+export interface Verdict {
+  readonly tag: "ack" | "retry" | undefined
+  /** The first delay given on the message itself. */
+  readonly own: number | undefined
+  /** The first delay given to `retryAll`. */
+  readonly all: number | undefined
+  /** Whether `fail` set it: with an error of its own, so that what the handler throws does not count. */
+  readonly isFailed: boolean
+}
+
+/** No call yet. */
+export const none: Verdict = { tag: undefined, own: undefined, all: undefined, isFailed: false }
+
+/** The verdict on a message after one more call. */
+export const after = (verdict: Verdict, { delay, key, name }: Call, message: Key): Verdict => {
+  if (key !== undefined && key !== message) return verdict
+  const tag = verdict.tag ?? (name === "ack" || name === "ackAll" ? "ack" : "retry")
+  if (name === "retryAll") return { ...verdict, tag, all: verdict.all ?? delay }
+  const isFailed = verdict.isFailed || (verdict.tag === undefined && name === "fail")
+  const isDelayed = tag === "retry" && (name === "retry" || name === "fail")
+  return { ...verdict, tag, isFailed, own: isDelayed ? (verdict.own ?? delay) : verdict.own }
+}

@@ -1,0 +1,73 @@
+/** How many attempts a copy can account for, by what the broker handed out and what handlers began. */
+import type { Attempt, CopyLife, DeliveryLife, Lives } from "./Lives.ts"
+import { hasName } from "./law.ts"
+
+const handedOutBefore = (copy: CopyLife, until: DeliveryLife): ReadonlyArray<DeliveryLife> =>
+  copy.deliveries.slice(0, copy.deliveries.indexOf(until))
+
+/** Whether a handler began it, and it was not given back untouched. */
+const isUsed = ({ runs, settlings }: DeliveryLife): boolean =>
+  runs.length > 0 && settlings.at(-1)?.asked.tag !== "Release"
+
+/** The copy's parent within its life: a redriven dead letter begins anew. */
+export const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefined =>
+  parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue) ? parent : undefined
+
+/** The fewest attempts that were used up before a delivery. */
+export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: DeliveryLife): number => {
+  const parent = parentOf(lives, copy)
+  const used = handedOutBefore(copy, until).filter(isUsed).length
+  if (parent === undefined) return used
+  return used + fewestBefore(lives, parent, parent) + (isUsed(parent) ? 1 : 0)
+}
+
+/** The attempt of a process that a delivery belongs to. */
+const attemptWith = ({ process }: DeliveryLife, delivery: DeliveryLife): Attempt | undefined =>
+  process.attempts.findLast(({ copy, deliveries }) => copy === delivery.copy && deliveries.includes(delivery))
+
+/** Deliveries of the copy that this process knows to have come to no handler, because they were lost before. */
+export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
+  if (!hasName(lives, until.copy)) return 0
+  return handedOutBefore(until.copy, until).filter(
+    (each) =>
+      each.process === until.process &&
+      each.arrived !== undefined &&
+      each.back !== undefined &&
+      each.back.entry.why !== "asked" &&
+      attemptWith(each, each)?.turns.every(({ run }) => run.began.index > (until.arrived?.index ?? 0)) === true
+  ).length
+}
+
+/** The most attempts that were used up before a copy was stored. */
+const mostBefore = (lives: Lives, copy: CopyLife): number => {
+  const parent = parentOf(lives, copy)
+  if (parent === undefined) return 0
+  const attempt = attemptWith(parent, parent)
+  const arrived = attempt?.deliveries.map((each) => each.arrived?.entry.attempts ?? 0) ?? []
+  const given = attempt?.turns.map((turn) => turn.given.attempts) ?? []
+  // A hop carries what came before this delivery.
+  return given.length > 0 ? Math.max(...given, ...arrived) : Math.max(1, ...arrived) - 1
+}
+
+/** The most attempts that a delivery may tell of, this one included: all that were handed out. */
+export const mostAt = (lives: Lives, delivery: DeliveryLife): number =>
+  mostBefore(lives, delivery.copy) + delivery.copy.deliveries.indexOf(delivery) + 1
+
+/** All deliveries of a message's life up to this one, itself included. */
+export const lifeOf = (lives: Lives, delivery: DeliveryLife): ReadonlyArray<DeliveryLife> => {
+  const parent = parentOf(lives, delivery.copy)
+  const before = handedOutBefore(delivery.copy, delivery)
+  return parent === undefined ? [...before, delivery] : [...lifeOf(lives, parent), ...before, delivery]
+}
+
+/** Retries that the broker took, in this life of the message. */
+export const retriesOf = (lives: Lives, delivery: DeliveryLife): number =>
+  lifeOf(lives, delivery).filter(
+    (each) =>
+      each !== delivery &&
+      each.settlings.some(({ asked, fate }) => asked.tag === "Retry" && fate === "taken") &&
+      attemptWith(each, each)?.turns.length !== 0
+  ).length
+
+/** Whether a foreign producer wrote metadata, so that attempts may begin anywhere. */
+export const isForged = ({ copy }: DeliveryLife): boolean => copy.message.plan?.metadata !== undefined

@@ -1,0 +1,44 @@
+/** Laws: functions from lives to violations. */
+import type { Violation } from "../Violation.ts"
+import type { Attempt, DeliveryLife, Lives } from "./Lives.ts"
+
+/** A law. */
+export type Law = (lives: Lives) => ReadonlyArray<Violation>
+
+/** A violation about whatever is known; entries that are not there, at -1, are left out. */
+export const violation = (
+  law: string,
+  at: number,
+  about: { readonly key?: number; readonly delivery?: number; readonly process?: string },
+  what: string,
+  entries: ReadonlyArray<number | undefined>
+): Violation => ({
+  law,
+  at,
+  key: about.key,
+  delivery: about.delivery,
+  process: about.process,
+  what,
+  entries: [...new Set(entries.map((index) => index ?? -1))].filter((index) => index >= 0).toSorted((a, b) => a - b)
+})
+
+/** What a violation is about, of a delivery. */
+export const of = ({ copy, delivery, process }: DeliveryLife) => ({
+  key: copy.message.key,
+  delivery,
+  process: process.name
+})
+
+/** Whether a copy is in a queue that programs send to. */
+export const isWork = ({ work }: Lives, { copy }: Pick<DeliveryLife | Attempt, "copy">): boolean =>
+  copy.stored !== undefined && work.has(copy.stored.entry.queue)
+
+/**
+ * Whether a process knows a copy again when it is redelivered. It cannot where a foreign producer's message has nothing that
+ * names it: on brokers that push.
+ */
+export const hasName = ({ scenario }: Lives, { message, parent, stored }: Attempt["copy"]): boolean =>
+  scenario.kind !== "push" ||
+  parent !== undefined ||
+  stored?.entry.process !== undefined ||
+  message.plan?.by !== "foreign"

@@ -1,0 +1,146 @@
+/** Which settlements a process may ask for at a moment, by the calls and the end of its handler. */
+import type { Version } from "../../Scenario.ts"
+import * as Allowed from "./Allowed.ts"
+import type { Attempt, DeliveryLife, Lives, Settling, Turn } from "./Lives.ts"
+import { isTimedOut, mustBeTimedOut } from "./timing.ts"
+import * as Verdict from "./Verdict.ts"
+
+/** How a run ended for the core, as far as one can tell: one of these. `open`: it has not. */
+type Outcome = "returned" | "threw" | "timed out" | "interrupted" | "open"
+
+const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> => {
+  const { ended, process } = run
+  const isDraining = process.draining !== undefined && process.draining.index < settling.index
+  const drained: ReadonlyArray<Outcome> = isDraining ? ["interrupted"] : []
+  const hasEnded = ended !== undefined && ended.index < settling.index
+  const at = hasEnded ? ended.entry.at : settling.at
+  if (mustBeTimedOut(run, at)) return ["timed out", ...drained]
+  const timedOut: ReadonlyArray<Outcome> = isTimedOut(run, at) ? ["timed out"] : []
+  if (!hasEnded) return ["open", ...timedOut, ...drained]
+  const { how } = ended.entry
+  return how === "interrupted" ? [...timedOut, ...drained] : [how, ...timedOut]
+}
+
+/** The verdicts that the calls before a settlement may have made: calls on a handler whose time is over come too late. */
+const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Verdict.Verdict> => {
+  const verdicts = [Verdict.none]
+  for (const { at, call, index } of run.calls) {
+    if (index > settling.index || (run.ended !== undefined && index > run.ended.index)) break
+    const last = verdicts.at(-1) ?? Verdict.none
+    const next = Verdict.after(last, call, given.key)
+    if (isTimedOut(run, at)) verdicts.push(next)
+    else verdicts[verdicts.length - 1] = next
+  }
+  return verdicts
+}
+
+/** Whether the policy wants the handler to run again in the same delivery before the failure counts. */
+const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling: Settling): boolean => {
+  const isFailure =
+    run.ended?.entry.how === "threw" && !["permanent", "drop", "retryAfter"].includes(run.ended.entry.error ?? "")
+  const isQuiet = run.process.draining === undefined || run.process.draining.index > settling.index
+  const isSame = attempt.deliveries.length === 1 && attempt.deliveries[0]?.back === undefined
+  const begun = attempt.turns.filter((turn) => turn.run.began.index < settling.index)
+  const isSuspect = begun.some(({ given }) => given.attempts > version.maxAttempts)
+  return isFailure && isQuiet && isSame && !isSuspect && begun.length <= version.immediate
+}
+
+const ageOf = ({ copy, process }: Attempt, { at }: Settling): readonly [number, number] => {
+  const { plan, sending, copies } = copy.message
+  if (sending === undefined || plan === undefined || plan.metadata !== undefined) return [-Infinity, Infinity]
+  const oldest = at - sending.entry.at + process.clock.mostAhead(0, at) + 1
+  // A message without metadata is as old as its adapter says, one that was redriven perhaps begins anew.
+  const isVague = plan.by === "foreign" || copies.filter((each) => each.parent === undefined).length > 1
+  return [isVague ? -Infinity : at - sending.entry.at + process.clock.leastAhead(0, at) - 1000, oldest]
+}
+
+const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Settling): readonly [number, number] => {
+  let most = given.attempts
+  for (const { arrived } of deliveries.slice(deliveries.indexOf(of) + 1)) {
+    if (arrived !== undefined && arrived.index < settling.index) most = Math.max(most, arrived.entry.attempts)
+  }
+  return [given.attempts, most]
+}
+
+/** What may become of a message that no handler has seen in this attempt. */
+const unseen = (
+  { copy, prior, process }: Attempt,
+  of: DeliveryLife,
+  circumstances: Allowed.Circumstances
+): ReadonlyArray<Allowed.Allowed> => {
+  const { version } = circumstances
+  const allowed: Array<Allowed.Allowed> = [{ tag: "Release" }]
+  const body = copy.message.plan?.body
+  if (body === "undecodable") allowed.push(Allowed.giveUp(version, "undecodable"))
+  if ((of.arrived?.entry.attempts ?? 0) > version.maxDeliveries) {
+    allowed.push(Allowed.giveUp(version, "too-many-deliveries"))
+  }
+  // What was settled by a copy comes again where its removal was lost.
+  if (copy.children.some(({ parent }) => parent?.process === process)) {
+    allowed.push({ tag: "Ack" })
+    if (prior?.decided?.asked.tag === "Retry") allowed.push({ tag: "Retry" })
+  }
+  // Its codec may have taken longer than codecs may, which counts as a failure.
+  if (body === "neverDecoded" || body === "slowToDecode") allowed.push(...Allowed.retry(circumstances, undefined))
+  return allowed
+}
+
+const allowedFor = (
+  circumstances: Allowed.Circumstances,
+  verdict: Verdict.Verdict,
+  outcome: Outcome,
+  error: string | undefined
+): ReadonlyArray<Allowed.Allowed> => {
+  const { attempts, version } = circumstances
+  if (verdict.tag === "ack") return [{ tag: "Ack" }]
+  if (verdict.tag === "retry") {
+    // A retry whose delay may still be given waits for the end; the end of a message has no delay.
+    const waits = outcome === "open" && verdict.own === undefined && attempts[1] < version.maxAttempts
+    if (waits) return []
+    const given =
+      verdict.own ?? verdict.all ?? (error === "retryAfter" && !verdict.isFailed ? Allowed.retryAfter : undefined)
+    return Allowed.retry(circumstances, given)
+  }
+  switch (outcome) {
+    case "returned":
+      return [{ tag: "Ack" }]
+    case "threw":
+      return Allowed.thrown(circumstances, error)
+    case "timed out":
+      return Allowed.retry(circumstances, undefined)
+    case "interrupted":
+      return [{ tag: "Release" }]
+    case "open":
+      return []
+  }
+}
+
+/**
+ * The settlements that are allowed at this moment. `undefined` where nobody can tell: the process is not of the scenario, or
+ * two copies of one message are in one batch, and calls do not say which they are on.
+ */
+export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allowed.Allowed> | undefined => {
+  const { attempt, of } = settling
+  const { version } = attempt.process
+  const queue = of.copy.stored?.entry.queue
+  if (version === undefined || queue === undefined || !lives.work.has(queue)) return undefined
+  const age = ageOf(attempt, settling)
+  const arrived = of.arrived?.entry.attempts ?? 1
+  const turn = attempt.turns.findLast(({ run }) => run.began.index < settling.index)
+  if (turn === undefined) return unseen(attempt, of, { version, attempts: [1, arrived], passed: 0, age })
+
+  const { began, ended } = turn.run
+  if (began.entry.given.filter(({ key }) => key === turn.given.key).length > 1) return undefined
+  if (
+    isImmediate(attempt, turn, version, settling) &&
+    verdictsOf(turn, settling).every(({ tag }) => tag === undefined)
+  ) {
+    return []
+  }
+  const passed = attempt.process.clock.most(began.entry.at, settling.at)
+  const circumstances = { version, attempts: attemptsOf(turn, attempt, settling), passed, age }
+  const error = ended !== undefined && ended.index < settling.index ? ended.entry.error : undefined
+  return verdictsOf(turn, settling).flatMap((verdict) =>
+    outcomesOf(turn, settling).flatMap((outcome) => allowedFor(circumstances, verdict, outcome, error))
+  )
+}

@@ -1,0 +1,146 @@
+/** Lives by their names and numbers, made when they are first heard of. */
+import type { Copy, Delivery, Key } from "../../History.ts"
+import type { Process, Scenario } from "../../Scenario.ts"
+import * as Clock from "./Clock.ts"
+import type { Attempt, CopyLife, DeliveryLife, KeyLife, ProcessLife, Seen } from "./Lives.ts"
+
+/** The plan of a process by the name of one of its lives: the name of the process, and the number of the life. */
+const planOf = ({ processes }: Scenario, life: string): Process | undefined =>
+  processes.find(({ name }) => life.startsWith(name) && /^\d+$/.test(life.slice(name.length)))
+
+/** A registry in which nobody is. */
+export const make = (scenario: Scenario) => {
+  const keys = new Map<Key, KeyLife>()
+  const copies = new Map<Copy, CopyLife>()
+  const deliveries = new Map<Delivery, DeliveryLife>()
+  const processes = new Map<string, ProcessLife>()
+  const attempts: Array<Attempt> = []
+  /** The last attempt of each process life and copy. */
+  const last = new Map<ProcessLife, Map<CopyLife, Attempt>>()
+
+  const keyOf = (key: Key): KeyLife => {
+    let found = keys.get(key)
+    if (found === undefined) {
+      const plan = scenario.sendings.find((each) => each.key === key)
+      keys.set(key, (found = { key, plan, sending: undefined, sent: undefined, copies: [] }))
+    }
+    return found
+  }
+
+  const copyOf = (copy: Copy, key: Key): CopyLife => {
+    let found = copies.get(copy)
+    if (found === undefined) {
+      const message = keyOf(key)
+      found = {
+        copy,
+        message,
+        stored: undefined,
+        gone: undefined,
+        parent: undefined,
+        deliveries: [],
+        backs: [],
+        children: [],
+        written: undefined,
+        bound: undefined
+      }
+      copies.set(copy, found)
+      message.copies.push(found)
+    }
+    return found
+  }
+
+  const processOf = (name: string): ProcessLife => {
+    let found = processes.get(name)
+    if (found === undefined) {
+      const plan = planOf(scenario, name)
+      found = {
+        name,
+        plan,
+        clock: plan === undefined ? Clock.truth : Clock.make(plan.clock),
+        started: undefined,
+        version: undefined,
+        draining: undefined,
+        drained: undefined,
+        killed: undefined,
+        frozen: [],
+        credits: [],
+        deliveries: [],
+        runs: [],
+        settlings: [],
+        attempts: [],
+        told: []
+      }
+      processes.set(name, found)
+      last.set(found, new Map())
+    }
+    return found
+  }
+
+  const handOut = (
+    copy: CopyLife,
+    process: ProcessLife,
+    delivery: Delivery,
+    handedOut: Seen<"HandedOut"> | undefined
+  ) => {
+    const found: DeliveryLife = {
+      delivery,
+      copy,
+      process,
+      handedOut,
+      isEcho: copy.deliveries.some((each) => each.back === undefined),
+      bound: copy.bound,
+      arrived: undefined,
+      back: undefined,
+      disconnected: -1,
+      runs: [],
+      settlings: []
+    }
+    deliveries.set(delivery, found)
+    copy.deliveries.push(found)
+    return found
+  }
+
+  const begin = (process: ProcessLife, copy: CopyLife, prior: Attempt | undefined): Attempt => {
+    const made: Attempt = {
+      process,
+      copy,
+      prior,
+      deliveries: [],
+      turns: [],
+      settlings: [],
+      decided: undefined,
+      isOver: false
+    }
+    last.get(process)?.set(copy, made)
+    process.attempts.push(made)
+    attempts.push(made)
+    return made
+  }
+
+  const known = (process: ProcessLife, copy: CopyLife): Attempt | undefined => last.get(process)?.get(copy)
+
+  return {
+    keys,
+    copies,
+    deliveries,
+    processes,
+    attempts,
+    keyOf,
+    copyOf,
+    processOf,
+    handOut,
+    /** A delivery. One that nobody handed out is of a copy that nobody stored. */
+    deliveryOf: (delivery: Delivery, key: Key, process: ProcessLife): DeliveryLife =>
+      deliveries.get(delivery) ?? handOut(copyOf(-delivery, key), process, delivery, undefined),
+    begin,
+    known,
+    /** The attempt that a process is at with a copy. */
+    attemptOf: (process: ProcessLife, copy: CopyLife): Attempt => {
+      const found = known(process, copy)
+      return found === undefined || found.isOver ? begin(process, copy, found) : found
+    }
+  }
+}
+
+/** All lives that are known. */
+export type Registry = ReturnType<typeof make>

@@ -1,0 +1,16 @@
+/** When handler runs are over for the core, whether their handlers have ended or not. */
+import type { Run } from "./Lives.ts"
+
+/** Whether the handler's time may be over at this moment: by the quickest of its process's clocks. */
+export const isTimedOut = ({ began, process }: Run, at: number): boolean =>
+  process.version !== undefined && process.clock.most(began.entry.at, at) > process.version.handlerTimeout - slack
+
+/** Whether it must be: a timer counts on while its process stands still, and rings when that is over. */
+export const mustBeTimedOut = ({ began, process }: Run, at: number): boolean => {
+  if (process.version === undefined) return false
+  const stood = process.frozen.some(({ entry }) => entry.until >= began.entry.at && entry.at <= at)
+  return !stood && process.clock.least(began.entry.at, at) > process.version.handlerTimeout + slack
+}
+
+/** Milliseconds by which two things of one moment may be written down apart. */
+export const slack = 1

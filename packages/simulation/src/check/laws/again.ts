@@ -1,0 +1,51 @@
+import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
+import type { Attempt, Turn } from "../internal/Lives.ts"
+import { isTimedOut } from "../internal/timing.ts"
+import * as Verdict from "../internal/Verdict.ts"
+
+/** Whether a run of a message succeeded, beyond doubt. */
+const isSuccess = ({ given, run }: Turn): boolean => {
+  const { began, calls, ended } = run
+  if (ended === undefined || isTimedOut(run, ended.entry.at)) return false
+  if (began.entry.given.filter(({ key }) => key === given.key).length > 1) return false
+  const { tag } = calls
+    .filter(({ index }) => index < ended.index)
+    .reduce((verdict, { call }) => Verdict.after(verdict, call, given.key), Verdict.none)
+  return tag === "ack" || (tag === undefined && ended.entry.how === "returned")
+}
+
+/** Index of what forbids another run in this process; -1 where nothing does. */
+const forbidden = (attempt: Attempt, turn: Turn): number => {
+  const { decided, prior, turns } = attempt
+  const began = turn.run.began.index
+  if (decided !== undefined && decided.index < began && decided.asked.tag !== "Retry") return decided.index
+  const earlier = turns.slice(0, turns.indexOf(turn)).findLast(isSuccess)
+  if (earlier !== undefined) return earlier.run.ended?.index ?? -1
+  if (prior === undefined) return -1
+  if (prior.decided?.asked.tag === "Retry") {
+    // Its copy is stored: what comes again is the original, whose removal was lost.
+    const copy = attempt.copy.children.find(({ parent, stored }) => {
+      return parent !== undefined && prior.deliveries.includes(parent) && (stored?.index ?? Infinity) < began
+    })
+    return copy?.stored?.index ?? -1
+  }
+  const isReleased = prior.settlings.length > 0
+  return isReleased ? -1 : (prior.turns.findLast(isSuccess)?.run.ended?.index ?? -1)
+}
+
+/**
+ * What a process has decided on, it does not run again. The only excuse is a redelivery that nobody can know again: of a
+ * foreign producer's message that was never copied, on a broker that pushes.
+ */
+export const again: Law = (lives) =>
+  lives.attempts.flatMap((attempt) => {
+    if (!isWork(lives, attempt)) return []
+    return attempt.turns.flatMap((turn) => {
+      const index = forbidden(attempt, turn)
+      if (index < 0 || (attempt.turns[0]?.of !== turn.of && !hasName(lives, attempt.copy))) return []
+      if (attempt.prior !== undefined && !hasName(lives, attempt.copy)) return []
+      const { began } = turn.run
+      const what = `${attempt.process.name} ran a handler again for what it had decided on; expected the settlement again, without a run.`
+      return [violation("again", began.entry.at, of(turn.of), what, [index, turn.of.handedOut?.index, began.index])]
+    })
+  })

@@ -1,0 +1,46 @@
+import { fewestBefore, isForged, knownUnseen, mostAt, retriesOf } from "../internal/counting.ts"
+import { isWork, type Law, of, violation } from "../internal/law.ts"
+import type { Attempt, Lives, Turn } from "../internal/Lives.ts"
+
+/** What is wrong with a handler run, by the number of its attempt. */
+const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string | undefined => {
+  const { version } = process
+  if (version === undefined) return undefined
+  const { attempts } = turn.given
+  const { immediate, maxDeliveries } = version
+  const runs = turns.filter((each) => each.of === turn.of)
+  const nth = runs.indexOf(turn)
+  if (nth > immediate) return `run ${nth + 1} of one delivery; expected at most ${immediate + 1}`
+  const before = runs[nth - 1]?.run.ended?.entry
+  if (before?.how === "interrupted")
+    return "a run right after one that was timed out; expected none in the same delivery"
+
+  const told = Math.max(attempts, (turn.of.arrived?.entry.attempts ?? 0) - knownUnseen(lives, turn.of))
+  if (told > maxDeliveries) return `a run at delivery ${told}; expected it to be given up beyond ${maxDeliveries}`
+
+  const limit = Math.max(...lives.scenario.versions.map(({ maxAttempts }) => maxAttempts))
+  const retries = retriesOf(lives, turn.of)
+  if (retries >= limit) return `a run after ${retries} retries; expected at most ${limit} attempts`
+
+  const isForgotten = lives.scenario.kind === "lossy" && turn.of.copy.backs.some(({ entry }) => entry.why === "restart")
+  const fewest = fewestBefore(lives, turn.of, turn.of) + 1
+  if (attempts < fewest && !isForgotten) return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
+  const most = mostAt(lives, turn.of) - knownUnseen(lives, turn.of)
+  if (attempts > most && !isForged(turn.of))
+    return `attempt ${attempts}; expected at most ${most}, as it was handed out`
+  return undefined
+}
+
+/** Attempts are counted: never too few, and none that this process knows to have come to no handler. */
+export const attempts: Law = (lives) =>
+  lives.attempts.flatMap((attempt) => {
+    if (!isWork(lives, attempt)) return []
+    return attempt.turns.flatMap((turn) => {
+      const fault = faultOf(lives, attempt, turn)
+      if (fault === undefined) return []
+      const { began } = turn.run
+      const shown = turn.of.copy.deliveries.map(({ handedOut }) => handedOut?.index)
+      const what = `${attempt.process.name} began ${fault}.`
+      return [violation("attempts", began.entry.at, of(turn.of), what, [...shown, began.index])]
+    })
+  })

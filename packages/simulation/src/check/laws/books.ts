@@ -1,0 +1,77 @@
+import { describe } from "../internal/Allowed.ts"
+import { type Law, violation } from "../internal/law.ts"
+import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
+
+/** What is wrong with the end of a copy. */
+const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): string | undefined => {
+  const { history, scenario } = lives
+  const { message, stored } = copy
+  switch (entry.why) {
+    case "settled":
+      return settledFault(lives, copy, index)
+    case "forgotten":
+      return scenario.kind === "lossy" ? undefined : `was forgotten; expected a ${scenario.kind} broker to keep it`
+    case "backstop": {
+      // The broker moves it in one step; which of the two facts is first does not matter.
+      const isMoved = message.copies.some((each) => each.stored?.entry.native === true && each !== copy)
+      return isMoved ? undefined : "was taken by the broker's backstop; expected it among the dead letters"
+    }
+    case "purged":
+    case "deleted": {
+      const isWanted = history.slice(0, index).some(({ _tag }) => _tag === "Operates")
+      return isWanted
+        ? undefined
+        : `was ${entry.why} from ${stored?.entry.queue ?? "a queue"}; expected an operator who did that`
+    }
+  }
+}
+
+const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number): string | undefined => {
+  const { children, deliveries, gone, message, stored } = copy
+  const isReplaced = children.some((each) => each.stored !== undefined && each.stored.index < index)
+  if (stored !== undefined && !work.has(stored.entry.queue)) {
+    // A dead letter goes by a redrive, which stores another copy before, or by a purge of some.
+    const isRedriven = message.copies.some(
+      (each) => each.stored !== undefined && each.stored.index > stored.index && each.stored.index < index
+    )
+    const isPurged = scenario.operations.some(({ what }) => what._tag === "Purge" && what.queue === stored.entry.queue)
+    return isReplaced || isRedriven || isPurged ? undefined : "a dead letter, was removed; expected a copy of it before"
+  }
+  const asked = (deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)?.settlings ?? []).filter(
+    (each) => each.index < index
+  )
+  if (asked.length === 0) return "was removed; expected a process that asked for it"
+  const ends = asked.some((each) => each.asked.tag === "Ack" || each.asked.tag === "Drop")
+  return ends || isReplaced
+    ? undefined
+    : `was removed for ${asked.map((each) => describe(each.asked)).join(", ")}; expected its copy to be stored before`
+}
+
+/** What was sent is somewhere, or its end has a reason; and no copy goes before what takes its place is stored. */
+export const books: Law = (lives) =>
+  [...lives.keys.values()].flatMap((message) => {
+    const { copies, key, sending, sent } = message
+    const isStored =
+      sent === undefined || copies.some(({ stored }) => stored !== undefined && stored.index < sent.index)
+    const lost =
+      sent === undefined || isStored
+        ? []
+        : [
+            violation("books", sent.entry.at, { key }, "Its send was confirmed; expected a copy stored before.", [
+              sending?.index,
+              sent.index
+            ])
+          ]
+    const ends = copies.flatMap((copy) => {
+      const { gone, stored } = copy
+      if (gone === undefined) return []
+      const fault = faultOf(lives, copy, gone)
+      if (fault === undefined) return []
+      const { at, delivery } = gone.entry
+      const settlings = copy.deliveries.find((each) => each.delivery === delivery)?.settlings ?? []
+      const about = delivery === undefined ? { key } : { key, delivery }
+      const shown = [stored?.index, ...settlings.map(({ index }) => index), gone.index]
+      return [violation("books", at, about, `Copy ${copy.copy} ${fault}.`, shown)]
+    })
+    return [...lost, ...ends]
+  })

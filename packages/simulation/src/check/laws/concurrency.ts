@@ -1,0 +1,41 @@
+import { type Law, violation } from "../internal/law.ts"
+import type { ProcessLife, Run } from "../internal/Lives.ts"
+import { isTimedOut } from "../internal/timing.ts"
+
+const faultOf = ({ version }: ProcessLife, run: Run, open: ReadonlyArray<Run>): string | undefined => {
+  if (version === undefined) return undefined
+  const { batch, concurrency, consumerBackoff, maxAttempts } = version
+  const { given } = run.began.entry
+  const size = batch?.size ?? 1
+  if (given.length > size) return `with ${given.length} messages; expected at most ${size}`
+  // The probe of a backoff does not wait for handlers that are at work already.
+  const limit = concurrency + (consumerBackoff === undefined ? 0 : 1)
+  if (open.length >= limit) return `beside ${open.length} others; expected at most ${limit} at a time`
+
+  const isSuspect = (each: Run) => each.began.entry.given.some(({ attempts }) => attempts > maxAttempts)
+  if (isSuspect(run) && given.length > 1) return `for a suspect among ${given.length} messages; expected it alone`
+  if (isSuspect(run) && open.length > 0) return "for a suspect beside others; expected it alone"
+  return open.some(isSuspect) ? "beside a suspect; expected none until it has ended" : undefined
+}
+
+/** No more handlers run than the program allows, and a suspect runs alone. Handlers whose time is over do not count. */
+export const concurrency: Law = ({ processes }) =>
+  [...processes.values()].flatMap((process) => {
+    let open: ReadonlyArray<Run> = []
+    return process.runs.flatMap((run) => {
+      const { entry, index } = run.began
+      open = open.filter(
+        (each) => !(each.ended !== undefined && each.ended.index < index) && !isTimedOut(each, entry.at)
+      )
+      const fault = faultOf(process, run, open)
+      const shown = open.map(({ began }) => began.index)
+      open = [...open, run]
+      if (fault === undefined) return []
+      const [first] = entry.given
+      const about = {
+        process: process.name,
+        ...(first === undefined ? {} : { key: first.key, delivery: first.delivery })
+      }
+      return [violation("concurrency", entry.at, about, `${process.name} began a handler ${fault}.`, [...shown, index])]
+    })
+  })

@@ -1,0 +1,55 @@
+import type { Delivery } from "../../History.ts"
+import { type Law, of, violation } from "../internal/law.ts"
+import type { Lives, ProcessLife } from "../internal/Lives.ts"
+
+/** What a process holds, and the largest credit that it has told. */
+interface Account {
+  readonly open: Set<Delivery>
+  limit: number
+}
+
+/** Messages that a process has unsettled never exceed its credit. What a broker hands out to two at once is its own fault. */
+export const credit: Law = (lives: Lives) => {
+  const accounts = new Map<ProcessLife, Account>()
+  const accountOf = (process: ProcessLife): Account => {
+    let found = accounts.get(process)
+    if (found === undefined) accounts.set(process, (found = { open: new Set(), limit: 0 }))
+    return found
+  }
+  const close = (delivery: Delivery): void => {
+    const life = lives.deliveries.get(delivery)
+    if (life !== undefined) accountOf(life.process).open.delete(delivery)
+  }
+  return lives.history.flatMap((entry, index) => {
+    switch (entry._tag) {
+      case "Credit": {
+        const process = lives.processes.get(entry.process)
+        if (process !== undefined) accountOf(process).limit = Math.max(accountOf(process).limit, entry.limit)
+        return []
+      }
+      case "Back":
+        close(entry.delivery)
+        return []
+      case "Reconnected":
+        for (const delivery of entry.gone) close(delivery)
+        return []
+      case "Answered":
+        if (entry.fate === undefined || entry.fate === "gone") close(entry.delivery)
+        return []
+      case "Arrived": {
+        const life = lives.deliveries.get(entry.delivery)
+        // One that the broker has taken back by then takes no credit.
+        const isBack = life?.back !== undefined && life.back.index < index
+        if (life?.process.version === undefined || life.isEcho || isBack) return []
+        const { limit, open } = accountOf(life.process)
+        open.add(entry.delivery)
+        if (open.size <= limit) return []
+        const what = `${entry.process} has ${open.size} deliveries unsettled; expected at most its credit of ${limit}.`
+        const told = life.process.credits.find((each) => each.entry.limit === limit)
+        return [violation("credit", entry.at, of(life), what, [told?.index, index])]
+      }
+      default:
+        return []
+    }
+  })
+}

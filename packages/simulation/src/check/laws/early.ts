@@ -1,0 +1,44 @@
+import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
+import type { Bound, Lives, ProcessLife, Turn } from "../internal/Lives.ts"
+import { slack } from "../internal/timing.ts"
+
+/**
+ * Milliseconds by which a handler may be early because clocks differ: that of the process which runs it is ahead, or that of
+ * the one which wrote the time is behind. Where the broker shows its own time, a publisher that is ahead is set right.
+ */
+const tolerance = ({ scenario }: Lives, { process, since }: Bound, runs: ProcessLife, at: number): number => {
+  const ahead = runs.clock.mostAhead(since, at)
+  const written = process === undefined ? 0 : process.clock.leastAhead(since, at)
+  return Math.max(0, scenario.kind === "push" ? ahead - written : Math.max(0, ahead) - Math.min(0, written))
+}
+
+/** The bound of a turn: of its copy, and of what its process has decided. */
+const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound | undefined): ReadonlyArray<Bound> => {
+  const at = run.began.entry.at
+  const broken: Array<Bound> = []
+  if (bound !== undefined && at + tolerance(lives, bound, run.process, at) < bound.at - slack) broken.push(bound)
+  if (decided !== undefined && hasName(lives, copy)) {
+    if (decided.since + run.process.clock.most(decided.since, at) < decided.at - slack) broken.push(decided)
+  }
+  return broken
+}
+
+/** No handler begins before the time that a send or a retry named. */
+export const early: Law = (lives) =>
+  lives.attempts.flatMap((attempt) => {
+    if (!isWork(lives, attempt)) return []
+    const known = attempt.prior?.decided
+    const decided: Bound | undefined =
+      known?.asked.tag === "Retry"
+        ? { at: known.at + known.asked.delay, since: known.at, process: attempt.process, index: known.index }
+        : undefined
+    return attempt.turns.flatMap((turn) =>
+      bounds(lives, turn, decided)
+        .slice(0, 1)
+        .map(({ at, index }) => {
+          const { began } = turn.run
+          const what = `${attempt.process.name} began a handler at ${began.entry.at} ms; expected none before ${at} ms.`
+          return violation("early", began.entry.at, of(turn.of), what, [index, began.index])
+        })
+    )
+  })

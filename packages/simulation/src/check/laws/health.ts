@@ -1,0 +1,33 @@
+import { type Law, violation } from "../internal/law.ts"
+
+const moves = new Set(["Arrived", "Began", "Called", "Ended", "Asked", "Answered", "Credit", "Reconnected", "Started"])
+
+/** Milliseconds without a move after which health says so, beyond what handlers and batches may take. */
+const minute = 60_000
+
+/** Health says `stalled` where messages are there and nothing has moved for long, and not before. */
+export const health: Law = ({ history, processes }) => {
+  const moved = new Map<string, number>()
+  return history.flatMap((entry, index) => {
+    if (moves.has(entry._tag) && "process" in entry && entry.process !== undefined) moved.set(entry.process, index)
+    if (entry._tag !== "Health") return []
+    const process = processes.get(entry.process)
+    const last = moved.get(entry.process) ?? -1
+    const since = history[last]?.at
+    if (process?.version === undefined || since === undefined) return []
+    const { batch, handlerTimeout } = process.version
+    const isLoaded = entry.buffered + entry.inProgress > 0
+    const limit = minute + handlerTimeout + (batch?.wait ?? 0)
+    const stood = process.frozen.some(({ entry: { at, until } }) => until >= since && at <= entry.at)
+    const isLong = !stood && process.clock.least(since, entry.at) > 2 * limit
+    if (entry.state === "running" && entry.connection === "up" && isLoaded && isLong) {
+      const what = `${entry.process} is running, with messages, though nothing has moved since ${since} ms; expected stalled.`
+      return [violation("health", entry.at, { process: entry.process }, what, [last, index])]
+    }
+    if (entry.state === "stalled" && process.clock.most(since, entry.at) < minute) {
+      const what = `${entry.process} is stalled though it moved at ${since} ms; expected a minute without a move.`
+      return [violation("health", entry.at, { process: entry.process }, what, [last, index])]
+    }
+    return []
+  })
+}

@@ -1,0 +1,96 @@
+import type { Violation } from "../Violation.ts"
+import { type Law, violation } from "../internal/law.ts"
+import type { CopyLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
+
+/** Milliseconds by which a due time may be later than what the policy names: pauses of what waits for its broker. */
+const late = 120_000
+
+/** What holds a copy up at the end; `undefined` where it has ended, or waits as it may. */
+const heldBy = ({ end, scenario, work }: Lives, copy: CopyLife): string | undefined => {
+  const { backs, bound, deliveries, gone, message, stored } = copy
+  if (end === undefined || gone !== undefined || stored === undefined || !work.has(stored.entry.queue)) return undefined
+  if (scenario.refusals.some(({ key, until }) => key === message.key && until === 5)) return undefined
+  const last = deliveries.at(-1)
+  if (last !== undefined && last.back === undefined) {
+    return `is with ${last.process.name}${last.process.killed === undefined ? "" : ", which is dead"}`
+  }
+  const { due } = backs.at(-1)?.entry ?? stored.entry
+  if (due <= end.entry.at) return `waits in ${stored.entry.queue} since ${due} ms`
+  if (bound === undefined || due <= bound.at + late) return undefined
+  return `waits in ${stored.entry.queue} until ${due} ms, and was due at ${bound.at} ms`
+}
+
+const stuckCopies = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Violation> =>
+  [...lives.copies.values()].flatMap((copy) => {
+    const held = heldBy(lives, copy)
+    if (held === undefined) return []
+    const { key } = copy.message
+    const last = copy.deliveries.at(-1)
+    const about = last === undefined ? { key } : { key, delivery: last.delivery, process: last.process.name }
+    const shown = [copy.stored?.index, last?.handedOut?.index, last?.back?.index, last?.settlings.at(-1)?.index, index]
+    return [violation("liveness", entry.at, about, `Copy ${copy.copy} ${held}; expected it to have ended.`, shown)]
+  })
+
+/** Whether a run may go on for ever: one of its handlers never ends, and cannot be interrupted. */
+const isEndless = ({ scenario }: Lives, { began }: Run): boolean =>
+  began.entry.given.some(({ key }) =>
+    scenario.sendings
+      .find((each) => each.key === key)
+      ?.runs.some(({ stubborn, takes }) => takes === "forever" && stubborn === true)
+  )
+
+const openRuns = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Violation> =>
+  lives.runs.flatMap((run) => {
+    const { began, ended, process } = run
+    if (ended !== undefined || process.killed !== undefined || isEndless(lives, run)) return []
+    const what = `${process.name} still runs a handler that began at ${began.entry.at} ms; expected it to have ended.`
+    return [violation("liveness", entry.at, { process: process.name }, what, [began.index, index])]
+  })
+
+/** Credit that is not whole when a process ends after the calm, or at the end of all. */
+const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
+  const { credits, draining, killed, name, version } = process
+  const until = draining?.index ?? index
+  if (version === undefined || calm === undefined || until < calm.index) return []
+  if (killed !== undefined && killed.index < until) return []
+  const last = credits.findLast((each) => each.index < until)
+  const limit = last?.entry.limit ?? 0
+  const whole = version.concurrency * (version.batch?.size ?? 1)
+  // After a backoff it waits for the message that shows that all is well.
+  if (limit >= whole || (version.consumerBackoff !== undefined && limit > 0)) return []
+  const what = `${name} ends with a credit of ${limit}; expected at least ${whole}.`
+  return [violation("liveness", entry.at, { process: name }, what, [last?.index, draining?.index ?? index])]
+}
+
+/** Drains and operations that never came to an end. */
+const unfinished = ({ history, processes }: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  for (const { drained, draining, killed, name } of processes.values()) {
+    if (draining === undefined || drained !== undefined || killed !== undefined) continue
+    const what = `${name} drains since ${draining.entry.at} ms; expected an end.`
+    found.push(violation("liveness", entry.at, { process: name }, what, [draining.index, index]))
+  }
+  const open = new Map<number, number>()
+  history.forEach((each, nth) => {
+    if (each._tag === "Operates") open.set(each.operation, nth)
+    if (each._tag === "Operated") open.delete(each.operation)
+  })
+  for (const nth of open.values()) {
+    found.push(violation("liveness", entry.at, {}, "An operation has not ended; expected its answer.", [nth, index]))
+  }
+  return found
+}
+
+/** After the calm, everything comes to its end. */
+export const liveness: Law = (lives) => {
+  const { calm, end, processes } = lives
+  if (end === undefined || calm === undefined) return []
+  const found = [
+    ...stuckCopies(lives, end),
+    ...openRuns(lives, end),
+    ...[...processes.values()].flatMap((process) => narrow(lives, process, end)),
+    ...unfinished(lives, end)
+  ]
+  if (end.entry.because === "rest" || found.length > 0) return found
+  return [violation("liveness", end.entry.at, {}, "The world did not come to rest; nothing says why.", [end.index])]
+}

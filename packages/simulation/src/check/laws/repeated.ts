@@ -1,0 +1,34 @@
+import { describe } from "../internal/Allowed.ts"
+import { isWork, type Law, of, violation } from "../internal/law.ts"
+import type { Settling } from "../internal/Lives.ts"
+
+/** Whether a settlement that was decided before is asked again as it was; of a delay, what is left of it. */
+const isSame = (first: Settling, next: Settling): boolean => {
+  const { delay, queue, reason, tag } = first.asked
+  const passed = next.attempt.process.clock.most(first.at, next.at)
+  const { asked } = next
+  return (
+    asked.tag === tag &&
+    asked.reason === reason &&
+    asked.queue === queue &&
+    asked.delay <= delay + 1 &&
+    asked.delay >= Math.max(0, delay - passed) - 1
+  )
+}
+
+/** Once decided, a settlement is asked again as it was. It gives way only where it was refused, or its process ends. */
+export const repeated: Law = (lives) =>
+  lives.attempts.flatMap((attempt) => {
+    const { decided, process, settlings } = attempt
+    if (decided === undefined || process.version === undefined || !isWork(lives, attempt)) return []
+    return settlings.flatMap((settling) => {
+      if (settling.index <= decided.index || isSame(decided, settling)) return []
+      const isRefused = settlings.some(({ answer, fate }) => fate === "refused" && answer < settling.index)
+      const isEnding = process.draining !== undefined && process.draining.index < settling.index
+      if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
+      const what = `${process.name} asked for ${describe(settling.asked)}; expected ${describe(decided.asked)} again, which it had asked before.`
+      return [
+        violation("repeated", settling.at, of(settling.of), what, [decided.index, decided.answer, settling.index])
+      ]
+    })
+  })

@@ -1,0 +1,40 @@
+import { describe } from "../internal/Allowed.ts"
+import { isForged, knownUnseen, lifeOf, mostAt } from "../internal/counting.ts"
+import { isWork, type Law, of, violation } from "../internal/law.ts"
+import type { Lives, Settling } from "../internal/Lives.ts"
+
+/** Reasons for which no handler needs to have seen a message. */
+const unread = new Set(["undecodable", "too-many-deliveries"])
+
+const faultOf = (lives: Lives, { asked, index, of: life }: Settling): string | undefined => {
+  const { version } = life.process
+  const { reason, tag } = asked
+  if (version === undefined || (tag !== "DeadLetter" && tag !== "Drop")) return undefined
+  if (reason === "too-many-deliveries") {
+    const told = (life.arrived?.entry.attempts ?? 0) - knownUnseen(lives, life)
+    const most = isForged(life) ? told : Math.min(told, mostAt(lives, life))
+    return most > version.maxDeliveries
+      ? undefined
+      : `only ${most} deliveries that may count, and ${version.maxDeliveries} allowed`
+  }
+  // A codec that never answers uses attempts up as well.
+  const body = life.copy.message.plan?.body
+  if (unread.has(reason ?? "") || body === "neverDecoded" || body === "slowToDecode") return undefined
+  const isSeen = lifeOf(lives, life).some(({ runs }) => runs.some(({ began }) => began.index < index))
+  // A redelivery takes the place of one whose handler ran.
+  const isRun = life.process.attempts.some(({ copy, turns }) => copy === life.copy && turns.length > 0)
+  return isSeen || isRun ? undefined : "no handler that had begun it"
+}
+
+/** Nothing is given up that no handler has seen, unless it came more often than `maxDeliveries`. */
+export const unseen: Law = (lives) =>
+  lives.attempts.flatMap((attempt) => {
+    if (!isWork(lives, attempt)) return []
+    return attempt.settlings.flatMap((settling) => {
+      const fault = faultOf(lives, settling)
+      if (fault === undefined) return []
+      const shown = lifeOf(lives, settling.of).map(({ handedOut }) => handedOut?.index)
+      const what = `${attempt.process.name} asked for ${describe(settling.asked)} with ${fault}; expected another run.`
+      return [violation("unseen", settling.at, of(settling.of), what, [...shown, settling.index])]
+    })
+  })

@@ -1,0 +1,640 @@
+import { describe, expect, it } from "vitest"
+import * as Checker from "../src/check/Checker.ts"
+import type { Asked } from "../src/History.ts"
+import type { Scenario } from "../src/Scenario.ts"
+import * as Story from "./Story.ts"
+
+const { ack, call, deadLetter, release, retry } = Story
+
+/** The laws that a story breaks in a world, each once. */
+const broken = (tell: (story: Story.Story) => void, world: Scenario = Story.scenario()) => {
+  const story = Story.make()
+  tell(story)
+  return [...new Set(Checker.check(world, story.history).map(({ law }) => law))]
+}
+
+/** A message that is sent, and its first delivery to `a1`. */
+const first = (story: Story.Story, credit = 1) => {
+  story.start("a1", credit)
+  const copy = story.send(1)
+  story.wait(1)
+  return { copy, delivery: story.deliver(copy, 1, "a1") }
+}
+
+describe("no law is broken", () => {
+  it("by a message that succeeds", () => {
+    const tell = (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery)
+      story.settle(delivery, ack)
+      story.say({ _tag: "Calm" })
+      story.end()
+    }
+    expect(broken(tell)).toEqual([])
+  })
+
+  it("by retries to the end, a redrive of the dead letter, and an ack", () => {
+    const tell = (story: Story.Story) => {
+      let { delivery } = first(story)
+      for (const delay of [1000, 5000]) {
+        story.run(delivery, { error: "error" })
+        const copy = story.settle(delivery, retry(delay))
+        story.wait(delay)
+        delivery = story.deliver(copy, 1, "a1", delay === 1000 ? 2 : 3)
+      }
+      story.run(delivery, { error: "error" })
+      const letter = story.settle(delivery, deadLetter("retries-exhausted"))
+      story.say({ _tag: "Operates", operation: 1, what: "Redrive" })
+      const taken = story.deliver(letter, 1, "operator")
+      const redriven = story.store(1, { process: "operator" })
+      story.settle(taken, ack)
+      story.say({ _tag: "Operated", operation: 1, what: "Redrive", count: 1, failed: undefined })
+      const again = story.deliver(redriven, 1, "a1")
+      story.run(again)
+      story.settle(again, ack)
+      story.say({ _tag: "Calm" })
+      story.end()
+    }
+    expect(broken(tell)).toEqual([])
+  })
+})
+
+describe("books", () => {
+  it("a send that is confirmed before anything is stored", () => {
+    const tell = (story: Story.Story) => {
+      story.say({ _tag: "Sending", key: 1, id: "m1", queue: "work", earliest: 0 }, { _tag: "Sent", key: 1 })
+      story.store(1)
+    }
+    expect(broken(tell)).toEqual(["books"])
+  })
+
+  it("an original that is gone before its retry is stored, or that nobody settled", () => {
+    const tell = (isSafe: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      if (!isSafe) story.gone(copy, 1, "settled", delivery)
+      story.store(1, { process: "a1", of: delivery, due: 1001 })
+      if (isSafe) story.gone(copy, 1, "settled", delivery)
+      story.answer(delivery, retry(1000))
+    }
+    expect(broken(tell(false))).toEqual(["books"])
+    expect(broken(tell(true))).toEqual([])
+    const unasked = (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.gone(copy, 1, "settled", delivery)
+    }
+    expect(broken(unasked)).toEqual(["books"])
+  })
+
+  it("what is forgotten by a broker that must not, and purged by nobody", () => {
+    const forget = (story: Story.Story) => story.gone(story.send(1), 1, "forgotten")
+    expect(broken(forget)).toEqual(["books"])
+    expect(broken(forget, Story.scenario({ kind: "lossy" }))).toEqual([])
+    const purge = (isWanted: boolean) => (story: Story.Story) => {
+      const copy = story.send(1)
+      if (isWanted) story.say({ _tag: "Operates", operation: 1, what: "Purge" })
+      story.gone(copy, 1, "purged")
+    }
+    expect(broken(purge(false))).toEqual(["books"])
+    expect(broken(purge(true))).toEqual([])
+  })
+
+  it("a dead letter that goes without a copy", () => {
+    const tell = (isSafe: boolean) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "permanent" })
+      const taken = story.deliver(story.settle(delivery, deadLetter("permanent")), 1, "operator")
+      if (isSafe) story.store(1, { process: "operator" })
+      story.settle(taken, ack)
+    }
+    expect(broken(tell(false))).toEqual(["books"])
+    expect(broken(tell(true))).toEqual([])
+  })
+
+  it("what the backstop takes without a dead letter", () => {
+    const tell = (isSafe: boolean) => (story: Story.Story) => {
+      story.gone(first(story).copy, 1, "backstop")
+      if (isSafe) story.store(1, { native: true, queue: "work.dlq" })
+    }
+    expect(broken(tell(false))).toEqual(["books"])
+    expect(broken(tell(true))).toEqual([])
+  })
+})
+
+it("copies: one that is stored elsewhere, or says another reason", () => {
+  const tell = (queue: string, reason: string) => (story: Story.Story) => {
+    const { copy, delivery } = first(story)
+    story.run(delivery, { error: "permanent" })
+    story.ask(delivery, deadLetter("permanent"))
+    story.store(1, { process: "a1", of: delivery, queue, reason })
+    story.gone(copy, 1, "settled", delivery)
+  }
+  expect(broken(tell("elsewhere", "permanent"))).toEqual(["copies"])
+  expect(broken(tell("work.dlq", "too-old"))).toEqual(["copies"])
+  expect(broken(tell("work.dlq", "permanent"))).toEqual([])
+})
+
+describe("precedence", () => {
+  type Ending = Parameters<Story.Story["run"]>[1]
+
+  /** Whether this settlement follows from a run that ends so. */
+  const follows = (settlement: Asked, ending: Ending, attempts = 1, world?: Scenario) => {
+    const tell = (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run({ key: 1, delivery, attempts }, ending)
+      story.ask(delivery, settlement)
+    }
+    return !broken(tell, world).includes("precedence")
+  }
+  const drop = (reason: string) => Story.asked("Drop", { reason })
+
+  it("outcomes and errors", () => {
+    expect(follows(ack, {})).toBe(true)
+    expect(follows(retry(1000), {})).toBe(false)
+    expect(follows(retry(1000), { error: "error" })).toBe(true)
+    expect(follows(retry(500), { error: "error" })).toBe(false)
+    expect(follows(ack, { error: "error" })).toBe(false)
+    expect(follows(retry(5000), { error: "error" }, 2)).toBe(true)
+    expect(follows(retry(7000), { error: "retryAfter" })).toBe(true)
+    expect(follows(retry(1000), { error: "retryAfter" })).toBe(false)
+    expect(follows(deadLetter("permanent"), { error: "permanent" })).toBe(true)
+    expect(follows(retry(1000), { error: "permanent" })).toBe(false)
+    expect(follows(drop("dropped"), { error: "drop" })).toBe(true)
+    expect(follows(drop("dropped"), { error: "error" })).toBe(false)
+  })
+
+  it("the last attempt", () => {
+    expect(follows(deadLetter("retries-exhausted"), { error: "error" }, 3)).toBe(true)
+    expect(follows(retry(5000), { error: "error" }, 3)).toBe(false)
+    expect(follows(deadLetter("retries-exhausted"), { error: "error" }, 2)).toBe(false)
+    expect(follows(deadLetter("retries-exhausted"), { calls: [call("retry", 1, 5)] }, 3)).toBe(true)
+    const discards = Story.scenario({ version: { deadLetter: undefined } })
+    expect(follows(drop("retries-exhausted"), { error: "error" }, 3, discards)).toBe(true)
+    expect(follows(deadLetter("retries-exhausted"), { error: "error" }, 3, discards)).toBe(false)
+  })
+
+  it("maxAge", () => {
+    const aged = Story.scenario({ version: { maxAge: 500 } })
+    expect(follows(deadLetter("too-old"), { error: "error" }, 1, aged)).toBe(true)
+    expect(follows(deadLetter("too-old"), { error: "error" })).toBe(false)
+    expect(follows(retry(1000), { error: "error", takes: 2000 }, 1, aged)).toBe(false)
+  })
+
+  it("a handler whose time is over", () => {
+    expect(follows(retry(1000), { how: "interrupted", takes: 10_000 })).toBe(true)
+    expect(follows(ack, { takes: 10_002 })).toBe(false)
+    expect(follows(ack, { takes: 9999 })).toBe(true)
+    expect(follows(release, { how: "interrupted", takes: 10_000 })).toBe(false)
+  })
+
+  it("what waits for the end of its batch, and what does not", () => {
+    const asks = (settlement: Asked, ...calls: ReadonlyArray<ReturnType<typeof call>>) =>
+      broken((story) => {
+        const { delivery } = first(story)
+        story.calls(story.begin(delivery), ...calls)
+        story.ask(delivery, settlement)
+      })
+    expect(asks(ack, call("ack", 1))).toEqual([])
+    expect(asks(retry(7), call("retry", 1, 7))).toEqual([])
+    expect(asks(retry(1000), call("retry", 1))).toEqual(["precedence"])
+    expect(asks(retry(9), call("retryAll", undefined, 9))).toEqual(["precedence"])
+    expect(asks(ack)).toEqual(["precedence"])
+  })
+
+  it("immediate retries run before a failure counts, and no more of them than allowed", () => {
+    const world = Story.scenario({ version: { immediate: 1 } })
+    const tell = (runs: number) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      for (let run = 0; run < runs; run++) story.run(delivery, { error: "error" })
+      story.settle(delivery, retry(1000))
+    }
+    expect(broken(tell(1), world)).toEqual(["precedence"])
+    expect(broken(tell(2), world)).toEqual([])
+    expect(broken(tell(3), world)).toEqual(["attempts"])
+  })
+
+  it("a drain that interrupts the handler gives its message back", () => {
+    const tell = (isDraining: boolean) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      const run = story.begin(delivery)
+      if (isDraining) story.drain("a1")
+      story.wait(1000)
+      story.ended(run, { how: "interrupted" })
+      story.settle(delivery, release)
+    }
+    expect(broken(tell(true))).toEqual([])
+    expect(broken(tell(false))).toEqual(["precedence"])
+  })
+
+  it("without a run: given back, or undecodable, and nothing else", () => {
+    const asks = (settlement: Asked, body: "good" | "undecodable") =>
+      broken(
+        (story) => story.ask(first(story).delivery, settlement),
+        Story.scenario({ sendings: [{ ...Story.sending(1), body }] })
+      )
+    expect(asks(deadLetter("undecodable"), "undecodable")).toEqual([])
+    expect(asks(deadLetter("undecodable"), "good")).toEqual(["precedence"])
+    expect(asks(release, "good")).toEqual([])
+    expect(asks(ack, "good")).toEqual(["precedence"])
+  })
+})
+
+describe("repeated, and again", () => {
+  /** A settlement that is lost with its connection; answers the next delivery of the copy, 400 ms later. */
+  const lost = (story: Story.Story, settlement: Asked, error?: string, process = "a1") => {
+    const { copy, delivery } = first(story, 2)
+    story.run(delivery, { error })
+    story.ask(delivery, settlement)
+    story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+    story.answer(delivery, settlement, "gone")
+    story.wait(400)
+    story.back(delivery, "connection")
+    if (process !== "a1") story.start(process)
+    return story.deliver(copy, 1, process)
+  }
+
+  it("an ack that was lost is asked again, without a run", () => {
+    expect(broken((story) => void story.settle(lost(story, ack), ack))).toEqual([])
+    expect(broken((story) => void story.settle(lost(story, ack), release))).toEqual(["repeated"])
+    expect(broken((story) => story.run(lost(story, ack)))).toEqual(["again"])
+  })
+
+  it("another process knows nothing of it, nor does this one of a message that nothing names", () => {
+    expect(broken((story) => story.run(lost(story, ack, undefined, "b1")))).toEqual([])
+    const sendings = [{ ...Story.sending(1), by: "foreign" as const }]
+    const tell = (story: Story.Story) => story.run(lost(story, ack))
+    expect(broken(tell, Story.scenario({ sendings }))).toEqual([])
+    expect(broken(tell, Story.scenario({ sendings, kind: "lease" }))).toEqual(["again"])
+  })
+
+  it("a retry that was lost waits for the rest of its delay", () => {
+    const asks = (delay: number) =>
+      broken((story) => void story.settle(lost(story, retry(1000), "error"), retry(delay)))
+    expect(asks(600)).toEqual([])
+    expect(asks(500)).toEqual(["repeated"])
+    expect(broken((story) => story.run(lost(story, retry(1000), "error")))).toEqual(["early"])
+  })
+
+  it("no run after a success, though nothing was asked yet", () => {
+    const tell = (error: string | undefined) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error })
+      story.back(delivery, "connection")
+      story.run(story.deliver(copy, 1, "a1"))
+    }
+    expect(broken(tell(undefined))).toEqual(["again"])
+    expect(broken(tell("error"))).toEqual([])
+  })
+
+  it("no run of an original whose copy this process has stored", () => {
+    const tell = (process: string) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.start("b1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.store(1, { process: "a1", of: delivery, due: 1001 })
+      story.answer(delivery, retry(1000))
+      story.back(delivery, "connection")
+      story.wait(1000)
+      story.run(story.deliver(copy, 1, process))
+    }
+    expect(broken(tell("a1"))).toEqual(["again"])
+    expect(broken(tell("b1"))).toEqual([])
+  })
+})
+
+it("double run: two handlers for one copy in one process, unless the first one's time is over", () => {
+  const tell = (wait: number, process: string) => (story: Story.Story) => {
+    const { copy, delivery } = first(story, 2)
+    story.start("b1")
+    story.begin(delivery)
+    story.wait(wait)
+    story.begin(story.deliver(copy, 1, process))
+  }
+  const world = Story.scenario({ version: { concurrency: 2 } })
+  expect(broken(tell(9999, "a1"), world)).toContain("double run")
+  expect(broken(tell(10_000, "a1"), world)).toEqual([])
+  expect(broken(tell(0, "b1"), world)).toEqual([])
+})
+
+describe("early", () => {
+  const sent = (earliest: number, at: number) => (story: Story.Story) => {
+    story.start("a1")
+    const copy = story.send(1, earliest)
+    story.wait(at)
+    story.begin(story.deliver(copy, 1, "a1"))
+  }
+  const clocked = (offset: number) =>
+    Story.scenario({ kind: "lease", processes: [{ ...Story.process("a"), clock: { offset, speed: 1, jumps: [] } }] })
+
+  it("before the time of a send or a retry", () => {
+    expect(broken(sent(500, 400))).toEqual(["early"])
+    expect(broken(sent(500, 500))).toEqual([])
+    const retried = (wait: number) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      const copy = story.settle(delivery, retry(1000))
+      story.wait(wait)
+      story.begin(story.deliver(copy, 1, "a1", 2))
+    }
+    expect(broken(retried(900))).toEqual(["early"])
+    expect(broken(retried(1000))).toEqual([])
+  })
+
+  it("as far as clocks agree", () => {
+    expect(broken(sent(500, 400), clocked(100))).toEqual([])
+    expect(broken(sent(500, 300), clocked(100))).toEqual(["early"])
+    expect(broken(sent(500, 400), clocked(-100))).toEqual(["early"])
+  })
+
+  it("a hop keeps the time of its send", () => {
+    const tell = (wait: number) => (story: Story.Story) => {
+      story.start("a1")
+      const copy = story.send(1, 500)
+      const delivery = story.deliver(copy, 1, "a1")
+      story.ask(delivery, Story.asked("Release", { delay: 500 }))
+      const hop = story.store(1, { process: "a1", of: delivery, due: 100 })
+      story.gone(copy, 1, "settled", delivery)
+      story.answer(delivery, release)
+      story.wait(wait)
+      story.begin(story.deliver(hop, 1, "a1"))
+    }
+    expect(broken(tell(100))).toEqual(["early"])
+    expect(broken(tell(500))).toEqual([])
+  })
+})
+
+describe("attempts", () => {
+  it("are not fewer than handlers began, nor more than were handed out", () => {
+    const tell = (attempts: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.begin(delivery)
+      story.kill("a1")
+      story.back(delivery, "connection")
+      story.run(story.deliver(copy, 1, "b1", attempts))
+    }
+    expect(broken(tell(1))).toEqual(["attempts"])
+    expect(broken(tell(2))).toEqual([])
+    expect(broken(tell(3))).toEqual(["attempts"])
+  })
+
+  it("leave out what this process has lost unseen", () => {
+    const tell = (attempts: number, process: string) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+      story.back(delivery, "connection")
+      story.run({ key: 1, delivery: story.deliver(copy, 1, process), attempts })
+    }
+    expect(broken(tell(1, "a1"))).toEqual([])
+    expect(broken(tell(2, "a1"))).toEqual(["attempts"])
+    expect(broken(tell(2, "b1"))).toEqual([])
+  })
+
+  it("go on with the copy", () => {
+    const tell = (attempts: number) => (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      const copy = story.settle(delivery, retry(1000))
+      story.wait(1000)
+      story.run(story.deliver(copy, 1, "a1", attempts))
+    }
+    expect(broken(tell(1))).toEqual(["attempts"])
+    expect(broken(tell(2))).toEqual([])
+  })
+
+  it("end where maxDeliveries does", () => {
+    const tell = (deliveries: number) => (story: Story.Story) => {
+      const copy = story.send(1)
+      for (let count = 1; count <= deliveries; count++) {
+        story.start(`a${count}`)
+        const delivery = story.deliver(copy, 1, `a${count}`)
+        story.begin(delivery)
+        story.kill(`a${count}`)
+        story.back(delivery, "connection")
+      }
+    }
+    const world = Story.scenario({ version: { maxDeliveries: 4 } })
+    expect(broken(tell(4), world)).toEqual([])
+    expect(broken(tell(5), world)).toEqual(["attempts"])
+  })
+})
+
+it("unseen: what nobody ran is not given up, unless it came too often", () => {
+  const tell = (reason: string, crashes: number, attempts: number) => (story: Story.Story) => {
+    const copy = story.send(1)
+    for (let count = 1; count <= crashes; count++) {
+      story.start(`a${count}`)
+      const delivery = story.deliver(copy, 1, `a${count}`)
+      story.kill(`a${count}`)
+      story.back(delivery, "connection")
+    }
+    story.start("b1")
+    story.settle(story.deliver(copy, 1, "b1", attempts), deadLetter(reason))
+  }
+  const world = Story.scenario({ version: { maxDeliveries: 4 } })
+  expect(broken(tell("retries-exhausted", 2, 3), world)).toContain("unseen")
+  expect(broken(tell("too-many-deliveries", 2, 5), world)).toEqual(["unseen"])
+  expect(broken(tell("too-many-deliveries", 3, 4), world)).toContain("unseen")
+  expect(broken(tell("too-many-deliveries", 4, 5), world)).toEqual([])
+})
+
+describe("concurrency", () => {
+  /** Handlers that are begun one beside the other, with these attempts. */
+  const beside = (attempts: ReadonlyArray<number>, concurrency: number) => {
+    const tell = (story: Story.Story) => {
+      story.start("a1", 5)
+      attempts.forEach((each, index) => {
+        const key = index + 1
+        story.begin({ key, delivery: story.deliver(story.send(key), key, "a1"), attempts: each })
+      })
+    }
+    return broken(tell, Story.scenario({ version: { concurrency } })).filter((law) => law !== "attempts")
+  }
+
+  it("no more handlers than allowed, and suspects alone", () => {
+    expect(beside([1, 1], 1)).toEqual(["concurrency"])
+    expect(beside([1, 1], 2)).toEqual([])
+    expect(beside([4], 2)).toEqual([])
+    expect(beside([4, 1], 2)).toEqual(["concurrency"])
+    expect(beside([1, 4], 2)).toEqual(["concurrency"])
+  })
+
+  it("no larger batches than allowed", () => {
+    const tell = (story: Story.Story) => {
+      story.start("a1", 5)
+      const one = story.deliver(story.send(1), 1, "a1")
+      story.begin(one, story.deliver(story.send(2), 2, "a1"))
+    }
+    expect(broken(tell, Story.scenario({ version: { batch: { size: 1, wait: 0 } } }))).toEqual(["concurrency"])
+    expect(broken(tell, Story.scenario({ version: { batch: { size: 2, wait: 0 } } }))).toEqual([])
+  })
+})
+
+it("credit: more deliveries than it allows, unless some are gone", () => {
+  const tell = (isGone: boolean) => (story: Story.Story) => {
+    const { delivery } = first(story)
+    if (isGone) story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+    story.deliver(story.send(2), 2, "a1")
+  }
+  expect(broken(tell(false))).toEqual(["credit"])
+  expect(broken(tell(true))).toEqual([])
+})
+
+it("settle once: nothing after an answer that ends it, nor before any answer", () => {
+  const tell = (fate: "unknown" | "gone" | "none" | undefined) => (story: Story.Story) => {
+    const { delivery } = first(story)
+    story.run(delivery)
+    story.ask(delivery, ack)
+    if (fate !== "none") story.answer(delivery, ack, fate)
+    story.ask(delivery, ack)
+  }
+  expect(broken(tell(undefined))).toEqual(["settle once"])
+  expect(broken(tell("gone"))).toEqual(["settle once"])
+  expect(broken(tell("none"))).toEqual(["settle once"])
+  expect(broken(tell("unknown"))).toEqual([])
+})
+
+it("refused: a smaller copy, or quarantine", () => {
+  const tell = (cut: number, isQuarantined: boolean) => (story: Story.Story) => {
+    const { delivery } = first(story)
+    story.run(delivery, { error: "permanent" })
+    story.ask(delivery, deadLetter("permanent"))
+    story.answer(delivery, deadLetter("permanent"), "refused")
+    if (isQuarantined) story.say({ _tag: "Told", process: "a1", event: "Quarantined", id: "m1", detail: "" })
+    story.ask(delivery, { ...deadLetter("permanent"), cut })
+  }
+  expect(broken(tell(0, false))).toEqual(["refused"])
+  expect(broken(tell(1, false))).toEqual([])
+  expect(broken(tell(0, true))).toEqual([])
+})
+
+it("after death: nothing", () => {
+  const tell = (isDead: boolean) => (story: Story.Story) => {
+    const { delivery } = first(story)
+    story.run(delivery)
+    if (isDead) story.kill("a1")
+    story.ask(delivery, ack)
+  }
+  expect(broken(tell(true))).toEqual(["after death"])
+  expect(broken(tell(false))).toEqual([])
+})
+
+it("events: they balance", () => {
+  const tell = (...events: ReadonlyArray<string>) =>
+    broken((story) => {
+      const { delivery } = first(story)
+      story.run(delivery)
+      story.settle(delivery, ack)
+      for (const event of events) story.say({ _tag: "Told", process: "a1", event, id: "m1", detail: "" })
+    })
+  expect(tell("Received", "Succeeded")).toEqual([])
+  expect(tell("Received")).toEqual(["events"])
+  expect(tell("Received", "Succeeded", "Released")).toEqual(["events"])
+})
+
+it("health: it says when nothing moves, and not before", () => {
+  const tell = (state: string, wait: number, buffered: number) =>
+    broken((story) => {
+      first(story)
+      story.wait(wait)
+      const rest = { because: [], buffered, inProgress: 0, quarantined: 0, connection: "up" as const }
+      story.say({ _tag: "Health", process: "a1", state, ...rest })
+    })
+  expect(tell("running", 200_000, 1)).toEqual(["health"])
+  expect(tell("running", 200_000, 0)).toEqual([])
+  expect(tell("stalled", 200_000, 1)).toEqual([])
+  expect(tell("stalled", 30_000, 1)).toEqual(["health"])
+})
+
+it("defects are violations", () => {
+  expect(broken((story) => story.say({ _tag: "Defect", process: "a1", detail: "it broke" }))).toEqual(["defect"])
+})
+
+describe("liveness", () => {
+  /** What a story breaks that ends after the calm. */
+  const atEnd = (tell: (story: Story.Story) => void, world?: Scenario, because: "rest" | "time" = "rest") =>
+    broken((story) => {
+      tell(story)
+      story.say({ _tag: "Calm" })
+      story.wait(1)
+      story.end(because)
+    }, world)
+
+  it("what nobody takes, or nobody settles", () => {
+    const send = (story: Story.Story) => {
+      story.start("a1")
+      story.send(1)
+    }
+    expect(atEnd(send)).toEqual(["liveness"])
+    expect(atEnd((story) => void first(story))).toEqual(["liveness"])
+    expect(atEnd((story) => void story.settle(first(story).delivery, release))).toEqual(["liveness"])
+  })
+
+  it("but not what waits for its time, or is refused for ever", () => {
+    const waits = (due: number) => (story: Story.Story) => {
+      story.start("a1")
+      story.say({ _tag: "Sending", key: 1, id: "m1", queue: "work", earliest: 5000 })
+      story.store(1, { due })
+      story.say({ _tag: "Sent", key: 1 })
+    }
+    expect(atEnd(waits(5000))).toEqual([])
+    expect(atEnd(waits(500_000))).toEqual(["liveness"])
+
+    const refuse = (until: number) => {
+      const tell = (story: Story.Story) => {
+        const { delivery } = first(story)
+        story.run(delivery, { error: "permanent" })
+        story.ask(delivery, deadLetter("permanent"))
+        story.answer(delivery, deadLetter("permanent"), "refused")
+      }
+      const refusals = [{ key: 1, of: "deadLetter" as const, until, reason: "Unroutable" as const }]
+      return atEnd(tell, Story.scenario({ refusals }))
+    }
+    expect(refuse(5)).toEqual([])
+    expect(refuse(2)).toEqual(["liveness"])
+  })
+
+  it("runs that do not end, unless nothing can end them", () => {
+    const hang = (stubborn: boolean) => {
+      const tell = (story: Story.Story) => {
+        const { delivery } = first(story)
+        story.begin(delivery)
+        story.wait(10_000)
+        story.settle(delivery, retry(1000))
+      }
+      return atEnd(
+        tell,
+        Story.scenario({ sendings: [{ ...Story.sending(1), runs: [{ takes: "forever", stubborn }] }] })
+      )
+    }
+    expect(hang(true)).toEqual([])
+    expect(hang(false)).toEqual(["liveness"])
+  })
+
+  it("credit that is not whole, drains and operations without an end, and a world that finds no rest", () => {
+    const credit = (limit: number) => atEnd((story) => story.start("a1", limit))
+    expect(credit(0)).toEqual(["liveness"])
+    expect(credit(1)).toEqual([])
+    const backoff = { multiplier: 1000, max: 1000, stepwise: false }
+    const probes = Story.scenario({ version: { concurrency: 2, consumerBackoff: backoff } })
+    expect(atEnd((story) => story.start("a1", 1), probes)).toEqual([])
+    expect(atEnd((story) => story.start("a1", 0), probes)).toEqual(["liveness"])
+
+    const drained = { _tag: "Drained", process: "a1", complete: true } as const
+    const drain = (isDone: boolean) =>
+      atEnd((story) => {
+        story.start("a1")
+        story.drain("a1")
+        if (isDone) story.say(drained)
+      })
+    expect(drain(false)).toEqual(["liveness"])
+    expect(drain(true)).toEqual([])
+
+    expect(atEnd((story) => story.say({ _tag: "Operates", operation: 1, what: "List" }))).toEqual(["liveness"])
+    expect(atEnd(() => {}, undefined, "time")).toEqual(["liveness"])
+    expect(atEnd(() => {})).toEqual([])
+  })
+})
