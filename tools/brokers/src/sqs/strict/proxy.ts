@@ -10,9 +10,13 @@ import { Unavailable } from "../../Broker.ts"
 import { parse } from "../address.ts"
 import { named, send, type AwsError, type ErrorName } from "./AwsError.ts"
 import * as Call from "./Call.ts"
+import * as DeadLetters from "./deadLetters.ts"
 import * as Duplicates from "./duplicates.ts"
 import * as Faults from "./faults.ts"
 import * as Leases from "./leases.ts"
+import { fifoRefused } from "./messageRules.ts"
+import * as Messages from "./messages.ts"
+import * as Moves from "./moves.ts"
 import { perMessage } from "./perMessage.ts"
 import * as Queues from "./queues.ts"
 import { receive } from "./receive.ts"
@@ -72,17 +76,39 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
   let ahead = 0
   const now = () => Date.now() + ahead
   const [faults, leases, queues, duplicates] = [Faults.make(), Leases.make(now), Queues.make(now), Duplicates.make()]
+  const messages = Messages.make()
+  const moves = Moves.make(now, queues, messages)
   const counts: Record<string, number> = {}
   let denied: ReadonlyArray<string> = []
+
+  type Does = (call: Call.Call, ask: upstream.Ask) => Promise<upstream.Reply | AwsError>
+  const does: Readonly<Record<string, Does>> = {
+    CreateQueue: queues.create,
+    SetQueueAttributes: queues.change,
+    GetQueueAttributes: queues.describe,
+    DeleteQueue: queues.remove,
+    ReceiveMessage: (call, ask) => receive(call, ask, { leases, queues, messages, duplicates, inFlight }),
+    StartMessageMoveTask: moves.start,
+    ListMessageMoveTasks: moves.list,
+    CancelMessageMoveTask: moves.cancel
+  }
 
   const answer = async (call: Call.Call, ask: upstream.Ask, fault: Faults.Effect | undefined) => {
     if (fault?.kind === "refuse") return named(fault.error)
     if (denied.includes(Call.single(call))) return named("AccessDenied")
-    const refused = callRefused(call) ?? (await queues.refused(call, ask))
+    const refused =
+      callRefused(call) ??
+      (await queues.refused(call, ask)) ??
+      (await DeadLetters.refused(call, ask, queues, region))
     if (refused !== undefined) return refused
-    if (call.action === "ReceiveMessage") return receive(call, ask, { leases, queues, duplicates, inFlight })
-    return perMessage(call, ask, leases, (index) =>
-      fault?.kind === "refuseEntries" && index < fault.entries ? named(fault.error) : undefined
+    const own = does[call.action]
+    if (own !== undefined) return own(call, ask)
+    const queue = Call.single(call) === "SendMessage" ? await queues.attributes(call.queue, ask) : {}
+    return (
+      fifoRefused(call, queue) ??
+      perMessage(call, ask, { leases, messages, queue }, (index) =>
+        fault?.kind === "refuseEntries" && index < fault.entries ? named(fault.error) : undefined
+      )
     )
   }
 
@@ -112,6 +138,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
   url.host = `127.0.0.1:${port}`
 
   const close = async () => {
+    moves.close()
     const closed = once(server, "close")
     server.close()
     server.closeAllConnections()
