@@ -94,7 +94,8 @@ const errors = {
     queryCode: "AWS.SimpleQueueService.BatchEntryIdsNotDistinct"
   },
   InvalidBatchEntryId: {
-    message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
+    message:
+      "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
     status: 400,
     queryCode: "AWS.SimpleQueueService.InvalidBatchEntryId"
   },

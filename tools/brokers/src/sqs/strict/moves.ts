@@ -74,7 +74,9 @@ export const make = (now: () => number, queues: Queues, messages: Messages) => {
     const QueueUrl = to === undefined ? undefined : await queues.urlOf(name, ask)
     if (QueueUrl === undefined) {
       await ask("ChangeMessageVisibility", { QueueUrl: from, ReceiptHandle, VisibilityTimeout: 0 })
-      return { failure: to === undefined ? "CouldNotDetermineMessageSource" : "AWS.SimpleQueueService.NonExistentQueue" }
+      return {
+        failure: to === undefined ? "CouldNotDetermineMessageSource" : "AWS.SimpleQueueService.NonExistentQueue"
+      }
     }
     const sent = await ask("SendMessage", { QueueUrl, ...copyOf(message, name.endsWith(".fifo")) })
     messages.sent(name, message.Attributes?.MessageGroupId, sent.body["MessageId"])
@@ -106,7 +108,8 @@ export const make = (now: () => number, queues: Queues, messages: Messages) => {
       if ((await sourcesOf(from, ask, queues)).length === 0) {
         return invalidParameter("Source queue must be configured as a Dead Letter Queue.")
       }
-      if (to !== undefined && (await queues.urlOf(Arn.parse(to).name, ask)) === undefined) return absent("DestinationArn")
+      if (to !== undefined && (await queues.urlOf(Arn.parse(to).name, ask)) === undefined)
+        return absent("DestinationArn")
       if (tasks.some((task) => task.from === from && task.status === "RUNNING")) {
         const one = "Only one active task is allowed for a source queue arn at a given time."
         return invalidParameter(`There is already a task running. ${one}`)

@@ -97,9 +97,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     if (fault?.kind === "refuse") return named(fault.error)
     if (denied.includes(Call.single(call))) return named("AccessDenied")
     const refused =
-      callRefused(call) ??
-      (await queues.refused(call, ask)) ??
-      (await DeadLetters.refused(call, ask, queues, region))
+      callRefused(call) ?? (await queues.refused(call, ask)) ?? (await DeadLetters.refused(call, ask, queues, region))
     if (refused !== undefined) return refused
     const own = does[call.action]
     if (own !== undefined) return own(call, ask)
