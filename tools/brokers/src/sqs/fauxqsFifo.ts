@@ -42,7 +42,10 @@ export const change = (queue: Methods): void => {
   const lock = ({ fifoLockedGroups, fifoMessages }: Queue, barrier: ReadonlyMap<string, number>): boolean => {
     fifoLockedGroups.clear()
     for (const [group, messages] of fifoMessages) {
-      const [first] = messages.sort((a, b) => placeOf(a) - placeOf(b))
+      // What came back may be in any order.
+      const sorted = messages.toSorted((a, b) => placeOf(a) - placeOf(b))
+      fifoMessages.set(group, sorted)
+      const [first] = sorted
       if (first !== undefined && placeOf(first) > (barrier.get(group) ?? Infinity)) fifoLockedGroups.set(group, 1)
     }
     return fifoLockedGroups.size < fifoMessages.size

@@ -39,7 +39,9 @@ export const make = (url: string, prefix: string) => {
     fifo: async (...bodies: ReadonlyArray<string>): Promise<string> => {
       const QueueUrl = await create({ FifoQueue: "true", ContentBasedDeduplication: "true" }, `${name()}.fifo`)
       const Entries = bodies.map((MessageBody, index) => ({
-        ...{ Id: String(index), MessageBody, MessageGroupId: MessageBody.slice(0, 1) }
+        Id: String(index),
+        MessageBody,
+        MessageGroupId: MessageBody.slice(0, 1)
       }))
       await sqs.sendMessageBatch({ QueueUrl, Entries })
       return QueueUrl

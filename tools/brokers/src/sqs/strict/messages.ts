@@ -1,4 +1,4 @@
-/** What AWS tells of a message when it is received, and servers for tests do not. */
+/** Facts about messages that AWS tells when they are received, and servers for tests do not. */
 import type { Message } from "@aws-sdk/client-sqs"
 import * as Arn from "./Arn.ts"
 import type * as Call from "./Call.ts"
@@ -8,7 +8,7 @@ interface Seen {
   readonly queue: string
   /** Its receives, as AWS counts them. */
   readonly receives: number
-  /** What has to be added to the count of the server behind. */
+  /** The difference to the count of the server behind. */
   readonly more: number
   /** The queue that SQS moved it from; `undefined` where SQS did not. */
   readonly source: string | undefined

@@ -7,7 +7,8 @@ import { entryRefused } from "./messageRules.ts"
 import type { Messages } from "./messages.ts"
 import type { Reply, Ask } from "./upstream.ts"
 
-type Refuses = (index: number) => AwsError | undefined
+/** Answers the error of an entry by its place. */
+export type Refuses = (index: number) => AwsError | undefined
 
 interface Answered {
   readonly Id: string

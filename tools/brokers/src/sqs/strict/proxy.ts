@@ -8,19 +8,10 @@ import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { Unavailable } from "../../Broker.ts"
 import { parse } from "../address.ts"
+import * as Answer from "./answer.ts"
 import { named, send, type AwsError, type ErrorName } from "./AwsError.ts"
 import * as Call from "./Call.ts"
-import * as DeadLetters from "./deadLetters.ts"
-import * as Duplicates from "./duplicates.ts"
 import * as Faults from "./faults.ts"
-import * as Leases from "./leases.ts"
-import { fifoRefused } from "./messageRules.ts"
-import * as Messages from "./messages.ts"
-import * as Moves from "./moves.ts"
-import { perMessage } from "./perMessage.ts"
-import * as Queues from "./queues.ts"
-import { receive } from "./receive.ts"
-import { callRefused } from "./rules.ts"
 import type { SqsBroker } from "../SqsNode.ts"
 import * as signature from "./signature.ts"
 import * as upstream from "./upstream.ts"
@@ -74,39 +65,16 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     throw new Unavailable("strictSqs needs a server with an address and credentials of its own")
   }
   let ahead = 0
-  const now = () => Date.now() + ahead
-  const [faults, leases, queues, duplicates] = [Faults.make(), Leases.make(now), Queues.make(now), Duplicates.make()]
-  const messages = Messages.make()
-  const moves = Moves.make(now, queues, messages)
+  const faults = Faults.make()
+  const aws = Answer.make({ now: () => Date.now() + ahead, region, inFlight })
   const counts: Record<string, number> = {}
   let denied: ReadonlyArray<string> = []
-
-  type Does = (call: Call.Call, ask: upstream.Ask) => Promise<upstream.Reply | AwsError>
-  const does: Readonly<Record<string, Does>> = {
-    CreateQueue: queues.create,
-    SetQueueAttributes: queues.change,
-    GetQueueAttributes: queues.describe,
-    DeleteQueue: queues.remove,
-    ReceiveMessage: (call, ask) => receive(call, ask, { leases, queues, messages, duplicates, inFlight }),
-    StartMessageMoveTask: moves.start,
-    ListMessageMoveTasks: moves.list,
-    CancelMessageMoveTask: moves.cancel
-  }
 
   const answer = async (call: Call.Call, ask: upstream.Ask, fault: Faults.Effect | undefined) => {
     if (fault?.kind === "refuse") return named(fault.error)
     if (denied.includes(Call.single(call))) return named("AccessDenied")
-    const refused =
-      callRefused(call) ?? (await queues.refused(call, ask)) ?? (await DeadLetters.refused(call, ask, queues, region))
-    if (refused !== undefined) return refused
-    const own = does[call.action]
-    if (own !== undefined) return own(call, ask)
-    const queue = Call.single(call) === "SendMessage" ? await queues.attributes(call.queue, ask) : {}
-    return (
-      fifoRefused(call, queue) ??
-      perMessage(call, ask, { leases, messages, queue }, (index) =>
-        fault?.kind === "refuseEntries" && index < fault.entries ? named(fault.error) : undefined
-      )
+    return aws.answer(call, ask, (index) =>
+      fault?.kind === "refuseEntries" && index < fault.entries ? named(fault.error) : undefined
     )
   }
 
@@ -136,7 +104,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
   url.host = `127.0.0.1:${port}`
 
   const close = async () => {
-    moves.close()
+    aws.close()
     const closed = once(server, "close")
     server.close()
     server.closeAllConnections()
@@ -149,7 +117,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     failEntries: (where, entries, error = "InternalFailure") =>
       faults.add(where, { kind: "refuseEntries", error, entries }),
     lose: (where, how = "silence") => faults.add(where, { kind: "lose", how }),
-    duplicate: duplicates.ask,
+    duplicate: aws.duplicate,
     deny: (actions) => void (denied = actions),
     clear: faults.clear,
     forward: async (milliseconds) => {

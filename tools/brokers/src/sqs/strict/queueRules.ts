@@ -14,8 +14,15 @@ const ranges: Readonly<Record<string, readonly [min: number, max: number]>> = {
 
 const known = new Set([
   ...Object.keys(ranges),
-  ...["Policy", "RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId", "SqsManagedSseEnabled"],
-  ...["FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"]
+  "Policy",
+  "RedrivePolicy",
+  "RedriveAllowPolicy",
+  "KmsMasterKeyId",
+  "SqsManagedSseEnabled",
+  "FifoQueue",
+  "ContentBasedDeduplication",
+  "DeduplicationScope",
+  "FifoThroughputLimit"
 ])
 
 const invalidValue = (name: string, reason = ""): AwsError => ({

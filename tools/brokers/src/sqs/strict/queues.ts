@@ -1,31 +1,27 @@
-/** What the proxy knows of queues: their attributes as AWS tells them, and what was deleted and purged of late. */
+/** Queues, with their attributes as AWS tells them. */
 import * as Arn from "./Arn.ts"
 import * as Attributes from "./attributes.ts"
 import { named, type AwsError } from "./AwsError.ts"
 import type * as Call from "./Call.ts"
+import type { Recent } from "./recent.ts"
 import type { Ask, Reply } from "./upstream.ts"
-
-const pause = 60_000
 
 export type Queues = ReturnType<typeof make>
 
 const attributesOf = ({ body }: Reply) => (body["Attributes"] ?? {}) as Attributes.Attributes // as AWS documents it
 
-export const make = (now: () => number) => {
+export const make = (recent: Recent) => {
   /** Attributes that were set through the proxy. */
   const set = new Map<string, Attributes.Attributes>()
   /** Attributes that rules have asked for. */
   const known = new Map<string, Attributes.Attributes>()
-  const purged = new Map<string, number>()
-  const deleted = new Map<string, number>()
   /** The account of the server behind, from the first of its queues. */
   let account: string | undefined
-  const isRecent = (time = -Infinity): boolean => now() - time < pause
 
-  const told = (queue: string, reply: Reply): Attributes.Attributes =>
-    Attributes.told(attributesOf(reply), set.get(queue) ?? {}, queue.endsWith(".fifo"))
+  const told = (queue: string, server: Attributes.Attributes): Attributes.Attributes =>
+    Attributes.told(server, set.get(queue) ?? {}, queue.endsWith(".fifo"))
 
-  /** The URL of a queue in the server behind; `undefined` where there is no such queue. */
+  /** Answers the URL of a queue in the server behind; `undefined` where there is no such queue. */
   const urlOf = async (QueueName: string, ask: Ask): Promise<string | undefined> => {
     const { body, status } = await ask("GetQueueUrl", { QueueName })
     if (status !== 200) return undefined
@@ -33,6 +29,9 @@ export const make = (now: () => number) => {
     account = Arn.accountOf(url)
     return url
   }
+
+  const serverAttributes = async (QueueUrl: string, ask: Ask): Promise<Attributes.Attributes> =>
+    attributesOf(await ask("GetQueueAttributes", { QueueUrl, AttributeNames: ["All"] }))
 
   const change = async (call: Call.Call, ask: Ask): Promise<Reply> => {
     const { Attributes: attributes = {} } = call.body
@@ -44,41 +43,29 @@ export const make = (now: () => number) => {
 
   return {
     urlOf,
-    /** Answers the attributes of a queue, without its present numbers; those of a queue that is not there are defaults. */
+    /** Answers the attributes of a queue, with numbers of earlier; those of a queue that is not there are defaults. */
     attributes: async (queue: string, ask: Ask): Promise<Attributes.Attributes> => {
       const before = known.get(queue)
       if (before !== undefined) return before
-      const QueueUrl = await urlOf(queue, ask)
-      if (QueueUrl === undefined) return told(queue, { status: 400, headers: {}, body: {} })
-      const found = told(queue, await ask("GetQueueAttributes", { QueueUrl, AttributeNames: ["All"] }))
+      const url = await urlOf(queue, ask)
+      if (url === undefined) return told(queue, {})
+      const found = told(queue, await serverAttributes(url, ask))
       known.set(queue, found)
       return found
     },
     /** Answers the number of messages that wait. */
-    waiting: async (QueueUrl: string, ask: Ask): Promise<number> => {
-      const names = ["ApproximateNumberOfMessages"]
-      const found = attributesOf(await ask("GetQueueAttributes", { QueueUrl, AttributeNames: names }))
-      return Number(found["ApproximateNumberOfMessages"])
-    },
-    refused: async ({ action, body, queue }: Call.Call, ask: Ask): Promise<AwsError | undefined> => {
-      if (action === "CreateQueue") return isRecent(deleted.get(queue)) ? named("QueueDeletedRecently") : undefined
+    waiting: async (url: string, ask: Ask): Promise<number> =>
+      Number((await serverAttributes(url, ask))["ApproximateNumberOfMessages"]),
+    /** Answers why AWS refuses the account that a call names; `undefined` where it does not. */
+    refused: async ({ body, queue }: Call.Call, ask: Ask): Promise<AwsError | undefined> => {
       const { QueueOwnerAWSAccountId, QueueUrl } = body
       const owner = QueueOwnerAWSAccountId ?? (QueueUrl === undefined ? undefined : Arn.accountOf(QueueUrl))
       if (owner !== undefined && account === undefined) await urlOf(queue, ask)
-      if (owner !== undefined && account !== undefined && owner !== account) {
-        const message = "The specified queue does not exist or you do not have access to it."
-        return { ...named("QueueDoesNotExist"), message }
-      }
-      // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html
-      if (action !== "PurgeQueue") return undefined
-      if (isRecent(purged.get(queue))) {
-        const message = `Only one PurgeQueue operation on ${queue} is allowed every 60 seconds.`
-        return { ...named("PurgeQueueInProgress"), message }
-      }
-      purged.set(queue, now())
-      return undefined
+      if (owner === undefined || account === undefined || owner === account) return undefined
+      const message = "The specified queue does not exist or you do not have access to it."
+      return { ...named("QueueDoesNotExist"), message }
     },
-    create: async (call: Call.Call, ask: Ask): Promise<Reply | AwsError> => {
+    create: async (call: Call.Call, ask: Ask): Promise<Reply> => {
       if ((await urlOf(call.queue, ask)) === undefined) set.delete(call.queue)
       return change(call, ask)
     },
@@ -86,12 +73,13 @@ export const make = (now: () => number) => {
     describe: async ({ body, queue }: Call.Call, ask: Ask): Promise<Reply> => {
       const got = await ask("GetQueueAttributes", { ...body, AttributeNames: ["All"] })
       if (got.status !== 200) return got
-      return { ...got, body: { Attributes: Attributes.asked(told(queue, got), body.AttributeNames ?? []) } }
+      const found = Attributes.asked(told(queue, attributesOf(got)), body.AttributeNames ?? [])
+      return { ...got, body: { Attributes: found } }
     },
     remove: async ({ body, queue }: Call.Call, ask: Ask): Promise<Reply> => {
       const got = await ask("DeleteQueue", body)
       if (got.status !== 200) return got
-      deleted.set(queue, now())
+      recent.deleted(queue)
       known.delete(queue)
       set.delete(queue)
       return got

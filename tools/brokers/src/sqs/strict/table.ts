@@ -1,5 +1,5 @@
 /**
- * What AWS does and servers for tests do not, and who says so. `README.md` has the same table; each rule has a case of
+ * The rules of AWS that servers for tests do not keep, and who says so. `README.md` has the same table; each rule has a case of
  * its name in `test/strictCases`.
  */
 
