@@ -47,7 +47,8 @@ const mostBefore = (lives: Lives, copy: CopyLife): number => {
   const arrived = attempt?.deliveries.map((each) => each.arrived?.entry.attempts ?? 0) ?? []
   const given = attempt?.turns.map((turn) => turn.given.attempts) ?? []
   // A hop carries what came before this delivery.
-  return given.length > 0 ? Math.max(...given, ...arrived) : Math.max(1, ...arrived) - 1
+  const isHop = given.length === 0 && attempt?.decided === undefined
+  return Math.max(1, ...given, ...arrived) - (isHop ? 1 : 0)
 }
 
 /** The most attempts that a delivery may tell of, this one included: all that were handed out. */

@@ -58,8 +58,9 @@ const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"E
   const last = credits.findLast((each) => each.index < until)
   const limit = last?.entry.limit ?? 0
   const whole = version.concurrency * (version.batch?.size ?? 1)
-  // After a backoff it waits for the message that shows that all is well.
-  if (limit >= whole || (version.consumerBackoff !== undefined && limit > 0)) return []
+  // After a backoff or a suspect it waits for the message that shows that all is well.
+  const isSuspect = (process.deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > version.maxAttempts
+  if (limit >= whole || ((version.consumerBackoff !== undefined || isSuspect) && limit > 0)) return []
   const what = `${name} ends with a credit of ${limit}; expected at least ${whole}.`
   return [violation("liveness", entry.at, { process: name }, what, [last?.index, draining?.index ?? index])]
 }
