@@ -38,7 +38,9 @@ export const retry = (circumstances: Circumstances, given: number | undefined): 
   const { age, attempts, passed, version } = circumstances
   const allowed: Array<Allowed> = []
   const limit = version.maxAge ?? Infinity
-  for (let attempt = attempts[0]; attempt <= attempts[1]; attempt++) {
+  // Beyond the last attempt, nothing changes.
+  const most = Math.max(attempts[0], Math.min(attempts[1], version.maxAttempts))
+  for (let attempt = attempts[0]; attempt <= most; attempt++) {
     const delay = given ?? backoffOf(version, attempt)
     const isLast = attempt >= version.maxAttempts
     if (isLast) allowed.push(giveUp(version, "retries-exhausted"))

@@ -34,16 +34,17 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     const isRedriven = message.copies.some(
       (each) => each.stored !== undefined && each.stored.index > stored.index && each.stored.index < index
     )
-    const isPurged = scenario.operations.some(({ what }) => what._tag === "Purge" && what.queue === stored.entry.queue)
+    const isPurged = scenario.operations.some(
+      ({ what }) => what._tag === "Purge" && what.queue === stored.entry.queue && (!what.odd || message.key % 2 === 1)
+    )
     return isReplaced || isRedriven || isPurged ? undefined : "a dead letter, was removed; expected a copy of it before"
   }
   const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
   // What was taken, and comes again because its removal was lost, is removed by the client itself.
-  const isTaken = deliveries.some(
-    ({ process, settlings }) => process === last?.process && settlings.some(({ fate }) => fate === "taken")
-  )
-  const asked = (isTaken ? deliveries : [last]).flatMap((each) =>
-    each === undefined || each.process !== last?.process ? [] : each.settlings.filter((every) => every.index < index)
+  const asked = deliveries.flatMap((each) =>
+    each.process === last?.process
+      ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
+      : []
   )
   if (asked.length === 0) return "was removed; expected a process that asked for it"
   const ends = asked.some((each) => each.asked.tag === "Ack" || each.asked.tag === "Drop")
