@@ -69,7 +69,7 @@ const modelOf = (world: World.World): Model => {
 }
 
 /** Milliseconds between two looks at a world that is calm: the first, and the longest. */
-const looks = { first: 5000, longest: 3_600_000 }
+const looks = { first: 5000, longest: 200_000 }
 
 /** Once the world is calm, waits for the end of all work, then drains all processes. It tells when that is done. */
 const resting = (world: World.World, population: Population.Population, underWay: () => number): (() => boolean) => {

@@ -80,11 +80,7 @@ export interface Server {
   readonly name: string
   readonly isUp: () => boolean
   /** Opens a connection; `undefined` while the daemon is down. */
-  readonly connect: (
-    machine: Machine.Machine,
-    place: string,
-    ends: Ends
-  ) => Wire.Wire<Up, Down> | undefined
+  readonly connect: (machine: Machine.Machine, place: string, ends: Ends) => Wire.Wire<Up, Down> | undefined
   /** Whether messages wait in a queue, for the same purpose as `onWaiting`. */
   readonly isWaiting: (queue: string) => boolean
   readonly counts: (queue: string) => { readonly ready: number; readonly inFlight: number; readonly delayed: number }

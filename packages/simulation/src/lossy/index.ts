@@ -12,7 +12,7 @@ const settingsOf = ({ draw, scenario: { lease } }: World): Server.Settings => ({
   lease,
   // The handlers of a scenario take five leases at most, so that a tenth of this is left for settling.
   longestLease: draw.chance("longest lease", chances.lowLimit) ? lease * 6 : Math.max(900_000, lease * 6),
-  cap: draw.chance("cap", chances.lowCap) ? 600_000 : 3_600_000,
+  cap: draw.chance("cap", chances.lowCap) ? 30_000 : 3_600_000,
   inMemory: draw.chance("memory", chances.inMemory)
 })
 
@@ -31,10 +31,14 @@ export const make = (world: World): Model => {
   const any = (place: string, of: ReadonlyArray<Server.Server>): Server.Server | undefined =>
     of.length < 2 ? of[0] : of[Math.floor(draw.between(place, 0, of.length))]
 
-  const store = (queue: string, parcel: Parcel): void => {
-    const server = any("foreign", servers.filter(({ isUp }) => isUp()))
-    if (server === undefined) waiting.push(() => store(queue, parcel))
-    else server.publish(queue, parcel)
+  const store = (queue: string, parcel: Parcel, stored: () => void): void => {
+    const server = any(
+      "foreign",
+      servers.filter(({ isUp }) => isUp())
+    )
+    if (server === undefined) return void waiting.push(() => store(queue, parcel, stored))
+    server.publish(queue, parcel)
+    stored()
   }
 
   const stop = (server: Server.Server, millis: number): void => {
@@ -53,10 +57,10 @@ export const make = (world: World): Model => {
 
   return {
     client: (machine) => Client.make(world, machine, daemons),
-    publish: (queue, parcel) => {
-      store(queue, parcel)
+    publish: (queue, parcel, stored) => {
+      store(queue, parcel, stored)
       // A producer that has no answer publishes again.
-      if (world.fault("twice", "foreign")) store(queue, parcel)
+      if (world.fault("twice", "foreign")) store(queue, parcel, () => {})
     },
     restart: (millis) => {
       const one = any("restarts", servers)!
