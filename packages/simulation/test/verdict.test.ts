@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest"
 import * as Checker from "../src/check/Checker.ts"
+import { retryAfter } from "../src/check/internal/Allowed.ts"
 import * as Verdict from "../src/check/internal/Verdict.ts"
 import type { Asked, Call } from "../src/History.ts"
+import * as Thrown from "../src/program/Thrown.ts"
 import * as Story from "./Story.ts"
 
 const { ack, call, retry } = Story
@@ -23,6 +25,10 @@ const sequences = (length: number): ReadonlyArray<ReadonlyArray<Call>> =>
 
 const verdictOf = (calls: ReadonlyArray<Call>): Verdict.Verdict =>
   calls.reduce((verdict, each) => Verdict.after(verdict, each, 1), Verdict.none)
+
+it("knows the delay that handlers ask for by their errors", () => {
+  expect(retryAfter).toBe(Thrown.retryAfter)
+})
 
 describe("the table of calls", () => {
   const a = (name: "ack" | "retry", delay?: number) => call(name, 1, delay)
@@ -55,13 +61,16 @@ describe("the table of calls", () => {
   it("is: the first call that reaches a message decides, and the first delay of its own before that of all", () => {
     for (const calls of sequences(4)) {
       const reaching = calls.filter(({ key }) => key === undefined || key === 1)
-      const [first] = reaching
-      const tag = first === undefined ? undefined : first.name.startsWith("ack") ? "ack" : "retry"
       const delays = (isOwn: boolean) =>
         reaching.filter(({ delay, key }) => (key === 1) === isOwn && delay !== undefined).map(({ delay }) => delay)
-      const verdict = verdictOf(calls)
-      expect(verdict.tag, JSON.stringify(calls)).toBe(tag)
-      if (tag === "retry") expect(verdict.own ?? verdict.all).toBe(delays(true)[0] ?? delays(false)[0])
+      const [first] = reaching
+      const isRetry = first !== undefined && !first.name.startsWith("ack")
+      const { all, own, tag } = verdictOf(calls)
+      expect({ calls, tag, delay: isRetry ? (own ?? all) : undefined }).toEqual({
+        calls,
+        tag: isRetry ? "retry" : first && "ack",
+        delay: isRetry ? (delays(true)[0] ?? delays(false)[0]) : undefined
+      })
     }
   })
 })
@@ -84,7 +93,7 @@ it("allows exactly one settlement after each sequence of calls and each end", ()
         story.ask(delivery, settlement)
         return Checker.check(world, story.history).length === 0
       })
-      expect(allowed, `${JSON.stringify(calls)} ${error}`).toHaveLength(1)
+      expect({ calls, error, allowed: allowed.length }).toEqual({ calls, error, allowed: 1 })
     }
   }
 })

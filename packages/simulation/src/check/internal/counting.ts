@@ -10,7 +10,7 @@ const isUsed = ({ runs, settlings }: DeliveryLife): boolean =>
   runs.length > 0 && settlings.at(-1)?.asked.tag !== "Release"
 
 /** The copy's parent within its life: a redriven dead letter begins anew. */
-export const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefined =>
+const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefined =>
   parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue) ? parent : undefined
 
 /** The fewest attempts that were used up before a delivery. */

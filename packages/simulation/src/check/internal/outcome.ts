@@ -69,7 +69,7 @@ const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Sett
   return [given.attempts, most]
 }
 
-/** What may become of a message that no handler has seen in this attempt. */
+/** Settlements of a message that no handler has seen in this attempt. */
 const unseen = (
   { copy, prior, process }: Attempt,
   of: DeliveryLife,

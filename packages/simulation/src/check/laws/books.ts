@@ -2,7 +2,7 @@ import { describe } from "../internal/Allowed.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
 
-/** What is wrong with the end of a copy. */
+/** The fault in the end of a copy. */
 const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): string | undefined => {
   const { history, scenario } = lives
   const { message, stored } = copy
@@ -53,7 +53,7 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     : `was removed for ${asked.map((each) => describe(each.asked)).join(", ")}; expected its copy to be stored before`
 }
 
-/** What was sent is somewhere, or its end has a reason; and no copy goes before what takes its place is stored. */
+/** Each message that was sent is somewhere, or its end has a reason; and no copy goes before what takes its place is stored. */
 export const books: Law = (lives) =>
   [...lives.keys.values()].flatMap((message) => {
     const { copies, key, sending, sent } = message

@@ -5,7 +5,7 @@ import type { CopyLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.
 /** Milliseconds by which a due time may be later than what the policy names: pauses of what waits for its broker. */
 const late = 120_000
 
-/** What holds a copy up at the end; `undefined` where it has ended, or waits as it may. */
+/** The reason for which a copy has not ended; `undefined` where it has ended, or waits as it may. */
 const heldBy = ({ end, scenario, work }: Lives, copy: CopyLife): string | undefined => {
   const { backs, bound, deliveries, gone, message, stored } = copy
   if (end === undefined || gone !== undefined || stored === undefined || !work.has(stored.entry.queue)) return undefined
