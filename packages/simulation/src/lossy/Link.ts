@@ -25,12 +25,7 @@ export interface Link {
 }
 
 /** Keeps a connection. `opened` is called for each one, and answers what happens on it. */
-export const keep = (
-  machine: Machine,
-  server: Server,
-  place: string,
-  opened: (connection: Opened) => Ends
-): Link => {
+export const keep = (machine: Machine, server: Server, place: string, opened: (connection: Opened) => Ends): Link => {
   let current: Opened | undefined
   let isEnding = false
   let tries = 0

@@ -15,7 +15,12 @@ export type Then = (error?: BrokerError.BrokerError) => void
 /** Publishes of one process. */
 export interface Publisher {
   /** `of` is the delivery that it is a copy of; `prefer` the daemon that is the first choice. */
-  readonly publish: (outgoing: Outgoing.Outgoing, of: number | undefined, prefer: Server | undefined, then: Then) => void
+  readonly publish: (
+    outgoing: Outgoing.Outgoing,
+    of: number | undefined,
+    prefer: Server | undefined,
+    then: Then
+  ) => void
   readonly isUp: () => boolean
   /** Waits until a daemon is up. */
   readonly ready: (then: Then) => void
