@@ -99,6 +99,8 @@ const subscribing =
 
     const receive = (message: Received): void => {
       const { handle, messageId } = message
+      // A handler that ran at once, for one that came before it, may have killed the process.
+      if (!machine.isAlive()) return
       if (copied.has(messageId)) return void machine.run(requests.remove([handle]))
       const receivedAt = machine.monotonic()
       const delivery = toDelivery(message, machine, {
