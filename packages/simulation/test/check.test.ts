@@ -615,13 +615,19 @@ describe("liveness", () => {
   })
 
   it("credit that is not whole, drains and operations without an end, and a world that finds no rest", () => {
-    const credit = (limit: number) => atEnd((story) => story.start("a1", limit))
+    const credit = (limit: number, wait = 200_000, world?: Scenario) =>
+      atEnd((story) => {
+        story.start("a1", limit)
+        story.wait(wait)
+      }, world)
     expect(credit(0)).toEqual(["liveness"])
     expect(credit(1)).toEqual([])
+    expect(credit(0, 100_000)).toEqual([])
     const backoff = { multiplier: 1000, max: 1000, stepwise: false }
+    expect(credit(1, 200_000, Story.scenario({ version: { concurrency: 2 } }))).toEqual(["liveness"])
     const probes = Story.scenario({ version: { concurrency: 2, consumerBackoff: backoff } })
-    expect(atEnd((story) => story.start("a1", 1), probes)).toEqual([])
-    expect(atEnd((story) => story.start("a1", 0), probes)).toEqual(["liveness"])
+    expect(credit(1, 200_000, probes)).toEqual([])
+    expect(credit(0, 200_000, probes)).toEqual(["liveness"])
 
     const drained = { _tag: "Drained", process: "a1", complete: true } as const
     const drain = (isDone: boolean) =>
