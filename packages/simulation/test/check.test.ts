@@ -268,6 +268,20 @@ describe("repeated, and again", () => {
     expect(broken(tell, Story.scenario({ sendings, kind: "lease" }))).toEqual(["again"])
   })
 
+  it("an original whose copy is stored may be acked instead", () => {
+    const tell = (isStored: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error: "permanent" })
+      story.ask(delivery, deadLetter("permanent"))
+      if (isStored) story.store(1, { process: "a1", of: delivery, queue: "work.dlq", reason: "permanent" })
+      story.answer(delivery, deadLetter("permanent"), "unknown")
+      story.back(delivery, "connection")
+      story.settle(story.deliver(copy, 1, "a1"), ack)
+    }
+    expect(broken(tell(true))).toEqual([])
+    expect(broken(tell(false))).toEqual(["repeated"])
+  })
+
   it("a retry that was lost waits for the rest of its delay", () => {
     const asks = (delay: number) =>
       broken((story) => void story.settle(lost(story, retry(1000), "error"), retry(delay)))

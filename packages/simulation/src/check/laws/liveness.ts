@@ -63,9 +63,14 @@ const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
   })
 
 /** Whether a process waits for the message that shows that all is well: after a backoff, a suspect, a failed settlement. */
-const isProbing = ({ deliveries, settlings }: ProcessLife, { consumerBackoff, maxAttempts }: Version): boolean => {
+const isProbing = (
+  { deliveries, runs, settlings }: ProcessLife,
+  { consumerBackoff, maxAttempts }: Version
+): boolean => {
   const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
-  const isSuspect = (deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > maxAttempts
+  const isSuspect =
+    (deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > maxAttempts ||
+    runs.at(-1)?.began.entry.given.some(({ attempts }) => attempts > maxAttempts) === true
   return consumerBackoff !== undefined || isSuspect || fate === "ours" || fate === "unknown"
 }
 
