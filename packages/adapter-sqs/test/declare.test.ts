@@ -8,7 +8,7 @@ import * as SqsPlan from "../src/SqsPlan.ts"
 import { strict } from "./strict.ts"
 import { queueName } from "./world.ts"
 
-const { client, url } = await strict()
+const { client, proxy, url } = await strict()
 
 const settings = (options: Partial<SqsOptions.Options> = {}) =>
   Result.getOrThrow(SqsOptions.decode({ url, ...options }))
@@ -105,12 +105,17 @@ describe("create", () => {
     expect(error.remedy).toContain("Raise maxReceiveCount to 79")
   })
 
-  test("a queue that is gone is made again once it is forgotten", async () => {
+  test("a queue that is gone is made again once it is forgotten, and SQS takes its name again", async () => {
     const queue = queueName("orders")
     const queues = make()
     const { url } = await run(queues.find(queue))
     await client.deleteQueue({ QueueUrl: url })
     queues.forget(queue)
+    expect(await failure(queues.find(queue))).toMatchObject({
+      reason: "QueueMissing",
+      remedy: "SQS makes a queue of a deleted one's name again after 60 seconds"
+    })
+    await proxy.forward(60_000)
     await run(queues.find(queue))
     expect(await exists(queue)).toBe(true)
   })

@@ -14,7 +14,6 @@ import { assert, describe, test } from "vitest"
 import { firstOf } from "./strict.ts"
 import { on, outgoing, queueName, type Run, until, untilEmpty } from "./world.ts"
 
-// ElasticMQ hands out several messages of a group at once, as AWS does; fauxqs does not.
 const { behind, name, url } = await firstOf("elasticmq", "fauxqs")
 
 const groups = ["a", "b", "c"] as const

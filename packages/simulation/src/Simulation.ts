@@ -1,5 +1,6 @@
 /** Runs a scenario: makes the world, lets everything in it happen, and answers the history. */
 import type { History } from "./History.ts"
+import * as Lease from "./lease/index.ts"
 import * as Operators from "./people/Operators.ts"
 import * as Population from "./people/Population.ts"
 import * as Senders from "./people/Senders.ts"
@@ -60,8 +61,10 @@ const modelOf = (world: World.World): Model => {
   switch (world.scenario.kind) {
     case "push":
       return Push.make(world)
+    case "lease":
+      return Lease.make(world)
     default:
-      throw new RangeError(`Simulation.run: kind must be push, got ${world.scenario.kind}`)
+      throw new RangeError(`Simulation.run: kind must be push or lease, got ${world.scenario.kind}`)
   }
 }
 

@@ -1,6 +1,7 @@
 import { assert, test } from "vitest"
 import * as Call from "../src/sqs/strict/Call.ts"
 import * as Leases from "../src/sqs/strict/leases.ts"
+import * as Messages from "../src/sqs/strict/messages.ts"
 import { perMessage } from "../src/sqs/strict/perMessage.ts"
 import type { Reply, Ask } from "../src/sqs/strict/upstream.ts"
 
@@ -31,7 +32,8 @@ test("a delete that is asked for again before it was answered is done, as on AWS
     Entries: handles.map((ReceiptHandle, index) => ({ Id: String(index), ReceiptHandle }))
   })
   const ask = server()
-  const once = () => perMessage(call, ask, leases, () => undefined) as Promise<Reply>
+  const once = () =>
+    perMessage(call, ask, { leases, messages: Messages.make(), queue: {} }, () => undefined) as Promise<Reply>
   const all = { Successful: [{ Id: "0" }, { Id: "1" }] }
   assert.deepStrictEqual(
     (await Promise.all([once(), once(), once()])).map(({ body }) => body),

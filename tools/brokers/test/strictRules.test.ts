@@ -1,6 +1,7 @@
 import { assert, describe, test } from "vitest"
 import * as Call from "../src/sqs/strict/Call.ts"
-import { callRefused, entryRefused } from "../src/sqs/strict/rules.ts"
+import { entryRefused } from "../src/sqs/strict/messageRules.ts"
+import { callRefused } from "../src/sqs/strict/rules.ts"
 
 const url = "http://127.0.0.1:1/000000000000/q"
 const call = (action: string, body: Call.Body = {}) => Call.make(action, { QueueUrl: url, ...body })
@@ -71,7 +72,6 @@ describe("one message", () => {
       undefined
     ],
     ["FIFO", fifo(group), undefined],
-    ["FIFO without a group", fifo({ MessageBody: "x" }), "MissingParameter"],
     ["FIFO with no delay", fifo({ ...group, DelaySeconds: 0 }), undefined],
     ["FIFO with a delay", fifo({ ...group, DelaySeconds: 1 }), "InvalidParameterValue"],
     ["a deduplication id of 128", fifo({ ...group, MessageDeduplicationId: body(128) }), undefined],
@@ -92,7 +92,7 @@ describe("one message", () => {
 describe("the whole call", () => {
   const batch = (...Entries: ReadonlyArray<Call.Entry>) => call("SendMessageBatch", { Entries })
   const set = (Attributes: Record<string, string>) => call("SetQueueAttributes", { Attributes })
-  const create = (QueueName: string) => Call.make("CreateQueue", { QueueName })
+  const create = (QueueName: string, Attributes = {}) => Call.make("CreateQueue", { QueueName, Attributes })
   const redrive = (policy: object) => set({ RedrivePolicy: JSON.stringify(policy) })
   const deadLetterTargetArn = "arn:aws:sqs:eu-west-1:000000000000:dead"
   test.each<[name: string, call: Call.Call, code: string | undefined]>([
@@ -122,7 +122,7 @@ describe("the whole call", () => {
     ["redrive after 0", redrive({ deadLetterTargetArn, maxReceiveCount: 0 }), "InvalidParameterValue"],
     ["redrive to nowhere", redrive({ maxReceiveCount: 1 }), "InvalidParameterValue"],
     ["a name", create("A_b-9"), undefined],
-    ["a FIFO name", create("a.fifo"), undefined],
+    ["a FIFO name", create("a.fifo", { FifoQueue: "true" }), undefined],
     ["a dot", create("a.b"), "InvalidParameterValue"],
     ["81 characters", create(body(81)), "InvalidParameterValue"]
   ])("%s", (_, one, code) => assert.strictEqual(callRefused(one)?.code, code))

@@ -25,7 +25,7 @@ export interface Running {
 export interface Population {
   /** Those whose consumer runs. */
   readonly running: () => ReadonlyArray<Running>
-  /** Drains all of them; none comes to life again. */
+  /** Drains all of them, and kills those that have not started yet; none comes to life again. */
   readonly drainAll: () => void
 }
 
@@ -36,21 +36,26 @@ export const populate = (
   serviceOf: (machine: Machine.Machine) => Broker.Service
 ): Population => {
   const { processes, versions } = world.scenario
+  const starting = new Set<Machine.Machine>()
   const running = new Map<string, Running>()
   const runs = new Map<number, number>()
   let isEnding = false
 
   const live = (plan: Process, nth: number): void => {
+    if (isEnding) return
     const machine = Machine.make(world, `${plan.name}${nth + 1}`, plan.clock)
     const version = plan.versions[Math.min(nth, plan.versions.length - 1)]!
     const life = plan.lives[nth]
     world.record({ _tag: "Started", process: machine.name, version })
     machine.onKilled(() => {
+      starting.delete(machine)
       running.delete(plan.name)
-      if (!isEnding) world.after(life?.away ?? 1000, () => live(plan, nth + 1))
+      world.after(life?.away ?? 1000, () => live(plan, nth + 1))
     })
+    starting.add(machine)
     const program = Effect.gen(function* () {
       const consumer = yield* start(world, machine, versions[version]!, runs)
+      starting.delete(machine)
       running.set(plan.name, { machine, consumer })
       yield* consumer.done
     })
@@ -96,6 +101,7 @@ export const populate = (
     running: () => [...running.values()],
     drainAll: () => {
       isEnding = true
+      for (const machine of [...starting]) kill(machine)
       for (const each of running.values()) drain(each)
     }
   }

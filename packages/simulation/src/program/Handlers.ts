@@ -122,7 +122,8 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     })
     if (longest === 0) return end
     const body = Effect.andThen(Effect.sleep(longest), end)
-    if (isStubborn) return Effect.uninterruptible(body)
+    // What never ends by itself must be one that can be ended: nobody promises anything for the other kind.
+    if (isStubborn && Number.isFinite(longest)) return Effect.uninterruptible(body)
     return Effect.onInterrupt(body, () => Effect.sync(() => ended("interrupted")))
   }
 

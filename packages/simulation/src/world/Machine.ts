@@ -23,6 +23,8 @@ export interface Machine {
   readonly isAlive: () => boolean
   /** Milliseconds since the epoch, as its wall clock has them. */
   readonly wallClock: () => number
+  /** Milliseconds since some moment, as its own clock counts them. */
+  readonly monotonic: () => number
   /** Does something in this process, unless it is dead by then; while it is frozen, it waits. */
   readonly perform: (act: () => void) => void
   /** Does so after some milliseconds, as its own clock counts them. */
@@ -121,6 +123,7 @@ export const make = (world: World, name: string, plan: Process["clock"]): Machin
     name,
     isAlive: () => isAlive,
     wallClock: clock.currentTimeMillisUnsafe,
+    monotonic: () => world.now() * plan.speed,
     perform,
     after,
     run: (effect) => fork(effect),

@@ -14,14 +14,24 @@ export const fromOutgoing = (world: World, { body, headers, metadata }: Outgoing
   return { body, headers: own, metadata: Metadata.encode(metadata), nonce: world.number() }
 }
 
-/** What a client tells the core of a parcel. `count` is the broker's count of its deliveries, this one included. */
-export const toDelivery = (
-  parcel: Parcel,
-  machine: Machine,
-  told: { readonly delivery: number; readonly count: number; readonly receipt: unknown }
-): Delivery.Delivery => {
-  const known = parcel.metadata === undefined ? undefined : Metadata.decode(parcel.metadata)
-  const metadata = known ?? Metadata.make(parcel.headers["id"] ?? "foreign", machine.wallClock())
+/** What a broker tells of a delivery, beside the parcel. */
+export interface Told {
+  readonly delivery: number
+  /** The broker's count of the deliveries of this copy, this one included. */
+  readonly count: number
+  readonly receipt: unknown
+  /** When the broker took the message, in milliseconds since the epoch, where it tells. */
+  readonly sentAt?: number
+  /** The broker's own name of the message, where it has one. */
+  readonly id?: string
+}
+
+/** What a client tells the core of a parcel. */
+export const toDelivery = (parcel: Parcel, machine: Machine, told: Told): Delivery.Delivery => {
+  const { sentAt } = told
+  const known = parcel.metadata === undefined ? undefined : Metadata.decode(parcel.metadata, sentAt)
+  const id = told.id ?? parcel.headers["id"] ?? "foreign"
+  const metadata = known ?? Metadata.make(id, sentAt ?? machine.wallClock())
   return {
     body: parcel.body,
     headers: Object.freeze({ ...parcel.headers, [mark]: String(told.delivery) }),

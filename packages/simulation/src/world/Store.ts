@@ -1,6 +1,6 @@
 /** Stores: what a broker keeps, and the facts about it. Every model has one; how copies are handed out is the model's. */
 import type { Delivery, Fact } from "../History.ts"
-import type { World } from "./World.ts"
+import type { Due, World } from "./World.ts"
 
 /** A message as it is on the wire. */
 export interface Parcel {
@@ -19,6 +19,10 @@ export interface Held {
   readonly queue: string
   readonly parcel: Parcel
   readonly order: number
+  /** When it was stored first, in true milliseconds. */
+  readonly storedAt: number
+  /** The queue from which the broker moved it here by its own means. */
+  readonly movedFrom: string | undefined
   /** How often it was handed out, as the broker counts. */
   count: number
 }
@@ -33,15 +37,17 @@ export interface Origin {
 export interface Store {
   /** Keeps a copy, which is ready after `delay` milliseconds. */
   readonly keep: (queue: string, parcel: Parcel, delay: number, origin: Origin) => Held
-  /** The first that is ready, which is not ready then. */
-  readonly take: (queue: string) => Held | undefined
+  /** The first that is ready, or the one at this place, which is not ready then. */
+  readonly take: (queue: string, place?: number) => Held | undefined
+  /** Takes this one out, ready or not; false when it is not there. */
+  readonly withdraw: (held: Held) => boolean
   /** Writes down that a copy is handed out, and answers the number of this delivery. */
   readonly handOut: (held: Held, process: string) => Delivery
   /** Puts one back that was taken, to be ready after `delay` milliseconds. */
   readonly back: (held: Held, delivery: Delivery, delay: number, why: Extract<Fact, { _tag: "Back" }>["why"]) => void
   readonly gone: (held: Held, why: Extract<Fact, { _tag: "Gone" }>["why"], delivery?: Delivery) => void
-  /** Moves a copy to another queue by the broker's own means. */
-  readonly move: (held: Held, to: string) => void
+  /** Moves a copy to another queue by the broker's own means. Default of `count`: 0. */
+  readonly move: (held: Held, to: string, count?: number) => void
   readonly purge: (queue: string) => number
   readonly counts: (queue: string) => { readonly ready: number; readonly delayed: number }
   readonly peek: (queue: string, limit: number) => ReadonlyArray<Held>
@@ -85,7 +91,7 @@ export const refusal = (world: World, queue: string, parcel: Parcel): string | u
 /** A store that keeps nothing yet. `onReady` is called when a copy of a queue may be handed out. */
 export const make = (world: World, onReady: (queue: string) => void): Store => {
   const queues = new Map<string, Array<Held>>()
-  const delayed = new Map<string, number>()
+  const delayed = new Map<Held, Due>()
   let last = 0
 
   const ready = (queue: string): Array<Held> => {
@@ -107,38 +113,49 @@ export const make = (world: World, onReady: (queue: string) => void): Store => {
 
   const putAfter = (held: Held, delay: number): void => {
     if (delay <= 0) return put(held)
-    delayed.set(held.queue, (delayed.get(held.queue) ?? 0) + 1)
-    world.after(delay, () => {
-      delayed.set(held.queue, delayed.get(held.queue)! - 1)
+    const due = world.after(delay, () => {
+      delayed.delete(held)
       put(held)
     })
+    delayed.set(held, due)
   }
 
   const gone: Store["gone"] = ({ copy, key, queue }, why, delivery) =>
     world.record({ _tag: "Gone", copy, key, queue, why, delivery })
 
-  const store = (queue: string, parcel: Parcel, delay: number, { of, process }: Origin, native: boolean): Held => {
+  const store = (queue: string, parcel: Parcel, delay: number, { of, process }: Origin, moved?: Held): Held => {
     const held: Held = {
       copy: world.number(),
       key: keyOf(parcel),
       queue,
       parcel,
       order: ++last,
+      storedAt: moved?.storedAt ?? world.now(),
+      movedFrom: moved?.queue,
       count: 0
     }
     const { copy, key } = held
     const due = world.now() + delay
+    const native = moved !== undefined
     world.record({ _tag: "Stored", copy, key, queue, due, process, of, native, ...taleOf(parcel.metadata) })
     return held
   }
 
   return {
     keep: (queue, parcel, delay, origin) => {
-      const held = store(queue, parcel, delay, origin, false)
+      const held = store(queue, parcel, delay, origin)
       putAfter(held, delay)
       return held
     },
-    take: (queue) => ready(queue).shift(),
+    take: (queue, place = 0) => ready(queue).splice(place, 1)[0],
+    withdraw: (held) => {
+      const due = delayed.get(held)
+      if (due !== undefined) due.run = undefined
+      const list = ready(held.queue)
+      const place = list.indexOf(held)
+      if (place >= 0) list.splice(place, 1)
+      return delayed.delete(held) || place >= 0
+    },
     handOut: (held, process) => {
       const delivery = world.number()
       const { copy, key, queue } = held
@@ -152,16 +169,21 @@ export const make = (world: World, onReady: (queue: string) => void): Store => {
       putAfter(held, delay)
     },
     gone,
-    move: (held, to) => {
+    move: (held, to, count = 0) => {
       gone(held, "backstop")
-      put(store(to, held.parcel, 0, { process: undefined, of: undefined }, true))
+      const moved = store(to, held.parcel, 0, { process: undefined, of: undefined }, held)
+      moved.count = count
+      put(moved)
     },
     purge: (queue) => {
       const all = ready(queue).splice(0)
       for (const held of all) gone(held, "purged")
       return all.length
     },
-    counts: (queue) => ({ ready: ready(queue).length, delayed: delayed.get(queue) ?? 0 }),
+    counts: (queue) => ({
+      ready: ready(queue).length,
+      delayed: [...delayed.keys()].filter((held) => held.queue === queue).length
+    }),
     peek: (queue, limit) => ready(queue).slice(0, limit)
   }
 }

@@ -1,6 +1,7 @@
 /** Runs fauxqs on a port of 127.0.0.1, with a clock that can be moved: `fauxqsProcess <port>`. */
 import { buildApp } from "fauxqs"
 import { region } from "./address.ts"
+import * as Fifo from "./fauxqsFifo.ts"
 import { isValidText } from "./text.ts"
 
 let ahead = 0
@@ -8,11 +9,15 @@ const now = Date.now
 // fauxqs takes all its times from Date.now, and looks at it every 20 ms while a client polls.
 Date.now = () => now() + ahead
 
+const partOf = (path: string) => import(new URL(path, import.meta.resolve("fauxqs")).href)
+
 // fauxqs checks the halves of a surrogate pair one by one, and so refuses every emoji.
-const types: { readonly INVALID_MESSAGE_BODY_CHAR: RegExp } = await import(
-  new URL("sqs/sqsTypes.js", import.meta.resolve("fauxqs")).href
-)
+const types: { readonly INVALID_MESSAGE_BODY_CHAR: RegExp } = await partOf("sqs/sqsTypes.js")
 types.INVALID_MESSAGE_BODY_CHAR.test = (text) => !isValidText(text)
+
+const store: { readonly SqsQueue: { readonly prototype: Parameters<typeof Fifo.change>[0] } } =
+  await partOf("sqs/sqsStore.js")
+Fifo.change(store.SqsQueue.prototype)
 
 const app = buildApp({ logger: false, defaultRegion: region })
 app.post<{ Params: { readonly milliseconds: string } }>("/_clock/:milliseconds", (request, reply) => {

@@ -61,6 +61,8 @@ export interface DeliveryLife {
   /** The earliest begin of a handler, as the broker's copies and returns say. */
   readonly bound: Bound | undefined
   arrived: Seen<"Arrived"> | undefined
+  /** The attempt that its arrival belongs to. */
+  attempt: Attempt | undefined
   back: Seen<"Back"> | undefined
   /** Index of the entry by which its connection is known to be lost; -1 where it is not. */
   disconnected: number

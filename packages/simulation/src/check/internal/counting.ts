@@ -34,6 +34,7 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
       each.arrived !== undefined &&
       each.back !== undefined &&
       each.back.entry.why !== "asked" &&
+      each.settlings.length === 0 &&
       attemptWith(each, each)?.turns.every(({ run }) => run.began.index > (until.arrived?.index ?? 0)) === true
   ).length
 }

@@ -37,7 +37,7 @@ export const isWork = ({ work }: Lives, { copy }: Pick<DeliveryLife | Attempt, "
  * Whether a process knows a copy again when it is redelivered. It cannot where a foreign producer's message has nothing that
  * names it: on brokers that push.
  */
-export const hasName = ({ scenario }: Lives, { message, parent, stored }: Attempt["copy"]): boolean =>
+export const hasName = ({ scenario }: Pick<Lives, "scenario">, { message, parent, stored }: Attempt["copy"]): boolean =>
   scenario.kind !== "push" ||
   parent !== undefined ||
   stored?.entry.process !== undefined ||

@@ -34,10 +34,14 @@ const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Ver
   return verdicts
 }
 
+/** Errors that say themselves what is to happen. */
+const decisive = new Set(["permanent", "drop", "retryAfter"])
+
 /** Whether the policy wants the handler to run again in the same delivery before the failure counts. */
 const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling: Settling): boolean => {
-  const isFailure =
-    run.ended?.entry.how === "threw" && !["permanent", "drop", "retryAfter"].includes(run.ended.entry.error ?? "")
+  const { ended } = run
+  const hasEnded = ended !== undefined && ended.index < settling.index && !isTimedOut(run, ended.entry.at)
+  const isFailure = hasEnded && ended.entry.how === "threw" && !decisive.has(ended.entry.error ?? "")
   const isQuiet = run.process.draining === undefined || run.process.draining.index > settling.index
   const isSame = attempt.deliveries.length === 1 && attempt.deliveries[0]?.back === undefined
   const begun = attempt.turns.filter((turn) => turn.run.began.index < settling.index)

@@ -1,7 +1,19 @@
 /** Reads a history once, and answers the lives of all that is in it. */
 import type { Given, History } from "../../History.ts"
 import type { Scenario } from "../../Scenario.ts"
-import type { Bound, CopyLife, EntryOf, Lives, ProcessLife, Run, Seen, Settling } from "./Lives.ts"
+import { hasName } from "./law.ts"
+import type {
+  Attempt,
+  Bound,
+  CopyLife,
+  DeliveryLife,
+  EntryOf,
+  Lives,
+  ProcessLife,
+  Run,
+  Seen,
+  Settling
+} from "./Lives.ts"
 import * as Registry from "./registry.ts"
 import { isTimedOut } from "./timing.ts"
 
@@ -25,13 +37,19 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
     const before = known(process, life.copy)
     // What was given back comes as another attempt, even if nobody answered.
     if (before !== undefined && before.decided === undefined && before.settlings.length > 0) before.isOver = true
-    attemptOf(process, life.copy).deliveries.push(life)
+    const isAnother = before !== undefined && !hasName({ scenario }, life.copy)
+    life.attempt = isAnother ? begin(process, life.copy, before) : attemptOf(process, life.copy)
+    life.attempt.deliveries.push(life)
   }
+
+  /** The attempt that a delivery is part of now. Where nothing names the copy, each delivery is an attempt of its own. */
+  const currentOf = (process: ProcessLife, life: DeliveryLife): Attempt =>
+    life.attempt === undefined || hasName({ scenario }, life.copy) ? attemptOf(process, life.copy) : life.attempt
 
   const turn = (run: Run, given: Given): void => {
     const { process } = run
     const life = deliveryOf(given.delivery, given.key, process)
-    const before = attemptOf(process, life.copy)
+    const before = currentOf(process, life)
     const last = before.turns.at(-1)
     const isLost =
       last !== undefined &&
@@ -46,7 +64,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
 
   const ask = (index: number, { at, delivery, process, settlement }: EntryOf<"Asked">): void => {
     const life = deliveryOf(delivery, 0, processOf(process))
-    const attempt = attemptOf(life.process, life.copy)
+    const attempt = currentOf(life.process, life)
     const settling: Settling = { index, at, asked: settlement, of: life, attempt, answer: -1, fate: undefined }
     attempt.settlings.push(settling)
     if (settlement.tag !== "Release") attempt.decided ??= settling

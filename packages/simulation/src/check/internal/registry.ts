@@ -90,6 +90,7 @@ export const make = (scenario: Scenario) => {
       isEcho: copy.deliveries.some((each) => each.back === undefined),
       bound: copy.bound,
       arrived: undefined,
+      attempt: undefined,
       back: undefined,
       disconnected: -1,
       runs: [],

@@ -37,8 +37,13 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     const isPurged = scenario.operations.some(({ what }) => what._tag === "Purge" && what.queue === stored.entry.queue)
     return isReplaced || isRedriven || isPurged ? undefined : "a dead letter, was removed; expected a copy of it before"
   }
-  const asked = (deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)?.settlings ?? []).filter(
-    (each) => each.index < index
+  const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
+  // What was taken, and comes again because its removal was lost, is removed by the client itself.
+  const isTaken = deliveries.some(
+    ({ process, settlings }) => process === last?.process && settlings.some(({ fate }) => fate === "taken")
+  )
+  const asked = (isTaken ? deliveries : [last]).flatMap((each) =>
+    each === undefined || each.process !== last?.process ? [] : each.settlings.filter((every) => every.index < index)
   )
   if (asked.length === 0) return "was removed; expected a process that asked for it"
   const ends = asked.some((each) => each.asked.tag === "Ack" || each.asked.tag === "Drop")

@@ -27,6 +27,9 @@ export const credit: Law = (lives: Lives) => {
         if (process !== undefined) accountOf(process).limit = Math.max(accountOf(process).limit, entry.limit)
         return []
       }
+      case "Gone":
+        if (entry.delivery !== undefined) close(entry.delivery)
+        return []
       case "Back":
         close(entry.delivery)
         return []

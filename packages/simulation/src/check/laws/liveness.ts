@@ -32,11 +32,13 @@ const stuckCopies = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray
   })
 
 /** Whether a run may go on for ever: one of its handlers never ends, and cannot be interrupted. */
-const isEndless = ({ scenario }: Lives, { began }: Run): boolean =>
+const isEndless = ({ scenario }: Lives, { began, process }: Run): boolean =>
   began.entry.given.some(({ key }) =>
     scenario.sendings
       .find((each) => each.key === key)
-      ?.runs.some(({ stubborn, takes }) => takes === "forever" && stubborn === true)
+      ?.runs.some(
+        ({ stubborn, takes }) => takes === "forever" && (stubborn === true || process.version?.promise === true)
+      )
   )
 
 const openRuns = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Violation> =>

@@ -30,6 +30,14 @@ export const missingParameter = (name: string): AwsError => ({
   status: 400
 })
 
+export const invalidAttributeName = (message: string): AwsError => ({
+  code: "InvalidAttributeName",
+  message,
+  status: 400
+})
+
+export const notFound = (message: string): AwsError => ({ code: "ResourceNotFoundException", message, status: 404 })
+
 /** Errors that a test may ask for by name, and those of rules without details. */
 const errors = {
   RequestThrottled: { message: "The request was denied due to request throttling.", status: 403 },
@@ -65,6 +73,11 @@ const errors = {
     status: 403,
     queryCode: "AWS.SimpleQueueService.PurgeQueueInProgress"
   },
+  QueueDeletedRecently: {
+    message: "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
+    status: 400,
+    queryCode: "AWS.SimpleQueueService.QueueDeletedRecently"
+  },
   EmptyBatchRequest: {
     message: "There should be at least one entry in the request.",
     status: 400,
@@ -81,7 +94,8 @@ const errors = {
     queryCode: "AWS.SimpleQueueService.BatchEntryIdsNotDistinct"
   },
   InvalidBatchEntryId: {
-    message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores, 80 at most.",
+    message:
+      "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
     status: 400,
     queryCode: "AWS.SimpleQueueService.InvalidBatchEntryId"
   },

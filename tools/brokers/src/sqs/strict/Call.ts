@@ -21,6 +21,14 @@ export interface Entry {
 export interface Body extends Entry {
   readonly QueueUrl?: string
   readonly QueueName?: string
+  readonly QueueOwnerAWSAccountId?: string
+  readonly AttributeNames?: ReadonlyArray<string>
+  readonly MessageSystemAttributeNames?: ReadonlyArray<string>
+  readonly SourceArn?: string
+  readonly DestinationArn?: string
+  readonly MaxNumberOfMessagesPerSecond?: number
+  readonly MaxResults?: number
+  readonly TaskHandle?: string
   readonly Attributes?: Readonly<Record<string, string>>
   readonly Entries?: ReadonlyArray<Entry>
   readonly MaxNumberOfMessages?: number

@@ -28,7 +28,7 @@ export const make = () => {
           message: {
             ...message,
             ReceiptHandle: randomUUID(),
-            ...(message.Attributes === undefined ? {} : { Attributes: attributes })
+            Attributes: attributes
           }
         }
       })

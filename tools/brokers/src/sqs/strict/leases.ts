@@ -29,7 +29,8 @@ export const make = (now: () => number) => {
     held.set(queue, found)
     return found
   }
-  const about = (seconds: number | undefined) => `Value ${seconds} for parameter VisibilityTimeout is invalid. Reason: `
+  const invalid = (name: string, value: string | number, reason: string): AwsError =>
+    invalidParameter(`Value ${value} for parameter ${name} is invalid. Reason: ${reason}`)
 
   return {
     /** Records the lease of a message that was delivered; `visible` is in seconds. */
@@ -64,20 +65,22 @@ export const make = (now: () => number) => {
     /** Answers why AWS refuses the receipt handle; `undefined` where it does not. */
     refused: (call: Call.Call, { ReceiptHandle = "", VisibilityTimeout = 0 }: Call.Entry): AwsError | undefined => {
       const lease = leases.get(ReceiptHandle)
-      if (lease === undefined || lease.queue !== call.queue) return named("ReceiptHandleIsInvalid")
+      if (lease === undefined || lease.queue !== call.queue) {
+        const message = `The input receipt handle "${ReceiptHandle}" is not a valid receipt handle.`
+        return { ...named("ReceiptHandleIsInvalid"), message }
+      }
       // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html
       const deletes = Call.single(call) === "DeleteMessage"
       if (lease.deleted) {
         const reason = "Message does not exist or is not available for visibility timeout change."
-        return deletes ? undefined : invalidParameter(about(VisibilityTimeout) + reason)
+        return deletes ? undefined : invalid("ReceiptHandle", ReceiptHandle, reason)
       }
       if (Call.isFifo(call) && lease.until <= now()) {
-        const reason = "The receipt handle has expired."
-        return invalidParameter(`Value ${ReceiptHandle} for parameter ReceiptHandle is invalid. Reason: ${reason}`)
+        return invalid("ReceiptHandle", ReceiptHandle, "The receipt handle has expired.")
       }
       if (!deletes && now() + VisibilityTimeout * 1000 > lease.received + longest) {
         const reason = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
-        return invalidParameter(about(VisibilityTimeout) + reason)
+        return invalid("VisibilityTimeout", VisibilityTimeout, reason)
       }
       return undefined
     },

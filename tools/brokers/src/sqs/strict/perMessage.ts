@@ -1,27 +1,42 @@
 /** Calls about messages. Each message of a batch is refused or done on its own. */
 import { failedEntry, type AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
+import type { Attributes } from "./attributes.ts"
 import type { Leases } from "./leases.ts"
-import { entryRefused } from "./rules.ts"
+import { entryRefused } from "./messageRules.ts"
+import type { Messages } from "./messages.ts"
 import type { Reply, Ask } from "./upstream.ts"
 
-type Refuses = (index: number) => AwsError | undefined
+/** Answers the error of an entry by its place. */
+export type Refuses = (index: number) => AwsError | undefined
+
+interface Answered {
+  readonly Id: string
+  readonly MessageId?: string
+}
 
 const ok: Reply = { status: 200, headers: {}, body: {} }
 
 const hasHandle = (call: Call.Call) => ["DeleteMessage", "ChangeMessageVisibility"].includes(Call.single(call))
 
+interface State {
+  readonly leases: Leases
+  readonly messages: Messages
+  /** The attributes of the queue. */
+  readonly queue: Attributes
+}
+
 /** Does a call for each of its messages. `onPurpose` answers the error of entries that a test wants to fail. */
 export const perMessage = async (
   call: Call.Call,
   ask: Ask,
-  leases: Leases,
+  { leases, messages, queue }: State,
   onPurpose: Refuses
 ): Promise<Reply | AwsError> => {
   const leased = hasHandle(call)
   const entries = Call.entriesOf(call).map((entry, index) => ({
     entry,
-    refused: onPurpose(index) ?? entryRefused(call, entry) ?? (leased ? leases.refused(call, entry) : undefined)
+    refused: onPurpose(index) ?? entryRefused(call, entry, queue) ?? (leased ? leases.refused(call, entry) : undefined)
   }))
   const inBehind = (entry: Call.Entry) =>
     leased ? { ...entry, ReceiptHandle: leases.behind(entry.ReceiptHandle ?? "") } : entry
@@ -32,6 +47,7 @@ export const perMessage = async (
     const got = await leases.inTurn([call.body], () => ask(call.action, inBehind(call.body)))
     if (leases.isDone(call, call.body)) return ok
     if (leased && got.status === 200) leases.done(call, call.body)
+    messages.sent(call.queue, call.body.MessageGroupId, got.body["MessageId"])
     return got
   }
 
@@ -39,16 +55,18 @@ export const perMessage = async (
   const askAll = () => ask(call.action, { ...call.body, Entries: toDo.map(inBehind) })
   const got = toDo.length === 0 ? ok : await leases.inTurn(toDo, askAll)
   if (got.status !== 200) return got
-  const answered = got.body as Readonly<Record<string, ReadonlyArray<{ readonly Id: string }>>> // as AWS documents it
+  const answered = got.body as Readonly<Record<string, ReadonlyArray<Answered>>> // as AWS documents it
   const doneBefore = new Set(toDo.filter((entry) => leases.isDone(call, entry)).map(({ Id = "" }) => Id))
-  const isDone = ({ Id }: { readonly Id: string }): boolean => doneBefore.has(Id)
+  const isDone = ({ Id }: Answered): boolean => doneBefore.has(Id)
   const { Failed: failing = [], Successful: succeeding = [] } = answered
   const [Failed, Successful] = [
     failing.filter((entry) => !isDone(entry)),
-    [...succeeding, ...failing.filter(isDone).map(({ Id }) => ({ Id }))]
+    [...succeeding, ...failing.filter(isDone).map(({ Id }): Answered => ({ Id }))]
   ]
   const done = new Set(Successful.map(({ Id }) => Id))
   for (const entry of toDo) if (leased && done.has(entry.Id ?? "")) leases.done(call, entry)
+  const groupOf = new Map(toDo.map(({ Id, MessageGroupId }) => [Id, MessageGroupId]))
+  for (const { Id, MessageId } of Successful) messages.sent(call.queue, groupOf.get(Id), MessageId)
   const refusals = entries.flatMap(({ entry: { Id = "" }, refused }) =>
     refused === undefined ? [] : [failedEntry(Id, refused)]
   )

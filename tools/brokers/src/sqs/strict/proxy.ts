@@ -8,15 +8,10 @@ import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { Unavailable } from "../../Broker.ts"
 import { parse } from "../address.ts"
+import * as Answer from "./answer.ts"
 import { named, send, type AwsError, type ErrorName } from "./AwsError.ts"
 import * as Call from "./Call.ts"
-import * as Duplicates from "./duplicates.ts"
 import * as Faults from "./faults.ts"
-import * as Leases from "./leases.ts"
-import { perMessage } from "./perMessage.ts"
-import * as Queues from "./queues.ts"
-import { receive } from "./receive.ts"
-import { callRefused } from "./rules.ts"
 import type { SqsBroker } from "../SqsNode.ts"
 import * as signature from "./signature.ts"
 import * as upstream from "./upstream.ts"
@@ -70,18 +65,15 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     throw new Unavailable("strictSqs needs a server with an address and credentials of its own")
   }
   let ahead = 0
-  const now = () => Date.now() + ahead
-  const [faults, leases, queues, duplicates] = [Faults.make(), Leases.make(now), Queues.make(now), Duplicates.make()]
+  const faults = Faults.make()
+  const aws = Answer.make({ now: () => Date.now() + ahead, region, inFlight })
   const counts: Record<string, number> = {}
   let denied: ReadonlyArray<string> = []
 
   const answer = async (call: Call.Call, ask: upstream.Ask, fault: Faults.Effect | undefined) => {
     if (fault?.kind === "refuse") return named(fault.error)
     if (denied.includes(Call.single(call))) return named("AccessDenied")
-    const refused = callRefused(call) ?? (await queues.refused(call, ask))
-    if (refused !== undefined) return refused
-    if (call.action === "ReceiveMessage") return receive(call, ask, { leases, queues, duplicates, inFlight })
-    return perMessage(call, ask, leases, (index) =>
+    return aws.answer(call, ask, (index) =>
       fault?.kind === "refuseEntries" && index < fault.entries ? named(fault.error) : undefined
     )
   }
@@ -112,6 +104,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
   url.host = `127.0.0.1:${port}`
 
   const close = async () => {
+    aws.close()
     const closed = once(server, "close")
     server.close()
     server.closeAllConnections()
@@ -124,7 +117,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     failEntries: (where, entries, error = "InternalFailure") =>
       faults.add(where, { kind: "refuseEntries", error, entries }),
     lose: (where, how = "silence") => faults.add(where, { kind: "lose", how }),
-    duplicate: duplicates.ask,
+    duplicate: aws.duplicate,
     deny: (actions) => void (denied = actions),
     clear: faults.clear,
     forward: async (milliseconds) => {

@@ -1,16 +1,18 @@
-/** Receiving: the quota of messages in flight, duplicates, and the leases that begin with it. */
+/** Receiving: the quota of messages in flight, duplicates, what AWS tells of messages, and the leases that begin. */
 import type { Message } from "@aws-sdk/client-sqs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { named, type AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 import type { Duplicates } from "./duplicates.ts"
 import type { Leases } from "./leases.ts"
+import type { Messages } from "./messages.ts"
 import type { Queues } from "./queues.ts"
 import type { Reply, Ask } from "./upstream.ts"
 
 interface State {
   readonly leases: Leases
   readonly queues: Queues
+  readonly messages: Messages
   readonly duplicates: Duplicates
   /** The quota of messages of one queue in flight. */
   readonly inFlight: number
@@ -50,18 +52,21 @@ const poll = async (body: Call.Body, ask: Ask): Promise<Reply> => {
 
 export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<Reply | AwsError> => {
   const { body, queue } = call
-  const { duplicates, inFlight, leases, queues } = state
-  const { MaxNumberOfMessages = 1, VisibilityTimeout = await queues.visibilityTimeout(call, ask) } = body
+  const { duplicates, inFlight, leases, messages, queues } = state
+  const attributes = await queues.attributes(queue, ask)
+  const { MaxNumberOfMessages = 1, VisibilityTimeout = Number(attributes["VisibilityTimeout"]) } = body
   const room = inFlight - leases.inFlight(queue)
   if (room <= 0) return atQuota(call)
 
   const copies = duplicates.take(queue, MaxNumberOfMessages)
   for (const { behind, message } of copies) leases.give(message.ReceiptHandle ?? "", queue, VisibilityTimeout, behind)
-  if (copies.length > 0) return replyWith(copies.map(({ message }) => message))
+  if (copies.length > 0) return replyWith(copies.map(({ message }) => messages.asked(body, message)))
 
-  const got = await poll({ ...body, MaxNumberOfMessages: Math.min(MaxNumberOfMessages, room) }, ask)
-  const messages = messagesOf(got)
-  for (const { ReceiptHandle = "" } of messages) leases.give(ReceiptHandle, queue, VisibilityTimeout)
-  duplicates.seen(queue, messages)
-  return got
+  const all = { MessageSystemAttributeNames: ["All"], MaxNumberOfMessages: Math.min(MaxNumberOfMessages, room) }
+  const got = await poll({ ...body, ...all }, ask)
+  if (got.status !== 200) return got
+  const received = messagesOf(got).map((message) => messages.received(attributes["QueueArn"] ?? "", message))
+  for (const { ReceiptHandle = "" } of received) leases.give(ReceiptHandle, queue, VisibilityTimeout)
+  duplicates.seen(queue, received)
+  return replyWith(received.map((message) => messages.asked(body, message)))
 }

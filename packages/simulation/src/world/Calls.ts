@@ -1,0 +1,108 @@
+/**
+ * Calls: a request of a process and the server's answer to it, each call on its own, as over HTTP. Requests and answers get
+ * lost, come late, and are made again by the driver; what a request asks may so happen long after its caller has given up.
+ */
+import type { Machine } from "./Machine.ts"
+import type { World } from "./World.ts"
+
+/** Why a call has no answer. `Throttled`: the server says that it cannot now, and has done nothing. */
+export type Failure = "ConnectionFailed" | "ConnectionLost" | "Throttled" | "Timeout"
+
+/** How a call ends for its caller. */
+export type Outcome<A> = { readonly value: A } | { readonly failure: Failure }
+
+/** A call. */
+export interface Call<A> {
+  readonly machine: Machine
+  /** Its name among the faults. */
+  readonly place: string
+  /** Milliseconds that the caller waits for an answer. */
+  readonly patience: number
+  /** Whether the driver makes it again when its first request had no answer. */
+  readonly repeats: boolean
+  /** What the server does when a request arrives. It answers at once, or later. */
+  readonly act: (answer: (value: A) => void) => void
+  /** Called once, unless the process is dead by then. */
+  readonly then: (outcome: Outcome<A>) => void
+}
+
+/** The way to one server. */
+export interface Calls {
+  readonly make: <A>(call: Call<A>) => void
+  /** Ends all calls, and fails those that are made until the server is back. */
+  readonly restart: (away: number) => void
+  /** Refuses all calls for a while. */
+  readonly throttle: (millis: number) => void
+}
+
+/** Milliseconds that a late message takes at most. */
+const longest = 30_000
+
+/** Milliseconds until the driver makes a call again at most. */
+const pause = 1000
+
+/** The way to a server that is up. */
+export const make = (world: World): Calls => {
+  /** Ends the calls that are under way. */
+  const open = new Set<() => void>()
+  let isUp = true
+  let busyUntil = 0
+
+  /** Milliseconds of one way. */
+  const way = (place: string): number =>
+    world.latency(place) + (world.fault("late", place) ? world.draw.between(`${place} late`, 0, longest) : 0)
+
+  const call = <A>({ act, machine, patience, place, repeats, then }: Call<A>): void => {
+    let isOpen = true
+
+    const end = (outcome: Outcome<A>): void => {
+      if (!isOpen) return
+      isOpen = false
+      open.delete(broken)
+      timer.run = undefined
+      then(outcome)
+    }
+    const tell = (delay: number, outcome: Outcome<A>): void =>
+      void world.after(delay, () => machine.perform(() => end(outcome)))
+    const broken = (): void => tell(world.latency(place), { failure: "ConnectionLost" })
+
+    /** Sends a request. Its answer is for nobody when the connection is cut, or the driver has made the call again. */
+    const send = (isHeard: boolean): void => {
+      if (world.fault("lostRequest", place)) return
+      world.after(way(place), () => {
+        if (!isUp) return broken()
+        if (world.now() < busyUntil || world.fault("busy", place)) {
+          return isHeard ? tell(way(place), { failure: "Throttled" }) : undefined
+        }
+        act((value) => {
+          if (isHeard && !world.fault("lostAnswer", place)) tell(way(place), { value })
+        })
+      })
+    }
+
+    const timer = machine.after(patience, () => end({ failure: "Timeout" }))
+    open.add(broken)
+    if (!isUp) return tell(world.latency(place), { failure: "ConnectionFailed" })
+    if (world.fault("cut", place)) {
+      broken()
+      if (world.draw.chance(`${place} cut behind`, 0.5)) send(false)
+    } else if (repeats && world.fault("twice", place)) {
+      send(false)
+      world.after(world.draw.between(`${place} again`, 0, pause), () => send(true))
+    } else send(true)
+  }
+
+  return {
+    make: call,
+    restart: (away) => {
+      isUp = false
+      for (const broken of open) broken()
+      world.after(away, () => {
+        isUp = true
+      })
+    },
+    throttle: (millis) => {
+      busyUntil = world.now() + millis
+    }
+  }
+}
