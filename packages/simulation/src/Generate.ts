@@ -103,7 +103,7 @@ const version = (random: Random, lease: number): Version => {
     maxAttempts,
     maxDeliveries: maxAttempts + random.pick([0, 3, 10, 10, 10]),
     immediate: random.pick([0, 0, 0, 1, 2]),
-    backoff: random.pick([[], [0], [1000], [500, 5000, 60_000], [3_600_000]]),
+    backoff: random.pick([[], [], [0], [1000], [1000], [500, 5000, 60_000], [500, 5000, 60_000], [1_200_000]]),
     maxAge: random.chance(0.1) ? random.pick([5000, 60_000, 3_600_000]) : undefined,
     deadLetter: random.chance(0.1) ? undefined : "work.dlq",
     concurrency: random.pick([1, 1, 2, 5, 10]),
@@ -180,7 +180,7 @@ const sending = (random: Random, key: number, calmAt: number, mood: Mood, handle
     at: random.whole(0, random.chance(0.7) ? 2000 : calmAt),
     by,
     id,
-    delay: by === "ours" && random.chance(0.15) ? random.pick([300, 10_000, 900_000, 7_200_000]) : 0,
+    delay: by === "ours" && random.chance(0.15) ? random.pick([300, 300, 10_000, 10_000, 1_200_000]) : 0,
     body: isOdd ? random.pick(["undecodable", "slowToDecode", "neverDecoded"]) : "good",
     ...(by === "foreign" && random.chance(0.3) ? { metadata: hostile(random, id) } : {}),
     runs: Array.from({ length: random.whole(0, 4) }, () => behaviour(random, mood, handlerTimeout))

@@ -91,7 +91,8 @@ export type Fact =
       readonly _tag: "Back"
       readonly copy: Copy
       readonly key: Key
-      readonly delivery: Delivery
+      /** The delivery that ended; `undefined` for a copy whose delay was forgotten. */
+      readonly delivery: Delivery | undefined
       readonly due: number
       readonly why: "asked" | "connection" | "lease" | "restart"
     }

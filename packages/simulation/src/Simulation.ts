@@ -5,6 +5,7 @@ import * as Operators from "./people/Operators.ts"
 import * as Population from "./people/Population.ts"
 import * as Senders from "./people/Senders.ts"
 import * as Program from "./program/Program.ts"
+import * as Lossy from "./lossy/index.ts"
 import * as Push from "./push/index.ts"
 import { queue, type Scenario, type Sending } from "./Scenario.ts"
 import type { Machine } from "./world/Machine.ts"
@@ -63,13 +64,13 @@ const modelOf = (world: World.World): Model => {
       return Push.make(world)
     case "lease":
       return Lease.make(world)
-    default:
-      throw new RangeError(`Simulation.run: kind must be push or lease, got ${world.scenario.kind}`)
+    case "lossy":
+      return Lossy.make(world)
   }
 }
 
 /** Milliseconds between two looks at a world that is calm: the first, and the longest. */
-const looks = { first: 5000, longest: 3_600_000 }
+const looks = { first: 5000, longest: 200_000 }
 
 /** Once the world is calm, waits for the end of all work, then drains all processes. It tells when that is done. */
 const resting = (world: World.World, population: Population.Population, underWay: () => number): (() => boolean) => {

@@ -74,7 +74,7 @@ export interface Server {
   /** Makes a queue, which moves what is received more than so often to another one. */
   readonly declare: (queue: string, redrive: Redrive | undefined) => void
   /** Stores a message of a producer outside. */
-  readonly publish: (queue: string, parcel: Store.Parcel) => void
+  readonly publish: (queue: string, parcel: Store.Parcel, stored: () => void) => void
   readonly send: (process: string, queue: string, entries: ReadonlyArray<Sending>) => Results
   readonly receive: (poll: Poll, answer: (messages: ReadonlyArray<Received>) => void) => void
   readonly remove: (process: string, handles: ReadonlyArray<number>, why: "settled" | "purged") => Results
@@ -249,7 +249,10 @@ export const make = (world: World): Server => {
         maxReceiveCount: Math.max(redrive.maxReceiveCount, before?.maxReceiveCount ?? 0)
       })
     },
-    publish: (queue, parcel) => void store.keep(queue, parcel, 0, { process: undefined, of: undefined }),
+    publish: (queue, parcel, stored) => {
+      store.keep(queue, parcel, 0, { process: undefined, of: undefined })
+      stored()
+    },
     send: (process, queue, entries) =>
       each(`${process} send ${queue}`, entries, ({ of, parcel, seconds }) => {
         if (wrong(process, seconds, limits.delay)) return "Unsupported"

@@ -21,9 +21,8 @@ export const send = (world: World, model: Model, bodyOf: (sending: Sending) => U
     const headers = { [keyHeader]: String(key) }
     const body = bodyOf(sending)
     if (by === "foreign") {
-      model.publish(queue, { body, headers: { ...headers, id }, metadata, nonce: undefined })
-      world.record({ _tag: "Sent", key })
-      return
+      const parcel = { body, headers: { ...headers, id }, metadata, nonce: undefined }
+      return model.publish(queue, parcel, () => world.record({ _tag: "Sent", key }))
     }
     underWay++
     const sent = Effect.flatMap(producer, (made) => made.send(body, { id, delay, headers }))

@@ -56,7 +56,7 @@ export interface Server {
   /** Breaks all connections, and comes back after a while with all that it had stored. */
   readonly restart: (away: number) => void
   /** A producer outside publishes. */
-  readonly publish: (queue: string, parcel: Store.Parcel) => void
+  readonly publish: (queue: string, parcel: Store.Parcel, stored: () => void) => void
   /** Takes no publishes for a while. */
   readonly throttle: (millis: number) => void
 }
@@ -186,7 +186,10 @@ export const make = (world: World): Server => {
       connections.add(connection)
       return wire
     },
-    publish: (queue, parcel) => void store.keep(queue, parcel, 0, { process: undefined, of: undefined }),
+    publish: (queue, parcel, stored) => {
+      store.keep(queue, parcel, 0, { process: undefined, of: undefined })
+      stored()
+    },
     restart: (away) => {
       isUp = false
       for (const connection of connections) {

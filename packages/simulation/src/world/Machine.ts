@@ -44,7 +44,11 @@ export const epoch = Date.UTC(2030, 0, 1)
 export const trueClock: Process["clock"] = { offset: 0, speed: 1, jumps: [] }
 
 const clockOf = (world: World, plan: Process["clock"], after: Machine["after"]): Clock.Clock => {
-  const jumped = () => plan.jumps.reduce((sum, { at, by }) => (world.now() >= at ? sum + by : sum), 0)
+  const jumped = (): number => {
+    let sum = 0
+    for (const { at, by } of plan.jumps) if (world.now() >= at) sum += by
+    return sum
+  }
   const wall = () => Math.floor(epoch + plan.offset + world.now() * plan.speed + jumped())
   const mono = () => BigInt(Math.floor(world.now() * plan.speed * 1e6))
   return {

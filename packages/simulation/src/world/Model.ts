@@ -7,8 +7,8 @@ import type { Parcel } from "./Store.ts"
 export interface Model {
   /** The broker's client in this process. */
   readonly client: (machine: Machine) => Broker.Service
-  /** A producer outside, which knows nothing of Requeue, stores a message. */
-  readonly publish: (queue: string, parcel: Parcel) => void
+  /** A producer outside, which knows nothing of Requeue, stores a message, and is told when it is stored. */
+  readonly publish: (queue: string, parcel: Parcel, stored: () => void) => void
   /** Breaks all connections, and comes back after a while with what its kind keeps. */
   readonly restart: (away: number) => void
   /** Says for a while that it cannot now. */

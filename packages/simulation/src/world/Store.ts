@@ -10,6 +10,8 @@ export interface Parcel {
   readonly metadata: string | undefined
   /** What a client writes beside it, to know this copy again. */
   readonly nonce: number | undefined
+  /** What a client writes beside it of its delay: the milliseconds for which the broker was asked to hold it back. */
+  readonly deferred?: number | undefined
 }
 
 /** A stored copy. */
@@ -18,7 +20,7 @@ export interface Held {
   readonly key: number
   readonly queue: string
   readonly parcel: Parcel
-  readonly order: number
+  order: number
   /** When it was stored first, in true milliseconds. */
   readonly storedAt: number
   /** The queue from which the broker moved it here by its own means. */
@@ -43,8 +45,15 @@ export interface Store {
   readonly withdraw: (held: Held) => boolean
   /** Writes down that a copy is handed out, and answers the number of this delivery. */
   readonly handOut: (held: Held, process: string) => Delivery
+  /** Takes out all that wait for their delay, by default in all queues. */
+  readonly recall: (queue?: string) => ReadonlyArray<Held>
   /** Puts one back that was taken, to be ready after `delay` milliseconds. */
-  readonly back: (held: Held, delivery: Delivery, delay: number, why: Extract<Fact, { _tag: "Back" }>["why"]) => void
+  readonly back: (
+    held: Held,
+    delivery: Delivery | undefined,
+    delay: number,
+    why: Extract<Fact, { _tag: "Back" }>["why"]
+  ) => void
   readonly gone: (held: Held, why: Extract<Fact, { _tag: "Gone" }>["why"], delivery?: Delivery) => void
   /** Moves a copy to another queue by the broker's own means. Default of `count`: 0. */
   readonly move: (held: Held, to: string, count?: number) => void
@@ -88,8 +97,11 @@ export const refusal = (world: World, queue: string, parcel: Parcel): string | u
   return isMeant && cut < found.until ? found.reason : undefined
 }
 
-/** A store that keeps nothing yet. `onReady` is called when a copy of a queue may be handed out. */
-export const make = (world: World, onReady: (queue: string) => void): Store => {
+/**
+ * A store that keeps nothing yet. `onReady` is called when a copy of a queue may be handed out. What becomes ready again
+ * goes to its place in the order of publishing, or to the end of its queue.
+ */
+export const make = (world: World, onReady: (queue: string) => void, returns: "place" | "end" = "place"): Store => {
   const queues = new Map<string, Array<Held>>()
   const delayed = new Map<Held, Due>()
   let last = 0
@@ -104,6 +116,7 @@ export const make = (world: World, onReady: (queue: string) => void): Store => {
 
   /** In the order in which they were published, as far as they are ready. */
   const put = (held: Held): void => {
+    if (returns === "end") held.order = ++last
     const list = ready(held.queue)
     let at = list.length
     while (at > 0 && list[at - 1]!.order > held.order) at--
@@ -162,6 +175,14 @@ export const make = (world: World, onReady: (queue: string) => void): Store => {
       held.count++
       world.record({ _tag: "HandedOut", copy, key, queue, delivery, process, count: held.count })
       return delivery
+    },
+    recall: (queue) => {
+      const all = [...delayed.keys()].filter((held) => queue === undefined || held.queue === queue)
+      for (const held of all) {
+        delayed.get(held)!.run = undefined
+        delayed.delete(held)
+      }
+      return all
     },
     back: (held, delivery, delay, why) => {
       const { copy, key } = held

@@ -35,7 +35,7 @@ const heartbeat = 10_000
 /** Opens a wire. `place` names it among the faults. */
 export const open = <Up, Down>(world: World, machine: Machine, place: string, ends: Ends<Up, Down>): Wire<Up, Down> => {
   const arrival = { up: 0, down: 0 }
-  /** From when on nothing arrives any more. */
+  /** Nothing arrives after this. */
   const silent = { up: Number.POSITIVE_INFINITY, down: Number.POSITIVE_INFINITY }
   let isBroken = false
   let isOpen = true
@@ -44,9 +44,9 @@ export const open = <Up, Down>(world: World, machine: Machine, place: string, en
     if (world.fault("cut", `${place} ${way}`)) cut()
     const at = Math.max(arrival[way], world.now() + world.latency(place))
     arrival[way] = at
-    if (at >= silent[way]) return
+    if (at > silent[way]) return
     world.after(at - world.now(), () => {
-      if (at < silent[way]) arrive()
+      if (at <= silent[way]) arrive()
     })
   }
 

@@ -13,7 +13,7 @@ export interface Allowed {
   readonly passed?: number
 }
 
-/** What the policy needs to know beside the verdict. */
+/** Circumstances that count beside the verdict. */
 export interface Circumstances {
   readonly version: Version
   /** The attempts that may be meant: more than one where a redelivery has come while the handler ran. */
@@ -38,7 +38,9 @@ export const retry = (circumstances: Circumstances, given: number | undefined): 
   const { age, attempts, passed, version } = circumstances
   const allowed: Array<Allowed> = []
   const limit = version.maxAge ?? Infinity
-  for (let attempt = attempts[0]; attempt <= attempts[1]; attempt++) {
+  // Beyond the last attempt, nothing changes.
+  const most = Math.max(attempts[0], Math.min(attempts[1], version.maxAttempts))
+  for (let attempt = attempts[0]; attempt <= most; attempt++) {
     const delay = given ?? backoffOf(version, attempt)
     const isLast = attempt >= version.maxAttempts
     if (isLast) allowed.push(giveUp(version, "retries-exhausted"))
@@ -48,7 +50,7 @@ export const retry = (circumstances: Circumstances, given: number | undefined): 
   return allowed
 }
 
-/** What follows from an error that a handler threw. */
+/** The settlements that follow from an error that a handler threw. */
 export const thrown = (circumstances: Circumstances, error: string | undefined): ReadonlyArray<Allowed> => {
   if (error === "permanent") return [giveUp(circumstances.version, "permanent")]
   if (error === "drop") return [{ tag: "Drop" }]

@@ -1,4 +1,4 @@
-/** What the scenario says of a process's clocks: how far they may be from true time, and how fast its timers run. */
+/** Clocks as the scenario has them: how far they may be from true time, and how fast its timers run. */
 import type { Process } from "../../Scenario.ts"
 
 /** The clocks of one process. Times are true milliseconds; answers are on the safe side. */

@@ -34,9 +34,9 @@ export interface CopyLife {
   readonly backs: Array<Seen<"Back">>
   /** Copies that settlements of its deliveries made. */
   readonly children: Array<CopyLife>
-  /** What its metadata says of its time. */
+  /** The time that its metadata has. */
   written: Bound | undefined
-  /** What its metadata and the broker say of its time. */
+  /** The time that its metadata has, or that the broker was told since. */
   bound: Bound | undefined
 }
 
@@ -71,7 +71,7 @@ export interface DeliveryLife {
 }
 
 /** How the client answered: as a fate, or that it was taken. */
-export type Fate = "taken" | "gone" | "ours" | "unknown" | "refused"
+type Fate = "taken" | "gone" | "ours" | "unknown" | "refused"
 
 /** A settlement that was asked, and its answer. */
 export interface Settling {
@@ -86,7 +86,7 @@ export interface Settling {
 }
 
 /** A call of a handler. */
-export interface Heard {
+interface Heard {
   readonly index: number
   readonly at: number
   readonly call: Call
@@ -108,7 +108,7 @@ export interface Turn {
 }
 
 /**
- * What one process life makes of a copy, from its arrival to the settlement that was taken. A delivery that is lost and comes
+ * The work of one process life on a copy, from its arrival to the settlement that was taken. A delivery that is lost and comes
  * again is the same attempt; immediate retries are more turns of it.
  */
 export interface Attempt {

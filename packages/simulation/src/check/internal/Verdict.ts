@@ -4,7 +4,7 @@
  */
 import type { Call, Key } from "../../History.ts"
 
-/** What the calls so far say of one message. */
+/** The verdict that the calls so far make of one message. */
 export interface Verdict {
   readonly tag: "ack" | "retry" | undefined
   /** The first delay given on the message itself. */

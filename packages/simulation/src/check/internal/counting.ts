@@ -10,7 +10,7 @@ const isUsed = ({ runs, settlings }: DeliveryLife): boolean =>
   runs.length > 0 && settlings.at(-1)?.asked.tag !== "Release"
 
 /** The copy's parent within its life: a redriven dead letter begins anew. */
-export const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefined =>
+const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefined =>
   parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue) ? parent : undefined
 
 /** The fewest attempts that were used up before a delivery. */
@@ -47,7 +47,8 @@ const mostBefore = (lives: Lives, copy: CopyLife): number => {
   const arrived = attempt?.deliveries.map((each) => each.arrived?.entry.attempts ?? 0) ?? []
   const given = attempt?.turns.map((turn) => turn.given.attempts) ?? []
   // A hop carries what came before this delivery.
-  return given.length > 0 ? Math.max(...given, ...arrived) : Math.max(1, ...arrived) - 1
+  const isHop = given.length === 0 && attempt?.decided === undefined
+  return Math.max(1, ...given, ...arrived) - (isHop ? 1 : 0)
 }
 
 /** The most attempts that a delivery may tell of, this one included: all that were handed out. */

@@ -22,7 +22,7 @@ export const violation = (
   entries: [...new Set(entries.map((index) => index ?? -1))].filter((index) => index >= 0).toSorted((a, b) => a - b)
 })
 
-/** What a violation is about, of a delivery. */
+/** A delivery as the matter of a violation. */
 export const of = ({ copy, delivery, process }: DeliveryLife) => ({
   key: copy.message.key,
   delivery,

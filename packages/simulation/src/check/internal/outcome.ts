@@ -49,6 +49,9 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
   return isFailure && isQuiet && isSame && !isSuspect && begun.length <= version.immediate
 }
 
+/** The age of a message where no policy asks for it. */
+const ageless = [0, 0] as const
+
 const ageOf = ({ copy, process }: Attempt, { at }: Settling): readonly [number, number] => {
   const { plan, sending, copies } = copy.message
   if (sending === undefined || plan === undefined || plan.metadata !== undefined) return [-Infinity, Infinity]
@@ -66,7 +69,7 @@ const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Sett
   return [given.attempts, most]
 }
 
-/** What may become of a message that no handler has seen in this attempt. */
+/** Settlements of a message that no handler has seen in this attempt. */
 const unseen = (
   { copy, prior, process }: Attempt,
   of: DeliveryLife,
@@ -128,23 +131,24 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const { version } = attempt.process
   const queue = of.copy.stored?.entry.queue
   if (version === undefined || queue === undefined || !lives.work.has(queue)) return undefined
-  const age = ageOf(attempt, settling)
+  const age = version.maxAge === undefined ? ageless : ageOf(attempt, settling)
   const arrived = of.arrived?.entry.attempts ?? 1
   const turn = attempt.turns.findLast(({ run }) => run.began.index < settling.index)
   if (turn === undefined) return unseen(attempt, of, { version, attempts: [1, arrived], passed: 0, age })
 
   const { began, ended } = turn.run
-  if (began.entry.given.filter(({ key }) => key === turn.given.key).length > 1) return undefined
-  if (
-    isImmediate(attempt, turn, version, settling) &&
-    verdictsOf(turn, settling).every(({ tag }) => tag === undefined)
-  ) {
-    return []
-  }
+  const { given } = began.entry
+  if (given.length > 1 && given.filter(({ key }) => key === turn.given.key).length > 1) return undefined
+  const verdicts = verdictsOf(turn, settling)
+  const isUndecided = verdicts.every(({ tag }) => tag === undefined)
+  if (version.immediate > 0 && isUndecided && isImmediate(attempt, turn, version, settling)) return []
   const passed = attempt.process.clock.most(began.entry.at, settling.at)
   const circumstances = { version, attempts: attemptsOf(turn, attempt, settling), passed, age }
   const error = ended !== undefined && ended.index < settling.index ? ended.entry.error : undefined
-  return verdictsOf(turn, settling).flatMap((verdict) =>
-    outcomesOf(turn, settling).flatMap((outcome) => allowedFor(circumstances, verdict, outcome, error))
-  )
+  const outcomes = outcomesOf(turn, settling)
+  const allowed: Array<Allowed.Allowed> = []
+  for (const verdict of verdicts) {
+    for (const outcome of outcomes) allowed.push(...allowedFor(circumstances, verdict, outcome, error))
+  }
+  return allowed
 }

@@ -1,12 +1,82 @@
 /** Lives by their names and numbers, made when they are first heard of. */
 import type { Copy, Delivery, Key } from "../../History.ts"
-import type { Process, Scenario } from "../../Scenario.ts"
+import type { Process, Scenario, Sending } from "../../Scenario.ts"
 import * as Clock from "./Clock.ts"
-import type { Attempt, CopyLife, DeliveryLife, KeyLife, ProcessLife, Seen } from "./Lives.ts"
+import type { Attempt, CopyLife, DeliveryLife, KeyLife, ProcessLife } from "./Lives.ts"
 
 /** The plan of a process by the name of one of its lives: the name of the process, and the number of the life. */
 const planOf = ({ processes }: Scenario, life: string): Process | undefined =>
   processes.find(({ name }) => life.startsWith(name) && /^\d+$/.test(life.slice(name.length)))
+
+const newKey = (key: Key, plan: Sending | undefined): KeyLife => ({
+  key,
+  plan,
+  sending: undefined,
+  sent: undefined,
+  copies: []
+})
+
+const newCopy = (copy: Copy, message: KeyLife): CopyLife => ({
+  copy,
+  message,
+  stored: undefined,
+  gone: undefined,
+  parent: undefined,
+  deliveries: [],
+  backs: [],
+  children: [],
+  written: undefined,
+  bound: undefined
+})
+
+const newProcess = (name: string, plan: Process | undefined): ProcessLife => ({
+  name,
+  plan,
+  clock: plan === undefined ? Clock.truth : Clock.make(plan.clock),
+  started: undefined,
+  version: undefined,
+  draining: undefined,
+  drained: undefined,
+  killed: undefined,
+  frozen: [],
+  credits: [],
+  deliveries: [],
+  runs: [],
+  settlings: [],
+  attempts: [],
+  told: []
+})
+
+const newDelivery = (
+  delivery: Delivery,
+  copy: CopyLife,
+  process: ProcessLife,
+  handedOut: DeliveryLife["handedOut"]
+): DeliveryLife => ({
+  delivery,
+  copy,
+  process,
+  handedOut,
+  isEcho: copy.deliveries.some((each) => each.back === undefined),
+  bound: copy.bound,
+  arrived: undefined,
+  attempt: undefined,
+  back: undefined,
+  disconnected: -1,
+  runs: [],
+  settlings: []
+})
+
+const newAttempt = (process: ProcessLife, copy: CopyLife, prior: Attempt | undefined): Attempt => ({
+  process,
+  copy,
+  prior,
+  deliveries: [],
+  turns: [],
+  settlings: [],
+  decided: undefined,
+  isOver: false
+})
 
 /** A registry in which nobody is. */
 export const make = (scenario: Scenario) => {
@@ -21,8 +91,11 @@ export const make = (scenario: Scenario) => {
   const keyOf = (key: Key): KeyLife => {
     let found = keys.get(key)
     if (found === undefined) {
-      const plan = scenario.sendings.find((each) => each.key === key)
-      keys.set(key, (found = { key, plan, sending: undefined, sent: undefined, copies: [] }))
+      found = newKey(
+        key,
+        scenario.sendings.find((each) => each.key === key)
+      )
+      keys.set(key, found)
     }
     return found
   }
@@ -30,21 +103,9 @@ export const make = (scenario: Scenario) => {
   const copyOf = (copy: Copy, key: Key): CopyLife => {
     let found = copies.get(copy)
     if (found === undefined) {
-      const message = keyOf(key)
-      found = {
-        copy,
-        message,
-        stored: undefined,
-        gone: undefined,
-        parent: undefined,
-        deliveries: [],
-        backs: [],
-        children: [],
-        written: undefined,
-        bound: undefined
-      }
+      found = newCopy(copy, keyOf(key))
       copies.set(copy, found)
-      message.copies.push(found)
+      found.message.copies.push(found)
     }
     return found
   }
@@ -52,75 +113,31 @@ export const make = (scenario: Scenario) => {
   const processOf = (name: string): ProcessLife => {
     let found = processes.get(name)
     if (found === undefined) {
-      const plan = planOf(scenario, name)
-      found = {
-        name,
-        plan,
-        clock: plan === undefined ? Clock.truth : Clock.make(plan.clock),
-        started: undefined,
-        version: undefined,
-        draining: undefined,
-        drained: undefined,
-        killed: undefined,
-        frozen: [],
-        credits: [],
-        deliveries: [],
-        runs: [],
-        settlings: [],
-        attempts: [],
-        told: []
-      }
+      found = newProcess(name, planOf(scenario, name))
       processes.set(name, found)
       last.set(found, new Map())
     }
     return found
   }
 
-  const handOut = (
-    copy: CopyLife,
-    process: ProcessLife,
-    delivery: Delivery,
-    handedOut: Seen<"HandedOut"> | undefined
-  ) => {
-    const found: DeliveryLife = {
-      delivery,
-      copy,
-      process,
-      handedOut,
-      isEcho: copy.deliveries.some((each) => each.back === undefined),
-      bound: copy.bound,
-      arrived: undefined,
-      attempt: undefined,
-      back: undefined,
-      disconnected: -1,
-      runs: [],
-      settlings: []
-    }
-    deliveries.set(delivery, found)
-    copy.deliveries.push(found)
-    return found
+  const handOut = (copy: CopyLife, process: ProcessLife, delivery: Delivery, seen: DeliveryLife["handedOut"]) => {
+    const made = newDelivery(delivery, copy, process, seen)
+    deliveries.set(delivery, made)
+    copy.deliveries.push(made)
+    return made
   }
 
   const begin = (process: ProcessLife, copy: CopyLife, prior: Attempt | undefined): Attempt => {
-    const made: Attempt = {
-      process,
-      copy,
-      prior,
-      deliveries: [],
-      turns: [],
-      settlings: [],
-      decided: undefined,
-      isOver: false
-    }
+    const made = newAttempt(process, copy, prior)
     last.get(process)?.set(copy, made)
     process.attempts.push(made)
     attempts.push(made)
     return made
   }
 
-  const known = (process: ProcessLife, copy: CopyLife): Attempt | undefined => last.get(process)?.get(copy)
-
+  const known = (process: ProcessLife, copy: CopyLife) => last.get(process)?.get(copy)
   return {
+    scenario,
     keys,
     copies,
     deliveries,

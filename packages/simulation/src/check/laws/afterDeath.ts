@@ -1,5 +1,7 @@
+import type { Violation } from "../Violation.ts"
 import { type Law, violation } from "../internal/law.ts"
 
+/** Facts that a process makes itself; what it has sent may reach the broker later. */
 const acts = new Set([
   "Began",
   "Called",
@@ -14,11 +16,16 @@ const acts = new Set([
 ])
 
 /** Nothing of a process happens after it was killed. */
-export const afterDeath: Law = ({ history, processes }) =>
-  history.flatMap((entry, index) => {
-    if (!acts.has(entry._tag) || !("process" in entry) || entry.process === undefined) return []
-    const killed = processes.get(entry.process)?.killed
-    if (killed === undefined || killed.index > index) return []
-    const what = `${entry._tag} of ${entry.process}, which was dead; expected nothing of it.`
-    return [violation("after death", entry.at, { process: entry.process }, what, [killed.index, index])]
-  })
+export const afterDeath: Law = ({ history, processes }) => {
+  const found: Array<Violation> = []
+  for (const { killed, name } of processes.values()) {
+    if (killed === undefined) continue
+    for (let index = killed.index + 1; index < history.length; index++) {
+      const entry = history[index]
+      if (entry === undefined || !("process" in entry) || entry.process !== name || !acts.has(entry._tag)) continue
+      const what = `${entry._tag} of ${name}, which was dead; expected nothing of it.`
+      found.push(violation("after death", entry.at, { process: name }, what, [killed.index, index]))
+    }
+  }
+  return found
+}

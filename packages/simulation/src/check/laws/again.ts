@@ -34,7 +34,7 @@ const forbidden = (attempt: Attempt, turn: Turn): number => {
 }
 
 /**
- * What a process has decided on, it does not run again. The only excuse is a redelivery that nobody can know again: of a
+ * A process does not run again what it has decided on. The only excuse is a redelivery that nobody can know again: of a
  * foreign producer's message that was never copied, on a broker that pushes.
  */
 export const again: Law = (lives) =>

@@ -2,7 +2,7 @@ import { fewestBefore, isForged, knownUnseen, mostAt, retriesOf } from "../inter
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Lives, Turn } from "../internal/Lives.ts"
 
-/** What is wrong with a handler run, by the number of its attempt. */
+/** The fault in a handler run, by the number of its attempt. */
 const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string | undefined => {
   const { version } = process
   if (version === undefined) return undefined

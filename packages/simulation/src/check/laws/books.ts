@@ -2,7 +2,7 @@ import { describe } from "../internal/Allowed.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, Seen } from "../internal/Lives.ts"
 
-/** What is wrong with the end of a copy. */
+/** The fault in the end of a copy. */
 const faultOf = (lives: Lives, copy: CopyLife, { entry, index }: Seen<"Gone">): string | undefined => {
   const { history, scenario } = lives
   const { message, stored } = copy
@@ -34,16 +34,17 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     const isRedriven = message.copies.some(
       (each) => each.stored !== undefined && each.stored.index > stored.index && each.stored.index < index
     )
-    const isPurged = scenario.operations.some(({ what }) => what._tag === "Purge" && what.queue === stored.entry.queue)
+    const isPurged = scenario.operations.some(
+      ({ what }) => what._tag === "Purge" && what.queue === stored.entry.queue && (!what.odd || message.key % 2 === 1)
+    )
     return isReplaced || isRedriven || isPurged ? undefined : "a dead letter, was removed; expected a copy of it before"
   }
   const last = deliveries.find(({ delivery }) => delivery === gone?.entry.delivery)
   // What was taken, and comes again because its removal was lost, is removed by the client itself.
-  const isTaken = deliveries.some(
-    ({ process, settlings }) => process === last?.process && settlings.some(({ fate }) => fate === "taken")
-  )
-  const asked = (isTaken ? deliveries : [last]).flatMap((each) =>
-    each === undefined || each.process !== last?.process ? [] : each.settlings.filter((every) => every.index < index)
+  const asked = deliveries.flatMap((each) =>
+    each.process === last?.process
+      ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
+      : []
   )
   if (asked.length === 0) return "was removed; expected a process that asked for it"
   const ends = asked.some((each) => each.asked.tag === "Ack" || each.asked.tag === "Drop")
@@ -52,7 +53,7 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
     : `was removed for ${asked.map((each) => describe(each.asked)).join(", ")}; expected its copy to be stored before`
 }
 
-/** What was sent is somewhere, or its end has a reason; and no copy goes before what takes its place is stored. */
+/** Each message that was sent is somewhere, or its end has a reason; and no copy goes before what takes its place is stored. */
 export const books: Law = (lives) =>
   [...lives.keys.values()].flatMap((message) => {
     const { copies, key, sending, sent } = message

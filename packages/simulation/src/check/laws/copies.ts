@@ -1,7 +1,7 @@
 import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 
-/** What a settlement stores goes where it was asked to go, with the reason that was asked. */
+/** The copy that a settlement stores goes where it was asked to go, with the reason that was asked. */
 export const copies: Law = (lives) =>
   [...lives.copies.values()].flatMap((copy) => {
     const { parent, stored } = copy

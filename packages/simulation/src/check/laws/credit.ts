@@ -2,7 +2,7 @@ import type { Delivery } from "../../History.ts"
 import { type Law, of, violation } from "../internal/law.ts"
 import type { Lives, ProcessLife } from "../internal/Lives.ts"
 
-/** What a process holds, and the largest credit that it has told. */
+/** Deliveries that a process holds, and the largest credit that it has told. */
 interface Account {
   readonly open: Set<Delivery>
   limit: number

@@ -1,11 +1,17 @@
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import { isTimedOut } from "../internal/timing.ts"
 
-/** No two handlers of one process run for one copy at a time, but for handlers that go on after their time is over. */
+/**
+ * No two handlers of one process run for one copy at a time. Handlers go on that are over for the core: because their time
+ * is, or because a call of theirs has settled their message before they end.
+ */
 export const doubleRun: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt)) return []
-    const turns = attempt.prior === undefined ? attempt.turns : [...attempt.prior.turns.slice(-1), ...attempt.turns]
+    const turns =
+      attempt.prior === undefined || attempt.prior.isOver
+        ? attempt.turns
+        : [...attempt.prior.turns.slice(-1), ...attempt.turns]
     return turns.flatMap((turn, nth) => {
       const before = turns[nth - 1]
       if (before === undefined) return []

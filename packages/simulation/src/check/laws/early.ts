@@ -37,7 +37,7 @@ export const early: Law = (lives) =>
         .slice(0, 1)
         .map(({ at, index }) => {
           const { began } = turn.run
-          const what = `${attempt.process.name} began a handler at ${began.entry.at} ms; expected none before ${at} ms.`
+          const what = `${attempt.process.name} began a handler ${Math.ceil(at - began.entry.at)} ms early; expected none before ${Math.round(at)} ms.`
           return violation("early", began.entry.at, of(turn.of), what, [index, began.index])
         })
     )

@@ -21,11 +21,11 @@ export const health: Law = ({ history, processes }) => {
     const stood = process.frozen.some(({ entry: { at, until } }) => until >= since && at <= entry.at)
     const isLong = !stood && process.clock.least(since, entry.at) > 2 * limit
     if (entry.state === "running" && entry.connection === "up" && isLoaded && isLong) {
-      const what = `${entry.process} is running, with messages, though nothing has moved since ${since} ms; expected stalled.`
+      const what = `${entry.process} is running, with messages, though nothing has moved since ${Math.round(since)} ms; expected stalled.`
       return [violation("health", entry.at, { process: entry.process }, what, [last, index])]
     }
     if (entry.state === "stalled" && process.clock.most(since, entry.at) < minute) {
-      const what = `${entry.process} is stalled though it moved at ${since} ms; expected a minute without a move.`
+      const what = `${entry.process} is stalled though it moved at ${Math.round(since)} ms; expected a minute without a move.`
       return [violation("health", entry.at, { process: entry.process }, what, [last, index])]
     }
     return []

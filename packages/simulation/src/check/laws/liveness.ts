@@ -5,7 +5,7 @@ import type { CopyLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.
 /** Milliseconds by which a due time may be later than what the policy names: pauses of what waits for its broker. */
 const late = 120_000
 
-/** What holds a copy up at the end; `undefined` where it has ended, or waits as it may. */
+/** The reason for which a copy has not ended; `undefined` where it has ended, or waits as it may. */
 const heldBy = ({ end, scenario, work }: Lives, copy: CopyLife): string | undefined => {
   const { backs, bound, deliveries, gone, message, stored } = copy
   if (end === undefined || gone !== undefined || stored === undefined || !work.has(stored.entry.queue)) return undefined
@@ -15,9 +15,9 @@ const heldBy = ({ end, scenario, work }: Lives, copy: CopyLife): string | undefi
     return `is with ${last.process.name}${last.process.killed === undefined ? "" : ", which is dead"}`
   }
   const { due } = backs.at(-1)?.entry ?? stored.entry
-  if (due <= end.entry.at) return `waits in ${stored.entry.queue} since ${due} ms`
+  if (due <= end.entry.at) return `waits in ${stored.entry.queue} since ${Math.round(due)} ms`
   if (bound === undefined || due <= bound.at + late) return undefined
-  return `waits in ${stored.entry.queue} until ${due} ms, and was due at ${bound.at} ms`
+  return `waits in ${stored.entry.queue} until ${Math.round(due)} ms, and was due at ${Math.round(bound.at)} ms`
 }
 
 const stuckCopies = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Violation> =>
@@ -45,8 +45,17 @@ const openRuns = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Vi
   lives.runs.flatMap((run) => {
     const { began, ended, process } = run
     if (ended !== undefined || process.killed !== undefined || isEndless(lives, run)) return []
-    const what = `${process.name} still runs a handler that began at ${began.entry.at} ms; expected it to have ended.`
+    const what = `${process.name} still runs a handler that began at ${Math.round(began.entry.at)} ms; expected it to have ended.`
     return [violation("liveness", entry.at, { process: process.name }, what, [began.index, index])]
+  })
+
+/** Whether a process is at work at a moment: what it holds may hold back its credit. */
+const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
+  runs.some(({ ended }) => ended === undefined || ended.index > until) ||
+  deliveries.some(({ arrived, back, disconnected, settlings }) => {
+    if (arrived === undefined || arrived.index > until) return false
+    const isLost = (back !== undefined && back.index < until) || (disconnected >= 0 && disconnected < until)
+    return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < until)
   })
 
 /** Credit that is not whole when a process ends after the calm, or at the end of all. */
@@ -54,12 +63,13 @@ const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"E
   const { credits, draining, killed, name, version } = process
   const until = draining?.index ?? index
   if (version === undefined || calm === undefined || until < calm.index) return []
-  if (killed !== undefined && killed.index < until) return []
+  if ((killed !== undefined && killed.index < until) || isBusy(process, until)) return []
   const last = credits.findLast((each) => each.index < until)
   const limit = last?.entry.limit ?? 0
   const whole = version.concurrency * (version.batch?.size ?? 1)
-  // After a backoff it waits for the message that shows that all is well.
-  if (limit >= whole || (version.consumerBackoff !== undefined && limit > 0)) return []
+  // After a backoff or a suspect it waits for the message that shows that all is well.
+  const isSuspect = (process.deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > version.maxAttempts
+  if (limit >= whole || ((version.consumerBackoff !== undefined || isSuspect) && limit > 0)) return []
   const what = `${name} ends with a credit of ${limit}; expected at least ${whole}.`
   return [violation("liveness", entry.at, { process: name }, what, [last?.index, draining?.index ?? index])]
 }
@@ -69,7 +79,7 @@ const unfinished = ({ history, processes }: Lives, { entry, index }: Seen<"End">
   const found: Array<Violation> = []
   for (const { drained, draining, killed, name } of processes.values()) {
     if (draining === undefined || drained !== undefined || killed !== undefined) continue
-    const what = `${name} drains since ${draining.entry.at} ms; expected an end.`
+    const what = `${name} drains since ${Math.round(draining.entry.at)} ms; expected an end.`
     found.push(violation("liveness", entry.at, { process: name }, what, [draining.index, index]))
   }
   const open = new Map<number, number>()

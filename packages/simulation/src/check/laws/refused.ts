@@ -7,7 +7,7 @@ const isQuarantined = ({ copy, process }: Attempt, until: number): boolean =>
     ({ entry, index }) => index < until && entry.event === "Quarantined" && entry.id === copy.message.sending?.entry.id
   )
 
-/** What was refused is asked again only with a copy that leaves out more, without a copy, or from quarantine. */
+/** A refused settlement is asked again only with a copy that leaves out more, without a copy, or from quarantine. */
 export const refused: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt)) return []

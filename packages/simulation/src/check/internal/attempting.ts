@@ -1,0 +1,64 @@
+/** Reads what processes do with deliveries: which attempt each arrival, run and settlement is part of. */
+import type { Given } from "../../History.ts"
+import { hasName } from "./law.ts"
+import type { Attempt, DeliveryLife, EntryOf, ProcessLife, Run, Seen, Settling } from "./Lives.ts"
+import type { Registry } from "./registry.ts"
+import { isTimedOut } from "./timing.ts"
+
+/** Readers of arrivals, runs and settlements. */
+export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, processOf, scenario }: Registry) => {
+  const arrive = (seen: Seen<"Arrived">): void => {
+    const { entry } = seen
+    const process = processOf(entry.process)
+    const life = deliveryOf(entry.delivery, entry.key, process)
+    life.arrived = seen
+    process.deliveries.push(life)
+    const before = known(process, life.copy)
+    // What was given back comes as another attempt, even if nobody answered.
+    if (before !== undefined && before.decided === undefined && before.settlings.length > 0) before.isOver = true
+    const isAnother = before !== undefined && !hasName({ scenario }, life.copy)
+    life.attempt = isAnother ? begin(process, life.copy, before) : attemptOf(process, life.copy)
+    life.attempt.deliveries.push(life)
+  }
+
+  /** The attempt that a delivery is part of now. Where nothing names the copy, each delivery is an attempt of its own. */
+  const currentOf = (process: ProcessLife, life: DeliveryLife): Attempt =>
+    life.attempt === undefined || hasName({ scenario }, life.copy) ? attemptOf(process, life.copy) : life.attempt
+
+  const turn = (run: Run, given: Given): void => {
+    const { process } = run
+    const life = deliveryOf(given.delivery, given.key, process)
+    const before = currentOf(process, life)
+    const last = before.turns.at(-1)
+    const isLost =
+      last !== undefined &&
+      last.of !== life &&
+      (last.run.ended !== undefined || isTimedOut(last.run, run.began.entry.at))
+    const isNext = before.decided === undefined ? isLost : before.decided.asked.tag === "Retry"
+    const attempt = isNext ? begin(process, life.copy, before) : before
+    if (!attempt.deliveries.includes(life)) attempt.deliveries.push(life)
+    attempt.turns.push({ run, given, of: life })
+    life.runs.push(run)
+  }
+
+  const ask = (index: number, { at, delivery, process, settlement }: EntryOf<"Asked">): void => {
+    const life = deliveryOf(delivery, 0, processOf(process))
+    const attempt = currentOf(life.process, life)
+    const settling: Settling = { index, at, asked: settlement, of: life, attempt, answer: -1, fate: undefined }
+    attempt.settlings.push(settling)
+    if (settlement.tag !== "Release") attempt.decided ??= settling
+    life.settlings.push(settling)
+    life.process.settlings.push(settling)
+  }
+
+  const answer = (index: number, { delivery, fate }: EntryOf<"Answered">): void => {
+    const settling = deliveries.get(delivery)?.settlings.find((each) => each.answer < 0)
+    if (settling === undefined) return
+    settling.answer = index
+    settling.fate = fate ?? "taken"
+    const { tag } = settling.asked
+    if (settling.fate === "taken" && (tag === "Retry" || tag === "Release")) settling.attempt.isOver = true
+  }
+
+  return { arrive, turn, ask, answer }
+}

@@ -1,0 +1,109 @@
+/** Counts, looks at and removes the messages of a queue, on all daemons. */
+import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Machine } from "../world/Machine.ts"
+import type { World } from "../world/World.ts"
+import * as Consumer from "./Consumer.ts"
+import * as Link from "./Link.ts"
+import type { Server, Settings } from "./Server.ts"
+
+/** How long `peek` and `purge` wait for messages that were counted, in milliseconds. */
+const longest = 3000
+
+/** Messages that they take at a time. */
+const credits = 200
+
+/** `admin` of a client. */
+export const make = (
+  world: World,
+  machine: Machine,
+  servers: ReadonlyArray<Server>,
+  settings: Settings
+): Broker.Admin => {
+  /** A request over HTTP, of a connection of its own. */
+  const request = <A>(operation: string, server: Server, act: () => A): Effect.Effect<A, BrokerError.BrokerError> =>
+    Effect.callback((resume) => {
+      const place = `${machine.name} ${operation} ${server.name}`
+      const fail = (reason: BrokerError.BrokerError["reason"], detail: string): void =>
+        resume(Effect.fail(Link.errorOf(operation, reason, detail)))
+      const answer = (then: () => void): void => {
+        const slow = world.fault("late", place) ? world.draw.between(`${place} slow`, 0, 2 * Link.timeout) : 0
+        if (world.fault("lostAnswer", place)) return
+        world.after(slow + world.latency(place), () => machine.perform(then))
+      }
+      const arrive = (): void => {
+        if (!server.isUp()) return answer(() => fail("ConnectionFailed", "the daemon is down"))
+        if (world.fault("busy", place)) return answer(() => fail("Throttled", "the daemon cannot now"))
+        const value = act()
+        answer(() => resume(Effect.succeed(value)))
+      }
+      machine.after(Link.timeout, () => fail("Timeout", "no answer came"))
+      if (!world.fault("lostRequest", place)) world.after(world.latency(place), arrive)
+    })
+
+  const everywhere = <A>(operation: string, act: (server: Server) => A) =>
+    Effect.forEach(servers, (server) => request(operation, server, () => act(server)), { concurrency: "unbounded" })
+
+  const counts = (queue: string) =>
+    Effect.map(
+      everywhere("counts", (server) => server.counts(queue)),
+      (all) => {
+        const sum = (of: "ready" | "inFlight" | "delayed") => all.reduce((total, each) => total + each[of], 0)
+        return { ready: sum("ready"), inFlight: sum("inFlight"), delayed: sum("delayed") }
+      }
+    )
+
+  /** Receives up to so many messages, fewer when no more arrive, and gives back those that `onDelivery` does not settle. */
+  const receive = (
+    queue: string,
+    count: number,
+    onDelivery: (delivery: Delivery.Delivery, consumer: Consumer.Consumer) => void
+  ): Effect.Effect<void> =>
+    Effect.callback((resume) => {
+      let received = 0
+      const end = (): void => {
+        late.run = undefined
+        consumer.close(() => resume(Effect.void))
+      }
+      const consumer = Consumer.open(machine, servers, settings, {
+        queue,
+        onDelivery: (delivery) => {
+          if (received++ < count) onDelivery(delivery, consumer)
+          if (received === count) end()
+        },
+        onReconnect: () => {},
+        takeDue: () => undefined,
+        onChange: () => {}
+      })
+      const late = machine.after(longest, end)
+      consumer.credit(Math.min(count, credits))
+    })
+
+  return {
+    counts,
+    peek: (queue, limit) =>
+      Effect.gen(function* () {
+        const { ready } = yield* counts(queue)
+        const letters: Array<Delivery.Delivery> = []
+        const keep = (delivery: Delivery.Delivery) => letters.push({ ...delivery, receipt: undefined })
+        if (ready > 0) yield* receive(queue, Math.min(limit, ready), keep)
+        return letters.toSorted((one, other) => one.metadata.firstPublished - other.metadata.firstPublished)
+      }),
+    purge: (queue) =>
+      Effect.gen(function* () {
+        const before = yield* counts(queue)
+        if (before.inFlight === 0) {
+          yield* everywhere("purge", (server) => server.empty(queue))
+          return before.ready + before.delayed
+        }
+        // To empty a queue would take messages away from consumers that have them: they are received one by one.
+        const finish = (delivery: Delivery.Delivery, consumer: Consumer.Consumer): void => {
+          const receipt = Consumer.receiptOf(delivery)
+          const { id, number: of } = receipt
+          if (consumer.take(receipt)) consumer.answer(receipt, { _tag: "Fin", id, of })
+        }
+        if (before.ready > 0) yield* receive(queue, before.ready, finish)
+        return before.ready
+      })
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * One credit over the connections of a subscription to several daemons: what is held and what may still come are together
+ * never more than the credit.
+ */
+
+/** A connection's part in the credit. */
+export interface Member {
+  readonly rdy: (count: number) => void
+  readonly isOpen: () => boolean
+  /** Deliveries that count against the credit. */
+  held: number
+  /** What it was told last. */
+  share: number
+}
+
+/** The credit of one subscription. */
+export interface Credit {
+  readonly set: (limit: number) => void
+  readonly join: (member: Member) => void
+  /** Its deliveries count no more. */
+  readonly leave: (member: Member) => void
+  /** A delivery of this member counts no more. */
+  readonly settled: (member: Member) => void
+  readonly distribute: () => void
+  /** Gives the next connection its turn. */
+  readonly turn: () => void
+}
+
+/** A credit of 0, without connections. */
+export const make = (): Credit => {
+  const members = new Set<Member>()
+  let limit = 0
+  let first = 0
+
+  const held = (): number => [...members].reduce((sum, member) => sum + member.held, 0)
+
+  /** `withheld` is a part of the credit that is given to nobody yet. */
+  const distribute = (withheld = 0): void => {
+    const open = [...members].filter(({ isOpen }) => isOpen())
+    if (open.length === 0) return
+    const free = limit - withheld - held()
+    const share = (at: number): number => {
+      if (free < 0) return 0
+      const place = (at + first) % open.length
+      return open[at]!.held + Math.floor(free / open.length) + (place < free % open.length ? 1 : 0)
+    }
+    const changes = open.map((member, at) => ({ member, share: share(at) }))
+    // Shares are lowered before others are raised.
+    for (const each of changes) if (each.share < each.member.share) tell(each.member, each.share)
+    for (const each of changes) if (each.share > each.member.share) tell(each.member, each.share)
+  }
+
+  const tell = (member: Member, share: number): void => {
+    member.share = share
+    member.rdy(share)
+  }
+
+  return {
+    set: (wanted) => {
+      limit = wanted
+      distribute()
+    },
+    join: (member) => {
+      members.add(member)
+      distribute()
+    },
+    leave: (member) => {
+      members.delete(member)
+      distribute()
+    },
+    settled: (member) => {
+      member.held--
+      distribute()
+    },
+    distribute: () => distribute(),
+    turn: () => {
+      first++
+      // What is full gives up its place at its next settlement.
+      distribute(held() >= limit ? 1 : 0)
+    }
+  }
+}

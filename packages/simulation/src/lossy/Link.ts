@@ -1,0 +1,61 @@
+/** Connections of a client to a daemon, which are made again for ever. */
+import { BrokerError } from "@requeue/core/adapter-kit"
+import type { Machine } from "../world/Machine.ts"
+import type { Wire } from "../world/Wire.ts"
+import type { Down, Ends, Server, Up } from "./Server.ts"
+
+/** Milliseconds after which an answer is not waited for. */
+export const timeout = 10_000
+
+/** Pauses between attempts to connect again, in milliseconds. The first attempt is made at once. */
+const pauses = { first: 100, factor: 1.5, longest: 5000 }
+
+/** An error of this client. */
+export const errorOf = (operation: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "lossy", operation, reason, detail })
+
+/** One connection, from its opening to its end. */
+export type Opened = Wire<Up, Down>
+
+/** A connection that is kept. */
+export interface Link {
+  readonly current: () => Opened | undefined
+  /** It is not made again once it has ended. */
+  readonly retire: () => void
+}
+
+/** Keeps a connection. `opened` is called for each one, and answers what happens on it. */
+export const keep = (machine: Machine, server: Server, place: string, opened: (connection: Opened) => Ends): Link => {
+  let current: Opened | undefined
+  let isEnding = false
+  let tries = 0
+
+  const connect = (): void => {
+    if (isEnding) return
+    let ends: Ends | undefined
+    const connection = server.connect(machine, place, {
+      onDown: (frame: Down) => ends?.onDown(frame),
+      onWaiting: () => ends?.onWaiting?.(),
+      onBroken: () => {
+        current = undefined
+        ends?.onBroken()
+        machine.after(0, connect)
+      }
+    })
+    if (connection === undefined) {
+      machine.after(Math.min(pauses.first * pauses.factor ** tries++, pauses.longest), connect)
+      return
+    }
+    tries = 0
+    current = connection
+    ends = opened(connection)
+  }
+
+  connect()
+  return {
+    current: () => current,
+    retire: () => {
+      isEnding = true
+    }
+  }
+}

@@ -1,0 +1,140 @@
+/** Settles deliveries by FIN and REQ, or by a copy that is stored before its original is finished. */
+import { Broker, type BrokerError, type Delivery, Outgoing } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Machine } from "../world/Machine.ts"
+import { type Consumer, type Receipt, receiptOf } from "./Consumer.ts"
+import * as Link from "./Link.ts"
+import type { Publisher } from "./Publisher.ts"
+import type { Up } from "./Server.ts"
+
+/** A process's memory of messages that may come again though it has settled them: a daemon does not answer to that. */
+export interface Memory {
+  /** When requeued messages are due, in milliseconds since the epoch: a daemon that ends in order forgets it. */
+  readonly due: Map<string, number>
+  readonly finished: Set<string>
+}
+
+/** Names a message: a daemon gives each one of a queue an id, and never the same again. */
+export const nameOf = ({ id, session }: Receipt, queue: string): string => `${session.server.name} ${queue} ${id}`
+
+interface Dependencies {
+  readonly machine: Machine
+  readonly queue: string
+  readonly consumer: Consumer
+  readonly publisher: Publisher
+  readonly memory: Memory
+  /** The longest delay of a REQ, in milliseconds. */
+  readonly cap: number
+  /** Whether every retry is a copy. */
+  readonly isExact: boolean
+}
+
+/** Deliveries after which a copy continues the count: that of a daemon begins anew after 65,535. */
+const countLimit = 0x8000
+
+type Then = (failure?: Broker.SettleFailure) => void
+
+interface Requeue {
+  readonly delay: number
+  readonly due: number
+}
+
+type Command =
+  | { readonly _tag: "Finish" }
+  | { readonly _tag: "Requeue"; readonly requeue: Requeue }
+  | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing; readonly instead: Requeue | undefined }
+
+const toCommand = (
+  { delivery, settlement }: Broker.SettleRequest,
+  { cap, isExact, machine, queue }: Dependencies
+): Command => {
+  const now = machine.wallClock()
+  const requeue = (delay: number): Requeue => ({ delay: Math.min(Math.ceil(delay), cap), due: now + delay })
+  switch (settlement._tag) {
+    case "Ack":
+    case "Drop":
+      return { _tag: "Finish" }
+    case "Retry": {
+      const { delay } = settlement
+      const isDirect = !isExact && delay <= cap && receiptOf(delivery).deliveries < countLimit
+      if (isDirect) return { _tag: "Requeue", requeue: requeue(delay) }
+      return { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now), instead: requeue(delay) }
+    }
+    case "Release": {
+      const { delay } = settlement
+      if (delay === 0) return { _tag: "Requeue", requeue: requeue(0) }
+      return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now), instead: requeue(delay) }
+    }
+    case "DeadLetter":
+      return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now), instead: undefined }
+  }
+}
+
+const gone = (delivery: Delivery.Delivery): Broker.SettleFailure => ({
+  delivery,
+  error: receiptOf(delivery).session.isOpen()
+    ? Link.errorOf("settle", "LeaseLost", "its lease has ended")
+    : Link.errorOf("settle", "ConnectionLost", "the connection that delivered is gone"),
+  fate: "gone"
+})
+
+/** `settle` and `extend` of a subscription. */
+export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "settle" | "extend"> => {
+  const { consumer, memory, publisher, queue } = dependencies
+
+  const finish = (receipt: Receipt): boolean => {
+    const isWritten = consumer.answer(receipt, { _tag: "Fin", id: receipt.id, of: receipt.number })
+    if (isWritten) memory.finished.add(nameOf(receipt, queue))
+    return isWritten
+  }
+
+  const requeue = (receipt: Receipt, { delay, due }: Requeue): boolean => {
+    if (delay > 0) memory.due.set(nameOf(receipt, queue), due)
+    const frame: Up = { _tag: "Req", id: receipt.id, of: receipt.number, delay }
+    return consumer.answer(receipt, frame)
+  }
+
+  const settleOne = (request: Broker.SettleRequest, then: Then): void => {
+    const { delivery } = request
+    const receipt = receiptOf(delivery)
+    if (!consumer.take(receipt)) return then(gone(delivery))
+    const end = (isWritten: boolean): void => then(isWritten ? undefined : gone(delivery))
+    const command = toCommand(request, dependencies)
+    if (command._tag === "Finish") return end(finish(receipt))
+    if (command._tag === "Requeue") return end(requeue(receipt, command.requeue))
+    publisher.publish(command.outgoing, receipt.number, receipt.session.server, (error) => {
+      if (error === undefined) {
+        // The settlement has succeeded, even if the original comes again: then it is finished at once.
+        memory.finished.add(nameOf(receipt, queue))
+        finish(receipt)
+        return then()
+      }
+      const fate = Broker.fateOf(error)
+      if (fate === "refused" && command.instead !== undefined) return end(requeue(receipt, command.instead))
+      then(consumer.untake(receipt) ? failed(delivery, error, fate) : gone(delivery))
+    })
+  }
+
+  return {
+    settle: (requests) =>
+      Effect.callback((resume) => {
+        const failures: Array<Broker.SettleFailure> = []
+        let left = requests.length
+        for (const request of requests) {
+          settleOne(request, (failure) => {
+            if (failure !== undefined) failures.push(failure)
+            if (--left === 0) resume(Effect.succeed(failures))
+          })
+        }
+      }),
+    // A daemon answers to TOUCH only when it fails, so that the next call tells of it.
+    extend: (deliveries) =>
+      Effect.sync(() => deliveries.flatMap((each) => (consumer.touch(receiptOf(each)) ? [] : [gone(each)])))
+  }
+}
+
+const failed = (
+  delivery: Delivery.Delivery,
+  error: BrokerError.BrokerError,
+  fate: Broker.Fate
+): Broker.SettleFailure => ({ delivery, error, fate, smaller: error.reason === "BodyTooLarge" })

@@ -1,0 +1,73 @@
+/** A broker of one or two daemons, each of which forgets what is in flight or deferred when it is killed. */
+import type { Model } from "../world/Model.ts"
+import type { Parcel } from "../world/Store.ts"
+import type { World } from "../world/World.ts"
+import * as Client from "./Client.ts"
+import * as Server from "./Server.ts"
+
+/** How often a broker is like that. */
+const chances = { twoDaemons: 0.5, inMemory: 0.5, lowCap: 0.5, lowLimit: 0.3, isExact: 0.3, kill: 0.5, all: 0.3 }
+
+const settingsOf = ({ draw, scenario: { lease } }: World): Server.Settings => ({
+  lease,
+  // The handlers of a scenario take five leases at most, so that a tenth of this is left for settling.
+  longestLease: draw.chance("longest lease", chances.lowLimit) ? lease * 6 : Math.max(900_000, lease * 6),
+  cap: draw.chance("cap", chances.lowCap) ? 30_000 : 3_600_000,
+  inMemory: draw.chance("memory", chances.inMemory)
+})
+
+/** A broker without messages. */
+export const make = (world: World): Model => {
+  const { draw } = world
+  const settings = settingsOf(world)
+  const names = draw.chance("daemons", chances.twoDaemons) ? ["nsqd1", "nsqd2"] : ["nsqd1"]
+  const servers = names.map((name) => Server.make(world, name, settings))
+  const daemons: Client.Daemons = { servers, settings, isExact: draw.chance("exact", chances.isExact) }
+  /** The daemons that are down, and when each is back. */
+  const away = new Map<Server.Server, number>()
+  /** Publishes of producers outside that found no daemon. */
+  let waiting: Array<() => void> = []
+
+  const any = (place: string, of: ReadonlyArray<Server.Server>): Server.Server | undefined =>
+    of.length < 2 ? of[0] : of[Math.floor(draw.between(place, 0, of.length))]
+
+  const store = (queue: string, parcel: Parcel, stored: () => void): void => {
+    const server = any(
+      "foreign",
+      servers.filter(({ isUp }) => isUp())
+    )
+    if (server === undefined) return void waiting.push(() => store(queue, parcel, stored))
+    server.publish(queue, parcel)
+    stored()
+  }
+
+  const stop = (server: Server.Server, millis: number): void => {
+    const until = world.now() + millis
+    if (!away.has(server)) server.stop(draw.chance(`${server.name} stops`, chances.kill) ? "kill" : "orderly")
+    away.set(server, Math.max(until, away.get(server) ?? 0))
+    world.after(millis, () => {
+      if (away.get(server) !== until) return
+      away.delete(server)
+      server.start()
+      const publishes = waiting
+      waiting = []
+      for (const publish of publishes) publish()
+    })
+  }
+
+  return {
+    client: (machine) => Client.make(world, machine, daemons),
+    publish: (queue, parcel, stored) => {
+      store(queue, parcel, stored)
+      // A producer that has no answer publishes again.
+      if (world.fault("twice", "foreign")) store(queue, parcel, () => {})
+    },
+    restart: (millis) => {
+      const one = any("restarts", servers)!
+      for (const server of draw.chance("all restart", chances.all) ? servers : [one]) stop(server, millis)
+    },
+    throttle: (millis) => {
+      for (const { throttle } of servers) throttle(millis)
+    }
+  }
+}
