@@ -158,6 +158,8 @@ export type Fact =
       readonly event: string
       readonly id: string | undefined
       readonly detail: string
+      /** The level of a consumer backoff. */
+      readonly level?: number
     }
   /** A sample of a consumer's health. */
   | {
