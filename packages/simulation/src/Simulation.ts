@@ -46,7 +46,7 @@ export const run = async (scenario: Scenario, { bodyOf, start }: Subject = scrip
   const population = Population.populate(world, start, serviceOf)
   const sends = Senders.send(world, model, bodyOf)
   const operations = Operators.operate(world, model, population, serviceOf)
-  const isOver = resting(world, population, () => sends() + operations())
+  const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
   let steps = 0
   for (; steps < longest && !isOver() && world.step(scenario.calmAt + patience); steps++) {
     // Codecs and handlers may use promises; they go on before the next thing happens.

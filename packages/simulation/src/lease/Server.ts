@@ -59,8 +59,11 @@ export interface Poll {
   readonly wait: number
 }
 
-/** The reason why an entry of a batch has failed, for each entry; `undefined` where it was done. */
-export type Results = ReadonlyArray<string | undefined>
+/** Why an entry of a batch was not done. */
+export type Refusal = "BodyTooLarge" | "Unroutable" | "AccessRefused" | "LeaseLost" | "Throttled" | "Unsupported"
+
+/** The refusal of each entry of a batch, in order; `undefined` where it was done. */
+export type Refusals = ReadonlyArray<Refusal | undefined>
 
 /** Counts of a queue, none of them exact. */
 export interface Counts {
@@ -75,10 +78,10 @@ export interface Server {
   readonly declare: (queue: string, redrive: Redrive | undefined) => void
   /** Stores a message of a producer outside. */
   readonly publish: (queue: string, parcel: Store.Parcel, stored: () => void) => void
-  readonly send: (process: string, queue: string, entries: ReadonlyArray<Sending>) => Results
+  readonly send: (process: string, queue: string, entries: ReadonlyArray<Sending>) => Refusals
   readonly receive: (poll: Poll, answer: (messages: ReadonlyArray<Received>) => void) => void
-  readonly remove: (process: string, handles: ReadonlyArray<number>, why: "settled" | "purged") => Results
-  readonly hide: (process: string, entries: ReadonlyArray<Hiding>) => Results
+  readonly remove: (process: string, handles: ReadonlyArray<number>, why: "settled" | "purged") => Refusals
+  readonly hide: (process: string, entries: ReadonlyArray<Hiding>) => Refusals
   readonly counts: (queue: string) => Counts
   /** Ends the polls that wait. */
   readonly dropPolls: () => void
@@ -212,14 +215,14 @@ export const make = (world: World): Server => {
   }
 
   /** Does something for each entry of a batch. */
-  const each = <E>(place: string, entries: ReadonlyArray<E>, act: (entry: E) => string | undefined): Results =>
+  const each = <E>(place: string, entries: ReadonlyArray<E>, act: (entry: E) => Refusal | undefined): Refusals =>
     entries.map((entry) => (world.fault("busy", `${place} entry`) ? "Throttled" : act(entry)))
 
   /** A receipt that is worth nothing any more: it is refused, or taken for good. */
-  const outdated = (place: string): string | undefined =>
+  const outdated = (place: string): Refusal | undefined =>
     draw.chance(`${place} outdated`, 0.5) ? "LeaseLost" : undefined
 
-  const hideOne = (place: string, { handle, isBack, seconds }: Hiding): string | undefined => {
+  const hideOne = (place: string, { handle, isBack, seconds }: Hiding): Refusal | undefined => {
     const now = world.now()
     const message = receipts.get(handle)
     if (message?.handle === undefined) return "LeaseLost"

@@ -16,6 +16,7 @@ export const make = (world: World): Model => {
       calls.restart(away)
       server.dropPolls()
     },
-    throttle: calls.throttle
+    throttle: calls.throttle,
+    underWay: calls.underWay
   }
 }

@@ -2,7 +2,6 @@
 import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
-import type { World } from "../world/World.ts"
 import * as Consumer from "./Consumer.ts"
 import * as Link from "./Link.ts"
 import type { Server, Settings } from "./Server.ts"
@@ -14,31 +13,23 @@ const longest = 3000
 const credits = 200
 
 /** `admin` of a client. */
-export const make = (
-  world: World,
-  machine: Machine,
-  servers: ReadonlyArray<Server>,
-  settings: Settings
-): Broker.Admin => {
-  /** A request over HTTP, of a connection of its own. */
+export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings: Settings): Broker.Admin => {
+  /** A request over HTTP. */
   const request = <A>(operation: string, server: Server, act: () => A): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.callback((resume) => {
-      const place = `${machine.name} ${operation} ${server.name}`
-      const fail = (reason: BrokerError.BrokerError["reason"], detail: string): void =>
-        resume(Effect.fail(Link.errorOf(operation, reason, detail)))
-      const answer = (then: () => void): void => {
-        const slow = world.fault("late", place) ? world.draw.between(`${place} slow`, 0, 2 * Link.timeout) : 0
-        if (world.fault("lostAnswer", place)) return
-        world.after(slow + world.latency(place), () => machine.perform(then))
-      }
-      const arrive = (): void => {
-        if (!server.isUp()) return answer(() => fail("ConnectionFailed", "the daemon is down"))
-        if (world.fault("busy", place)) return answer(() => fail("Throttled", "the daemon cannot now"))
-        const value = act()
-        answer(() => resume(Effect.succeed(value)))
-      }
-      machine.after(Link.timeout, () => fail("Timeout", "no answer came"))
-      if (!world.fault("lostRequest", place)) world.after(world.latency(place), arrive)
+      server.calls.make<A>({
+        machine,
+        place: `${machine.name} ${operation} ${server.name}`,
+        patience: Link.timeout,
+        repeats: false,
+        act: (answer) => answer(act()),
+        then: (outcome) =>
+          resume(
+            "value" in outcome
+              ? Effect.succeed(outcome.value)
+              : Effect.fail(Link.errorOf(operation, outcome.failure, "the daemon did not answer"))
+          )
+      })
     })
 
   const everywhere = <A>(operation: string, act: (server: Server) => A) =>

@@ -109,6 +109,6 @@ export const make = (world: World, machine: Machine, daemons: Daemons): Broker.S
         { concurrency: "unbounded", discard: true }
       ),
     subscribe,
-    admin: Admin.make(world, machine, servers, settings)
+    admin: Admin.make(machine, servers, settings)
   }
 }

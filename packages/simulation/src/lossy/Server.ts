@@ -19,6 +19,7 @@
  * | a daemon that is killed loses what is in flight or deferred, and what waits in memory | https://nsq.io/overview/features_and_guarantees.html |
  * | to empty a channel takes away what is in flight and deferred as well | `Empty` in channel.go |
  */
+import * as Calls from "../world/Calls.ts"
 import * as Machine from "../world/Machine.ts"
 import * as Store from "../world/Store.ts"
 import * as Wire from "../world/Wire.ts"
@@ -79,6 +80,8 @@ export interface Ends extends Pick<Wire.Ends<Up, Down>, "onDown" | "onBroken"> {
 export interface Server {
   readonly name: string
   readonly isUp: () => boolean
+  /** The way to its HTTP interface. */
+  readonly calls: Calls.Calls
   /** Opens a connection; `undefined` while the daemon is down. */
   readonly connect: (machine: Machine.Machine, place: string, ends: Ends) => Wire.Wire<Up, Down> | undefined
   /** Whether messages wait in a queue, for the same purpose as `onWaiting`. */
@@ -88,8 +91,8 @@ export interface Server {
   readonly empty: (queue: string) => void
   /** A producer outside publishes. */
   readonly publish: (queue: string, parcel: Store.Parcel) => void
-  readonly stop: (how: "orderly" | "kill") => void
-  readonly start: () => void
+  /** Ends, and is back after a while with what it has kept. */
+  readonly restart: (how: "orderly" | "kill", away: number) => void
   /** Cannot store anything for a while. */
   readonly throttle: (millis: number) => void
 }
@@ -126,6 +129,7 @@ export const make = (world: World, name: string, settings: Settings): Server => 
   const flights = new Map<number, Flight>()
   /** When each channel was made. */
   const channels = new Map<string, number>()
+  const calls = Calls.make(world)
   let isUp = true
   let fullUntil = 0
 
@@ -270,9 +274,32 @@ export const make = (world: World, name: string, settings: Settings): Server => 
     })
   }
 
+  /** Loses what is in flight or deferred, and what waits in memory. */
+  const forget = (): void => {
+    for (const flight of flights.values()) {
+      land(flight)
+      store.gone(flight.held, "forgotten")
+    }
+    for (const held of store.recall()) store.gone(held, "forgotten")
+    if (!settings.inMemory) return
+    for (const queue of channels.keys()) {
+      for (let held = store.take(queue); held !== undefined; held = store.take(queue)) store.gone(held, "forgotten")
+    }
+  }
+
+  /** Writes everything to disk, which has no delays. */
+  const keepAll = (): void => {
+    for (const flight of flights.values()) {
+      land(flight)
+      store.back(flight.held, flight.delivery, 0, "restart")
+    }
+    for (const held of store.recall()) store.back(held, undefined, 0, "restart")
+  }
+
   return {
     name,
     isUp: () => isUp,
+    calls,
     isWaiting,
     connect: (machine, place, { onWaiting, ...ends }) => {
       if (!isUp) return undefined
@@ -303,32 +330,21 @@ export const make = (world: World, name: string, settings: Settings): Server => 
       channel(queue)
       store.keep(queue, parcel, 0, { process: undefined, of: undefined })
     },
-    stop: (how) => {
+    restart: (how, away) => {
       isUp = false
+      calls.restart(away)
       for (const { wire } of connections) wire.cut(how === "orderly")
       connections.clear()
-      const deferred = store.recall()
-      if (how === "kill" && settings.inMemory) {
-        for (const queue of channels.keys()) {
-          for (let held = store.take(queue); held !== undefined; held = store.take(queue)) store.gone(held, "forgotten")
-        }
-      }
-      for (const flight of flights.values()) {
-        land(flight)
-        if (how === "kill") store.gone(flight.held, "forgotten")
-        else store.back(flight.held, flight.delivery, 0, "restart")
-      }
-      for (const held of deferred) {
-        if (how === "kill") store.gone(held, "forgotten")
-        else store.back(held, undefined, 0, "restart")
-      }
-    },
-    start: () => {
-      isUp = true
+      if (how === "kill") forget()
+      else keepAll()
       for (const queue of channels.keys()) channels.set(queue, 0)
+      world.after(away, () => {
+        isUp = true
+      })
     },
     throttle: (millis) => {
       fullUntil = world.now() + millis
+      calls.throttle(millis)
     }
   }
 }

@@ -23,8 +23,6 @@ export const make = (world: World): Model => {
   const names = draw.chance("daemons", chances.twoDaemons) ? ["nsqd1", "nsqd2"] : ["nsqd1"]
   const servers = names.map((name) => Server.make(world, name, settings))
   const daemons: Client.Daemons = { servers, settings, isExact: draw.chance("exact", chances.isExact) }
-  /** The daemons that are down, and when each is back. */
-  const away = new Map<Server.Server, number>()
   /** Publishes of producers outside that found no daemon. */
   let waiting: Array<() => void> = []
 
@@ -41,14 +39,10 @@ export const make = (world: World): Model => {
     stored()
   }
 
-  const stop = (server: Server.Server, millis: number): void => {
-    const until = world.now() + millis
-    if (!away.has(server)) server.stop(draw.chance(`${server.name} stops`, chances.kill) ? "kill" : "orderly")
-    away.set(server, Math.max(until, away.get(server) ?? 0))
-    world.after(millis, () => {
-      if (away.get(server) !== until) return
-      away.delete(server)
-      server.start()
+  const restart = (server: Server.Server, away: number): void => {
+    if (!server.isUp()) return
+    server.restart(draw.chance(`${server.name} restarts`, chances.kill) ? "kill" : "orderly", away)
+    world.after(away, () => {
       const publishes = waiting
       waiting = []
       for (const publish of publishes) publish()
@@ -62,9 +56,9 @@ export const make = (world: World): Model => {
       // A producer that has no answer publishes again.
       if (world.fault("twice", "foreign")) store(queue, parcel, () => {})
     },
-    restart: (millis) => {
+    restart: (away) => {
       const one = any("restarts", servers)!
-      for (const server of draw.chance("all restart", chances.all) ? servers : [one]) stop(server, millis)
+      for (const server of draw.chance("all restart", chances.all) ? servers : [one]) restart(server, away)
     },
     throttle: (millis) => {
       for (const { throttle } of servers) throttle(millis)

@@ -38,6 +38,7 @@ export const populate = (
   const { processes, versions } = world.scenario
   const starting = new Set<Machine.Machine>()
   const running = new Map<string, Running>()
+  const draining = new Set<Machine.Machine>()
   const runs = new Map<number, number>()
   let isEnding = false
 
@@ -81,6 +82,8 @@ export const populate = (
 
   const drain = ({ consumer, machine }: Running): void => {
     const { name } = machine
+    if (draining.has(machine)) return
+    draining.add(machine)
     world.record({ _tag: "Draining", process: name })
     machine.run(consumer.drain()).addObserver((exit) => {
       if (!machine.isAlive()) return

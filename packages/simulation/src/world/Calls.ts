@@ -29,6 +29,8 @@ export interface Call<A> {
 /** The way to one server. */
 export interface Calls {
   readonly make: <A>(call: Call<A>) => void
+  /** The requests that will still arrive. */
+  readonly underWay: () => number
   /** Ends all calls, and fails those that are made until the server is back. */
   readonly restart: (away: number) => void
   /** Refuses all calls for a while. */
@@ -47,6 +49,7 @@ export const make = (world: World): Calls => {
   const open = new Set<() => void>()
   let isUp = true
   let busyUntil = 0
+  let underWay = 0
 
   /** Milliseconds of one way. */
   const way = (place: string): number =>
@@ -69,7 +72,9 @@ export const make = (world: World): Calls => {
     /** Sends a request. Its answer is for nobody when the connection is cut, or the driver has made the call again. */
     const send = (isHeard: boolean): void => {
       if (world.fault("lostRequest", place)) return
+      underWay++
       world.after(way(place), () => {
+        underWay--
         if (!isUp) return broken()
         if (world.now() < busyUntil || world.fault("busy", place)) {
           return isHeard ? tell(way(place), { failure: "Throttled" }) : undefined
@@ -94,6 +99,7 @@ export const make = (world: World): Calls => {
 
   return {
     make: call,
+    underWay: () => underWay,
     restart: (away) => {
       isUp = false
       for (const broken of open) broken()

@@ -13,4 +13,6 @@ export interface Model {
   readonly restart: (away: number) => void
   /** Says for a while that it cannot now. */
   readonly throttle: (millis: number) => void
+  /** The requests that will still arrive, though nobody may wait for them. Default: none. */
+  readonly underWay?: () => number
 }

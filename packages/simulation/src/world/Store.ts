@@ -1,5 +1,6 @@
 /** Stores: what a broker keeps, and the facts about it. Every model has one; how copies are handed out is the model's. */
 import type { Delivery, Fact } from "../History.ts"
+import type { Refusal } from "../Scenario.ts"
 import type { Due, World } from "./World.ts"
 
 /** A message as it is on the wire. */
@@ -85,7 +86,7 @@ const taleOf = (metadata: string | undefined): Tale => {
 }
 
 /** Whether the broker refuses this copy for good; the reason if it does. */
-export const refusal = (world: World, queue: string, parcel: Parcel): string | undefined => {
+export const refusal = (world: World, queue: string, parcel: Parcel): Refusal["reason"] | undefined => {
   const { refusals } = world.scenario
   if (refusals.length === 0) return undefined
   const key = keyOf(parcel)

@@ -522,6 +522,28 @@ const redriving: ReadonlyArray<Mutant> = [
   }
 ]
 
+const clients: ReadonlyArray<Mutant> = [
+  {
+    name: "the lossy client counts a delivery whose place was taken",
+    file: "simulation/src/lossy/Consumer.ts",
+    from: "      if (isOurs) session.receipts.set(id, receipt)\n      else credit.settled(session)",
+    to: "      if (isOurs) session.receipts.set(id, receipt)",
+    was: "A copy that failed after its lease had ended left credit behind, until no credit was left."
+  },
+  {
+    name: "the lossy client takes a publish without an answer for stored",
+    file: "simulation/src/lossy/Settling.ts",
+    from: "if (error === undefined) {\n        // The",
+    to: 'if (error === undefined || Broker.fateOf(error) === "unknown") {\n        // The'
+  },
+  {
+    name: "the pushing client acks though its copy was not confirmed",
+    file: "simulation/src/push/Client.ts",
+    from: "if (Exit.isSuccess(result)) return acknowledge()",
+    to: "if (Exit.isSuccess(result) || isOurs(receipt)) return acknowledge()"
+  }
+]
+
 /** The mutants. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...arriving,
@@ -531,5 +553,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...losing,
   ...settling,
   ...flowing,
-  ...redriving
+  ...redriving,
+  ...clients
 ]

@@ -28,10 +28,8 @@ export const credit: Law = (lives: Lives) => {
         return []
       }
       case "Gone":
-        if (entry.delivery !== undefined) close(entry.delivery)
-        return []
       case "Back":
-        close(entry.delivery)
+        if (entry.delivery !== undefined) close(entry.delivery)
         return []
       case "Reconnected":
         for (const delivery of entry.gone) close(delivery)
