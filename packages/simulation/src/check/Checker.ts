@@ -21,6 +21,7 @@ import { events } from "./laws/events.ts"
 import { health } from "./laws/health.ts"
 import { liveness } from "./laws/liveness.ts"
 import { lost } from "./laws/lost.ts"
+import { people } from "./laws/people.ts"
 import { precedence } from "./laws/precedence.ts"
 import { probing } from "./laws/probing.ts"
 import { refused } from "./laws/refused.ts"
@@ -55,6 +56,7 @@ const laws: ReadonlyArray<Law> = [
   events,
   health,
   drain,
+  people,
   liveness
 ]
 

@@ -5,11 +5,15 @@ import type { DeliveryLife, Lives, ProcessLife, Settling } from "../internal/Liv
 /** Milliseconds that the settlements of what a drain has interrupted have at least. */
 const grace = 1000
 
+/** Milliseconds that a codec may take, one that never answers until its time is over. */
+const decoding = { good: 0, undecodable: 0, slowToDecode: 1000, neverDecoded: 60_000 }
+
 /** Whether a delivery is still with its process at a moment, and nothing keeps it from being given back. */
 const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
   const { arrived, attempt, back, copy, disconnected, runs, settlings } = life
-  const { body } = copy.message.plan ?? {}
-  const isDecoding = body === "slowToDecode" || body === "neverDecoded"
+  const entered = arrived?.entry.at ?? 0
+  const mayDecode = decoding[copy.message.plan?.body ?? "good"]
+  const isDecoding = life.process.clock.least(entered, lives.history[until]?.at ?? entered) < mayDecode
   const isRunning = runs.some(({ ended }) => ended === undefined || ended.index > until)
   return (
     isWork(lives, life) &&

@@ -66,7 +66,7 @@ const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"E
   if ((killed !== undefined && killed.index < until) || isBusy(process, until)) return []
   const last = credits.findLast((each) => each.index < until)
   const limit = last?.entry.limit ?? 0
-  const whole = version.concurrency * (version.batch?.size ?? 1)
+  const whole = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
   // After a backoff or a suspect it waits for the message that shows that all is well.
   const isSuspect = (process.deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > version.maxAttempts
   if (limit >= whole || ((version.consumerBackoff !== undefined || isSuspect) && limit > 0)) return []
