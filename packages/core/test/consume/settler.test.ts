@@ -181,6 +181,20 @@ describe("extend", () => {
     })
   )
 
+  it.effect("holds up no settlement of another delivery", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ takes: 50 })
+      const [a, b] = [item("a"), item("b")]
+      settler.extend([a])
+      settler.settle(a, Ack)
+      settler.settle(b, Ack)
+      settler.flush()
+      assert.deepStrictEqual(take(), ["extend a", "settle b:Ack"])
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual(take(), ["settle a:Ack", "b Ack settled"])
+    })
+  )
+
   it.effect("tells of lost leases", () =>
     Effect.gen(function* () {
       const { settler, take } = yield* start({ failing: ["b"] })

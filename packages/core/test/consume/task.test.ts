@@ -76,6 +76,21 @@ describe("task", () => {
     assert.deepStrictEqual(task.toBatch().messages, [])
   })
 
+  it("run again, it keeps the verdicts, and the calls of the run before come too late", () => {
+    const { final, ignored, messages, task } = start("a", "b", "c")
+    messages[0]!.ack()
+    messages[1]!.retry()
+    const again = task.again()
+    messages[2]!.ack()
+    messages[1]!.retry({ delay: 7 })
+    assert.deepStrictEqual(ignored, ["c Ack", "b Retry"])
+    again.toBatch().ackAll()
+    assert.deepStrictEqual(final, ["a ack", "c ack"])
+    const told: Array<string> = []
+    again.close("failure", (...decision) => told.push(render(decision)))
+    assert.deepStrictEqual(told, ["b retry"])
+  })
+
   it("abandoned, it parts the decided from the undecided", () => {
     const { batch, final, ignored, messages, task } = start("a", "b", "c", "d")
     messages[0]!.ack()

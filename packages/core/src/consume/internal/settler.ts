@@ -55,16 +55,18 @@ export const gathers = ({ batch, wait }: Pick<Options, "batch" | "wait">): boole
 export const make = (options: Options & Callbacks): Settler => {
   const { batch, outlet, timers, wait, watch } = options
   let pending: Array<DecidedItem> = []
-  let extending = false
+  /** Those whose lease is being extended; `undefined` when none is. */
+  let extending: ReadonlySet<Item> | undefined
   let underWay = 0
   let timer: Timer | undefined
 
   const flush = (): void => {
     timers.cancel(timer)
     timer = undefined
-    if (extending || pending.length === 0) return
-    const requests = pending
-    pending = []
+    const extended = extending
+    const requests = extended === undefined ? pending : pending.filter((item) => !extended.has(item))
+    if (requests.length === 0) return
+    pending = extended === undefined ? [] : pending.filter((item) => extended.has(item))
     send(requests)
   }
 
@@ -117,11 +119,11 @@ export const make = (options: Options & Callbacks): Settler => {
     flush,
     extend: (items) => {
       const unsettled = [...items].filter(({ isLost, stage }) => stage !== "settling" && !isLost)
-      if (extending || unsettled.length === 0) return
-      extending = true
+      if (extending !== undefined || unsettled.length === 0) return
+      extending = new Set(unsettled)
       const extended = attempt(() => outlet.subscription!.extend(unsettled.map(({ delivery }) => delivery)))
       call(options, unsettled, extended, (failures = [], why) => {
-        extending = false
+        extending = undefined
         for (const failure of failures === "died" ? unsettled.map((each) => died(each, why)) : failures) {
           const item = unsettled.find(({ delivery }) => delivery === failure.delivery)
           if (item !== undefined) options.onLeaseLost(item, failure)
@@ -129,7 +131,7 @@ export const make = (options: Options & Callbacks): Settler => {
         flush()
       })
     },
-    isIdle: () => pending.length === 0 && underWay === 0 && !extending
+    isIdle: () => pending.length === 0 && underWay === 0 && extending === undefined
   }
 }
 

@@ -1,7 +1,6 @@
 /**
  * A task: the messages that the handler answers for together, a whole batch or a single message. Records the handler's
- * calls, reports a verdict at once when it is final, and the other verdicts when the handler has ended. The handler may
- * run several times for one task.
+ * calls, reports a verdict at once when it is final, and the other verdicts when the handler has ended.
  */
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type * as Bag from "../../adapter-kit/Bag.ts"
@@ -49,6 +48,15 @@ export class Task implements Bag.Member {
   /** The first message, which is the only one for a message handler. */
   get message(): Received<unknown> {
     return this.#messages[0]!
+  }
+
+  /** The same messages for the next run of the handler, with the verdicts so far. What this run still calls is too late. */
+  again(): Task {
+    const next = new Task(this.#options, this.items)
+    next.#calls = this.#calls
+    next.#reported = this.#reported
+    this.#closed = true
+    return next
   }
 
   /** A batch of the messages without a verdict, for the next run of the handler. */

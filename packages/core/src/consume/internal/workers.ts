@@ -151,7 +151,7 @@ const runner = ({ deliveries, load, reporter, retry, runHandler, wallClock, watc
       const isLate = outcome._tag === "Failed" && outcome.isLate === true
       if (failure !== undefined && !isLate && mayRerun(task, failure, reruns)) {
         for (const item of task.items) reporter.failed(item.delivery, failure, true)
-        return run(task, reruns + 1, onEnd)
+        return run(task.again(), reruns + 1, onEnd)
       }
       conclude(task, outcome, failure)
       onEnd()
