@@ -158,6 +158,8 @@ export type Fact =
       readonly event: string
       readonly id: string | undefined
       readonly detail: string
+      /** The level of a consumer backoff. */
+      readonly level?: number
     }
   /** A sample of a consumer's health. */
   | {
@@ -186,8 +188,8 @@ export type Fact =
   | { readonly _tag: "Fault"; readonly site: string; readonly kind: string }
   /** No fault begins after this, refusals end, handlers behave. */
   | { readonly _tag: "Calm" }
-  /** The world is at rest, or its time is over. */
-  | { readonly _tag: "End"; readonly because: "rest" | "time" }
+  /** The world is at rest, or its time is over, or it has gone round for too many steps. */
+  | { readonly _tag: "End"; readonly because: "rest" | "time" | "steps" }
   /** Something in the process threw where nothing may throw: a defect, or a log line of level error. */
   | { readonly _tag: "Defect"; readonly process: string; readonly detail: string }
 

@@ -47,11 +47,12 @@ export const run = async (scenario: Scenario, { bodyOf, start }: Subject = scrip
   const sends = Senders.send(world, model, bodyOf)
   const operations = Operators.operate(world, model, population, serviceOf)
   const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
-  for (let steps = 0; steps < longest && !isOver() && world.step(scenario.calmAt + patience); steps++) {
+  let steps = 0
+  for (; steps < longest && !isOver() && world.step(scenario.calmAt + patience); steps++) {
     // Codecs and handlers may use promises; they go on before the next thing happens.
     await turn()
   }
-  world.record({ _tag: "End", because: isOver() ? "rest" : "time" })
+  world.record({ _tag: "End", because: isOver() ? "rest" : steps < longest ? "time" : "steps" })
   return world.history
 }
 

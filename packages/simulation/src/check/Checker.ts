@@ -15,13 +15,18 @@ import { copies } from "./laws/copies.ts"
 import { credit } from "./laws/credit.ts"
 import { defects } from "./laws/defects.ts"
 import { doubleRun } from "./laws/doubleRun.ts"
+import { drain } from "./laws/drain.ts"
 import { early } from "./laws/early.ts"
 import { events } from "./laws/events.ts"
 import { health } from "./laws/health.ts"
 import { liveness } from "./laws/liveness.ts"
+import { lost } from "./laws/lost.ts"
+import { people } from "./laws/people.ts"
 import { precedence } from "./laws/precedence.ts"
+import { probing } from "./laws/probing.ts"
 import { refused } from "./laws/refused.ts"
 import { repeated } from "./laws/repeated.ts"
+import { room } from "./laws/room.ts"
 import { settleOnce } from "./laws/settleOnce.ts"
 import { unseen } from "./laws/unseen.ts"
 import type { Violation } from "./Violation.ts"
@@ -37,16 +42,21 @@ const laws: ReadonlyArray<Law> = [
   repeated,
   again,
   doubleRun,
+  lost,
   early,
   attempts,
   unseen,
   concurrency,
+  probing,
   credit,
+  room,
   settleOnce,
   refused,
   afterDeath,
   events,
   health,
+  drain,
+  people,
   liveness
 ]
 

@@ -88,7 +88,8 @@ const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): 
       if (!isAlive()) return
       const id = "id" in event ? event.id : undefined
       const detail = "delay" in event ? String(event.delay) : "because" in event ? event.because : ""
-      world.record({ _tag: "Told", process: name, event: event._tag, id, detail })
+      const level = "level" in event ? { level: event.level } : {}
+      world.record({ _tag: "Told", process: name, event: event._tag, id, detail, ...level })
       if (version.hook === "throws") throw new Error("the hook failed")
       if (version.hook === "throwsUnprintable") throw unprintable
     }

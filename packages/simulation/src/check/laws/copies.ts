@@ -1,22 +1,24 @@
 import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 
-/** The copy that a settlement stores goes where it was asked to go, with the reason that was asked. */
+/** The copy that a settlement stores goes where it was asked to go, with the reason that was asked, and says what it leaves out. */
 export const copies: Law = (lives) =>
   [...lives.copies.values()].flatMap((copy) => {
     const { parent, stored } = copy
     if (parent === undefined || stored === undefined || !isWork(lives, parent)) return []
-    const { queue, reason } = stored.entry
+    const { cut, queue, reason } = stored.entry
     const home = parent.copy.stored?.entry.queue
     const asked = parent.settlings.filter(({ index }) => index < stored.index)
-    const fits = asked.some(({ asked: each }) =>
-      each.tag === "DeadLetter"
-        ? (each.queue === undefined || each.queue === queue) && (reason === undefined || reason === each.reason)
-        : (each.tag === "Retry" || each.tag === "Release") && queue === home
+    const fits = asked.some(
+      ({ asked: each }) =>
+        cut >= each.cut &&
+        (each.tag === "DeadLetter"
+          ? (each.queue === undefined || each.queue === queue) && (reason === undefined || reason === each.reason)
+          : (each.tag === "Retry" || each.tag === "Release") && queue === home)
     )
     if (fits) return []
     const wanted =
       asked.length === 0 ? "nothing, as nothing was asked" : asked.map((each) => describe(each.asked)).join(" or ")
-    const what = `A copy was stored in ${queue}${reason === undefined ? "" : ` as ${reason}`}; expected ${wanted}.`
+    const what = `A copy was stored in ${queue}${reason === undefined ? "" : ` as ${reason}`}, which says that it leaves out ${cut}; expected ${wanted}.`
     return [violation("copies", stored.entry.at, of(parent), what, [...asked.map(({ index }) => index), stored.index])]
   })

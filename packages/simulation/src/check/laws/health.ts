@@ -1,17 +1,33 @@
 import { type Law, violation } from "../internal/law.ts"
+import type { ProcessLife } from "../internal/Lives.ts"
 
 const moves = new Set(["Arrived", "Began", "Called", "Ended", "Asked", "Answered", "Credit", "Reconnected", "Started"])
 
 /** Milliseconds without a move after which health says so, beyond what handlers and batches may take. */
 const minute = 60_000
 
-/** Health says `stalled` where messages are there and nothing has moved for long, and not before. */
+/** Messages of which a settlement was refused, and none taken since. */
+const refusedAt = ({ attempts }: ProcessLife, until: number): number =>
+  attempts.filter(({ settlings }) => {
+    const fates = settlings.filter(({ answer }) => answer >= 0 && answer < until).map(({ fate }) => fate)
+    return fates.includes("refused") && !fates.includes("taken")
+  }).length
+
+/**
+ * Health says `stalled` where messages are there and nothing has moved for long, and not before. In quarantine is what the
+ * broker refuses.
+ */
 export const health: Law = ({ history, processes }) => {
   const moved = new Map<string, number>()
   return history.flatMap((entry, index) => {
     if (moves.has(entry._tag) && "process" in entry && entry.process !== undefined) moved.set(entry.process, index)
     if (entry._tag !== "Health") return []
     const process = processes.get(entry.process)
+    const refused = process === undefined ? 0 : refusedAt(process, index)
+    if (entry.quarantined > refused) {
+      const what = `${entry.process} has ${entry.quarantined} messages in quarantine; expected ${refused} at most, as the broker refuses.`
+      return [violation("health", entry.at, { process: entry.process }, what, [index])]
+    }
     const last = moved.get(entry.process) ?? -1
     const since = history[last]?.at
     if (process?.version === undefined || since === undefined) return []

@@ -82,7 +82,7 @@ const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"E
   if ((killed !== undefined && killed.index < until) || isBusy(process, until)) return []
   const last = credits.findLast((each) => each.index < until)
   const limit = last?.entry.limit ?? 0
-  const whole = version.concurrency * (version.batch?.size ?? 1)
+  const whole = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
   if (limit >= whole || (limit > 0 && isProbing(process, version))) return []
   // A pause ends by itself.
   const since = last?.entry.at ?? process.started?.entry.at ?? 0

@@ -1,0 +1,53 @@
+import { describe } from "../internal/Allowed.ts"
+import { isWork, type Law, of, violation } from "../internal/law.ts"
+import type { DeliveryLife, Lives, ProcessLife, Settling } from "../internal/Lives.ts"
+
+/** Milliseconds that the settlements of what a drain has interrupted have at least. */
+const grace = 1000
+
+/** Milliseconds that a codec may take, one that never answers until its time is over. */
+const decoding = { good: 0, undecodable: 0, slowToDecode: 1000, neverDecoded: 60_000 }
+
+/** Whether a delivery is still with its process at a moment, and nothing keeps it from being given back. */
+const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
+  const { arrived, attempt, back, copy, disconnected, runs, settlings } = life
+  const entered = arrived?.entry.at ?? 0
+  const mayDecode = decoding[copy.message.plan?.body ?? "good"]
+  const isDecoding = life.process.clock.least(entered, lives.history[until]?.at ?? entered) < mayDecode
+  const isRunning = runs.some(({ ended }) => ended === undefined || ended.index > until)
+  return (
+    isWork(lives, life) &&
+    !isDecoding &&
+    !isRunning &&
+    arrived !== undefined &&
+    arrived.index < until &&
+    (disconnected < 0 || disconnected > until) &&
+    (back === undefined || back.index > until) &&
+    settlings.length === 0 &&
+    // What came again while it was settled is settled with it.
+    attempt?.settlings.length === 0
+  )
+}
+
+const isCutOff = ({ answer, at }: Settling, { clock }: ProcessLife, until: number, now: number): boolean =>
+  (answer < 0 || answer > until) && clock.most(at, now) < grace
+
+/** A drain gives back what no handler has, and waits for the answers to what was decided. */
+export const drain: Law = (lives) =>
+  [...lives.processes.values()].flatMap((process) => {
+    const { deliveries, drained, draining, name, settlings } = process
+    if (drained === undefined || draining === undefined) return []
+    const { entry, index } = drained
+    const kept = deliveries.filter((life) => isKept(lives, life, index))
+    const cutOff = settlings.filter((each) => each.index < index && isCutOff(each, process, index, entry.at))
+    return [
+      ...kept.map((life) => {
+        const what = `${name} had drained, and a message that no handler had was still with it; expected it to be given back.`
+        return violation("drain", entry.at, of(life), what, [life.arrived?.index, draining.index, index])
+      }),
+      ...cutOff.map((each) => {
+        const what = `${name} had drained before ${describe(each.asked)} was answered; expected it to wait for the answer.`
+        return violation("drain", entry.at, of(each.of), what, [draining.index, each.index, index])
+      })
+    ]
+  })

@@ -1,0 +1,36 @@
+import { describe } from "../internal/Allowed.ts"
+import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
+import type { DeliveryLife, Lives } from "../internal/Lives.ts"
+
+/** Index since which a process knows that a delivery is lost; -1 where it does not. */
+const lostSince = ({ disconnected, settlings }: DeliveryLife): number => {
+  if (disconnected >= 0) return disconnected
+  return settlings.find(({ fate }) => fate === "gone")?.answer ?? -1
+}
+
+/** Whether another delivery of the copy has taken its place by then. */
+const isReplaced = (lives: Lives, life: DeliveryLife, since: number, until: number): boolean =>
+  hasName(lives, life.copy) &&
+  life.process.deliveries.some(
+    ({ arrived, copy }) => copy === life.copy && arrived !== undefined && arrived.index > since && arrived.index < until
+  )
+
+/** With what is lost, nothing new is begun: no handler runs for it, and a settlement that had failed is not asked again. */
+export const lost: Law = (lives) =>
+  [...lives.deliveries.values()].flatMap((life) => {
+    const since = lostSince(life)
+    if (since < 0 || !isWork(lives, life)) return []
+    const { name } = life.process
+    const runs = life.runs
+      .filter(({ began }) => began.index > since && !isReplaced(lives, life, since, began.index))
+      .map(({ began }) => {
+        const what = `${name} began a handler for a delivery that it knew to be lost; expected it to wait for the next one.`
+        return violation("lost", began.entry.at, of(life), what, [since, began.index])
+      })
+    const hasFailed = life.settlings.some(({ answer }) => answer >= 0 && answer < since)
+    const asked = (hasFailed ? life.settlings.filter(({ index }) => index > since) : []).map(({ asked, at, index }) => {
+      const what = `${name} asked for ${describe(asked)} of a delivery that it knew to be lost; expected nothing more.`
+      return violation("lost", at, of(life), what, [since, index])
+    })
+    return [...runs, ...asked]
+  })

@@ -1,0 +1,116 @@
+import type { History } from "../../History.ts"
+import type { Operation } from "../../Scenario.ts"
+import { hasName, type Law, violation } from "../internal/law.ts"
+import type { CopyLife, EntryOf, Lives, ProcessLife } from "../internal/Lives.ts"
+
+/** The process in which people work. */
+const name = "operator"
+
+/** A redrive, or a purge of some letters: what goes through a queue letter by letter. */
+interface Job {
+  readonly what: Extract<Operation["what"], { readonly _tag: "Redrive" | "Purge" }>
+  readonly from: number
+  readonly until: number
+  readonly ended: EntryOf<"Operated">
+  /** Whether another one runs at the same time. */
+  readonly isShared: boolean
+}
+
+const jobsOf = ({ history, scenario }: Lives): ReadonlyArray<Job> => {
+  const jobs = history.flatMap((entry, from) => {
+    if (entry._tag !== "Operates") return []
+    const what = scenario.operations[entry.operation]?.what
+    if (what?._tag !== "Redrive" && what?._tag !== "Purge") return []
+    const until = history.findIndex((each) => each._tag === "Operated" && each.operation === entry.operation)
+    const ended = history[until]
+    return ended?._tag === "Operated" && (what._tag === "Redrive" || what.odd) ? [{ what, from, until, ended }] : []
+  })
+  return jobs.map((job) => ({
+    ...job,
+    isShared: jobs.some((each) => each !== job && each.from < job.until && each.until > job.from)
+  }))
+}
+
+/** Whether the broker or the way to it was in trouble, beyond what a job gets over. */
+const isTroubled = ({ history, scenario }: Lives, { from, until }: Job, of: (site: string) => boolean): boolean =>
+  scenario.operations.some(({ what }) => what._tag === "Restart" || what._tag === "Throttle") ||
+  isFaulty(history.slice(0, until + 1), from, of)
+
+const isFaulty = (history: History, from: number, of: (site: string) => boolean): boolean =>
+  history.some((each, index) => each._tag === "Fault" && each.site.includes(name) && of(each.site) && index > from)
+
+const isDelivering = (site: string): boolean => site.includes("consume") || site.includes("receive")
+
+/** Letters that the broker has removed for a job. */
+const removedBy = ({ settlings }: ProcessLife, { from, until, what }: Job): number =>
+  settlings.filter(
+    ({ answer, asked, fate, of: { copy } }) =>
+      asked.tag === "Ack" &&
+      fate === "taken" &&
+      answer > from &&
+      answer < until &&
+      copy.stored?.entry.queue === what.queue
+  ).length
+
+/** Letters that were there when a job began to take some. */
+const presentAt = ({ copies, history }: Lives, { from, until, what: { queue } }: Job): number => {
+  const first = history.findIndex(
+    (each, index) =>
+      index > from && index < until && each._tag === "HandedOut" && each.process === name && each.queue === queue
+  )
+  const isThere = ({ gone, stored }: CopyLife): boolean =>
+    stored?.entry.queue === queue && stored.index < first && (gone === undefined || gone.index > from)
+  return [...copies.values()].filter(isThere).length
+}
+
+const faultOf = (lives: Lives, people: ProcessLife, job: Job): string | undefined => {
+  const { ended, what } = job
+  const { count = 0, failed } = ended
+  if (failed !== undefined) {
+    return failed === "died" || !isTroubled(lives, job, () => true)
+      ? `failed with ${failed}; expected it to go on with the other letters`
+      : undefined
+  }
+  const removed = removedBy(people, job)
+  if (count > removed) return `told of ${count} letters; expected ${removed} at most, which the broker had removed`
+  if (what._tag === "Redrive" && count > (what.limit ?? Infinity)) {
+    return `moved ${count} letters; expected ${what.limit} at most`
+  }
+  const present = lives.scenario.kind === "push" ? presentAt(lives, job) : Infinity
+  return count > present ? `took ${count} letters; expected the ${present} that were there when it began` : undefined
+}
+
+/** Letters of which a redrive has published more copies than there were. */
+const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
+  const { from, until, what } = job
+  const isExcused = job.isShared || isTroubled(lives, job, (site) => !isDelivering(site))
+  if (what._tag !== "Redrive" || isExcused) return []
+  return [...lives.keys.values()].flatMap(({ copies }) => {
+    const published = copies.filter(
+      ({ stored }) => stored?.entry.process === name && stored.entry.queue !== what.queue && stored.index > from && stored.index < until
+    )
+    const letters = copies.filter(({ stored }) => stored?.entry.queue === what.queue)
+    const isKnown = letters.every((letter) => hasName(lives, letter))
+    return isKnown ? published.slice(letters.length) : []
+  })
+}
+
+/** A redrive or a purge goes once through the letters that are there, tells what it did, and ends for trouble only. */
+export const people: Law = (lives) => {
+  const operator = lives.processes.get(name)
+  return jobsOf(lives).flatMap((job) => {
+    const { ended, from, until, what } = job
+    const fault = operator === undefined ? undefined : faultOf(lives, operator, job)
+    return [
+      ...(fault === undefined
+        ? []
+        : [violation("people", ended.at, { process: name }, `A ${what._tag} ${fault}.`, [from, until])]),
+      ...doubled(lives, job).map(({ message: { key }, stored }) =>
+        violation("people", stored?.entry.at ?? ended.at, { key }, "A redrive published a letter twice; expected one copy.", [
+          from,
+          stored?.index
+        ])
+      )
+    ]
+  })
+}

@@ -1,0 +1,69 @@
+import { type Law, of, violation } from "../internal/law.ts"
+import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
+import { isTimedOut } from "../internal/timing.ts"
+import type { Violation } from "../Violation.ts"
+
+/** Whether a run goes on at a moment. */
+const isOpen = (run: Run, index: number, at: number): boolean =>
+  run.began.index < index && !(run.ended !== undefined && run.ended.index < index) && !isTimedOut(run, at)
+
+/** Messages that a handler has at a moment; of these, those whose delivery is lost. */
+const atWork = ({ deliveries }: ProcessLife, { entry, index }: Seen<"Credit">) => {
+  const begun = deliveries.filter(
+    ({ runs, settlings }) =>
+      runs.some((run) => isOpen(run, index, entry.at)) && !settlings.some((each) => each.index < index)
+  )
+  const isLost = ({ back, disconnected }: DeliveryLife): boolean =>
+    (disconnected >= 0 && disconnected < index) || (back !== undefined && back.index < index)
+  const lost = begun.filter(isLost).length
+  return { lost, begun: begun.length - lost }
+}
+
+/** Whether a message is with its process at a moment: unsettled, or with a handler though its delivery is lost. */
+const isHeld = (life: DeliveryLife, index: number, at: number): boolean => {
+  const { arrived, back, copy, disconnected, runs, settlings } = life
+  if (arrived === undefined || arrived.index > index) return false
+  if (copy.gone !== undefined && copy.gone.index < index) return false
+  const isGone = (disconnected >= 0 && disconnected < index) || (back !== undefined && back.index < index)
+  if (!isGone) return !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < index)
+  const isSettled = settlings.some((each) => each.index < index)
+  return !isSettled && runs.some((run) => isOpen(run, index, at))
+}
+
+/**
+ * Messages that are with a process when another one arrives never exceed the credit that it has told. Where there are leases,
+ * one that has ended unnoticed makes room.
+ */
+const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Violation> =>
+  deliveries.flatMap((life) => {
+    const { arrived, back, isEcho } = life
+    if (arrived === undefined || isEcho || (back !== undefined && back.index < arrived.index)) return []
+    const { entry, index } = arrived
+    const limit = Math.max(0, ...credits.filter((each) => each.index < index).map((each) => each.entry.limit))
+    const held = deliveries.filter((each) => isHeld(each, index, entry.at) && !each.isEcho)
+    if (held.length <= limit) return []
+    const what = `${name} has ${held.length} messages, with those that handlers have of a lost connection; expected ${limit} at most.`
+    return [violation("room", entry.at, of(life), what, [...held.map((each) => each.arrived?.index), index])]
+  })
+
+/** A credit that lets anything in lets in a message beside those that handlers are at work with. */
+const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
+  const { credits, name, version } = process
+  if (version === undefined) return []
+  const full = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
+  return credits.flatMap((credit) => {
+    const { entry, index } = credit
+    if (entry.limit === 0 || entry.limit >= full) return []
+    const { begun, lost } = atWork(process, credit)
+    if (entry.limit > begun || full - lost <= begun) return []
+    const what = `${name} told a credit of ${entry.limit}, and handlers are at work with ${begun}; expected room for another.`
+    return [violation("room", entry.at, { process: name }, what, [index])]
+  })
+}
+
+/** Handlers that are at work leave room for a probe, and what is lost takes room as long as a handler has it. */
+export const room: Law = ({ processes, scenario }) =>
+  [...processes.values()].flatMap((process) => {
+    if (process.version === undefined) return []
+    return scenario.kind === "push" ? [...narrow(process), ...crowded(process)] : narrow(process)
+  })

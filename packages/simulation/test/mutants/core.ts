@@ -1,0 +1,558 @@
+/**
+ * Mutants of the core: defects that a good engineer could make, each in one place. The simulation must find every one of
+ * them. Where a mutant makes a defect again that once was there, `was` says what it did.
+ */
+
+/** A place of a source file, and how it reads when it is wrong. */
+export interface Mutant {
+  /** Says what it does wrong. */
+  readonly name: string
+  /** The file, below `packages/`. */
+  readonly file: string
+  /** Stands in the file exactly once. */
+  readonly from: string
+  readonly to: string
+  /** The defect as it was. Default: it never was there. */
+  readonly was?: string
+}
+
+const consume = (file: string): string => `core/src/consume/internal/${file}.ts`
+const policy = (file: string): string => `core/src/policy/${file}.ts`
+const message = (file: string): string => `core/src/message/${file}.ts`
+const letters = (file: string): string => `core/src/dead-letters/internal/${file}.ts`
+
+const arriving: ReadonlyArray<Mutant> = [
+  {
+    name: "deliveries are limited as attempts are",
+    file: consume("arrival"),
+    from: "if (attempts <= retry.maxDeliveries) return undefined",
+    to: "if (attempts <= retry.maxAttempts) return undefined",
+    was: "Reconnects dead-lettered messages that no handler had seen."
+  },
+  {
+    name: "a codec that is late keeps its message",
+    file: consume("arrival"),
+    from: "late: () => fail(item)",
+    to: "late: () => {}",
+    was: "A codec that never answered kept its message, and three of them stopped the consumer."
+  },
+  {
+    name: "a body that cannot be decoded is retried",
+    file: consume("arrival"),
+    from: 'refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))',
+    to: 'deliveries.conclude(item, Acknowledgement.byOutcome("failure"), Failure.make(error, wallClock()))'
+  },
+  {
+    name: "a message that was decoded while the consumer stops waits for a handler",
+    file: consume("arrival"),
+    from: "(flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release()))",
+    to: "accept(item, decoded)"
+  },
+  {
+    name: "a message that arrives while the consumer stops waits for a handler",
+    file: consume("arrival"),
+    from: "const refused = flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release()",
+    to: "const refused = refusal(delivery, dependencies, now)"
+  },
+  {
+    name: "a body that is being decoded counts after its connection is lost",
+    file: consume("deliveries"),
+    from: 'else if (item.stage === "decoding") load.decoding--',
+    to: 'else if (item.stage === "decoding") void 0',
+    was: "A body that was being decoded when its connection was lost left credit behind."
+  }
+]
+
+const batching: ReadonlyArray<Mutant> = [
+  {
+    name: "the rest of a batch has no timer",
+    file: consume("batcher"),
+    from: "    count()\n    arm()\n    return batch",
+    to: "    count()\n    return batch"
+  },
+  {
+    name: "a probe takes a whole batch",
+    file: consume("batcher"),
+    from: "const size = Math.min(limit, maxBatchSize)",
+    to: "const size = maxBatchSize"
+  },
+  {
+    name: "a lost message still waits for its batch",
+    file: consume("batcher"),
+    from: "if (index >= 0) each.splice(index, 1)",
+    to: "if (index > 0) each.splice(index, 1)"
+  },
+  {
+    name: "suspects that wait are not given back",
+    file: consume("batcher"),
+    from: "const waiting = [...cut(items.length), ...suspects.splice(0)]",
+    to: "const waiting = cut(items.length)"
+  },
+  {
+    name: "a suspect runs beside others",
+    file: consume("suspects"),
+    from: "if (load.batches > 0) return undefined",
+    to: ""
+  },
+  {
+    name: "others begin beside a suspect",
+    file: consume("suspects"),
+    from: "load.isAlone = true",
+    to: ""
+  },
+  {
+    name: "the next batch does not begin when one ends",
+    file: consume("workers"),
+    from: "    load.onMoved?.()\n    pump()",
+    to: "    load.onMoved?.()"
+  }
+]
+
+const running: ReadonlyArray<Mutant> = [
+  {
+    name: "whether a run was late is asked of its error",
+    file: consume("workers"),
+    from: 'const isLate = outcome._tag === "Failed" && outcome.isLate === true',
+    to: 'const isLate = outcome._tag === "Failed" && outcome.error instanceof Failure.HandlerTimeout',
+    was: "An error that cannot be touched stopped the consumer, where failed runs are repeated at once."
+  },
+  {
+    name: "a promise that was timed out is run again at once",
+    file: consume("workers"),
+    from: "if (failure !== undefined && !isLate && mayRerun",
+    to: "if (failure !== undefined && mayRerun"
+  },
+  {
+    name: "a lost delivery is run again at once",
+    file: consume("workers"),
+    from: "    !task.items.some(({ isLost }) => isLost) &&\n",
+    to: "",
+    was: "A failed run was repeated at once though its delivery was lost by then."
+  },
+  {
+    name: "a batch that is decided on is run again at once",
+    file: consume("workers"),
+    from: "    task.undecided() > 0 &&\n",
+    to: ""
+  },
+  {
+    name: "a run again has the messages that are decided on",
+    file: consume("task"),
+    from: "const open = this.#messages.filter((_, index) => this.#isUndecided(index))",
+    to: "const open = this.#messages"
+  },
+  {
+    name: "a handler that a drain interrupts has failed",
+    file: consume("workers"),
+    from: "for (const item of undecided) deliveries.settle(item, Settlement.Release())",
+    to: 'for (const item of undecided) deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
+  },
+  {
+    name: "calls count after the end of the handler",
+    file: consume("task"),
+    from: "    this.#closed = true\n",
+    to: ""
+  },
+  {
+    name: "a handler ends twice when it goes on after its time",
+    file: consume("dispatch"),
+    from: "    if (this.#ended) return\n    this.#ended = true",
+    to: "    this.#ended = true"
+  },
+  {
+    name: "handlers have no time limit",
+    file: consume("dispatch"),
+    from: "    this.#deadlines.start(this)\n",
+    to: ""
+  },
+  {
+    name: "an error's date is read without care",
+    file: policy("Failure"),
+    from: "const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === \"number\" ? time : Number.NaN\n  } catch {\n    return Number.NaN\n  }",
+    to: "const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === \"number\" ? time : Number.NaN\n  } finally {\n  }",
+    was: "What an error threw when it was read stopped the consumer, and health said that it runs."
+  },
+  {
+    name: "what a hook throws is printed without care",
+    file: consume("warnings"),
+    from: "const { message, name } = summarize(error)\n  return `${name}: ${message}`",
+    to: "return String(error)",
+    was: "A hook that threw what cannot be printed stopped the consumer, and health said that it runs."
+  }
+]
+
+const deciding: ReadonlyArray<Mutant> = [
+  {
+    name: "an ack overrides a retry",
+    file: policy("Acknowledgement"),
+    from: 'return self.verdicts[call.index] === undefined ? decided(self, call.index, { _tag: "Ack", by: "message" }) : self',
+    to: 'return decided(self, call.index, { _tag: "Ack", by: "message" })'
+  },
+  {
+    name: "a call on the batch overrides those on messages",
+    file: policy("Acknowledgement"),
+    from: "existing ?? verdict",
+    to: "verdict"
+  },
+  {
+    name: "the delay of retryAll is forgotten",
+    file: policy("Acknowledgement"),
+    from: "return isOpen(verdict) ? { ...verdict, delay: self.batchDelay } : verdict",
+    to: "return verdict"
+  },
+  {
+    name: "there is one attempt more than allowed",
+    file: policy("RetryPolicy"),
+    from: "if (!(attempts < policy.maxAttempts))",
+    to: "if (!(attempts <= policy.maxAttempts))"
+  },
+  {
+    name: "a retry that was asked for is classified by the error",
+    file: policy("RetryPolicy"),
+    from: 'asked || failure === undefined ? "retry"',
+    to: 'failure === undefined ? "retry"'
+  },
+  {
+    name: "an error that a message was failed with is not classified",
+    file: consume("decide"),
+    from: 'asked: verdict.by !== "outcome" && verdict.failed === undefined,',
+    to: 'asked: verdict.by !== "outcome",'
+  },
+  {
+    name: "the backoff comes before the error's own delay",
+    file: policy("RetryPolicy"),
+    from: "    failure?.retryAfter,\n    policy.backoff && Backoff.delayAfter(policy.backoff, attempts, context.random),",
+    to: "    policy.backoff && Backoff.delayAfter(policy.backoff, attempts, context.random),\n    failure?.retryAfter,"
+  },
+  {
+    name: "the age is checked without the delay",
+    file: policy("RetryPolicy"),
+    from: "if (context.age + delay > policy.maxAge)",
+    to: "if (context.age > policy.maxAge)"
+  },
+  {
+    name: "a retry does not count its attempt",
+    file: message("Outgoing"),
+    from: "      attempts: delivery.attempts,\n      notBefore: dueAt(settlement.delay, now),",
+    to: "      attempts: delivery.attempts - 1,\n      notBefore: dueAt(settlement.delay, now),"
+  },
+  {
+    name: "a message that waits on counts an attempt",
+    file: message("Outgoing"),
+    from: "attempts: delivery.attempts - 1, notBefore: dueAt(settlement.delay, now)",
+    to: "attempts: delivery.attempts, notBefore: dueAt(settlement.delay, now)"
+  },
+  {
+    name: "a delay beyond the age is cut to the age",
+    file: message("Metadata"),
+    from: "self.firstPublished + Math.max(maxAge, longestDelay)",
+    to: "self.firstPublished + Math.min(maxAge, longestDelay)"
+  },
+  {
+    name: "a smaller copy does not say what it leaves out",
+    file: message("Metadata"),
+    from: "    cut: cuts[Math.max(step, self.cut === undefined ? 0 : cuts.indexOf(self.cut))]\n",
+    to: ""
+  }
+]
+
+const losing: ReadonlyArray<Mutant> = [
+  {
+    name: "a lost delivery takes its room for ever",
+    file: consume("deliveries"),
+    from: "      if (item.isLost) load.lost--\n",
+    to: ""
+  },
+  {
+    name: "a delivery is lost twice",
+    file: consume("redeliveries"),
+    from: "      if (item.isLost) return\n      item.isLost = true",
+    to: "      item.isLost = true"
+  },
+  {
+    name: "a redelivery leaves the room of the lost one taken",
+    file: consume("redeliveries"),
+    from: "      item.isLost = false\n      load.lost--",
+    to: "      item.isLost = false"
+  },
+  {
+    name: "a redelivery beside its handler is a new message",
+    file: consume("redeliveries"),
+    from: "const mayBe = (isLeased || item.isLost) &&",
+    to: "const mayBe = item.isLost &&"
+  },
+  {
+    name: "what was decided is forgotten with the connection",
+    file: consume("redeliveries"),
+    from: "else if (!item.isSuperseded) remembered.add(item, left(item), wallClock())",
+    to: ""
+  },
+  {
+    name: "a dead letter is repeated for each redelivery",
+    file: consume("redeliveries"),
+    from: "const next = goesBack(settlement) ? settlement : Settlement.Ack",
+    to: "const next = settlement"
+  },
+  {
+    name: "what comes again while it goes back is taken for the same",
+    file: consume("redeliveries"),
+    from: "const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0",
+    to: "const isMerged = true"
+  },
+  {
+    name: "a message is known by its id and its time",
+    file: consume("redeliveries"),
+    from: "const name: unknown = outlet.subscription?.identify?.(delivery)",
+    to: "const name: unknown = `${delivery.metadata.firstPublished} ${delivery.metadata.id}`",
+    was: "Of two messages with one id and one time, one was acked without a run."
+  },
+  {
+    name: "two copies of one name are taken for one",
+    file: consume("remembered"),
+    from: "const isUnsure = known.get(name)?.isLost === true",
+    to: "const isUnsure = false"
+  },
+  {
+    name: "a delivery that no handler has begun costs an attempt",
+    file: consume("remembered"),
+    from: "const attempts = before.attempts + Math.max(0, delivery.attempts - before.told - 1)",
+    to: "const attempts = delivery.attempts",
+    was: "Reconnects used up the attempts of messages that only waited, and these were dead-lettered unseen."
+  },
+  {
+    name: "attempts that others have had in between are forgotten",
+    file: consume("remembered"),
+    from: "const attempts = before.attempts + Math.max(0, delivery.attempts - before.told - 1)",
+    to: "const attempts = before.attempts"
+  },
+  {
+    name: "a retry that was lost is repeated without its delay",
+    file: consume("remembered"),
+    from: "Settlement.Retry(Math.min(settlement.delay, Math.max(0, left)), settlement.error)",
+    to: "Settlement.Retry(0, settlement.error)"
+  },
+  {
+    name: "a lease that is lost is not noticed",
+    file: consume("deliveries"),
+    from: 'if (fate === "gone") onLost(item)',
+    to: ""
+  }
+]
+
+const settling: ReadonlyArray<Mutant> = [
+  {
+    name: "a refused settlement counts as the broker's trouble",
+    file: consume("recovery"),
+    from: 'refused: "Succeeded", ours',
+    to: 'refused: "Failed", ours',
+    was: "One refused settlement held up all other messages."
+  },
+  {
+    name: "messages in quarantine take the room of others",
+    file: consume("flow"),
+    from: "most(window, begun - kept) + Math.min(kept, spare) - lost",
+    to: "most(window, begun) - lost",
+    was: "One refused settlement held up all other messages."
+  },
+  {
+    name: "a settlement that waits for the broker is not sent when it may be",
+    file: consume("recovery"),
+    from: "      if (flow.broker.mayStart()) resume()\n",
+    to: ""
+  },
+  {
+    name: "settlements that wait for the broker wait for ever",
+    file: consume("engine"),
+    from: "    deliveries.recovery.resume()\n    flow.update()",
+    to: "    flow.update()"
+  },
+  {
+    name: "a settlement that waits for the broker is sent though its delivery is lost",
+    file: consume("recovery"),
+    from: "    held = held.filter((each) => each !== item)\n",
+    to: ""
+  },
+  {
+    name: "a settlement in quarantine is sent though its delivery is lost",
+    file: consume("recovery"),
+    from: "if (kept.get(item) === how) settleAgain(item, how.wanted)",
+    to: "settleAgain(item, how.wanted)"
+  },
+  {
+    name: "what left quarantine is counted there",
+    file: consume("deliveries"),
+    from: "    if (load.kept > 0) recovery.onSettled(item)\n",
+    to: ""
+  },
+  {
+    name: "a retry that cannot be copied goes back at once",
+    file: consume("recovery"),
+    from: "return { pause: settlement.delay, wanted: Settlement.Retry(0, settlement.error), isQuarantined: false }",
+    to: "return { pause: 0, wanted: Settlement.Retry(0, settlement.error), isQuarantined: false }"
+  },
+  {
+    name: "a refused copy is tried again as it was",
+    file: consume("recovery"),
+    from: "if (smaller !== undefined) return settleAgain(item, smaller)",
+    to: "if (smaller !== undefined) return settleAgain(item, settlement)"
+  },
+  {
+    name: "settlements are sent while leases are extended",
+    file: consume("settler"),
+    from: "if (extending || pending.length === 0) return",
+    to: "if (pending.length === 0) return"
+  },
+  {
+    name: "leases are extended while they are settled",
+    file: consume("settler"),
+    from: 'filter(({ isLost, stage }) => stage !== "settling" && !isLost)',
+    to: "filter(({ isLost }) => !isLost)"
+  },
+  {
+    name: "settlements that wait for an extension are not sent after it",
+    file: consume("settler"),
+    from: "          if (item !== undefined) options.onLeaseLost(item, failure)\n        }\n        flush()",
+    to: "          if (item !== undefined) options.onLeaseLost(item, failure)\n        }"
+  },
+  {
+    name: "the timer of settlements that gather is set once",
+    file: consume("settler"),
+    from: "    timers.cancel(timer)\n    timer = undefined",
+    to: "    timers.cancel(timer)"
+  }
+]
+
+const flowing: ReadonlyArray<Mutant> = [
+  {
+    name: "a probe waits for handlers that are at work",
+    file: consume("flow"),
+    from: "return Math.min(room, begun - lost + 1)",
+    to: "return Math.min(room, 1)",
+    was: "A probe waited for slow handlers that had nothing to do with it."
+  },
+  {
+    name: "lost deliveries take no room",
+    file: consume("flow"),
+    from: "Math.min(kept, spare) - lost)",
+    to: "Math.min(kept, spare))"
+  },
+  {
+    name: "what waited does not begin after a pause by hand",
+    file: consume("flow"),
+    from: "    isPaused = held\n    dependencies.onChange()",
+    to: "    isPaused = held\n    update()"
+  },
+  {
+    name: "more than one message begins while probing",
+    file: consume("gate"),
+    from: '(state.mode._tag === "Probing" && state.mode.probe === undefined)',
+    to: 'state.mode._tag === "Probing"'
+  },
+  {
+    name: "a probe that says nothing is waited for",
+    file: policy("ConsumerBackoff"),
+    from: "return pause(state, state.level, state.window)",
+    to: "return [state, none]"
+  },
+  {
+    name: "any message's success ends the probe",
+    file: policy("ConsumerBackoff"),
+    from: "  if (event.id !== probed) return [state, none]\n",
+    to: ""
+  },
+  {
+    name: "a failure in a pause makes it longer",
+    file: policy("ConsumerBackoff"),
+    from: 'if (event._tag === "Elapsed") return probe(state)',
+    to: 'if (event._tag === "Elapsed") return probe(state)\n      if (event._tag === "Failed") return failed(policy, state, random)'
+  },
+  {
+    name: "a drain does not give back what waits",
+    file: consume("engine"),
+    from: "    flow.close()\n    giveBack()",
+    to: "    flow.close()"
+  },
+  {
+    name: "a drain does not wait for the settlements of what it interrupts",
+    file: consume("shutdown"),
+    from: "          yield* waitUntilIdle(settleGrace)\n",
+    to: ""
+  }
+]
+
+const redriving: ReadonlyArray<Mutant> = [
+  {
+    name: "one refused letter ends a redrive",
+    file: letters("copies"),
+    from: '      if (error !== undefined && fateOf(error) === "refused") return onRefused(error)\n',
+    to: "",
+    was: "One letter that could not be published ended each redrive, after its neighbours had been published again."
+  },
+  {
+    name: "a letter that the broker did not remove counts as removed",
+    file: letters("arrivals"),
+    from: "        if (failure === undefined) {\n          books.remove(key)",
+    to: "        {\n          books.remove(key)",
+    was: "A purge counted letters that the broker had not removed, and left them."
+  },
+  {
+    name: "a letter that comes again is judged again",
+    file: letters("arrivals"),
+    from: "if (known !== undefined) return resume(letter, known)",
+    to: "",
+    was: "A connection that was cut during a redrive had letters judged and published twice."
+  },
+  {
+    name: "a redrive takes letters that arrive while it runs",
+    file: letters("sweep"),
+    from: "books = Books.make(ready, limit)",
+    to: "books = Books.make(undefined, limit)"
+  },
+  {
+    name: "a redrive goes beyond its limit",
+    file: letters("books"),
+    from: "(found ?? Number.POSITIVE_INFINITY) - judged, limit - selected)",
+    to: "(found ?? Number.POSITIVE_INFINITY) - judged)"
+  },
+  {
+    name: "a letter that comes again while its copy is published is published again",
+    file: letters("arrivals"),
+    from: '    if (known.stage !== "waiting" || !known.item.isLost) return letters.hold(letter)\n',
+    to: ""
+  }
+]
+
+const clients: ReadonlyArray<Mutant> = [
+  {
+    name: "the lossy client counts a delivery whose place was taken",
+    file: "simulation/src/lossy/Consumer.ts",
+    from: "      if (isOurs) session.receipts.set(id, receipt)\n      else credit.settled(session)",
+    to: "      if (isOurs) session.receipts.set(id, receipt)",
+    was: "A copy that failed after its lease had ended left credit behind, until no credit was left."
+  },
+  {
+    name: "the lossy client takes a publish without an answer for stored",
+    file: "simulation/src/lossy/Settling.ts",
+    from: "if (error === undefined) {\n        // The",
+    to: 'if (error === undefined || Broker.fateOf(error) === "unknown") {\n        // The'
+  },
+  {
+    name: "the pushing client acks though its copy was not confirmed",
+    file: "simulation/src/push/Client.ts",
+    from: "if (Exit.isSuccess(result)) return acknowledge()",
+    to: "if (Exit.isSuccess(result) || isOurs(receipt)) return acknowledge()"
+  }
+]
+
+/** The mutants. */
+export const mutants: ReadonlyArray<Mutant> = [
+  ...arriving,
+  ...batching,
+  ...running,
+  ...deciding,
+  ...losing,
+  ...settling,
+  ...flowing,
+  ...redriving,
+  ...clients
+]
