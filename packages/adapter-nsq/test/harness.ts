@@ -178,13 +178,14 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
         ({ close }) => Effect.sync(close)
       )
       const next = yield* Effect.promise(() => stock(https, queues))
-      const adapter = yield* Adapter.make({
+      const open = Adapter.make({
         messageTimeout: 2000,
         ...options,
         ...(by === "nsqlookupd"
           ? { lookupd: [`127.0.0.1:${between.port}`], lookupdInterval: 1000 }
           : { nsqd: proxies.map(({ port }) => `127.0.0.1:${port}`), nsqdHttp: https })
       })
+      const adapter = yield* open
       const topicsOf = (queue: string) => [names(queue), Names.retry(names(queue))]
       const harness = Harness.Harness.of({
         name: `nsq ${broker.version}, ${ports.length} nsqd by ${by}`,
@@ -216,6 +217,10 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
           for (const { cut } of proxies) cut()
         }),
         restart: broker.nodes.length === 0 ? undefined : Effect.promise(broker.restart),
+        another: open,
+        failNext: undefined,
+        deleteQueue: undefined,
+        foreignQueue: undefined,
         lateness,
         settleTime: 50
       })

@@ -53,12 +53,13 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         ({ close }) => Effect.promise(close)
       )
       const version = yield* Effect.promise(raw.version)
-      const broker = yield* RabbitMqBroker.make({
+      const open = RabbitMqBroker.make({
         maxBodySize: 1024 * 1024,
         ...options,
         url: server.proxied,
         connectionName: "conformance"
       })
+      const broker = yield* open
       const declare = async (queue: string) => {
         const options = { durable: true, arguments: RabbitMqPlan.queue(queue, settings).arguments }
         await raw.use((channel) => channel.assertQueue(queue, options))
@@ -112,6 +113,10 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
           }),
         cutConnections: Effect.sync(server.proxy.cut),
         restart: server.broker.nodes.length === 0 ? undefined : Effect.promise(server.broker.restart),
+        another: open,
+        failNext: undefined,
+        deleteQueue: (queue) => Effect.promise(() => raw.use((channel) => channel.deleteQueue(queue))),
+        foreignQueue: undefined,
         lateness,
         settleTime: 50
       })

@@ -55,7 +55,8 @@ export const layer = (target: Target) =>
             client.destroy()
           })
       )
-      const broker = yield* SqsBroker.make({ ...options, url: target.proxied })
+      const open = SqsBroker.make({ ...options, url: target.proxied })
+      const broker = yield* open
 
       const urlOf = async (queue: string): Promise<string | undefined> => {
         const { name } = Result.getOrThrow(Names.parse(queue))
@@ -122,6 +123,10 @@ export const layer = (target: Target) =>
           }),
         cutConnections: target.cutConnections && Effect.sync(target.cutConnections),
         restart: undefined,
+        another: open,
+        failNext: undefined,
+        deleteQueue: undefined,
+        foreignQueue: undefined,
         lateness: target.lateness,
         settleTime: target.settleTime
       })

@@ -14,10 +14,12 @@ import { cases as delivery } from "./cases/delivery.ts"
 import { cases as failing } from "./cases/failing.ts"
 import { cases as fates } from "./cases/fates.ts"
 import { cases as foreign } from "./cases/foreign.ts"
+import { cases as leases } from "./cases/leases.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as losses } from "./cases/losses.ts"
 import { cases as operator } from "./cases/operator.ts"
 import { cases as precedence } from "./cases/precedence.ts"
+import { cases as processes } from "./cases/processes.ts"
 import { cases as refusals } from "./cases/refusals.ts"
 import { cases as redriving } from "./cases/redriving.ts"
 import { cases as restarts } from "./cases/restarts.ts"
@@ -52,6 +54,8 @@ export const cases: ReadonlyArray<Case> = [
   ...fates,
   ...connections,
   ...losses,
+  ...leases,
+  ...processes,
   ...restarts,
   ...admin,
   ...books

@@ -1,0 +1,111 @@
+/** Ways to write the file broker wrongly: one text of one of its files, its replacement, and the case that finds it. */
+
+/** A patch below the port. */
+export interface Patch {
+  /** Says what the broker does wrong then. */
+  readonly name: string
+  /** The name of the case that must fail. */
+  readonly kills: string
+  /** The end of the file's path. */
+  readonly file: string
+  /** A text that occurs once in the file. */
+  readonly text: string
+  readonly replacement: string
+}
+
+export const patches: ReadonlyArray<Patch> = [
+  {
+    name: "does not count leases that ended",
+    kills:
+      "a message whose leases end in one process after the other is a dead letter, and the next handler does not see it",
+    file: "victim/file.ts",
+    text: "SET deliveries = deliveries + 1, receipt",
+    replacement: "SET deliveries = 1, receipt"
+  },
+  {
+    name: "does not count the first lease that ended",
+    kills: "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    file: "victim/file.ts",
+    text: "SET deliveries = deliveries + 1, receipt",
+    replacement: "SET deliveries = max(1, deliveries), receipt"
+  },
+  {
+    name: "knows the leases of its own process only",
+    kills: "each message goes to one process; when that ends, what it held goes to the other",
+    file: "victim/subscription.ts",
+    text: `driver.call("receive", (file) => file.receive(wanted)),`,
+    replacement: `driver.call("receive", (file) => {
+      const mine = (globalThis.leases ??= new Map()).get(name) ?? new Map()
+      leases.set(name, mine)
+      return file.receive({ ...wanted, until: 0, limit: 100 }).filter(({ seq }) => {
+        if (mine.get(seq) > now() || mine.size >= credit) return false
+        return mine.set(seq, now() + lease)
+      })
+    }),`
+  },
+  {
+    name: "gives nothing back when a subscription closes",
+    kills: "each message goes to one process; when that ends, what it held goes to the other",
+    file: "victim/subscription.ts",
+    text: "held.forEach(file.giveBack)",
+    replacement: "undefined"
+  },
+  {
+    name: "never tells of a lost lease",
+    kills: "extending tells of a lease that has ended, and leaves the other process its delivery",
+    file: "victim/subscription.ts",
+    text: `return isHeld ? [] : [{ delivery, error: gone("extend", queue), fate: "gone" }]`,
+    replacement: "return []"
+  },
+  {
+    name: "extends by an outdated receipt, and takes the lease away",
+    kills: "extending tells of a lease that has ended, and leaves the other process its delivery",
+    file: "victim/file.ts",
+    text: `"UPDATE messages SET leased_until = :until WHERE seq = :seq AND receipt = :receipt AND leased_until > :now"`,
+    replacement: `"UPDATE messages SET leased_until = :until, receipt = :receipt WHERE seq = :seq AND :now > 0"`
+  },
+  {
+    name: "does not extend",
+    kills: "a message whose lease is extended comes to no other process, and stays with its own",
+    file: "victim/file.ts",
+    text: "SET leased_until = :until WHERE",
+    replacement: "SET leased_until = leased_until + 0 * :until WHERE"
+  },
+  {
+    name: "settles the newer delivery by an outdated receipt",
+    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    file: "victim/file.ts",
+    text: `"DELETE FROM messages WHERE seq = :seq AND receipt = :receipt"`,
+    replacement: `"DELETE FROM messages WHERE seq = :seq AND :receipt <> ''"`
+  },
+  {
+    name: "makes a dead letter of a delivery whose lease has ended",
+    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    file: "victim/subscription.ts",
+    text: "if (receipt.until <= now()) return",
+    replacement: "if (receipt.until <= 0) return"
+  },
+  {
+    name: "measures time from the start of its process",
+    kills: "a message that one process delays comes to another at its time, and not before",
+    file: "victim/FileBroker.ts",
+    text: "const now = () => clock.currentTimeMillisUnsafe()",
+    replacement:
+      "const started = clock.currentTimeMillisUnsafe(), now = () => clock.currentTimeMillisUnsafe() - started"
+  },
+  {
+    name: "keeps the attempts of a retry to itself",
+    kills: "a retry that one process delays comes to another at its time, with its attempts and its history",
+    file: "victim/file.ts",
+    text: "SET metadata = :metadata, due",
+    replacement: "SET metadata = coalesce(metadata, :metadata), due"
+  },
+  {
+    name: "keeps dead letters to its process",
+    kills: "dead letters of one process are seen, and redriven, by another",
+    file: "victim/FileBroker.ts",
+    text: "subscribe: (options) => subscribe(options, process)",
+    replacement: `subscribe: (options) =>
+      subscribe(options.queue.endsWith(".dlq") ? { ...options, queue: options.queue + process.name } : options, process)`
+  }
+]
