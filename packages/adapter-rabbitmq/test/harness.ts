@@ -44,6 +44,28 @@ const client = (url: string) => {
   }
 }
 
+/**
+ * A command that is lost, or whose answer is: the connection breaks. What RabbitMQ refuses, it refuses by closing the
+ * channel, and nothing between us and the server can do that in its name.
+ */
+const failNext =
+  ({ proxy }: Server): Harness.FailNext =>
+  (operation, failure, queue) =>
+    failure === "refused" || !["publish", "settle"].includes(operation)
+      ? undefined
+      : Effect.map(
+          Effect.acquireRelease(
+            Effect.sync(() =>
+              proxy.loseNext(
+                ({ about, name }) => name === operation && about.includes(queue),
+                failure === "lostRequest" ? "command" : "answer"
+              )
+            ),
+            ({ end }) => Effect.sync(end)
+          ),
+          ({ happened }) => happened
+        )
+
 export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
   Layer.effectContext(
     Effect.gen(function* () {
@@ -114,7 +136,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         cutConnections: Effect.sync(server.proxy.cut),
         restart: server.broker.nodes.length === 0 ? undefined : Effect.promise(server.broker.restart),
         another: open,
-        failNext: undefined,
+        failNext: failNext(server),
         deleteQueue: (queue) => Effect.promise(() => raw.use((channel) => channel.deleteQueue(queue))),
         foreignQueue: undefined,
         lateness,

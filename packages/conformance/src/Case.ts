@@ -59,9 +59,14 @@ const discreet: HarnessAbilities = {
 /**
  * Whether a case cuts connections, restarts the broker or lets a call fail: then no other case may run beside it. All
  * others may run side by side, each on a queue of its own.
+ *
+ * @param own further abilities with which this harness disturbs one queue only. Default: none
  */
-export const isDisruptive = ({ requires }: Case, capabilities: Capabilities.Capabilities): boolean =>
-  requires?.({ capabilities, harness: discreet })?.startsWith("harness.") === true
+export const isDisruptive = (
+  { requires }: Case,
+  capabilities: Capabilities.Capabilities,
+  own: Partial<HarnessAbilities> = {}
+): boolean => requires?.({ capabilities, harness: { ...discreet, ...own } })?.startsWith("harness.") === true
 
 /** The body of a case, as a generator function of its laboratory. */
 export type Body = (lab: Lab.Lab) => Generator<Effect.Effect<unknown, unknown, Requirements>, void>
@@ -94,7 +99,7 @@ export const abilities: Effect.Effect<Abilities, never, Broker.Broker | Harness>
       another: another !== undefined,
       deleteQueue: deleteQueue !== undefined,
       foreignQueue: foreignQueue !== undefined,
-      failNext: (operation, failure) => failNext?.(operation, failure) !== undefined
+      failNext: (operation, failure) => failNext?.(operation, failure, "") !== undefined
     }
   }
 })

@@ -16,8 +16,8 @@
  * 6. `restart` stops the broker and starts it again with the same storage, and ends when it can be reached.
  * 7. `another` opens a second broker on the same queues as another process would: with connections and memory of its own.
  *    It shares no object with the first; the scope closes it.
- * 8. `failNext` lets one call fail below the adapter: between its driver and the broker, or in the broker. The call fails
- *    once, and only the call of that kind; calls before and after it pass.
+ * 8. `failNext` lets one call fail below the adapter: between its driver and the broker, or in the broker. Calls before it
+ *    and after it pass, and so do those of other queues, as long as the connection does not break.
  * 9. `deleteQueue` deletes a queue as an operator does by mistake, with its messages and under its consumers.
  * 10. `foreignQueue` makes a queue as somebody else has made it, of another kind than the adapter would choose, and answers
  *    its name.
@@ -54,6 +54,13 @@ export type Failure = "refused" | "lostRequest" | "lostAnswer"
 /** All failures. */
 export const failures: ReadonlyArray<Failure> = ["refused", "lostRequest", "lostAnswer"]
 
+/** Lets a call fail; `undefined` where the harness cannot let this call fail in this way. */
+export type FailNext = (
+  operation: Operation,
+  failure: Failure,
+  queue: string
+) => Effect.Effect<() => boolean, unknown, Scope.Scope> | undefined
+
 /** The abilities of a harness; the module's MUSTs say what each does. */
 export interface Service {
   /** The broker that is tested, with its version, for example `rabbitmq 4.3 quorum`. */
@@ -73,12 +80,10 @@ export interface Service {
   /** Opens a second broker; `undefined` where the broker lives in one process only, or this harness cannot. */
   readonly another: Effect.Effect<Broker.Service, unknown, Scope.Scope> | undefined
   /**
-   * Lets the next call of this kind fail, unless the scope closes first; the answer says whether it has happened. It is
-   * `undefined` for a call, or altogether, where this harness cannot.
+   * Lets the next call of this kind fail that concerns this queue or its dead letters, unless the scope closes first; the
+   * answer says whether it has happened. It is `undefined` for a call, or altogether, where this harness cannot.
    */
-  readonly failNext:
-    | ((operation: Operation, failure: Failure) => Effect.Effect<() => boolean, unknown, Scope.Scope> | undefined)
-    | undefined
+  readonly failNext: FailNext | undefined
   /** Deletes a queue by its name; `undefined` where this harness cannot. */
   readonly deleteQueue: ((queue: string) => Effect.Effect<void, unknown>) | undefined
   /** Makes a queue of another kind; `undefined` where the broker has one kind only, or this harness cannot. */

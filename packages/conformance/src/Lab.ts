@@ -124,7 +124,8 @@ export const at = (queue: string): Effect.Effect<Lab, never, Broker.Broker | Har
       harness,
       faults,
       failNext: (operation, failure) =>
-        harness.failNext?.(operation, failure) ?? Effect.die(new Error(`failNext(${operation}, ${failure}): missing`)),
+        harness.failNext?.(operation, failure, queue) ??
+        Effect.die(new Error(`failNext(${operation}, ${failure}): missing`)),
       another: Effect.flatMap(elsewhere, (other) => Effect.provideService(at(queue), Broker.Broker, other)),
       unit: Math.max(200, capabilities.delayResolution, 2 * harness.lateness),
       slack,

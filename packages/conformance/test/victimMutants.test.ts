@@ -9,7 +9,7 @@ const broken = async (patch: Patch): Promise<{ readonly layer: typeof layer }> =
   import(/* @vite-ignore */ `./victim/harness.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`)
 
 describe("every patch of the file broker is found by the case that it names", () => {
-  it.live.each(patches)("$name", (patch) =>
+  it.live.each(patches)("$name: $kills", (patch) =>
     Effect.gen(function* () {
       const { layer } = yield* Effect.promise(() => broken(patch))
       const { _tag, ...rest } = yield* Mutant.run(patch, { name: "file", layer, virtualTime: true })

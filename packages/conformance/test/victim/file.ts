@@ -23,7 +23,7 @@ const tables = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = OFF;
   PRAGMA foreign_keys = ON;
-  CREATE TABLE IF NOT EXISTS queues (name TEXT PRIMARY KEY);
+  CREATE TABLE IF NOT EXISTS queues (name TEXT PRIMARY KEY, most INTEGER);
   CREATE TABLE IF NOT EXISTS messages (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     queue TEXT NOT NULL REFERENCES queues ON DELETE CASCADE,
@@ -34,8 +34,15 @@ const tables = `
     due INTEGER NOT NULL,
     deliveries INTEGER NOT NULL DEFAULT 0,
     receipt TEXT,
-    leased_until INTEGER NOT NULL DEFAULT 0
+    leased_until INTEGER NOT NULL DEFAULT 0,
+    returns INTEGER NOT NULL DEFAULT 0
   );
+  CREATE TRIGGER IF NOT EXISTS most AFTER UPDATE OF receipt ON messages
+    WHEN NEW.receipt IS NULL AND (SELECT most FROM queues WHERE name = NEW.queue) IS NOT NULL
+    BEGIN
+      UPDATE messages SET returns = returns + 1 WHERE seq = NEW.seq;
+      DELETE FROM messages WHERE seq = NEW.seq AND returns >= (SELECT most FROM queues WHERE name = NEW.queue);
+    END;
   CREATE INDEX IF NOT EXISTS ready ON messages (queue, due, seq);
 `
 
@@ -47,6 +54,8 @@ export const open = (path: string) => {
   const db = new DatabaseSync(path)
   db.exec(tables)
   const declare = db.prepare("INSERT OR IGNORE INTO queues (name) VALUES (?)")
+  const declareLimited = db.prepare("INSERT INTO queues (name, most) VALUES (?, ?)")
+  const most = db.prepare("SELECT most FROM queues WHERE name = ?")
   const remove = db.prepare("DELETE FROM queues WHERE name = ?")
   const insert = db.prepare(
     "INSERT INTO messages (queue, body, headers, metadata, published, due) VALUES (?, ?, ?, ?, ?, ?)"
@@ -78,6 +87,10 @@ export const open = (path: string) => {
   )
   return {
     declare: (queue: string) => void declare.run(queue),
+    /** A queue that drops a message that is given back so often. Nobody but the harness makes one. */
+    declareLimited: (queue: string, limit: number) => void declareLimited.run(queue, limit),
+    /** Answers how often a message may be given back to a queue; `undefined` where it has none. */
+    limitOf: (queue: string) => most.get(queue)?.["most"] ?? undefined,
     deleteQueue: (queue: string) => void remove.run(queue),
     publish: ({ body, delay, headers, metadata, queue }: Outgoing.Outgoing, now: number) =>
       void insert.run(queue, body, JSON.stringify(headers), Metadata.encode(metadata), now, delay && now + delay),

@@ -56,7 +56,12 @@ export const layer = Layer.effectContext(
           () => Effect.sync(() => (driver.fault = undefined))
         ),
       deleteQueue: (queue) => Effect.sync(() => file.deleteQueue(queue)),
-      foreignQueue: undefined,
+      foreignQueue: (base) =>
+        Effect.sync(() => {
+          const queue = `${base}-${++queues}`
+          file.declareLimited(queue, 2)
+          return queue
+        }),
       lateness: 2 * pollInterval,
       settleTime: 0
     })

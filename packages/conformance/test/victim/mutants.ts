@@ -13,6 +13,17 @@ export interface Patch {
   readonly replacement: string
 }
 
+/** The same mistake for several cases, which differ in how a call fails. */
+const failing = (
+  failures: ReadonlyArray<string>,
+  kills: (failure: string) => string,
+  patch: Omit<Patch, "kills">
+): ReadonlyArray<Patch> => failures.map((failure) => ({ ...patch, kills: kills(failure) }))
+
+const refused = "that the broker refuses"
+const lostRequest = "that never reaches the broker"
+const lostAnswer = "that the broker never answers"
+
 export const patches: ReadonlyArray<Patch> = [
   {
     name: "does not count leases that ended",
@@ -33,15 +44,14 @@ export const patches: ReadonlyArray<Patch> = [
     name: "knows the leases of its own process only",
     kills: "each message goes to one process; when that ends, what it held goes to the other",
     file: "victim/subscription.ts",
-    text: `driver.call("receive", (file) => file.receive(wanted)),`,
-    replacement: `driver.call("receive", (file) => {
+    text: "return file.receive(wanted)",
+    replacement: `
       const mine = (globalThis.leases ??= new Map()).get(name) ?? new Map()
       leases.set(name, mine)
       return file.receive({ ...wanted, until: 0, limit: 100 }).filter(({ seq }) => {
         if (mine.get(seq) > now() || mine.size >= credit) return false
         return mine.set(seq, now() + lease)
-      })
-    }),`
+      })`
   },
   {
     name: "gives nothing back when a subscription closes",
@@ -107,5 +117,97 @@ export const patches: ReadonlyArray<Patch> = [
     text: "subscribe: (options) => subscribe(options, process)",
     replacement: `subscribe: (options) =>
       subscribe(options.queue.endsWith(".dlq") ? { ...options, queue: options.queue + process.name } : options, process)`
+  },
+  ...failing(
+    [refused, lostRequest],
+    (failure) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
+    {
+      name: "removes an original before its dead letter is stored",
+      file: "victim/subscription.ts",
+      text: "Effect.andThen(copied(settlement), remove)",
+      replacement: "Effect.andThen(remove, copied(settlement))"
+    }
+  ),
+  ...failing(
+    [refused, lostRequest],
+    (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,
+    {
+      name: "says that it has stored what it has not",
+      file: "victim/FileBroker.ts",
+      text: "      publish,\n      subscribe:",
+      replacement: "      publish: (messages) => Effect.ignore(publish(messages)),\n      subscribe:"
+    }
+  ),
+  ...failing([refused], (failure) => `an ack ${failure} is settled in the end, without a second run`, {
+    name: "never ends a settlement that is refused",
+    file: "victim/subscription.ts",
+    text: "Effect.match(carryOut(request, queue, process), {",
+    replacement: "Effect.match(Effect.catch(carryOut(request, queue, process), () => Effect.never), {"
+  }),
+  ...failing(
+    [refused, lostRequest, lostAnswer],
+    (failure) => `a look for messages ${failure} is followed by others, and loses nothing`,
+    {
+      name: "looks for no more messages when a look has failed",
+      file: "victim/subscription.ts",
+      text: "onFailure: () => process.looked(false)",
+      replacement: "onFailure: () => { throw new Error() }"
+    }
+  ),
+  ...failing(
+    [refused, lostRequest, lostAnswer],
+    (failure) => `an extension ${failure} ends, and costs nothing while the lease lasts`,
+    {
+      name: "tells of every extension that fails as of a lost lease",
+      file: "victim/subscription.ts",
+      text: "onFailure: (error) => [{ delivery, error, fate: Broker.fateOf(error) }]",
+      replacement: `onFailure: (error) => [{ delivery, error, fate: "gone" }]`
+    }
+  ),
+  ...[
+    (failure: string) => `an ack ${failure} is settled in the end, without a second run`,
+    (failure: string) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
+    (failure: string) => `a publish ${failure} ends, and is told as failed unless the message is there`
+  ].flatMap((kills) =>
+    failing([lostRequest, lostAnswer], kills, {
+      name: "waits for an answer for ever",
+      file: "victim/driver.ts",
+      text: `deadlines.within(answered(operation, run), () =>`,
+      replacement: `((call) => call)(answered(operation, run), () =>`
+    })
+  ),
+  ...[
+    "a dead-letter queue that is deleted is there again for the next letter",
+    "a queue that is deleted between two sends is there again for the second"
+  ].map((kills) => ({
+    name: "makes each queue once",
+    kills,
+    file: "victim/FileBroker.ts",
+    text: "            file.declare(message.queue)\n",
+    replacement: `            const made = (driver.made ??= new Set())
+            if (!made.has(message.queue)) file.declare(message.queue)
+            made.add(message.queue)
+`
+  })),
+  {
+    name: "makes its queue when it subscribes, and not again",
+    kills: "a queue that is deleted under its consumer is made again by it, and what comes later is handled",
+    file: "victim/subscription.ts",
+    text: "          file.declare(queue)\n",
+    replacement: ""
+  },
+  {
+    name: "sees only what came after it",
+    kills: "what was in a queue before its first consumer has all its attempts",
+    file: "victim/subscription.ts",
+    text: "return file.receive(wanted)",
+    replacement: "return file.receive(wanted).filter(({ published }) => published >= (process.begun ??= now()))"
+  },
+  {
+    name: "does not look at the kind of a queue",
+    kills: "a queue of another kind is refused with a remedy, and keeps its messages; or they have all their attempts",
+    file: "victim/subscription.ts",
+    text: "if (limit !== undefined)",
+    replacement: "if (limit === undefined && queue === undefined)"
   }
 ]

@@ -40,6 +40,17 @@ const gone = (operation: string, queue: string): BrokerError.BrokerError =>
 const isMine = (own: Effect.Effect<boolean, BrokerError.BrokerError>, queue: string) =>
   Effect.flatMap(own, (isHeld) => (isHeld ? Effect.void : Effect.fail(gone("settle", queue))))
 
+/** The file itself would drop messages. */
+const limited = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "file",
+    operation: "subscribe",
+    queue,
+    reason: "QueueMismatch",
+    detail: "the queue has a limit of deliveries of its own",
+    remedy: "Remove the limit, or use another queue"
+  })
+
 let receipts = 0
 
 /** Carries out one settlement. */
@@ -94,7 +105,10 @@ export const subscribe = (
       if (limit <= 0) return Effect.void
       const wanted = { queue, receipt: `${name} ${++receipts}`, now: now(), until: now() + lease, limit }
       return Effect.map(
-        driver.call("receive", (file) => file.receive(wanted)),
+        driver.call("receive", (file) => {
+          file.declare(queue)
+          return file.receive(wanted)
+        }),
         (rows) => {
           for (const row of rows) {
             const receipt = { seq: row.seq, ...wanted, isTaken: false, isCopied: false }
@@ -143,6 +157,8 @@ export const subscribe = (
     }
 
     yield* process.declare([queue, ...deadLetterQueues])
+    const limit = yield* driver.call("publish", (file) => file.limitOf(queue))
+    if (limit !== undefined) return yield* Effect.fail(limited(queue))
     yield* Effect.addFinalizer(() => {
       const held = [...open].map(({ receipt, seq }) => ({ receipt, seq }))
       return Effect.ignore(driver.call("settle", (file) => held.forEach(file.giveBack)))
