@@ -261,7 +261,10 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
         restart: broker.nodes.length === 0 ? undefined : Effect.promise(broker.restart),
         another: open,
         failNext: failNext(proxies),
-        deleteQueue: undefined,
+        deleteQueue: (queue) =>
+          Effect.promise(async () => {
+            for (const http of https) await post(`http://${http}/topic/delete?topic=${names(queue).topic}`)
+          }),
         foreignQueue: undefined,
         lateness,
         settleTime: 50

@@ -138,7 +138,15 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         another: open,
         failNext: failNext(server),
         deleteQueue: (queue) => Effect.promise(() => raw.use((channel) => channel.deleteQueue(queue))),
-        foreignQueue: undefined,
+        foreignQueue: (base) =>
+          Effect.promise(async () => {
+            const queue = `${base}-${randomUUID().slice(0, 8)}`
+            const other = settings.queueType === "classic" ? "quorum" : "classic"
+            await raw.use((channel) =>
+              channel.assertQueue(queue, { durable: true, arguments: { "x-queue-type": other } })
+            )
+            return queue
+          }),
         lateness,
         settleTime: 50
       })

@@ -43,7 +43,7 @@ const removeAll = async (sqs: SQS, prefix: string): Promise<void> => {
 }
 
 /** Short polls, and leases that a case can outlive, and that a machine which is slow and busy keeps. */
-export const options = { waitTime: 1000, visibilityTimeout: 10_000, requestTimeout: 4000 } as const
+export const options = { waitTime: 1000, visibilityTimeout: 10_000, requestTimeout: 5000 } as const
 
 /** A call that extends a lease can also give a message back, so that only acks are settlements here. */
 const actions: Readonly<Record<Harness.Operation, ReadonlyArray<string>>> = {
@@ -160,7 +160,10 @@ export const layer = (target: Target) =>
         restart: undefined,
         another: open,
         failNext: target.strict && failNext(target.strict),
-        deleteQueue: undefined,
+        deleteQueue: (queue) =>
+          Effect.promise(async () => {
+            await sqs.deleteQueue({ QueueUrl: await urlOf(queue) })
+          }),
         foreignQueue: undefined,
         lateness: target.lateness,
         settleTime: target.settleTime

@@ -1,5 +1,7 @@
 /** Ways to write the file broker wrongly: one text of one of its files, its replacement, and the case that finds it. */
 
+import * as VirtualTime from "../../src/VirtualTime.ts"
+
 /** A patch below the port. */
 export interface Patch {
   /** Says what the broker does wrong then. */
@@ -25,33 +27,30 @@ const lostRequest = "that never reaches the broker"
 const lostAnswer = "that the broker never answers"
 
 export const patches: ReadonlyArray<Patch> = [
-  {
-    name: "does not count leases that ended",
-    kills:
-      "a message whose leases end in one process after the other is a dead letter, and the next handler does not see it",
+  ...[
+    "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    "a message whose leases end in one process after the other is a dead letter, and the next handler does not see it"
+  ].map((kills) => ({
+    name: "does not count leases that end",
+    kills,
     file: "victim/file.ts",
     text: "SET deliveries = deliveries + 1, receipt",
-    replacement: "SET deliveries = 1, receipt"
-  },
-  {
-    name: "does not count the first lease that ended",
-    kills: "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
-    file: "victim/file.ts",
-    text: "SET deliveries = deliveries + 1, receipt",
-    replacement: "SET deliveries = max(1, deliveries), receipt"
-  },
+    replacement: "SET deliveries = deliveries + (receipt IS NULL), receipt"
+  })),
   {
     name: "knows the leases of its own process only",
     kills: "each message goes to one process; when that ends, what it held goes to the other",
-    file: "victim/subscription.ts",
-    text: "return file.receive(wanted)",
-    replacement: `
-      const mine = (globalThis.leases ??= new Map()).get(name) ?? new Map()
-      leases.set(name, mine)
-      return file.receive({ ...wanted, until: 0, limit: 100 }).filter(({ seq }) => {
-        if (mine.get(seq) > now() || mine.size >= credit) return false
-        return mine.set(seq, now() + lease)
-      })`
+    file: "victim/file.ts",
+    text: "WHERE seq IN (SELECT seq FROM messages WHERE ${isReady} ORDER",
+    replacement: `WHERE seq IN (SELECT seq FROM messages WHERE queue = :queue AND due <= :now
+       AND (leased_until <= :now OR substr(receipt, 1, 36) <> substr(:receipt, 1, 36)) ORDER`
+  },
+  {
+    name: "counts what is given back",
+    kills: "what is given back has used up no attempt",
+    file: "victim/file.ts",
+    text: "SET due = :due, deliveries = deliveries - 1,",
+    replacement: "SET due = :due,"
   },
   {
     name: "gives nothing back when a subscription closes",
@@ -100,8 +99,9 @@ export const patches: ReadonlyArray<Patch> = [
     kills: "a message that one process delays comes to another at its time, and not before",
     file: "victim/FileBroker.ts",
     text: "const now = () => clock.currentTimeMillisUnsafe()",
-    replacement:
-      "const started = clock.currentTimeMillisUnsafe(), now = () => clock.currentTimeMillisUnsafe() - started"
+    // The first process starts with the clock.
+    replacement: `const ahead = clock.currentTimeMillisUnsafe() - ${VirtualTime.epoch}
+      const now = () => clock.currentTimeMillisUnsafe() - ahead`
   },
   {
     name: "keeps the attempts of a retry to itself",

@@ -30,6 +30,8 @@ const closeTimeout = 2000
 /** A session that lived for so many milliseconds is replaced without a pause. */
 const healthy = 1000
 
+const ended = Effect.logWarning("the server ended a consumer at once")
+
 /** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
 const moment = 100
 
@@ -92,9 +94,7 @@ export const make = (
         const born = now()
         yield* Deferred.await(session!.gone)
         failures = now() - born < healthy ? failures + 1 : 0
-        if (Reconnect.isTold(failures) && failures > 0) {
-          yield* Effect.annotateLogs(Effect.logWarning("the server ended a consumer at once"), { queue, failures })
-        }
+        if (failures > 0 && Reconnect.isTold(failures)) yield* Effect.annotateLogs(ended, { queue, failures })
         // Its channel may have ended because somebody has deleted a queue, which nobody else may ever make again.
         declarer.forget(objects)
         session = yield* reopen(failures)
