@@ -40,7 +40,10 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
 
   const ask = (index: number, { at, delivery, process, settlement }: EntryOf<"Asked">): void => {
     const life = deliveryOf(delivery, 0, processOf(process))
-    const attempt = life.attempt ?? attemptOf(life.process, life.copy)
+    // It may come again before the answer to the settlement that sent it back.
+    const isLater = life.attempt?.isOver === true && !life.attempt.settlings.some((each) => each.of === life)
+    const attempt = isLater || life.attempt === undefined ? attemptOf(life.process, life.copy) : life.attempt
+    life.attempt = attempt
     const settling: Settling = { index, at, asked: settlement, of: life, attempt, answer: -1, fate: undefined }
     attempt.settlings.push(settling)
     if (settlement.tag !== "Release") attempt.decided ??= settling

@@ -16,7 +16,7 @@ export const copies: Law = (lives) =>
     )
     // A client that ends gives back what it holds.
     const { draining } = parent.process
-    const isReturned = asked.length === 0 && queue === home && draining !== undefined && draining.index < stored.index
+    const isReturned = queue === home && draining !== undefined && draining.index < stored.index
     if (fits || isReturned) return []
     const wanted =
       asked.length === 0 ? "nothing, as nothing was asked" : asked.map((each) => describe(each.asked)).join(" or ")

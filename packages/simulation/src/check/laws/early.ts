@@ -29,7 +29,7 @@ export const early: Law = (lives) =>
     if (!isWork(lives, attempt)) return []
     const known = attempt.prior?.decided
     const decided: Bound | undefined =
-      known?.asked.tag === "Retry"
+      known?.asked.tag === "Retry" && known.fate !== "taken"
         ? {
             at: decidedAt(known) + known.asked.delay,
             since: decidedAt(known),
