@@ -282,6 +282,20 @@ describe("repeated, and again", () => {
     expect(broken(tell(false))).toEqual(["repeated"])
   })
 
+  it("a message that is back before its retry is answered is another attempt", () => {
+    const tell = (fate: "unknown" | undefined) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { calls: [call("retry", 1, 0)] })
+      story.ask(delivery, retry(0))
+      story.back(delivery, "asked")
+      const next = story.deliver(copy, 1, "a1")
+      story.answer(delivery, retry(0), fate)
+      story.settle(next, release)
+    }
+    expect(broken(tell(undefined))).toEqual([])
+    expect(broken(tell("unknown"))).toEqual(["repeated"])
+  })
+
   it("a retry that was lost waits for the rest of its delay", () => {
     const asks = (delay: number) =>
       broken((story) => void story.settle(lost(story, retry(1000), "error"), retry(delay)))
