@@ -58,6 +58,22 @@ const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
     return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < until)
   })
 
+/** Milliseconds that a pause for the broker takes at most. */
+const longestPause = 120_000
+
+/**
+ * Whether a backoff may leave it this credit: none in a pause, and 1 until something has shown that all is well, also on a
+ * new connection.
+ */
+const isHeldBack = ({ clock, told, version }: ProcessLife, until: number, now: number, limit: number): boolean => {
+  const entered = told.filter(({ entry, index }) => index < until && entry.event === "BackoffEntered")
+  if (limit > 0) return entered.length > 0
+  return entered.some(({ entry: { at, detail } }) => {
+    const max = detail === "broker" ? longestPause : (version?.consumerBackoff?.max ?? 0)
+    return clock.least(at, now) <= max
+  })
+}
+
 /** Credit that is not whole when a process ends after the calm, or at the end of all. */
 const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
   const { credits, draining, killed, name, version } = process
@@ -68,8 +84,10 @@ const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"E
   const limit = last?.entry.limit ?? 0
   const whole = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
   // After a backoff or a suspect it waits for the message that shows that all is well.
-  const isSuspect = (process.deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > version.maxAttempts
+  const begun = process.deliveries.findLast(({ runs }) => runs.length > 0)
+  const isSuspect = (begun?.arrived?.entry.attempts ?? 0) > version.maxAttempts
   if (limit >= whole || ((version.consumerBackoff !== undefined || isSuspect) && limit > 0)) return []
+  if (isHeldBack(process, until, entry.at, limit)) return []
   const what = `${name} ends with a credit of ${limit}; expected at least ${whole}.`
   return [violation("liveness", entry.at, { process: name }, what, [last?.index, draining?.index ?? index])]
 }
