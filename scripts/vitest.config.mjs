@@ -5,10 +5,12 @@
  * the `exports` of each, and is used by nothing but tests and editors.
  */
 import { defineConfig, mergeConfig } from "vitest/config"
+import { patched } from "./patched.mjs"
 
 const condition = "@requeue/source"
 
 const sources = defineConfig({
+  plugins: [patched()],
   ssr: { resolve: { conditions: [condition, "node"] } },
   // For what Node resolves itself: an adapter that is chosen by its URL, and programs that tests start.
   test: { execArgv: [`--conditions=${condition}`], env: { NODE_OPTIONS: `--conditions=${condition}` } }

@@ -23,6 +23,11 @@ export const layer = (options: Options.Options = {}) =>
           })),
         cutConnections: control.cut,
         restart: control.restart,
+        // It lives in this process, and there is nothing below it that could fail.
+        another: undefined,
+        failNext: undefined,
+        deleteQueue: undefined,
+        foreignQueue: undefined,
         lateness: 0,
         settleTime: 0
       })

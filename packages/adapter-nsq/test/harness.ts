@@ -1,5 +1,5 @@
 /** The real NSQ with a harness that looks behind the adapter, by HTTP and the protocol alone. */
-import { proxy, type NsqBroker, type TcpProxy } from "@requeue/brokers"
+import { wire, type NsqBroker, type Reader, type Wire } from "@requeue/brokers"
 import { Harness, Wait } from "@requeue/conformance"
 import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
@@ -12,7 +12,7 @@ import { toDelivery, type Frame } from "../src/internal/consume/toDelivery.ts"
 import * as Names from "../src/internal/names.ts"
 import { NsqBroker as Adapter, type NsqOptions } from "../src/index.ts"
 import { queueName } from "./world.ts"
-import { frames } from "./traffic.ts"
+import { frames, readCommand } from "./traffic.ts"
 
 const names = (queue: string): Names.Queue => {
   const parsed = Names.parse(queue, "requeue")
@@ -150,6 +150,48 @@ const lookupd = async (
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
 
+/** Reads one connection. A settlement is about the topic that the connection consumes. */
+const reader = (): Reader => {
+  let consumed = ""
+  return (input) => {
+    const found = readCommand(input)
+    if (found === undefined) return undefined
+    const { part: { args: [topic = ""], name } = { args: [], name: "" }, size } = found
+    if (name === "SUB") consumed = topic
+    return { size, name, about: name.endsWith("PUB") ? topic : consumed }
+  }
+}
+
+const commandsOf: Readonly<Record<Harness.Operation, ReadonlyArray<string>>> = {
+  publish: ["PUB", "MPUB", "DPUB"],
+  settle: ["FIN", "REQ"],
+  extend: ["TOUCH"],
+  receive: ["RDY"]
+}
+
+/** A command that is lost, or whose answer is: the connection breaks. Nothing but nsqd itself can refuse in its name. */
+const failNext =
+  (proxies: ReadonlyArray<Wire>): Harness.FailNext =>
+  (operation, failure, queue) => {
+    if (failure === "refused" || operation === "extend") return undefined
+    const arm = Effect.sync(() => {
+      const topics = [queue, `${queue}.dlq`].flatMap((each) => [names(each).topic, Names.retry(names(each)).topic])
+      let isFirst = true
+      return proxies.map(({ loseNext }) =>
+        loseNext(
+          ({ about, name }) => {
+            const holds = isFirst && commandsOf[operation].includes(name) && topics.includes(about)
+            isFirst &&= !holds
+            return holds
+          },
+          failure === "lostRequest" ? "command" : "answer"
+        )
+      )
+    })
+    const disarm = (faults: Effect.Success<typeof arm>) => Effect.sync(() => faults.forEach(({ end }) => end()))
+    return Effect.map(Effect.acquireRelease(arm, disarm), (faults) => () => faults.some(({ happened }) => happened()))
+  }
+
 /** How the adapter finds the nsqd, and how late it may be. */
 export interface Way {
   readonly by: "address" | "nsqlookupd"
@@ -165,8 +207,8 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
       const ports = broker.nodes.map(({ port }) => port)
       const https = ports.map((port) => `127.0.0.1:${port + 1}`)
       const proxies = yield* Effect.acquireRelease(
-        Effect.promise(() => Promise.all(ports.map((port) => proxy(port)))),
-        (all: ReadonlyArray<TcpProxy>) => Effect.promise(() => Promise.all(all.map(({ close }) => close())))
+        Effect.promise(() => Promise.all(ports.map((port) => wire(port, reader)))),
+        (all: ReadonlyArray<Wire>) => Effect.promise(() => Promise.all(all.map(({ close }) => close())))
       )
       const between = yield* Effect.acquireRelease(
         Effect.promise(() =>
@@ -178,13 +220,14 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
         ({ close }) => Effect.sync(close)
       )
       const next = yield* Effect.promise(() => stock(https, queues))
-      const adapter = yield* Adapter.make({
+      const open = Adapter.make({
         messageTimeout: 2000,
         ...options,
         ...(by === "nsqlookupd"
           ? { lookupd: [`127.0.0.1:${between.port}`], lookupdInterval: 1000 }
           : { nsqd: proxies.map(({ port }) => `127.0.0.1:${port}`), nsqdHttp: https })
       })
+      const adapter = yield* open
       const topicsOf = (queue: string) => [names(queue), Names.retry(names(queue))]
       const harness = Harness.Harness.of({
         name: `nsq ${broker.version}, ${ports.length} nsqd by ${by}`,
@@ -216,6 +259,13 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
           for (const { cut } of proxies) cut()
         }),
         restart: broker.nodes.length === 0 ? undefined : Effect.promise(broker.restart),
+        another: open,
+        failNext: failNext(proxies),
+        deleteQueue: (queue) =>
+          Effect.promise(async () => {
+            for (const http of https) await post(`http://${http}/topic/delete?topic=${names(queue).topic}`)
+          }),
+        foreignQueue: undefined,
         lateness,
         settleTime: 50
       })

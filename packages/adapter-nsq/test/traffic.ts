@@ -48,21 +48,23 @@ const decoder = <Part>(
 const magic = "  V2"
 const withBody = new Set(["IDENTIFY", "AUTH", "PUB", "MPUB", "DPUB"])
 
-export const commands = (): Decoder<Command> =>
-  decoder<Command>((input) => {
-    // No command begins with a space.
-    if (input[0] === magic.charCodeAt(0)) {
-      return input.length < magic.length ? undefined : { part: undefined, size: magic.length }
-    }
-    const end = input.indexOf("\n")
-    if (end < 0) return undefined
-    const [name = "", ...args] = input.toString("utf8", 0, end).split(" ")
-    if (!withBody.has(name)) return { part: { from: "client", name, args, body: undefined }, size: end + 1 }
-    if (input.length < end + 5) return undefined
-    const size = end + 5 + input.readUInt32BE(end + 1)
-    if (input.length < size) return undefined
-    return { part: { from: "client", name, args, body: input.subarray(end + 5, size) }, size }
-  })
+/** Reads the first command: the bytes that it has, and the command, unless it is the protocol's version. */
+export const readCommand = (input: Buffer): { part: Command | undefined; size: number } | undefined => {
+  // No command begins with a space.
+  if (input[0] === magic.charCodeAt(0)) {
+    return input.length < magic.length ? undefined : { part: undefined, size: magic.length }
+  }
+  const end = input.indexOf("\n")
+  if (end < 0) return undefined
+  const [name = "", ...args] = input.toString("utf8", 0, end).split(" ")
+  if (!withBody.has(name)) return { part: { from: "client", name, args, body: undefined }, size: end + 1 }
+  if (input.length < end + 5) return undefined
+  const size = end + 5 + input.readUInt32BE(end + 1)
+  if (input.length < size) return undefined
+  return { part: { from: "client", name, args, body: input.subarray(end + 5, size) }, size }
+}
+
+export const commands = (): Decoder<Command> => decoder<Command>(readCommand)
 
 const frameOf = (type: number, data: Buffer): Frame => {
   if (type !== 2) return { from: "nsqd", name: type === 1 ? "error" : "response", text: data.toString() }

@@ -44,6 +44,28 @@ const client = (url: string) => {
   }
 }
 
+/**
+ * A command that is lost, or whose answer is: the connection breaks. What RabbitMQ refuses, it refuses by closing the
+ * channel, and nothing between us and the server can do that in its name.
+ */
+const failNext =
+  ({ proxy }: Server): Harness.FailNext =>
+  (operation, failure, queue) =>
+    failure === "refused" || !["publish", "settle"].includes(operation)
+      ? undefined
+      : Effect.map(
+          Effect.acquireRelease(
+            Effect.sync(() =>
+              proxy.loseNext(
+                ({ about, name }) => name === operation && about.includes(queue),
+                failure === "lostRequest" ? "command" : "answer"
+              )
+            ),
+            ({ end }) => Effect.sync(end)
+          ),
+          ({ happened }) => happened
+        )
+
 export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
   Layer.effectContext(
     Effect.gen(function* () {
@@ -53,12 +75,13 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         ({ close }) => Effect.promise(close)
       )
       const version = yield* Effect.promise(raw.version)
-      const broker = yield* RabbitMqBroker.make({
+      const open = RabbitMqBroker.make({
         maxBodySize: 1024 * 1024,
         ...options,
         url: server.proxied,
         connectionName: "conformance"
       })
+      const broker = yield* open
       const declare = async (queue: string) => {
         const options = { durable: true, arguments: RabbitMqPlan.queue(queue, settings).arguments }
         await raw.use((channel) => channel.assertQueue(queue, options))
@@ -112,6 +135,18 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
           }),
         cutConnections: Effect.sync(server.proxy.cut),
         restart: server.broker.nodes.length === 0 ? undefined : Effect.promise(server.broker.restart),
+        another: open,
+        failNext: failNext(server),
+        deleteQueue: (queue) => Effect.promise(() => raw.use((channel) => channel.deleteQueue(queue))),
+        foreignQueue: (base) =>
+          Effect.promise(async () => {
+            const queue = `${base}-${randomUUID().slice(0, 8)}`
+            const other = settings.queueType === "classic" ? "quorum" : "classic"
+            await raw.use((channel) =>
+              channel.assertQueue(queue, { durable: true, arguments: { "x-queue-type": other } })
+            )
+            return queue
+          }),
         lateness,
         settleTime: 50
       })

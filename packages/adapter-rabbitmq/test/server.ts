@@ -1,6 +1,7 @@
 /** The servers that tests run on, each with a proxy in front of it. */
-import { proxy, start, type TcpProxy, type RabbitMqBroker } from "@requeue/brokers"
+import { start, wire, type RabbitMqBroker, type Wire } from "@requeue/brokers"
 import { afterAll } from "vitest"
+import { reader } from "./commands.ts"
 
 export interface Server {
   readonly broker: RabbitMqBroker
@@ -9,7 +10,7 @@ export interface Server {
   readonly url: string
   /** Through the proxy. */
   readonly proxied: string
-  readonly proxy: TcpProxy
+  readonly proxy: Wire
 }
 
 /** Which server: `newest`, `system`, or a release; `npm run test:matrix` goes through the releases. */
@@ -18,7 +19,7 @@ const wanted = process.env["REQUEUE_RABBITMQ_VERSION"] ?? "newest"
 const open = async (version: string = wanted): Promise<Server> => {
   const broker = await start("rabbitmq", { version })
   const url = new URL(broker.url)
-  const link = await proxy(Number(url.port || 5672))
+  const link = await wire(Number(url.port || 5672), reader)
   const proxied = new URL(url)
   proxied.hostname = "127.0.0.1"
   proxied.port = String(link.port)

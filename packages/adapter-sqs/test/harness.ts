@@ -1,5 +1,6 @@
 /** A server that speaks SQS, with a harness that looks behind the adapter, by the driver alone. */
 import type { Message, MessageAttributeValue, SQS } from "@aws-sdk/client-sqs"
+import type { StrictSqs } from "@requeue/brokers"
 import { Harness } from "@requeue/conformance"
 import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
@@ -21,6 +22,8 @@ export interface Target {
   /** What the adapter connects to. */
   readonly proxied: string
   readonly cutConnections?: (() => void) | undefined
+  /** Where calls can be made to fail. */
+  readonly strict?: StrictSqs | undefined
   /** As the harness has them, in milliseconds. */
   readonly lateness: number
   readonly settleTime: number
@@ -40,7 +43,39 @@ const removeAll = async (sqs: SQS, prefix: string): Promise<void> => {
 }
 
 /** Short polls, and leases that a case can outlive, and that a machine which is slow and busy keeps. */
-export const options = { waitTime: 1000, visibilityTimeout: 10_000 } as const
+export const options = { waitTime: 1000, visibilityTimeout: 10_000, requestTimeout: 5000 } as const
+
+/** A call that extends a lease can also give a message back, so that only acks are settlements here. */
+const actions: Readonly<Record<Harness.Operation, ReadonlyArray<string>>> = {
+  publish: ["SendMessage", "SendMessageBatch"],
+  settle: ["DeleteMessage", "DeleteMessageBatch"],
+  extend: ["ChangeMessageVisibility", "ChangeMessageVisibilityBatch"],
+  receive: ["ReceiveMessage"]
+}
+
+const failNext =
+  (strict: StrictSqs): Harness.FailNext =>
+  (operation, failure, queue) =>
+    Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const names = [queue, `${queue}.dlq`].map((each) => Result.getOrThrow(Names.parse(each)).name)
+          const where = { action: actions[operation], queue: names }
+          switch (failure) {
+            case "refused":
+              return strict.fail(where)
+            case "lostRequest":
+              return strict.ignore(where)
+            case "lostAnswer":
+              return strict.lose(where)
+          }
+        }),
+        ({ end }) => Effect.sync(end)
+      ),
+      ({ left }) =>
+        () =>
+          left() === 0
+    )
 
 export const layer = (target: Target) =>
   Layer.effectContext(
@@ -55,7 +90,8 @@ export const layer = (target: Target) =>
             client.destroy()
           })
       )
-      const broker = yield* SqsBroker.make({ ...options, url: target.proxied })
+      const open = SqsBroker.make({ ...options, url: target.proxied })
+      const broker = yield* open
 
       const urlOf = async (queue: string): Promise<string | undefined> => {
         const { name } = Result.getOrThrow(Names.parse(queue))
@@ -122,6 +158,13 @@ export const layer = (target: Target) =>
           }),
         cutConnections: target.cutConnections && Effect.sync(target.cutConnections),
         restart: undefined,
+        another: open,
+        failNext: target.strict && failNext(target.strict),
+        deleteQueue: (queue) =>
+          Effect.promise(async () => {
+            await sqs.deleteQueue({ QueueUrl: await urlOf(queue) })
+          }),
+        foreignQueue: undefined,
         lateness: target.lateness,
         settleTime: target.settleTime
       })

@@ -24,6 +24,7 @@ export const open = async (version: string, lateness: number) => {
     url: broker.url,
     proxied: proxied.href,
     cutConnections: link.cut,
+    strict,
     lateness,
     settleTime: 50,
     createTime: 0
@@ -34,7 +35,8 @@ export const capabilities = Capabilities.make(
   Result.getOrThrow(SqsOptions.decode({ url: "sqs://eu-west-1", ...options }))
 )
 
-const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities)
+/** Calls fail for one queue only, and the connection stays. */
+const isAlone = (each: Case.Case): boolean => Case.isDisruptive(each, capabilities, { failNext: () => true })
 
 /**
  * The cases side by side: nearly all of their time, they wait for whole seconds to pass. Those that cut connections have

@@ -7,14 +7,25 @@
 import { Broker, type Capabilities } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { Harness } from "./Harness.ts"
+import { type Failure, Harness, type Operation } from "./Harness.ts"
 import * as Lab from "./Lab.ts"
+
+/** The abilities of a harness that another may lack. */
+export interface HarnessAbilities {
+  readonly cutConnections: boolean
+  readonly restart: boolean
+  readonly another: boolean
+  readonly deleteQueue: boolean
+  readonly foreignQueue: boolean
+  /** Whether the harness can let this call fail in this way. */
+  readonly failNext: (operation: Operation, failure: Failure) => boolean
+}
 
 /** The abilities of a broker and its harness: they decide which cases apply. */
 export interface Abilities {
   readonly capabilities: Capabilities.Capabilities
-  /** Whether the harness can cut connections and restart the broker. */
-  readonly harness: { readonly cutConnections: boolean; readonly restart: boolean }
+  /** Whether the harness has each of the abilities that not every harness has. */
+  readonly harness: HarnessAbilities
 }
 
 /** Answers `undefined` when a case applies, else the name of the ability that is missing, for the ledger. */
@@ -35,12 +46,27 @@ export interface Case {
   readonly run: Effect.Effect<void, unknown, Requirements>
 }
 
+/** A harness that can do all that concerns one queue, and nothing that concerns all of them. */
+const discreet: HarnessAbilities = {
+  cutConnections: false,
+  restart: false,
+  another: true,
+  deleteQueue: true,
+  foreignQueue: true,
+  failNext: () => false
+}
+
 /**
- * Whether a case cuts connections or restarts the broker: then no other case may run beside it. All others may run side by
- * side, each on a queue of its own.
+ * Whether a case cuts connections, restarts the broker or lets a call fail: then no other case may run beside it. All
+ * others may run side by side, each on a queue of its own.
+ *
+ * @param own further abilities with which this harness disturbs one queue only. Default: none
  */
-export const isDisruptive = ({ requires }: Case, capabilities: Capabilities.Capabilities): boolean =>
-  requires?.({ capabilities, harness: { cutConnections: false, restart: false } })?.startsWith("harness.") === true
+export const isDisruptive = (
+  { requires }: Case,
+  capabilities: Capabilities.Capabilities,
+  own: Partial<HarnessAbilities> = {}
+): boolean => requires?.({ capabilities, harness: { ...discreet, ...own } })?.startsWith("harness.") === true
 
 /** The body of a case, as a generator function of its laboratory. */
 export type Body = (lab: Lab.Lab) => Generator<Effect.Effect<unknown, unknown, Requirements>, void>
@@ -64,6 +90,16 @@ export const inGroup =
 /** The abilities of the broker and the harness at hand. */
 export const abilities: Effect.Effect<Abilities, never, Broker.Broker | Harness> = Effect.gen(function* () {
   const { capabilities } = yield* Broker.Broker
-  const { cutConnections, restart } = yield* Harness
-  return { capabilities, harness: { cutConnections: cutConnections !== undefined, restart: restart !== undefined } }
+  const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart } = yield* Harness
+  return {
+    capabilities,
+    harness: {
+      cutConnections: cutConnections !== undefined,
+      restart: restart !== undefined,
+      another: another !== undefined,
+      deleteQueue: deleteQueue !== undefined,
+      foreignQueue: foreignQueue !== undefined,
+      failNext: (operation, failure) => failNext?.(operation, failure, "") !== undefined
+    }
+  }
 })

@@ -1,5 +1,6 @@
 /** The cases of the suite. */
 import type { Case } from "./Case.ts"
+import { cases as adoption } from "./cases/adoption.ts"
 import { cases as admin } from "./cases/admin.ts"
 import { cases as backoff } from "./cases/backoff.ts"
 import { cases as batching } from "./cases/batching.ts"
@@ -12,12 +13,15 @@ import { cases as deadLetters } from "./cases/deadLetters.ts"
 import { cases as delays } from "./cases/delays.ts"
 import { cases as delivery } from "./cases/delivery.ts"
 import { cases as failing } from "./cases/failing.ts"
+import { cases as failingCalls } from "./cases/failingCalls.ts"
 import { cases as fates } from "./cases/fates.ts"
 import { cases as foreign } from "./cases/foreign.ts"
+import { cases as leases } from "./cases/leases.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as losses } from "./cases/losses.ts"
 import { cases as operator } from "./cases/operator.ts"
 import { cases as precedence } from "./cases/precedence.ts"
+import { cases as processes } from "./cases/processes.ts"
 import { cases as refusals } from "./cases/refusals.ts"
 import { cases as redriving } from "./cases/redriving.ts"
 import { cases as restarts } from "./cases/restarts.ts"
@@ -26,6 +30,7 @@ import { cases as sending } from "./cases/sending.ts"
 import { cases as settling } from "./cases/settling.ts"
 import { cases as shutdown } from "./cases/shutdown.ts"
 import { cases as time } from "./cases/time.ts"
+import { cases as topologyLost } from "./cases/topologyLost.ts"
 
 /** All cases, by group, in the order in which they run. */
 export const cases: ReadonlyArray<Case> = [
@@ -52,6 +57,11 @@ export const cases: ReadonlyArray<Case> = [
   ...fates,
   ...connections,
   ...losses,
+  ...leases,
+  ...processes,
+  ...failingCalls,
+  ...topologyLost,
+  ...adoption,
   ...restarts,
   ...admin,
   ...books

@@ -14,10 +14,52 @@
  * 4. `pending` answers the broker's own numbers; `undefined` where `capabilities.counts` says that it cannot tell.
  * 5. `cutConnections` breaks every connection of the adapter as a network does, with no closing handshake.
  * 6. `restart` stops the broker and starts it again with the same storage, and ends when it can be reached.
+ * 7. `another` opens a second broker on the same queues as another process would: with connections and memory of its own.
+ *    It shares no object with the first; the scope closes it.
+ * 8. `failNext` lets one call fail below the adapter: between its driver and the broker, or in the broker. Calls before it
+ *    and after it pass, and so do those of other queues, as long as the connection does not break.
+ * 9. `deleteQueue` deletes a queue as an operator does by mistake, with its messages and under its consumers.
+ * 10. `foreignQueue` makes a queue as somebody else has made it, of another kind than the adapter would choose, and answers
+ *    its name.
  */
 import type { Broker, Delivery, Message } from "@requeue/core"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+
+/**
+ * A call of an adapter to its broker:
+ *
+ * - `publish`: it stores a message or a copy.
+ * - `settle`: it removes a delivered message, or gives it back.
+ * - `extend`: it renews a lease.
+ * - `receive`: it asks for messages.
+ */
+export type Operation = "publish" | "settle" | "extend" | "receive"
+
+/** All operations. */
+export const operations: ReadonlyArray<Operation> = ["publish", "settle", "extend", "receive"]
+
+/**
+ * How a call fails:
+ *
+ * - `refused`: the broker says no, and nothing happens.
+ * - `lostRequest`: nothing happens, and no answer comes.
+ * - `lostAnswer`: the broker does it, and its answer never comes.
+ *
+ * Where no answer comes, the connection may break.
+ */
+export type Failure = "refused" | "lostRequest" | "lostAnswer"
+
+/** All failures. */
+export const failures: ReadonlyArray<Failure> = ["refused", "lostRequest", "lostAnswer"]
+
+/** Lets a call fail; `undefined` where the harness cannot let this call fail in this way. */
+export type FailNext = (
+  operation: Operation,
+  failure: Failure,
+  queue: string
+) => Effect.Effect<() => boolean, unknown, Scope.Scope> | undefined
 
 /** The abilities of a harness; the module's MUSTs say what each does. */
 export interface Service {
@@ -35,6 +77,17 @@ export interface Service {
   readonly cutConnections: Effect.Effect<void, unknown> | undefined
   /** Restarts the broker; `undefined` where this harness cannot. */
   readonly restart: Effect.Effect<void, unknown> | undefined
+  /** Opens a second broker; `undefined` where the broker lives in one process only, or this harness cannot. */
+  readonly another: Effect.Effect<Broker.Service, unknown, Scope.Scope> | undefined
+  /**
+   * Lets the next call of this kind fail that concerns this queue or its dead letters, unless the scope closes first; the
+   * answer says whether it has happened. It is `undefined` for a call, or altogether, where this harness cannot.
+   */
+  readonly failNext: FailNext | undefined
+  /** Deletes a queue by its name; `undefined` where this harness cannot. */
+  readonly deleteQueue: ((queue: string) => Effect.Effect<void, unknown>) | undefined
+  /** Makes a queue of another kind; `undefined` where the broker has one kind only, or this harness cannot. */
+  readonly foreignQueue: ((base: string) => Effect.Effect<string, unknown>) | undefined
   /** Milliseconds by which a due message may be late, beyond `capabilities.delayResolution`. */
   readonly lateness: number
   /** Milliseconds that may pass until `pending` and `deadLetters` show a change. */

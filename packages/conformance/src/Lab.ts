@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { CheckFailed } from "./Check.ts"
 import { Control } from "./Control.ts"
-import { Harness, type Service as HarnessService } from "./Harness.ts"
+import { type Failure, Harness, type Operation, type Service as HarnessService } from "./Harness.ts"
 import * as Observer from "./internal/observer.ts"
 import * as Recording from "./Recording.ts"
 import { Subject } from "./Subject.ts"
@@ -39,8 +39,12 @@ export interface Lab extends Observer.View {
   readonly broker: Broker.Service
   readonly capabilities: Capabilities.Capabilities
   readonly harness: HarnessService
-  /** Failures to inject into the broker. */
+  /** Failures to inject into the broker, above the adapter. */
   readonly faults: Recording.Faults
+  /** Lets the next call of the adapter fail below it, where the harness can. It answers whether that has happened. */
+  readonly failNext: (operation: Operation, failure: Failure) => Effect.Effect<() => boolean, unknown, Scope.Scope>
+  /** A laboratory of another process, on the same queue; of this one where the broker lives in one process only. */
+  readonly another: Effect.Effect<Lab, unknown, Broker.Broker | Harness | Scope.Scope>
   /** The shortest delay that can be told from none, in milliseconds; cases use small multiples of it. */
   readonly unit: number
   /** Milliseconds by which a due message may be late. */
@@ -86,8 +90,17 @@ export interface Lab extends Observer.View {
 
 const recovery = 120_000
 
-/** Makes a laboratory on the broker, the harness and the subject at hand. `base` is part of its queue's name. */
+/**
+ * Makes a laboratory on the broker, the harness and the subject at hand. `base` is part of its queue's name.
+ */
 export const make = (base: string): Effect.Effect<Lab, unknown, Broker.Broker | Harness> =>
+  Effect.gen(function* () {
+    const { uniqueQueue } = yield* Harness
+    return yield* at(yield* uniqueQueue(base.replaceAll(" ", "-")))
+  })
+
+/** Makes a laboratory on a queue that is there. */
+export const at = (queue: string): Effect.Effect<Lab, never, Broker.Broker | Harness> =>
   Effect.gen(function* () {
     const harness = yield* Harness
     const subject = yield* Subject
@@ -95,11 +108,12 @@ export const make = (base: string): Effect.Effect<Lab, unknown, Broker.Broker | 
     const clock = yield* Clock.Clock
     const { broker, faults, log } = yield* Recording.make(yield* Broker.Broker)
     const { capabilities } = broker
-    const queue = yield* harness.uniqueQueue(base.replaceAll(" ", "-"))
     const slack = harness.lateness + capabilities.delayResolution
     const now = () => clock.currentTimeMillisUnsafe()
     const observer = Observer.make({ control, harness, now, log, slack })
     const provided = Effect.provideService(Broker.Broker, broker)
+    const elsewhere: Effect.Effect<Broker.Service, unknown, Broker.Broker | Scope.Scope> =
+      harness.another ?? Broker.Broker
 
     const lab: Lab = {
       ...observer.view,
@@ -109,6 +123,10 @@ export const make = (base: string): Effect.Effect<Lab, unknown, Broker.Broker | 
       capabilities,
       harness,
       faults,
+      failNext: (operation, failure) =>
+        harness.failNext?.(operation, failure, queue) ??
+        Effect.die(new Error(`failNext(${operation}, ${failure}): missing`)),
+      another: Effect.flatMap(elsewhere, (other) => Effect.provideService(at(queue), Broker.Broker, other)),
       unit: Math.max(200, capabilities.delayResolution, 2 * harness.lateness),
       slack,
       recovery,

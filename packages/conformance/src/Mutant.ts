@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Case from "./Case.ts"
 import { cases as allCases } from "./Cases.ts"
-import type { Harness } from "./Harness.ts"
+import { Harness } from "./Harness.ts"
 import * as Ledger from "./Ledger.ts"
 import { original, type Shape, Subject } from "./Subject.ts"
 import * as Suite from "./Suite.ts"
@@ -25,16 +25,19 @@ export interface Mutant {
   readonly subject?: (subject: Shape) => Shape
 }
 
-/** Puts the mutant into a suite's layer. */
+/** Puts the mutant into a suite's layer. A broker that it breaks is broken in every process. */
 export const apply = <E>(
   { broker: mutate, subject }: Mutant,
   layer: Layer.Layer<Broker.Broker | Harness, E>
 ): Layer.Layer<Broker.Broker | Harness, E> => {
   const broken = Layer.effectContext(
     Effect.gen(function* () {
-      const service = yield* Broker.Broker
+      const harness = yield* Harness
       const fork = Effect.runForkWith(yield* Effect.context())
-      return Context.make(Broker.Broker, mutate?.(service, fork) ?? service).pipe(
+      const mutated = (service: Broker.Service) => mutate?.(service, fork) ?? service
+      const another = harness.another && Effect.map(harness.another, mutated)
+      return Context.make(Broker.Broker, mutated(yield* Broker.Broker)).pipe(
+        Context.add(Harness, { ...harness, another }),
         Context.add(Subject, subject?.(original) ?? original)
       )
     })

@@ -1,6 +1,7 @@
 /** Requirements of cases: what a broker or a harness must be able to do, and its name for the ledger when it cannot. */
 import { Capabilities } from "@requeue/core"
 import type { Requirement } from "./Case.ts"
+import type { Failure, Operation } from "./Harness.ts"
 
 type Flag = {
   [K in keyof Capabilities.Capabilities]: Capabilities.Capabilities[K] extends boolean ? K : never
@@ -33,6 +34,24 @@ export const unboundConnections: Requirement = (abilities) =>
 /** Requires a harness that can restart the broker. */
 export const restart: Requirement = ({ harness }) => (harness.restart ? undefined : "harness.restart")
 
+/** Requires a harness that can open the broker in another process. */
+export const another: Requirement = ({ harness }) => (harness.another ? undefined : "harness.another")
+
+/** Requires a broker that lives in one process: for the case that says what holds there. */
+export const oneProcess: Requirement = ({ harness }) => (harness.another ? "absence of harness.another" : undefined)
+
+/** Requires a harness that can delete queues. */
+export const deleteQueue: Requirement = ({ harness }) => (harness.deleteQueue ? undefined : "harness.deleteQueue")
+
+/** Requires a harness that can make a queue of another kind. */
+export const foreignQueue: Requirement = ({ harness }) => (harness.foreignQueue ? undefined : "harness.foreignQueue")
+
+/** Requires a harness that can let this call fail in this way. */
+export const failNext =
+  (operation: Operation, failure: Failure): Requirement =>
+  ({ harness }) =>
+    harness.failNext(operation, failure) ? undefined : `harness.failNext(${operation}, ${failure})`
+
 /** Requires a broker that leases deliveries. */
 export const lease: Requirement = ({ capabilities }) => (capabilities.lease === undefined ? "lease" : undefined)
 
@@ -51,6 +70,10 @@ export const counts =
 /** Requires a limit of bodies that a test can exceed. */
 export const bodyLimit: Requirement = ({ capabilities }) =>
   capabilities.maxBodySize <= 64 * 1024 * 1024 ? undefined : "maxBodySize of 64 MiB or less"
+
+/** Requires a broker that keeps short delays by itself, and so delivers nothing early. */
+export const nativeDelays: Requirement = ({ capabilities }) =>
+  capabilities.sendDelay.native >= 60_000 ? undefined : "sendDelay.native of a minute"
 
 /** Requires a broker that can delay retries by 24 hours. */
 export const longRetries: Requirement = ({ capabilities }) =>

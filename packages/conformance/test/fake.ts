@@ -50,6 +50,10 @@ const harness = Harness.of({
   pending: broker.admin.counts,
   cutConnections: undefined,
   restart: Effect.void,
+  another: undefined,
+  failNext: undefined,
+  deleteQueue: undefined,
+  foreignQueue: undefined,
   lateness: 0,
   settleTime: 0
 })

@@ -268,6 +268,20 @@ describe("repeated, and again", () => {
     expect(broken(tell, Story.scenario({ sendings, kind: "lease" }))).toEqual(["again"])
   })
 
+  it("an original whose copy is stored may be acked instead", () => {
+    const tell = (isStored: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error: "permanent" })
+      story.ask(delivery, deadLetter("permanent"))
+      if (isStored) story.store(1, { process: "a1", of: delivery, queue: "work.dlq", reason: "permanent" })
+      story.answer(delivery, deadLetter("permanent"), "unknown")
+      story.back(delivery, "connection")
+      story.settle(story.deliver(copy, 1, "a1"), ack)
+    }
+    expect(broken(tell(true))).toEqual([])
+    expect(broken(tell(false))).toEqual(["repeated"])
+  })
+
   it("a retry that was lost waits for the rest of its delay", () => {
     const asks = (delay: number) =>
       broken((story) => void story.settle(lost(story, retry(1000), "error"), retry(delay)))
@@ -615,13 +629,19 @@ describe("liveness", () => {
   })
 
   it("credit that is not whole, drains and operations without an end, and a world that finds no rest", () => {
-    const credit = (limit: number) => atEnd((story) => story.start("a1", limit))
+    const credit = (limit: number, wait = 200_000, world?: Scenario) =>
+      atEnd((story) => {
+        story.start("a1", limit)
+        story.wait(wait)
+      }, world)
     expect(credit(0)).toEqual(["liveness"])
     expect(credit(1)).toEqual([])
+    expect(credit(0, 100_000)).toEqual([])
     const backoff = { multiplier: 1000, max: 1000, stepwise: false }
+    expect(credit(1, 200_000, Story.scenario({ version: { concurrency: 2 } }))).toEqual(["liveness"])
     const probes = Story.scenario({ version: { concurrency: 2, consumerBackoff: backoff } })
-    expect(atEnd((story) => story.start("a1", 1), probes)).toEqual([])
-    expect(atEnd((story) => story.start("a1", 0), probes)).toEqual(["liveness"])
+    expect(credit(1, 200_000, probes)).toEqual([])
+    expect(credit(0, 200_000, probes)).toEqual(["liveness"])
 
     const drained = { _tag: "Drained", process: "a1", complete: true } as const
     const drain = (isDone: boolean) =>

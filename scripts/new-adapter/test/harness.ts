@@ -14,7 +14,8 @@ const unwritten = (member: string) => Effect.fail(notWritten(member, "the harnes
 
 export const layer = Layer.effectContext(
   Effect.gen(function* () {
-    const broker = yield* AcmeBroker.make({ url: process.env["REQUEUE_ACME_URL"] ?? "acme://localhost" })
+    const url = process.env["REQUEUE_ACME_URL"] ?? "acme://localhost"
+    const broker = yield* AcmeBroker.make({ url })
     const harness = Harness.Harness.of({
       name: "acme",
       uniqueQueue: () => unwritten("uniqueQueue"),
@@ -23,6 +24,10 @@ export const layer = Layer.effectContext(
       pending: () => unwritten("pending"),
       cutConnections: undefined,
       restart: undefined,
+      another: AcmeBroker.make({ url }),
+      failNext: undefined,
+      deleteQueue: undefined,
+      foreignQueue: undefined,
       lateness: 100,
       settleTime: 50
     })

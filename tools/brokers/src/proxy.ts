@@ -38,8 +38,11 @@ interface State {
   opened: PromiseWithResolvers<void> | undefined
 }
 
+/** Answers after how many of these bytes the connection breaks; `undefined` where all of them pass. */
+type Gate = (bytes: Buffer) => number | undefined
+
 /** Passes all that arrives at one socket to another, in order and with the proxy's delay. */
-const forward = (from: Socket, to: Socket, state: State): void => {
+const forward = (from: Socket, to: Socket, state: State, gate?: Gate): void => {
   const pieces: Array<Piece> = []
   let underway = 0
   let pumping = false
@@ -64,7 +67,13 @@ const forward = (from: Socket, to: Socket, state: State): void => {
     void pump()
   }
   state.sockets.add(from)
-  from.on("data", (bytes) => put(bytes.length, () => to.destroyed || to.write(bytes)))
+  from.on("data", (bytes) => {
+    const end = gate?.(bytes)
+    const passed = end === undefined ? bytes : bytes.subarray(0, end)
+    put(passed.length, () => to.destroyed || to.write(passed))
+    // The other side reads what has passed, and then the end; whatever it answers finds nobody.
+    if (end !== undefined) from.resetAndDestroy()
+  })
   from.on("end", () => put(0, () => (to.end(), true)))
   // "close" follows.
   from.on("error", () => {})
@@ -81,8 +90,11 @@ const forward = (from: Socket, to: Socket, state: State): void => {
 /** Sees the bytes of each direction as they arrive. Connections are counted from 1. */
 export type Tap = (connection: number, from: "client" | "server", bytes: Buffer) => void
 
+/** Makes the gate of a new connection, for what its client sends. */
+export type MakeGate = (connection: number) => Gate
+
 /** Forwards connections to a port of 127.0.0.1. */
-export const proxy = async (target: number, tap?: Tap): Promise<TcpProxy> => {
+export const proxy = async (target: number, tap?: Tap, makeGate?: MakeGate): Promise<TcpProxy> => {
   const state: State = { sockets: new Set(), lag: 0, refusing: false, opened: undefined }
   let accepted = 0
 
@@ -96,7 +108,7 @@ export const proxy = async (target: number, tap?: Tap): Promise<TcpProxy> => {
     const connection = ++accepted
     client.on("data", (bytes) => tap?.(connection, "client", bytes))
     upstream.on("data", (bytes) => tap?.(connection, "server", bytes))
-    forward(client, upstream, state)
+    forward(client, upstream, state, makeGate?.(connection))
     forward(upstream, client, state)
   })
   server.listen(0, "127.0.0.1")

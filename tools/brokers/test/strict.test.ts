@@ -264,6 +264,21 @@ test.each(["silence", "reset"] as const)("a lost answer (%s): the server acted a
   } else assert.strictEqual(await said, "ECONNRESET")
 })
 
+test("a call that is ignored is neither done nor answered, on its queue alone", async () => {
+  const abort = new AbortController()
+  const queue = QueueUrl.split("/").at(-1)!
+  const elsewhere = strict.ignore({ action: ["SendMessage", "SendMessageBatch"], queue: `${queue}-other` })
+  const ignored = strict.ignore({ action: ["SendMessage", "SendMessageBatch"], queue: [queue] })
+  const said = outcome(() => sqs.sendMessage({ QueueUrl, MessageBody: "x" }, { abortSignal: abort.signal }))
+  await until("the call", () => ignored.left() === 0)
+  abort.abort()
+  assert.strictEqual(await said, "AbortError")
+  await sqs.sendMessage({ QueueUrl, MessageBody: "y" })
+  assert.deepStrictEqual(bodies(await receive(QueueUrl, 20)), ["y"])
+  assert.strictEqual(elsewhere.left(), 1)
+  elsewhere.end()
+})
+
 test("a poll that is aborted goes on, and its message is in flight", async () => {
   const abort = new AbortController()
   const before = calls("ReceiveMessage")

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { broken, fails, gone } from "../internal/faults.ts"
-import * as Port from "../internal/port.ts"
 import * as Needs from "../Needs.ts"
+import * as Port from "../Port.ts"
 
 const test = Case.inGroup("settling")
 
@@ -100,7 +100,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   }),
   test("a delivery is settled once: what comes after does not reach the broker", function* (lab) {
     yield* lab.publish("a")
-    const port = yield* Port.open(lab, 1)
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1 })
     const delivery = yield* port.next
     yield* port.settle(delivery, Settlement.Retry(0))
     const again = yield* port.settle(delivery, Settlement.Ack)
@@ -114,7 +114,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     "a settlement of a connection that is gone is refused, and the message comes back on the new one",
     function* (lab) {
       yield* lab.publish("a")
-      const port = yield* Port.open(lab, 1)
+      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1 })
       const stale = yield* port.next
       yield* lab.harness.cutConnections!
       const fresh = yield* port.next
@@ -133,7 +133,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   ),
   test("no more deliveries are unsettled than the credit allows, and credit 0 stops them", function* (lab) {
     for (const id of ["a", "b", "c", "d", "e"]) yield* lab.publish(id)
-    const port = yield* Port.open(lab, 2)
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2 })
     const [first, second] = [yield* port.next, yield* port.next]
     yield* lab.quiet()
     Check.equal("unsettled", port.waiting(), 0)
@@ -150,7 +150,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.publish("b")
     yield* Effect.scoped(
       Effect.gen(function* () {
-        const port = yield* Port.open(lab, 2)
+        const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2 })
         const [first] = [yield* port.next, yield* port.next]
         yield* port.settle(first, Settlement.Ack)
       })

@@ -27,7 +27,26 @@ const withMetadata =
 
 const throughText = (body: Uint8Array) => new TextEncoder().encode(new TextDecoder().decode(body))
 
+/** Hands each message to every subscription of its queue, as a fanout does. */
+const fanout: Mutant = {
+  name: "delivers each message to every subscription",
+  kills:
+    "where the broker lives in one process, each message goes to one subscription; when that ends, it goes to another",
+  broker: (broker) => {
+    const all = new Map<string, Set<(delivery: Delivery.Delivery) => void>>()
+    return {
+      ...broker,
+      subscribe: (options) => {
+        const mine = all.get(options.queue) ?? new Set()
+        all.set(options.queue, mine.add(options.onDelivery))
+        return broker.subscribe({ ...options, onDelivery: (delivery) => mine.forEach((each) => each(delivery)) })
+      }
+    }
+  }
+}
+
 export const mutants: ReadonlyArray<Mutant> = [
+  fanout,
   stores("takes bodies for text", "a body of any bytes survives byte for byte", (message) => ({
     ...message,
     body: throughText(message.body)

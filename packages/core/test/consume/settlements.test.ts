@@ -363,6 +363,40 @@ describe("a redelivery", () => {
       )
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
+
+  it.effect("after a retry is the next attempt, however often the one before it came", () => {
+    const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      yield* Consumer.start("q", {}, ({ attempts }) => {
+        runs.push(attempts)
+        return attempts === 1 ? Effect.andThen(Effect.sleep(100), Effect.fail(new Error("no"))) : Effect.void
+      })
+      for (const attempts of [1, 2, 3]) broker.deliver("a", { attempts })
+      yield* TestClock.adjust(100)
+      broker.deliver("a", { attempts: 4 })
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual(runs, [1, 2])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("after a retry ends that, whatever the broker answers to it", () => {
+    const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
+    return Effect.gen(function* () {
+      for (const fault of ["Timeout", "Throttled", "BodyTooLarge"] as const) {
+        const consumer = yield* Consumer.start("q", {}, ({ attempts }) => {
+          if (attempts === 1) throw new Error("no")
+        })
+        broker.faults.settle = ({ settlement }) => (settlement._tag === "Retry" ? fault : undefined)
+        broker.deliver("a")
+        broker.deliver("a", { attempts: 2 })
+        yield* TestClock.adjust("10 minutes")
+        const asked = broker.take().filter((call) => call.startsWith("a:"))
+        assert.deepStrictEqual(asked, ["a:Retry a:Ack"])
+        yield* consumer.drain(0)
+      }
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
 })
 
 describe("a new connection", () => {

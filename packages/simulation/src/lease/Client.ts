@@ -95,6 +95,7 @@ const subscribing =
       copied,
       onEnd: deliveries.ended
     })
+    const late: Array<Delivery.Delivery> = []
     let isClosed = false
 
     const receive = (message: Received): void => {
@@ -112,7 +113,8 @@ const subscribing =
         isSettling: false
       } satisfies Settling.Receipt)
       deliveries.began(delivery)
-      if (!isClosed) onDelivery(delivery)
+      if (isClosed) late.push(delivery)
+      else onDelivery(delivery)
     }
     const polls = Polls.make({
       machine,
@@ -124,15 +126,16 @@ const subscribing =
         })
     })
 
-    /** What the polls under way still bring goes back as well. */
+    /**
+     * Handlers may have begun what is unsettled, so that its attempt counts. What the polls under way still bring has
+     * reached nobody.
+     */
     const close = Effect.gen(function* () {
       isClosed = true
-      const release = Effect.suspend(() =>
-        settle(deliveries.unsettled().map((delivery) => ({ delivery, settlement: Settlement.Release() })))
-      )
-      yield* release
+      const begun = deliveries.unsettled().map((delivery) => Settling.receiptOf(delivery).number)
+      yield* requests.hide(begun.map((handle) => ({ handle, seconds: 0, isBack: true })))
       yield* Effect.callback<void>((resume) => polls.close(() => resume(Effect.void)))
-      yield* release
+      yield* settle(late.map((delivery) => ({ delivery, settlement: Settlement.Release() })))
     })
     const [to] = deadLetterQueues
     const redrive = to === undefined ? undefined : { to, maxReceiveCount: Math.min(1000, 2 * maxDeliveries + 5) }

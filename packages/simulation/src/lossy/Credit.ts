@@ -31,6 +31,8 @@ export const make = (): Credit => {
   const members = new Set<Member>()
   let limit = 0
   let first = 0
+  /** Whether a part of the credit waits for the next settlement. */
+  let isShort = false
 
   const held = (): number => [...members].reduce((sum, member) => sum + member.held, 0)
 
@@ -39,6 +41,7 @@ export const make = (): Credit => {
     const open = [...members].filter(({ isOpen }) => isOpen())
     if (open.length === 0) return
     const free = limit - withheld - held()
+    isShort = withheld > 0 || free < 0
     const share = (at: number): number => {
       if (free < 0) return 0
       const place = (at + first) % open.length
@@ -70,7 +73,8 @@ export const make = (): Credit => {
     },
     settled: (member) => {
       member.held--
-      distribute()
+      // Its room stays with it, so that as little credit as possible moves while deliveries are on their way.
+      if (isShort || !member.isOpen()) distribute()
     },
     distribute: () => distribute(),
     turn: () => {

@@ -27,6 +27,11 @@ export interface Dependencies {
 /** Milliseconds that the end of a subscription waits for the server's answer. */
 const closeTimeout = 2000
 
+/** A session that lived for so many milliseconds is replaced without a pause. */
+const healthy = 1000
+
+const ended = Effect.logWarning("the server ended a consumer at once")
+
 /** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
 const moment = 100
 
@@ -74,16 +79,25 @@ export const make = (
     })
 
     // A server that has just started takes connections before all of its queues have a leader.
-    const reopen = Reconnect.persist(Effect.andThen(connection.live, open), {
-      pauses: pauses(settings),
-      message: "not consuming",
-      annotations: { queue }
-    })
+    const reopen = (failures: number) =>
+      Reconnect.persist(Effect.andThen(connection.live, open), {
+        pauses: pauses(settings),
+        message: "not consuming",
+        annotations: { queue },
+        failures
+      })
 
     const keep = Effect.gen(function* () {
+      /** In a row: sessions that did not last, as where the server refuses the consumer. */
+      let failures = 0
       while (true) {
+        const born = now()
         yield* Deferred.await(session!.gone)
-        session = yield* reopen
+        failures = now() - born < healthy ? failures + 1 : 0
+        if (failures > 0 && Reconnect.isTold(failures)) yield* Effect.annotateLogs(ended, { queue, failures })
+        // Its channel may have ended because somebody has deleted a queue, which nobody else may ever make again.
+        declarer.forget(objects)
+        session = yield* reopen(failures)
         options.onReconnect()
         session.credit.set(limit)
       }

@@ -95,7 +95,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
-    if (item.told !== item.delivery.attempts && settlement._tag === "Retry") redeliveries.onRetried(item)
+    redeliveries.onRetried(item)
     if (item.again !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
   }
 

@@ -85,7 +85,8 @@ export const make = (dependencies: Dependencies): Recovery => {
       flow.broker.signal({ _tag: signals[fate], id: item.key })
       // It is spent again when it is sent again.
       decider.refund(settlement)
-      if (fate === "gone" || load.isStopping) return giveUp(item)
+      // A later delivery of the message is handled on its own, so that this one need not be settled.
+      if (fate === "gone" || item.isSuperseded || load.isStopping) return giveUp(item)
       redeliveries.adopt(item)
       if (fate === "refused") return keeping.refuse(item, failure, settlement)
       item.stage = "kept"

@@ -23,7 +23,7 @@ export interface Redeliveries {
   readonly onSettled: (settled: Item, settlement: Settlement.Settlement) => void
   /** Forgets the redeliveries that came while a settlement was under way, and are gone as well. */
   readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
-  /** Remembers, of a message that goes back with fewer attempts than the broker counts, how many it has had. */
+  /** Remembers, of a message that is retried with fewer attempts than the broker counts, how many it has had. */
   readonly onRetried: (item: Item) => void
   /** Gives the item the redelivery that came while its settlement, which has failed, was under way. */
   readonly adopt: (item: Item) => void
@@ -60,12 +60,21 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 
   const twinOf = finding(dependencies, identify)
 
+  const onRetried = (item: Item): void => {
+    const { delivery, isSuperseded, settlement, told } = item
+    if (settlement?._tag !== "Retry" || told === delivery.attempts || isSuperseded) return
+    remembered.note(item, delivery.attempts + 1)
+  }
+
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
       // What goes back to the queue comes again by right, but not before its time.
       const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery
-      else item.isSuperseded = true
+      else {
+        onRetried(item)
+        item.isSuperseded = true
+      }
       return isMerged
     }
     replace(item, delivery)
@@ -118,7 +127,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     onReconnect: (isGone) => {
       for (const item of dependencies.items) if (item.again !== undefined && isGone(item.again)) loseAgain(item)
     },
-    onRetried: (item) => remembered.note(item, item.delivery.attempts + 1),
+    onRetried,
     adopt: (item) => {
       if (item.again === undefined) return
       const { again } = item

@@ -39,6 +39,12 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
   ).length
 }
 
+/** Deliveries of the copy to this process that no handler began: lost, given back, or settled as it had decided before. */
+export const passedBy = (until: DeliveryLife): number =>
+  handedOutBefore(until.copy, until).filter(
+    ({ arrived, process, runs }) => process === until.process && arrived !== undefined && runs.length === 0
+  ).length
+
 /** The most attempts that were used up before a copy was stored. */
 const mostBefore = (lives: Lives, copy: CopyLife): number => {
   const parent = parentOf(lives, copy)

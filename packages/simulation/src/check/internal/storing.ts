@@ -38,7 +38,7 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     const { delivery, key, why } = seen.entry
     const copy = copyOf(seen.entry.copy, key)
     copy.backs.push(seen)
-    const life = deliveries.get(delivery)
+    const life = delivery === undefined ? undefined : deliveries.get(delivery)
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)
     if (why === "asked" && settling?.asked.tag === "Retry") {

@@ -1,4 +1,4 @@
-import { fewestBefore, isForged, knownUnseen, mostAt, retriesOf } from "../internal/counting.ts"
+import { fewestBefore, isForged, knownUnseen, mostAt, passedBy, retriesOf } from "../internal/counting.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Lives, Turn } from "../internal/Lives.ts"
 
@@ -15,7 +15,7 @@ const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string 
   if (before?.how === "interrupted")
     return "a run right after one that was timed out; expected none in the same delivery"
 
-  const told = Math.max(attempts, (turn.of.arrived?.entry.attempts ?? 0) - knownUnseen(lives, turn.of))
+  const told = Math.max(attempts, (turn.of.arrived?.entry.attempts ?? 0) - passedBy(turn.of))
   if (told > maxDeliveries) return `a run at delivery ${told}; expected it to be given up beyond ${maxDeliveries}`
 
   const limit = Math.max(...lives.scenario.versions.map(({ maxAttempts }) => maxAttempts))

@@ -32,11 +32,19 @@ export const health: Law = ({ history, processes }) => {
     const since = history[last]?.at
     if (process?.version === undefined || since === undefined) return []
     const { batch, handlerTimeout } = process.version
-    const isLoaded = entry.buffered + entry.inProgress > 0
     const limit = minute + handlerTimeout + (batch?.wait ?? 0)
+    // A retry that no copy can keep is kept by its process until it is due.
+    const isWaiting = process.attempts.some(
+      ({ decided, isOver }) =>
+        !isOver &&
+        decided?.fate === "refused" &&
+        decided.at + decided.asked.delay + limit > since &&
+        decided.index < index
+    )
+    const isLoaded = entry.buffered + entry.inProgress > 0
     const stood = process.frozen.some(({ entry: { at, until } }) => until >= since && at <= entry.at)
     const isLong = !stood && process.clock.least(since, entry.at) > 2 * limit
-    if (entry.state === "running" && entry.connection === "up" && isLoaded && isLong) {
+    if (entry.state === "running" && entry.connection === "up" && isLoaded && isLong && !isWaiting) {
       const what = `${entry.process} is running, with messages, though nothing has moved since ${Math.round(since)} ms; expected stalled.`
       return [violation("health", entry.at, { process: entry.process }, what, [last, index])]
     }

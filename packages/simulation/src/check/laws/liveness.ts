@@ -1,9 +1,13 @@
+import type { Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 
 /** Milliseconds by which a due time may be later than what the policy names: pauses of what waits for its broker. */
 const late = 120_000
+
+/** Milliseconds of the longest pause of a backoff. */
+const longestPause = 120_000
 
 /** The reason for which a copy has not ended; `undefined` where it has ended, or waits as it may. */
 const heldBy = ({ end, scenario, work }: Lives, copy: CopyLife): string | undefined => {
@@ -58,20 +62,16 @@ const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
     return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < until)
   })
 
-/** Milliseconds that a pause for the broker takes at most. */
-const longestPause = 120_000
-
-/**
- * Whether a backoff may leave it this credit: none in a pause, and 1 until something has shown that all is well, also on a
- * new connection.
- */
-const isHeldBack = ({ clock, told, version }: ProcessLife, until: number, now: number, limit: number): boolean => {
-  const entered = told.filter(({ entry, index }) => index < until && entry.event === "BackoffEntered")
-  if (limit > 0) return entered.length > 0
-  return entered.some(({ entry: { at, detail } }) => {
-    const max = detail === "broker" ? longestPause : (version?.consumerBackoff?.max ?? 0)
-    return clock.least(at, now) <= max
-  })
+/** Whether a process waits for the message that shows that all is well: after a backoff, a suspect, a failed settlement. */
+const isProbing = (
+  { deliveries, runs, settlings, told }: ProcessLife,
+  { maxAttempts }: Version
+): boolean => {
+  const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
+  const isSuspect =
+    (deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > maxAttempts ||
+    runs.at(-1)?.began.entry.given.some(({ attempts }) => attempts > maxAttempts) === true
+  return told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
 }
 
 /** Credit that is not whole when a process ends after the calm, or at the end of all. */
@@ -83,11 +83,11 @@ const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"E
   const last = credits.findLast((each) => each.index < until)
   const limit = last?.entry.limit ?? 0
   const whole = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
-  // After a backoff or a suspect it waits for the message that shows that all is well.
-  const begun = process.deliveries.findLast(({ runs }) => runs.length > 0)
-  const isSuspect = (begun?.arrived?.entry.attempts ?? 0) > version.maxAttempts
-  if (limit >= whole || ((version.consumerBackoff !== undefined || isSuspect) && limit > 0)) return []
-  if (isHeldBack(process, until, entry.at, limit)) return []
+  if (limit >= whole || (limit > 0 && isProbing(process, version))) return []
+  // A pause ends by itself.
+  const since = last?.entry.at ?? process.started?.entry.at ?? 0
+  const at = draining?.entry.at ?? entry.at
+  if (last !== undefined && limit === 0 && process.clock.least(since, at) <= longestPause) return []
   const what = `${name} ends with a credit of ${limit}; expected at least ${whole}.`
   return [violation("liveness", entry.at, { process: name }, what, [last?.index, draining?.index ?? index])]
 }

@@ -2,10 +2,14 @@ import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt } from "../internal/Lives.ts"
 
-const isQuarantined = ({ copy, process }: Attempt, until: number): boolean =>
-  process.told.some(
-    ({ entry, index }) => index < until && entry.event === "Quarantined" && entry.id === copy.message.sending?.entry.id
+/** Whether a process has told of it. A message of a foreign producer is told by the broker's name, which nobody knows here. */
+const isQuarantined = ({ copy, process }: Attempt, until: number): boolean => {
+  const { plan, sending } = copy.message
+  return process.told.some(
+    ({ entry, index }) =>
+      index < until && entry.event === "Quarantined" && (plan?.by === "foreign" || entry.id === sending?.entry.id)
   )
+}
 
 /** A refused settlement is asked again only with a copy that leaves out more, without a copy, or from quarantine. */
 export const refused: Law = (lives) =>

@@ -26,6 +26,9 @@ export const repeated: Law = (lives) =>
       const isRefused = settlings.some(({ answer, fate }) => fate === "refused" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
+      // Its copy is stored: the original may go.
+      const isDone = attempt.copy.children.some(({ stored }) => stored !== undefined && stored.index < settling.index)
+      if (settling.asked.tag === "Ack" && isDone) return []
       const what = `${process.name} asked for ${describe(settling.asked)}; expected ${describe(decided.asked)} again, which it had asked before.`
       return [
         violation("repeated", settling.at, of(settling.of), what, [decided.index, decided.answer, settling.index])

@@ -4,10 +4,10 @@ import type * as Call from "./Call.ts"
 
 /** The calls that a fault concerns. */
 export interface Where {
-  /** The action of the calls; a batch such as `DeleteMessageBatch` is an action of its own. Default: any. */
-  readonly action?: string
-  /** The queue of the calls. Default: any. */
-  readonly queue?: string
+  /** The action, or actions, of the calls; a batch such as `DeleteMessageBatch` is one of its own. Default: any. */
+  readonly action?: string | ReadonlyArray<string>
+  /** The queue, or queues, of the calls. Default: any. */
+  readonly queue?: string | ReadonlyArray<string>
   /** The number of calls that fail. Default: 1. */
   readonly times?: number
   /** Every nth of the calls fails. Default: 1. */
@@ -21,12 +21,19 @@ export type Effect =
   | { readonly kind: "refuseEntries"; readonly error: ErrorName; readonly entries: number }
   /** The call is done, but its reply never comes, or the connection breaks. */
   | { readonly kind: "lose"; readonly how: "silence" | "reset" }
+  /** The call is not done, and its reply never comes. */
+  | { readonly kind: "ignore" }
 
 /** A fault that was asked for. */
 export interface Fault {
   /** The number of calls that will still fail. */
   readonly left: () => number
+  /** Removes the fault. */
+  readonly end: () => void
 }
+
+const isAmong = (wanted: string | ReadonlyArray<string> | undefined, value: string): boolean =>
+  wanted === undefined || [wanted].flat().includes(value)
 
 /** Makes the faults of one proxy. */
 export const make = () => {
@@ -35,12 +42,12 @@ export const make = () => {
     add: (where: Where, effect: Effect): Fault => {
       const fault = { where, effect, seen: 0, left: where.times ?? 1 }
       asked.push(fault)
-      return { left: () => fault.left }
+      return { left: () => fault.left, end: () => void asked.splice(asked.indexOf(fault) >>> 0, 1) }
     },
     /** Takes the fault of a call; `undefined` where it has none. */
     take: ({ action, queue }: Call.Call): Effect | undefined => {
       const mine = asked.filter(
-        ({ left, where }) => left > 0 && (where.action ?? action) === action && (where.queue ?? queue) === queue
+        ({ left, where }) => left > 0 && isAmong(where.action, action) && isAmong(where.queue, queue)
       )
       for (const fault of mine) fault.seen++
       const due = mine.find(({ seen, where: { every = 1 } }) => seen % every === 0)

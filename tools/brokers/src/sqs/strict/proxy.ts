@@ -28,6 +28,8 @@ export interface StrictSqs extends AsyncDisposable {
   readonly failEntries: (where: Faults.Where, entries: number, error?: ErrorName) => Faults.Fault
   /** Does calls without a reply; with `reset` the connection breaks as well. Default: silence. */
   readonly lose: (where: Faults.Where, how?: "silence" | "reset") => Faults.Fault
+  /** Neither does calls nor replies to them. */
+  readonly ignore: (where: Faults.Where) => Faults.Fault
   /** Delivers the next messages once more, though they are in flight. */
   readonly duplicate: (messages: number) => void
   /** Denies these actions from now on, and no others; `DeleteMessage` denies `DeleteMessageBatch` as well. */
@@ -87,6 +89,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     const body: Call.Body = JSON.parse(bytes.toString())
     const call = Call.make(action, body)
     const fault = faults.take(call)
+    if (fault?.kind === "ignore") return
     // Goes on when the client is gone: AWS finishes a long poll as well, and its messages are in flight then.
     const result = await answer(call, (...args) => upstream.call(endpoint, request.headers, ...args), fault)
     if (fault?.kind !== "lose") reply(response, result, port)
@@ -117,6 +120,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     failEntries: (where, entries, error = "InternalFailure") =>
       faults.add(where, { kind: "refuseEntries", error, entries }),
     lose: (where, how = "silence") => faults.add(where, { kind: "lose", how }),
+    ignore: (where) => faults.add(where, { kind: "ignore" }),
     duplicate: aws.duplicate,
     deny: (actions) => void (denied = actions),
     clear: faults.clear,

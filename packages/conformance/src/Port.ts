@@ -1,0 +1,95 @@
+/**
+ * A subscription that is driven by hand, below the consumer: the driver grants credit, takes deliveries and settles them.
+ *
+ * When to use: in a case, or in an adapter's own test, about what the broker does for each call of its port. Nothing is
+ * repeated, extended or given back by itself.
+ *
+ * @example
+ * ```ts
+ * import { MemoryBroker } from "@requeue/adapter-memory"
+ * import { Port, Workload } from "@requeue/conformance"
+ * import { Settlement } from "@requeue/core"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const broker = yield* MemoryBroker.make()
+ *   yield* broker.publish([Workload.outgoing("orders", "m1", { now: Date.now() })])
+ *   const port = yield* Port.open(broker, { queue: "orders", credit: 1 })
+ *   yield* port.settle(yield* port.next, Settlement.Retry(0))
+ *   return (yield* port.next).attempts
+ * })
+ * await Effect.runPromise(Effect.scoped(program)) // => 2
+ * ```
+ */
+import { type Broker, type Delivery, RetryPolicy, type Settlement } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { CheckFailed } from "./Check.ts"
+import * as Wait from "./Wait.ts"
+
+/** A subscription, and how it begins. */
+export interface Options {
+  /** The queue to consume. */
+  readonly queue: string
+  /** The number of deliveries that may be unsettled at any time. Default 0: none comes before `credit` is called. */
+  readonly credit?: number | undefined
+  /** The queues to which dead letters may go. Default: the name of the queue with `.dlq` at its end. */
+  readonly deadLetterQueues?: ReadonlyArray<string> | undefined
+  /** The policy for which the adapter declares what it needs. Default: `RetryPolicy.make()`. */
+  readonly retry?: RetryPolicy.RetryPolicy | undefined
+  /** Milliseconds that `next` waits at most. Default 60,000. */
+  readonly within?: number | undefined
+}
+
+/** An open subscription. */
+export interface Port {
+  /** Sets the number of deliveries that may be unsettled at any time. */
+  readonly credit: (limit: number) => void
+  /** The number of deliveries that `next` has not taken yet. */
+  readonly waiting: () => number
+  /** Takes the oldest delivery, as soon as there is one. */
+  readonly next: Effect.Effect<Delivery.Delivery, CheckFailed>
+  /** Takes so many deliveries, as soon as there are as many. */
+  readonly take: (count: number) => Effect.Effect<ReadonlyArray<Delivery.Delivery>, CheckFailed>
+  /** Settles one delivery. The answer is empty, or says why it could not be settled. */
+  readonly settle: (
+    delivery: Delivery.Delivery,
+    settlement: Settlement.Settlement
+  ) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
+  /** Renews the lease of one delivery. The answer is empty, or says why it could not be renewed. */
+  readonly extend: (delivery: Delivery.Delivery) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
+}
+
+/** Milliseconds from one look at the deliveries to the next. */
+const pollInterval = 5
+
+/** Subscribes until the scope closes. */
+export const open = (
+  broker: Broker.Service,
+  { credit = 0, queue, deadLetterQueues = [`${queue}.dlq`], retry = RetryPolicy.make(), within = 60_000 }: Options
+): Effect.Effect<Port, Effect.Error<ReturnType<Broker.Service["subscribe"]>>, Scope.Scope> =>
+  Effect.gen(function* () {
+    const inbox: Array<Delivery.Delivery> = []
+    const subscription = yield* broker.subscribe({
+      queue,
+      retry,
+      deadLetterQueues,
+      onDelivery: (delivery) => void inbox.push(delivery),
+      onReconnect: () => {}
+    })
+    subscription.credit(credit)
+    const take = (count: number) =>
+      Wait.found(
+        () => `${count} deliveries from ${queue}, ${inbox.length} came`,
+        Effect.sync(() => (inbox.length < count ? undefined : inbox.splice(0, count))),
+        { within, every: pollInterval }
+      )
+    return {
+      credit: subscription.credit,
+      waiting: () => inbox.length,
+      next: Effect.map(take(1), ([first]) => first!),
+      take,
+      settle: (delivery, settlement) => subscription.settle([{ delivery, settlement }]),
+      extend: (delivery) => subscription.extend([delivery])
+    }
+  })

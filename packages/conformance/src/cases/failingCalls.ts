@@ -1,0 +1,154 @@
+/** Calls of the broker that fail below the adapter: it says no, or nobody hears its answer, or nobody asks it. */
+import { RetryPolicy, Settlement } from "@requeue/core"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import { failures, type Failure } from "../Harness.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+import * as Port from "../Port.ts"
+import * as Wait from "../Wait.ts"
+
+const test = Case.inGroup("failing calls")
+
+const words: Readonly<Record<Failure, string>> = {
+  refused: "that the broker refuses",
+  lostRequest: "that never reaches the broker",
+  lostAnswer: "that the broker never answers"
+}
+
+/** Milliseconds within which a failure is over: a message may have to wait for the end of its lease. */
+const within = (lab: Lab) => lab.recovery + 2 * (lab.capabilities.lease?.duration ?? 0)
+
+/** Waits for a call that must end. */
+const ends = <A, E, R>(lab: Lab, what: string, call: Effect.Effect<A, E, R>) =>
+  Effect.timeoutOrElse(call, {
+    duration: Duration.millis(within(lab)),
+    orElse: () => Effect.fail(new Check.CheckFailed(`${what}: no end within ${within(lab)} ms`))
+  })
+
+const settles = (lab: Lab, failure: Failure) =>
+  Effect.gen(function* () {
+    const happened = yield* lab.failNext("settle", failure)
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        yield* lab.start()
+        yield* lab.send("a")
+        yield* lab.until("the failure", happened, lab.recovery)
+        yield* lab.send("b")
+        // Of an ack that was done without an answer, nobody can tell.
+        const succeeded = () => lab.eventsOf("Succeeded").some(({ id }) => id === "b")
+        yield* lab.until("the end of the next", succeeded, within(lab))
+        const settled = () => lab.entriesOf("Settled").length === lab.entriesOf("Settling").length
+        yield* lab.until("an answer to every settlement", settled, within(lab))
+        yield* lab.untilEmpty
+      })
+    )
+    // Nothing that only seemed to be settled comes back with the end of its consumer.
+    yield* lab.untilEmpty
+    Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b"])
+  })
+
+const buries = (lab: Lab, failure: Failure) =>
+  Effect.gen(function* () {
+    const gate = yield* Deferred.make<void>()
+    yield* lab.send("a")
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, () =>
+      Effect.andThen(Deferred.await(gate), Effect.fail(new TypeError("no")))
+    )
+    yield* lab.untilRuns(1)
+    const happened = yield* lab.failNext("publish", failure)
+    yield* Deferred.succeed(gate, undefined)
+    yield* lab.until("the failure", happened, lab.recovery)
+    yield* lab.until("its end", () => lab.eventsOf("DeadLettered").length === 1, within(lab))
+    yield* lab.untilEmpty
+    const letters = yield* lab.untilDeadLetters(1)
+    Check.equal(
+      "dead letters",
+      [...new Set(letters.map(({ metadata }) => `${metadata.id} ${metadata.deadLetter?.error.name}`))],
+      ["a TypeError"]
+    )
+    // A copy of which nobody heard may be there beside the one that was confirmed.
+    if (failure === "refused") Check.equal("copies", letters.length, 1)
+    Check.equal("runs", lab.runs.length, 1)
+  })
+
+const sends = (lab: Lab, failure: Failure) =>
+  Effect.gen(function* () {
+    yield* lab.publish("first")
+    const happened = yield* lab.failNext("publish", failure)
+    const exit = yield* ends(lab, "the publish", Effect.exit(lab.publish("a")))
+    Check.isTrue("the call has failed", happened())
+    // A refusal by the broker, and an answer that never came, are errors; what was told as stored is there.
+    if (Exit.isFailure(exit)) yield* lab.publish("a")
+    const stored = Effect.map(lab.harness.pending(lab.queue), ({ ready }) => (ready ?? 2) >= 2 || undefined)
+    yield* Wait.found("both messages", stored, { within: lab.recovery })
+    yield* lab.start()
+    yield* lab.until("both are handled", () => new Set(lab.runs.map(({ id }) => id)).size === 2, lab.recovery)
+    yield* lab.untilEmpty
+  })
+
+const receives = (lab: Lab, failure: Failure) =>
+  Effect.gen(function* () {
+    yield* lab.send("a")
+    const happened = yield* lab.failNext("receive", failure)
+    yield* lab.start()
+    yield* lab.until("the failure", happened, lab.recovery)
+    yield* lab.untilEvents("Succeeded", 1, within(lab))
+    yield* lab.send("b")
+    yield* lab.untilEvents("Succeeded", 2, within(lab))
+    Check.equal(
+      "runs",
+      lab.runs.map(({ id }) => id),
+      ["a", "b"]
+    )
+    yield* lab.untilEmpty
+  })
+
+const extendsAgain = (lab: Lab, failure: Failure) =>
+  Effect.gen(function* () {
+    const { duration } = lab.capabilities.lease!
+    yield* lab.publish("a")
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, within: lab.recovery })
+    const delivery = yield* port.next
+    const happened = yield* lab.failNext("extend", failure)
+    const begun = lab.now()
+    const told = yield* ends(lab, "the extension", port.extend(delivery))
+    Check.isTrue("the call has failed", happened())
+    lab.checkTimely("told as gone", told.filter(({ fate }) => fate === "gone").length, 0, begun)
+    const again = yield* port.extend(delivery)
+    yield* Effect.sleep(0.7 * duration)
+    const settled = yield* port.settle(delivery, Settlement.Ack)
+    lab.checkTimely("failures of what came after", [again.length, settled.length], [0, 0], begun)
+  })
+
+export const cases: ReadonlyArray<Case.Case> = failures.flatMap((failure) => [
+  test(
+    `an ack ${words[failure]} is settled in the end, without a second run`,
+    (lab) => settles(lab, failure),
+    Needs.failNext("settle", failure)
+  ),
+  test(
+    `a dead letter's copy ${words[failure]} is stored in the end, and until then its original stays`,
+    (lab) => buries(lab, failure),
+    Needs.failNext("publish", failure)
+  ),
+  test(
+    `a publish ${words[failure]} ends, and is told as failed unless the message is there`,
+    (lab) => sends(lab, failure),
+    Needs.failNext("publish", failure)
+  ),
+  test(
+    `a look for messages ${words[failure]} is followed by others, and loses nothing`,
+    (lab) => receives(lab, failure),
+    Needs.failNext("receive", failure)
+  ),
+  test(
+    `an extension ${words[failure]} ends, and costs nothing while the lease lasts`,
+    (lab) => extendsAgain(lab, failure),
+    Needs.all(Needs.failNext("extend", failure), Needs.lease)
+  )
+])

@@ -1,0 +1,138 @@
+/** Leases that end, are extended, and are outdated: what the broker does, with a process on each side of the queue. */
+import { RetryPolicy, Settlement } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+import * as Port from "../Port.ts"
+
+const test = Case.inGroup("leases")
+
+/** Milliseconds within which a message comes whose lease was not extended. */
+const within = (lab: Lab) => lab.capabilities.lease!.duration + lab.recovery
+
+/** A subscription that takes so many deliveries, and no more. */
+const taken = (lab: Lab, count: number) =>
+  Effect.gen(function* () {
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: count, within: within(lab) })
+    const deliveries = yield* port.take(count)
+    port.credit(0)
+    return { ...port, deliveries }
+  })
+
+/** Deliveries whose leases end in one process, and those of the same messages in another. */
+const outlived = (lab: Lab, count: number) =>
+  Effect.gen(function* () {
+    for (let n = 1; n <= count; n++) yield* lab.publish(`m${n}`)
+    const first = yield* taken(lab, count)
+    const other = yield* lab.another
+    return { first, second: yield* taken(other, count), other }
+  })
+
+const error = { name: "Error", message: "no" }
+
+const settlementsOf = ({ dlq }: Lab) => [
+  Settlement.Ack,
+  Settlement.Retry(0),
+  Settlement.Release(),
+  Settlement.Drop("dropped", error),
+  Settlement.DeadLetter("permanent", dlq, error)
+]
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test(
+    "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    function* (lab) {
+      const { first, second } = yield* outlived(lab, 1)
+      const [before, after] = [first.deliveries[0]!, second.deliveries[0]!]
+      Check.equal("messages", [before.metadata.id, after.metadata.id], ["m1", "m1"])
+      // A broker may count more than there were, never less.
+      Check.isTrue("attempts", before.attempts === 1 && after.attempts >= 2, [before.attempts, after.attempts])
+      Check.isTrue("it is said to be a redelivery, or nothing is said", after.redelivered !== false)
+      Check.equal("its settlement", yield* second.settle(after, Settlement.Ack), [])
+      yield* lab.untilEmpty
+    },
+    Needs.lease
+  ),
+  test(
+    "a message whose leases end in one process after the other is a dead letter, and the next handler does not see it",
+    function* (lab) {
+      const { other } = yield* outlived(lab, 1)
+      yield* other.start({ retry: RetryPolicy.make({ maxRetries: 0, maxDeliveries: 2 }) })
+      yield* other.until("its end", () => other.eventsOf("DeadLettered").length === 1, within(lab))
+      Check.equal("runs", other.runs.length, 0)
+      const [letter] = yield* lab.untilDeadLetters(1)
+      const { attempts, reason } = letter!.metadata.deadLetter!
+      Check.isTrue("why", reason === "too-many-deliveries" && attempts >= 3, { reason, attempts })
+      yield* lab.untilEmpty
+    },
+    Needs.lease
+  ),
+  test(
+    "extending tells of a lease that has ended, and leaves the other process its delivery",
+    function* (lab) {
+      const { first, second } = yield* outlived(lab, 1)
+      const told = yield* first.extend(first.deliveries[0]!)
+      Check.equal(
+        "told",
+        told.map(({ fate }) => fate),
+        ["gone"]
+      )
+      Check.equal("the other's settlement", yield* second.settle(second.deliveries[0]!, Settlement.Ack), [])
+      yield* lab.untilEmpty
+    },
+    Needs.lease
+  ),
+  test(
+    "a message whose lease is extended comes to no other process, and stays with its own",
+    function* (lab) {
+      const { duration } = lab.capabilities.lease!
+      yield* lab.publish("a")
+      const port = yield* taken(lab, 1)
+      const begun = lab.now()
+      const other = yield* lab.another
+      const elsewhere = yield* Port.open(other.broker, { queue: lab.queue, credit: 1 })
+      const told: Array<unknown> = []
+      for (let time = 0; time < 1.5 * duration; time += duration / 4) {
+        yield* Effect.sleep(duration / 4)
+        told.push(...(yield* port.extend(port.deliveries[0]!)))
+      }
+      // A process that stands still for longer than a lease loses it, whatever the adapter does.
+      lab.checkTimely("told, and delivered elsewhere", [told.length, elsewhere.waiting()], [0, 0], begun)
+      lab.checkTimely("its settlement", (yield* port.settle(port.deliveries[0]!, Settlement.Ack)).length, 0, begun)
+    },
+    Needs.lease
+  ),
+  test(
+    "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    function* (lab) {
+      const settlements = settlementsOf(lab)
+      const { first, other, second } = yield* outlived(lab, settlements.length)
+      const told = yield* Effect.forEach(first.deliveries, (delivery, index) =>
+        first.settle(delivery, settlements[index]!)
+      )
+      Check.equal(
+        "told",
+        told.map((failures) => failures.map(({ fate }) => fate)),
+        settlements.map(() => ["gone"])
+      )
+      const kept = yield* Effect.forEach(second.deliveries, (delivery) => second.settle(delivery, Settlement.Retry(0)))
+      Check.equal("the newer settlements", kept.flat(), [])
+      const last = yield* taken(other, settlements.length)
+      Check.equal(
+        "the messages in the end",
+        last.deliveries.map(({ metadata }) => metadata.id).toSorted(),
+        settlements.map((_, index) => `m${index + 1}`)
+      )
+      Check.isTrue(
+        "their attempts",
+        last.deliveries.every(({ attempts }) => attempts >= 3)
+      )
+      for (const delivery of last.deliveries) yield* last.settle(delivery, Settlement.Ack)
+      Check.equal("dead letters", (yield* lab.harness.deadLetters(lab.dlq)).length, 0)
+      yield* lab.untilEmpty
+    },
+    Needs.lease
+  )
+]

@@ -1,0 +1,70 @@
+/** The file broker, with a harness that looks into the file and breaks the driver. */
+import { Broker } from "@requeue/core"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Harness from "../../src/Harness.ts"
+import * as File from "./file.ts"
+import * as FileBroker from "./FileBroker.ts"
+import { pollInterval } from "./subscription.ts"
+import { toDelivery } from "./toDelivery.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "requeue-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+)
+
+export const layer = Layer.effectContext(
+  Effect.gen(function* () {
+    const path = join(yield* folder, "queues")
+    const clock = yield* Clock.Clock
+    const now = () => clock.currentTimeMillisUnsafe()
+    const file = yield* Effect.acquireRelease(
+      Effect.sync(() => File.open(path)),
+      ({ close }) => Effect.sync(close)
+    )
+    const { broker, driver } = yield* FileBroker.make(path)
+    let queues = 0
+    const harness = Harness.Harness.of({
+      name: "file",
+      uniqueQueue: (base) =>
+        Effect.sync(() => {
+          const queue = `${base}-${++queues}`
+          file.declare(queue)
+          return queue
+        }),
+      publishRaw: (queue, body, headers) => Effect.sync(() => file.publishRaw(queue, body, headers, now())),
+      deadLetters: (queue) =>
+        Effect.sync(() =>
+          file.peek(queue, -1, now()).map((row) => toDelivery({ ...row, deliveries: row.deliveries + 1 }))
+        ),
+      pending: (queue) => Effect.sync(() => file.count(queue, now())),
+      cutConnections: undefined,
+      restart: undefined,
+      another: Effect.map(FileBroker.make(path), (other) => other.broker),
+      failNext: (operation, failure) =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const fault = { operation, failure, happened: false }
+            driver.fault = fault
+            return () => fault.happened
+          }),
+          () => Effect.sync(() => (driver.fault = undefined))
+        ),
+      deleteQueue: (queue) => Effect.sync(() => file.deleteQueue(queue)),
+      foreignQueue: (base) =>
+        Effect.sync(() => {
+          const queue = `${base}-${++queues}`
+          file.declareLimited(queue, 2)
+          return queue
+        }),
+      lateness: 2 * pollInterval,
+      settleTime: 0
+    })
+    return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
+  })
+)

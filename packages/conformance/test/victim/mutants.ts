@@ -1,0 +1,213 @@
+/** Ways to write the file broker wrongly: one text of one of its files, its replacement, and the case that finds it. */
+
+import * as VirtualTime from "../../src/VirtualTime.ts"
+
+/** A patch below the port. */
+export interface Patch {
+  /** Says what the broker does wrong then. */
+  readonly name: string
+  /** The name of the case that must fail. */
+  readonly kills: string
+  /** The end of the file's path. */
+  readonly file: string
+  /** A text that occurs once in the file. */
+  readonly text: string
+  readonly replacement: string
+}
+
+/** The same mistake for several cases, which differ in how a call fails. */
+const failing = (
+  failures: ReadonlyArray<string>,
+  kills: (failure: string) => string,
+  patch: Omit<Patch, "kills">
+): ReadonlyArray<Patch> => failures.map((failure) => ({ ...patch, kills: kills(failure) }))
+
+const refused = "that the broker refuses"
+const lostRequest = "that never reaches the broker"
+const lostAnswer = "that the broker never answers"
+
+export const patches: ReadonlyArray<Patch> = [
+  ...[
+    "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    "a message whose leases end in one process after the other is a dead letter, and the next handler does not see it"
+  ].map((kills) => ({
+    name: "does not count leases that end",
+    kills,
+    file: "victim/file.ts",
+    text: "SET deliveries = deliveries + 1, receipt",
+    replacement: "SET deliveries = deliveries + (receipt IS NULL), receipt"
+  })),
+  {
+    name: "knows the leases of its own process only",
+    kills: "each message goes to one process; when that ends, what it held goes to the other",
+    file: "victim/file.ts",
+    text: "WHERE seq IN (SELECT seq FROM messages WHERE ${isReady} ORDER",
+    replacement: `WHERE seq IN (SELECT seq FROM messages WHERE queue = :queue AND due <= :now
+       AND (leased_until <= :now OR substr(receipt, 1, 36) <> substr(:receipt, 1, 36)) ORDER`
+  },
+  {
+    name: "counts what is given back",
+    kills: "what is given back has used up no attempt",
+    file: "victim/file.ts",
+    text: "SET due = :due, deliveries = deliveries - 1,",
+    replacement: "SET due = :due,"
+  },
+  {
+    name: "gives nothing back when a subscription closes",
+    kills: "each message goes to one process; when that ends, what it held goes to the other",
+    file: "victim/subscription.ts",
+    text: "held.forEach(file.giveBack)",
+    replacement: "undefined"
+  },
+  {
+    name: "never tells of a lost lease",
+    kills: "extending tells of a lease that has ended, and leaves the other process its delivery",
+    file: "victim/subscription.ts",
+    text: `return isHeld ? [] : [{ delivery, error: gone("extend", queue), fate: "gone" }]`,
+    replacement: "return []"
+  },
+  {
+    name: "extends by an outdated receipt, and takes the lease away",
+    kills: "extending tells of a lease that has ended, and leaves the other process its delivery",
+    file: "victim/file.ts",
+    text: `"UPDATE messages SET leased_until = :until WHERE seq = :seq AND receipt = :receipt AND leased_until > :now"`,
+    replacement: `"UPDATE messages SET leased_until = :until, receipt = :receipt WHERE seq = :seq AND :now > 0"`
+  },
+  {
+    name: "does not extend",
+    kills: "a message whose lease is extended comes to no other process, and stays with its own",
+    file: "victim/file.ts",
+    text: "SET leased_until = :until WHERE",
+    replacement: "SET leased_until = leased_until + 0 * :until WHERE"
+  },
+  {
+    name: "settles the newer delivery by an outdated receipt",
+    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    file: "victim/file.ts",
+    text: `"DELETE FROM messages WHERE seq = :seq AND receipt = :receipt"`,
+    replacement: `"DELETE FROM messages WHERE seq = :seq AND :receipt <> ''"`
+  },
+  {
+    name: "makes a dead letter of a delivery whose lease has ended",
+    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    file: "victim/subscription.ts",
+    text: "if (receipt.until <= now()) return",
+    replacement: "if (receipt.until <= 0) return"
+  },
+  {
+    name: "measures time from the start of its process",
+    kills: "a message that one process delays comes to another at its time, and not before",
+    file: "victim/FileBroker.ts",
+    text: "const now = () => clock.currentTimeMillisUnsafe()",
+    // The first process starts with the clock.
+    replacement: `const ahead = clock.currentTimeMillisUnsafe() - ${VirtualTime.epoch}
+      const now = () => clock.currentTimeMillisUnsafe() - ahead`
+  },
+  {
+    name: "keeps the attempts of a retry to itself",
+    kills: "a retry that one process delays comes to another at its time, with its attempts and its history",
+    file: "victim/file.ts",
+    text: "SET metadata = :metadata, due",
+    replacement: "SET metadata = coalesce(metadata, :metadata), due"
+  },
+  {
+    name: "keeps dead letters to its process",
+    kills: "dead letters of one process are seen, and redriven, by another",
+    file: "victim/FileBroker.ts",
+    text: "subscribe: (options) => subscribe(options, process)",
+    replacement: `subscribe: (options) =>
+      subscribe(options.queue.endsWith(".dlq") ? { ...options, queue: options.queue + process.name } : options, process)`
+  },
+  ...failing(
+    [refused, lostRequest],
+    (failure) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
+    {
+      name: "removes an original before its dead letter is stored",
+      file: "victim/subscription.ts",
+      text: "Effect.andThen(copied(settlement), remove)",
+      replacement: "Effect.andThen(remove, copied(settlement))"
+    }
+  ),
+  ...failing(
+    [refused, lostRequest],
+    (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,
+    {
+      name: "says that it has stored what it has not",
+      file: "victim/FileBroker.ts",
+      text: "      publish,\n      subscribe:",
+      replacement: "      publish: (messages) => Effect.ignore(publish(messages)),\n      subscribe:"
+    }
+  ),
+  ...failing([refused], (failure) => `an ack ${failure} is settled in the end, without a second run`, {
+    name: "never ends a settlement that is refused",
+    file: "victim/subscription.ts",
+    text: "Effect.match(carryOut(request, queue, process), {",
+    replacement: "Effect.match(Effect.catch(carryOut(request, queue, process), () => Effect.never), {"
+  }),
+  ...failing(
+    [refused, lostRequest, lostAnswer],
+    (failure) => `a look for messages ${failure} is followed by others, and loses nothing`,
+    {
+      name: "looks for no more messages when a look has failed",
+      file: "victim/subscription.ts",
+      text: "onFailure: () => process.looked(false)",
+      replacement: "onFailure: () => { throw new Error() }"
+    }
+  ),
+  ...failing(
+    [refused, lostRequest, lostAnswer],
+    (failure) => `an extension ${failure} ends, and costs nothing while the lease lasts`,
+    {
+      name: "tells of every extension that fails as of a lost lease",
+      file: "victim/subscription.ts",
+      text: "onFailure: (error) => [{ delivery, error, fate: Broker.fateOf(error) }]",
+      replacement: `onFailure: (error) => [{ delivery, error, fate: "gone" }]`
+    }
+  ),
+  ...[
+    (failure: string) => `an ack ${failure} is settled in the end, without a second run`,
+    (failure: string) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
+    (failure: string) => `a publish ${failure} ends, and is told as failed unless the message is there`
+  ].flatMap((kills) =>
+    failing([lostRequest, lostAnswer], kills, {
+      name: "waits for an answer for ever",
+      file: "victim/driver.ts",
+      text: `deadlines.within(answered(operation, run), () =>`,
+      replacement: `((call) => call)(answered(operation, run), () =>`
+    })
+  ),
+  ...[
+    "a dead-letter queue that is deleted is there again for the next letter",
+    "a queue that is deleted between two sends is there again for the second"
+  ].map((kills) => ({
+    name: "makes each queue once",
+    kills,
+    file: "victim/FileBroker.ts",
+    text: "            file.declare(message.queue)\n",
+    replacement: `            const made = (driver.made ??= new Set())
+            if (!made.has(message.queue)) file.declare(message.queue)
+            made.add(message.queue)
+`
+  })),
+  {
+    name: "makes its queue when it subscribes, and not again",
+    kills: "a queue that is deleted under its consumer is made again by it, and what comes later is handled",
+    file: "victim/subscription.ts",
+    text: "          file.declare(queue)\n",
+    replacement: ""
+  },
+  {
+    name: "sees only what came after it",
+    kills: "what was in a queue before its first consumer has all its attempts",
+    file: "victim/subscription.ts",
+    text: "return file.receive(wanted)",
+    replacement: "return file.receive(wanted).filter(({ published }) => published >= (process.begun ??= now()))"
+  },
+  {
+    name: "does not look at the kind of a queue",
+    kills: "a queue of another kind is refused with a remedy, and keeps its messages; or they have all their attempts",
+    file: "victim/subscription.ts",
+    text: "if (limit !== undefined)",
+    replacement: "if (limit === undefined && queue === undefined)"
+  }
+]

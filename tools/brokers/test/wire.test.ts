@@ -1,0 +1,74 @@
+import { once } from "node:events"
+import { connect, createServer, type AddressInfo, type Server } from "node:net"
+import { text } from "node:stream/consumers"
+import { afterEach, assert, beforeEach, test } from "vitest"
+import { wire, type Reader, type Wire } from "../src/wire.ts"
+
+let server: Server
+let between: Wire
+/** All that each connection brought to the server. */
+let seen: Array<Promise<string>>
+
+/** A command is a line. */
+const reader = (): Reader => (input) => {
+  const end = input.indexOf("\n")
+  if (end < 0) return undefined
+  const [name = "", about = ""] = input.toString("utf8", 0, end).split(" ")
+  return { size: end + 1, name, about }
+}
+
+beforeEach(async () => {
+  seen = []
+  server = createServer((socket) => {
+    socket.on("error", () => {})
+    socket.write("hello\n")
+    seen.push(text(socket))
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  between = await wire((server.address() as AddressInfo).port, reader) // the address of a TCP server
+})
+
+afterEach(async () => {
+  await between.close()
+  server.close()
+})
+
+/** Writes pieces on a connection of its own, and answers what the server saw of them. */
+const send = async (...pieces: ReadonlyArray<string>): Promise<string> => {
+  const socket = connect({ port: between.port, host: "127.0.0.1", noDelay: true })
+  socket.on("error", () => {})
+  const closed = new Promise((resolve) => socket.once("close", resolve))
+  // The server has accepted it.
+  await once(socket, "data")
+  for (const piece of pieces) await new Promise<unknown>((resolve) => socket.write(piece, resolve))
+  await (faulty ? closed : new Promise<void>((resolve) => socket.end(resolve)))
+  return seen.at(-1)!
+}
+
+/** Whether the connection is to break by itself. */
+let faulty = false
+
+test.each([
+  ["command", "PUB a\n"],
+  ["answer", "PUB a\nFIN b\n"]
+] as const)("a lost %s: the server sees what was sent before, and nothing after", async (part, expected) => {
+  faulty = true
+  const fault = between.loseNext(({ about, name }) => name === "FIN" && about === "b", part)
+  assert.strictEqual(await send("PUB a\nFIN b\nPUB c\n"), expected)
+  assert.isTrue(fault.happened())
+})
+
+test("a command that comes in pieces is lost with its end", async () => {
+  faulty = true
+  between.loseNext(({ name }) => name === "FIN", "command")
+  assert.strictEqual((await send("PUB a\nFI", "N b\nPUB c\n")).slice(0, 6), "PUB a\n")
+})
+
+test("without a fault, or after its end, all passes", async () => {
+  faulty = false
+  const fault = between.loseNext(({ name }) => name === "FIN", "command")
+  fault.end()
+  assert.strictEqual(await send("PUB a\nFI", "N b\nPUB c\n"), "PUB a\nFIN b\nPUB c\n")
+  assert.isFalse(fault.happened())
+})
