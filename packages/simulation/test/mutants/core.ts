@@ -150,8 +150,15 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "calls count after the end of the handler",
     file: consume("task"),
-    from: "    this.#closed = true\n",
-    to: ""
+    from: "    this.#closed = true\n    const verdicts",
+    to: "    const verdicts"
+  },
+  {
+    name: "calls of a run count beside those of the run after it",
+    file: consume("task"),
+    from: "    this.#closed = true\n    return next",
+    to: "    return next",
+    was: "A run that had failed, and was repeated at once, could still decide on its messages."
   },
   {
     name: "a handler ends twice when it goes on after its time",
@@ -397,10 +404,10 @@ const settling: ReadonlyArray<Mutant> = [
     to: "if (smaller !== undefined) return settleAgain(item, settlement)"
   },
   {
-    name: "settlements are sent while leases are extended",
+    name: "settlements are sent while their leases are extended",
     file: consume("settler"),
-    from: "if (extending || pending.length === 0) return",
-    to: "if (pending.length === 0) return"
+    from: "const requests = extended === undefined ? pending : pending.filter((item) => !extended.has(item))\n    if (requests.length === 0) return\n    pending = extended === undefined ? [] : pending.filter((item) => extended.has(item))",
+    to: "const requests = pending\n    if (requests.length === 0) return\n    pending = []"
   },
   {
     name: "leases are extended while they are settled",

@@ -76,14 +76,14 @@ const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
 
 /** Whether a process waits for the message that shows that all is well: after a backoff, a suspect, a failed settlement. */
 const isProbing = (
-  { deliveries, runs, settlings }: ProcessLife,
-  { consumerBackoff, maxAttempts }: Version
+  { deliveries, runs, settlings, told }: ProcessLife,
+  { maxAttempts }: Version
 ): boolean => {
   const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
   const isSuspect =
     (deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > maxAttempts ||
     runs.at(-1)?.began.entry.given.some(({ attempts }) => attempts > maxAttempts) === true
-  return consumerBackoff !== undefined || isSuspect || fate === "ours" || fate === "unknown"
+  return told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
 }
 
 /** Credit that is not whole when a process ends after the calm, or at the end of all. */
@@ -99,7 +99,7 @@ const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"E
   // A pause ends by itself.
   const since = last?.entry.at ?? process.started?.entry.at ?? 0
   const at = draining?.entry.at ?? entry.at
-  if (last !== undefined && process.clock.least(since, at) <= longestPause) return []
+  if (last !== undefined && limit === 0 && process.clock.least(since, at) <= longestPause) return []
   const what = `${name} ends with a credit of ${limit}; expected at least ${whole}.`
   return [violation("liveness", entry.at, { process: name }, what, [last?.index, draining?.index ?? index])]
 }

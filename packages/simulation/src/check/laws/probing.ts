@@ -10,15 +10,16 @@ const changesOf = ({ told }: ProcessLife): ReadonlyArray<Told> =>
     ({ entry: { detail, event } }) => detail === "handler" && (event === "BackoffEntered" || event === "BackoffLeft")
   )
 
-/** Runs between two entries that are no repetition of one before. */
-const newRuns = ({ runs }: ProcessLife, from: number, until: number): ReadonlyArray<Run> =>
-  runs.filter(({ began }) => {
-    if (began.index < from || began.index > until) return false
-    const given = new Set(began.entry.given.map(({ delivery }) => delivery))
-    return !runs.some(
-      (each) => each.began.index < began.index && each.began.entry.given.some(({ delivery }) => given.has(delivery))
-    )
+/** Whether a run repeats one whose message is still undecided. */
+const isRepeated = ({ attempts }: ProcessLife, run: Run): boolean =>
+  attempts.some(({ prior, turns }) => {
+    const nth = turns.findIndex((turn) => turn.run === run)
+    return nth > 0 || (nth === 0 && prior !== undefined && prior.turns.length > 0 && prior.settlings.length === 0)
   })
+
+/** Runs between two entries that begin something new. */
+const newRuns = (process: ProcessLife, from: number, until: number): ReadonlyArray<Run> =>
+  process.runs.filter((run) => run.began.index >= from && run.began.index <= until && !isRepeated(process, run))
 
 /** Whether something of a run had been decided by then. */
 const isDecided = (run: Run, index: number, at: number): boolean =>
@@ -32,7 +33,7 @@ const isDecided = (run: Run, index: number, at: number): boolean =>
  */
 export const probing: Law = ({ history, processes }) =>
   [...processes.values()].flatMap((process) => {
-    const { clock, name, version } = process
+    const { clock, name, runs, version } = process
     const policy = version?.consumerBackoff
     if (policy === undefined) return []
     const changes = changesOf(process)
@@ -46,7 +47,7 @@ export const probing: Law = ({ history, processes }) =>
       const before = changes[nth - 1]
       if (entry.event === "BackoffLeft") {
         const since = Math.max(before?.index ?? -1, ...reconnects.filter((each) => each < index))
-        const tried = newRuns(process, since, index)
+        const tried = runs.filter(({ began }) => began.index > since && began.index < index)
         if (tried.some((run) => isDecided(run, index, entry.at))) return []
         const what = `${name} left its backoff before the message that it tried had ended; expected it to wait for that.`
         return [violation("probing", entry.at, about, what, [before?.index, ...tried.map(({ began }) => began.index), index])]

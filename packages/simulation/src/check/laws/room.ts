@@ -41,8 +41,10 @@ const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Viol
     const { entry, index } = arrived
     const limit = Math.max(0, ...credits.filter((each) => each.index < index).map((each) => each.entry.limit))
     const held = deliveries.filter((each) => isHeld(each, index, entry.at) && !each.isEcho)
-    if (held.length <= limit) return []
-    const what = `${name} has ${held.length} messages, with those that handlers have of a lost connection; expected ${limit} at most.`
+    // A redelivery takes the place of one that a handler still has.
+    const { size } = new Set(held.map(({ copy }) => copy))
+    if (size <= limit) return []
+    const what = `${name} has ${size} messages, with those that handlers have of a lost connection; expected ${limit} at most.`
     return [violation("room", entry.at, of(life), what, [...held.map((each) => each.arrived?.index), index])]
   })
 
