@@ -97,8 +97,9 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     }
     const longest = Math.max(...turns.map(({ behaviour: { takes } }) => (takes === "forever" ? Infinity : takes)))
     const isStubborn = turns.some(({ behaviour: { stubborn } }) => stubborn === true)
-    const ended = (how: "returned" | "threw" | "interrupted", error?: string) =>
-      world.record({ _tag: "Ended", process: name, run: number, how, error })
+    const ended = (how: "returned" | "threw" | "interrupted", error?: string): void => {
+      if (machine.isAlive()) world.record({ _tag: "Ended", process: name, run: number, how, error })
+    }
 
     /** Ends the run. A process that it kills goes no further. */
     const finish = (): Finished => {

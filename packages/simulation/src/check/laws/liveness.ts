@@ -80,9 +80,11 @@ const isProbing = (
   { maxAttempts }: Version
 ): boolean => {
   const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
+  const suspect = deliveries.findLast(({ arrived }) => (arrived?.entry.attempts ?? 0) > maxAttempts)
+  const innocent = runs.findLast(({ began }) => began.entry.given.every(({ attempts }) => attempts <= maxAttempts))
   const isSuspect =
-    (deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > maxAttempts ||
-    runs.at(-1)?.began.entry.given.some(({ attempts }) => attempts > maxAttempts) === true
+    suspect !== undefined &&
+    (suspect === deliveries.at(-1) || (suspect.arrived?.index ?? -1) > (innocent?.began.index ?? -1) || runs.at(-1) !== innocent)
   return told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
 }
 
