@@ -59,12 +59,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   const twinOf = finding(dependencies, identify)
-
-  const onRetried = (item: Item): void => {
-    const { delivery, isSuperseded, settlement, told } = item
-    if (settlement?._tag !== "Retry" || told === delivery.attempts || isSuperseded) return
-    remembered.note(item, delivery.attempts + 1)
-  }
+  const onRetried = noting(remembered)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
@@ -136,6 +131,14 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     }
   }
 }
+
+const noting =
+  ({ note }: Remembered.Remembered): Redeliveries["onRetried"] =>
+  (item) => {
+    const { delivery, isSuperseded, settlement, told } = item
+    if (settlement?._tag !== "Retry" || told === delivery.attempts || isSuperseded) return
+    note(item, delivery.attempts + 1)
+  }
 
 /** Whether the message comes again by right. */
 const goesBack = (settlement: Settlement.Settlement | undefined): boolean =>
