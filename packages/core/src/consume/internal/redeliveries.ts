@@ -95,7 +95,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   return {
     recognise: (delivery) => {
       const twin = twinOf(delivery)
-      if (twin !== undefined && merge(twin, delivery)) return "merged"
+      if (twin !== undefined && (isOlder(delivery, twin) || merge(twin, delivery))) return "merged"
       return remembered.isEmpty() ? undefined : remembered.take(delivery, wallClock())
     },
     markLost: (item) => {
@@ -139,6 +139,9 @@ const noting =
     if (settlement?._tag !== "Retry" || told === delivery.attempts || isSuperseded) return
     note(item, delivery.attempts + 1)
   }
+
+/** Whether a delivery was handed out before the one that is in flight, and only came after it: nobody settles it. */
+const isOlder = ({ attempts }: Delivery, { isLost, told }: Item): boolean => !isLost && attempts < told
 
 /** Whether the message comes again by right. */
 const goesBack = (settlement: Settlement.Settlement | undefined): boolean =>
