@@ -23,7 +23,7 @@ export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings:
         timeout: Link.timeout,
         repeats: false,
         act: (answer) => answer(act()),
-        then: (outcome) =>
+        onEnd: (outcome) =>
           resume(
             "value" in outcome
               ? Effect.succeed(outcome.value)
