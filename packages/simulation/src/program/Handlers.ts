@@ -47,8 +47,9 @@ type Calling = (run: number, turn: Turn, batch: Handler.Batch<unknown> | undefin
 
 /** Makes a handler's call, and writes it down. */
 const calling =
-  (world: World, process: string): Calling =>
+  (world: World, { isAlive, name: process }: Machine): Calling =>
   (run, turn, batch, planned) => {
+    if (!isAlive()) return
     const all = planned.on === "all" && batch !== undefined && planned.name !== "fail"
     const options = planned.delay === undefined ? undefined : { delay: planned.delay }
     const name = `${planned.name}${all ? "All" : ""}` as Call["name"] // One of its names, as `all` is false for `fail`.
@@ -81,7 +82,7 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     return { message, key, behaviour: (world.isCalm() ? undefined : sendings.get(key)?.runs[nth]) ?? atOnce }
   }
 
-  const call = calling(world, name)
+  const call = calling(world, machine)
 
   const run = (messages: ReadonlyArray<Received>, batch: Handler.Batch<unknown> | undefined) => {
     if (!machine.isAlive()) return Effect.never

@@ -61,7 +61,9 @@ const mostBefore = (lives: Lives, copy: CopyLife): number => {
   const given = attempt?.turns.map((turn) => turn.given.attempts) ?? []
   // A hop carries what came before this delivery.
   const isHop = given.length === 0 && attempt?.decided === undefined
-  return Math.max(1, ...given, ...arrived) - (isHop ? 1 : 0)
+  // A client that ends may copy what it was never given.
+  const handedOut = arrived.length === 0 ? [mostAt(lives, parent)] : []
+  return Math.max(1, ...given, ...arrived, ...handedOut) - (isHop ? 1 : 0)
 }
 
 /** The most attempts that a delivery may tell of, this one included: all that were handed out. */
