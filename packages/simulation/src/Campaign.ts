@@ -9,7 +9,7 @@ import type * as Chunk from "./Chunk.ts"
 import type { Counts } from "./Coverage.ts"
 import type { Kind } from "./Scenario.ts"
 
-/** What a campaign runs. */
+/** Options of {@link run}. */
 export interface Options {
   /** The first seed. Default: 1. */
   readonly from?: number
@@ -26,7 +26,7 @@ export interface Options {
   readonly onChunk?: (sum: Sum) => void
 }
 
-/** What all chunks showed together. */
+/** The findings of all chunks together. */
 export interface Sum {
   readonly seeds: number
   readonly perKind: Readonly<Record<string, number>>

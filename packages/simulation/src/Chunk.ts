@@ -19,7 +19,7 @@ export interface Failure {
   readonly what: string
 }
 
-/** What a chunk showed. */
+/** The findings of a chunk. */
 export interface Result extends Task {
   /** Seeds of each kind of broker. */
   readonly seeds: Readonly<Record<string, number>>

@@ -16,7 +16,7 @@ export type Delivery = number
  */
 export type Key = number
 
-/** What a settlement asks. */
+/** A settlement that is asked for. */
 export interface Asked {
   readonly tag: "Ack" | "Retry" | "DeadLetter" | "Drop" | "Release"
   /** Milliseconds; 0 where there is none. */
@@ -44,7 +44,7 @@ export interface Given {
   readonly attempts: number
 }
 
-/** What happened. `process` is the name of one life of a process, such as `a1`; a restart is another life. */
+/** One thing that happened. `process` is the name of one life of a process, such as `a1`; a restart is another life. */
 export type Fact =
   // Producers.
   /** A program calls `send`. `earliest` is the time before which no handler may run. */
@@ -71,7 +71,7 @@ export type Fact =
       /** The delivery whose settlement it serves; `undefined` for a send. */
       readonly of: Delivery | undefined
       readonly native: boolean
-      /** What the copy says of its reason, where it is a dead letter. */
+      /** The reason that the copy tells, where it is a dead letter. */
       readonly reason: string | undefined
       /** How much of its metadata it leaves out, 0 to 4. */
       readonly cut: number

@@ -6,7 +6,7 @@ import type { Scenario } from "./Scenario.ts"
 import * as Simulation from "./Simulation.ts"
 
 /** A run, and the laws that it breaks. */
-export interface Judgement {
+export interface Checked {
   readonly scenario: Scenario
   readonly history: History
   readonly violations: ReadonlyArray<Violation>
@@ -15,7 +15,7 @@ export interface Judgement {
 }
 
 /** Runs a scenario, and judges what happened. */
-export const judge = async (scenario: Scenario): Promise<Judgement> => {
+export const judge = async (scenario: Scenario): Promise<Checked> => {
   const history = await Simulation.run(scenario)
   const violations = Checker.check(scenario, history)
   return { scenario, history, violations, law: violations[0]?.law }

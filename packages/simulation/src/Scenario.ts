@@ -6,7 +6,7 @@
 /** The kinds of brokers. Each has its model, with the promises of its kind and no more. */
 export type Kind = "push" | "lease" | "lossy"
 
-/** What a handler throws. */
+/** A kind of thing that a handler throws. */
 export type Thrown =
   | "error"
   | "permanent"
@@ -25,7 +25,7 @@ export interface Call {
   readonly delay?: number
 }
 
-/** What a handler does with one message in one of its runs. */
+/** The doings of a handler with one message in one of its runs. */
 export interface Behaviour {
   /** Milliseconds, or for ever. */
   readonly takes: number | "forever"
@@ -37,7 +37,7 @@ export interface Behaviour {
   readonly last?: ReadonlyArray<Call>
   /** Calls that it makes a second after its end. */
   readonly late?: ReadonlyArray<Call>
-  /** What it throws at its end. Default: it returns. */
+  /** The thing that it throws at its end. Default: it returns. */
   readonly throws?: Thrown
   /** Whether its process dies at its end. */
   readonly kills?: boolean
@@ -57,7 +57,7 @@ export interface Sending {
   readonly body: "good" | "undecodable" | "slowToDecode" | "neverDecoded"
   /** Metadata that a foreign producer writes, as text. Default: none. */
   readonly metadata?: string
-  /** What its handler does in its first run, in its second, and so on. Beyond the last, it returns at once. */
+  /** The doings of its handler in its first run, in its second, and so on. Beyond the last, it returns at once. */
   readonly runs: ReadonlyArray<Behaviour>
 }
 
@@ -122,7 +122,7 @@ export interface Version {
   readonly redact: "none" | "throws"
 }
 
-/** What a person does. */
+/** An operation of a person. */
 export interface Operation {
   readonly at: number
   readonly what:

@@ -11,7 +11,7 @@ import { queue, type Kind, type Scenario, type Version } from "./Scenario.ts"
 import * as Simulation from "./Simulation.ts"
 import * as Watched from "./program/Watched.ts"
 
-/** What a process gives to its handler. Time in a world is virtual: timers of Node do not count in it. */
+/** The things that a process gives to its handler. Time in a world is virtual: timers of Node do not count in it. */
 export interface Process {
   /** Lets so many milliseconds of the world pass. */
   readonly sleep: (millis: number) => Promise<void>
@@ -50,7 +50,7 @@ export interface Finding {
   readonly seed: number | undefined
 }
 
-/** What happened to the messages, on one kind of broker. */
+/** The ends of all messages on one kind of broker. */
 export interface Report {
   readonly kind: Kind
   readonly worlds: number
@@ -74,7 +74,7 @@ export interface Report {
   readonly longest: number
 }
 
-/** What became of one message. */
+/** The end of one message, and the way to it. */
 interface Fate {
   isSent: boolean
   sentAt: number

@@ -282,6 +282,34 @@ describe("repeated, and again", () => {
     expect(broken(tell(false))).toEqual(["repeated"])
   })
 
+  it("a message that is back before its retry is answered is another attempt", () => {
+    const tell = (fate: "unknown" | undefined) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { calls: [call("retry", 1, 0)] })
+      story.ask(delivery, retry(0))
+      story.back(delivery, "asked")
+      const next = story.deliver(copy, 1, "a1")
+      story.answer(delivery, retry(0), fate)
+      story.settle(next, release)
+    }
+    expect(broken(tell(undefined))).toEqual([])
+    expect(broken(tell("unknown"))).toEqual(["repeated"])
+  })
+
+  it("one that came twice before its retry was asked is sent back twice", () => {
+    const tell = (isSame: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error: "error" })
+      const twin = story.deliver(copy, 1, "a1")
+      story.ask(delivery, retry(1000))
+      story.answer(delivery, retry(1000))
+      story.settle(twin, isSame ? retry(1000) : ack)
+    }
+    const world = Story.scenario({ kind: "lease" })
+    expect(broken(tell(true), world)).toEqual([])
+    expect(broken(tell(false), world)).toEqual(["repeated"])
+  })
+
   it("a retry that was lost waits for the rest of its delay", () => {
     const asks = (delay: number) =>
       broken((story) => void story.settle(lost(story, retry(1000), "error"), retry(delay)))

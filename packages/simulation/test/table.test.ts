@@ -50,6 +50,6 @@ it("prints who does what, when, and what shows the violation", () => {
             421.3                                                                    d105: Ack taken
             421.3                                              a1 DIES (scenario)
 
-    1. early (at 421.3 ms, #1, d105, b1): b1 began a handler 100 ms early; expected none before 521 ms."
+    1. early (at 421.3 ms, #1, d105, b1): b1 began a handler at 421 ms; expected none before 521 ms, as its clocks have it."
   `)
 })

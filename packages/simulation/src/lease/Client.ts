@@ -18,7 +18,8 @@ import type { World } from "../world/World.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as Polls from "./Polls.ts"
 import * as Requests from "./Requests.ts"
-import { limits, type Received, type Sending, type Server } from "./Server.ts"
+import type { Received } from "./Leases.ts"
+import { limits, type Sending, type Server } from "./Server.ts"
 import * as Settling from "./Settling.ts"
 
 /** How delays beyond the server's are kept. */

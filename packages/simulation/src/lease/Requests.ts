@@ -1,10 +1,12 @@
-/** What a process asks of the server: calls for up to ten entries, each of which has its own result. */
+/** The calls of a process to the server: for up to ten entries, each of which has its own result. */
 import { BrokerError, Connection } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Calls } from "../world/Calls.ts"
 import type { Machine } from "../world/Machine.ts"
-import type { Counts, Hiding, Poll, Received, Redrive, Refusals, Sending, Server } from "./Server.ts"
+import type { Received } from "./Leases.ts"
+import type { Poll, Redrive } from "./Receives.ts"
+import type { Counts, Hiding, Refusals, Sending, Server } from "./Server.ts"
 
 /** The error of each entry, in order; `undefined` where the server has done what was asked. */
 export type Results = ReadonlyArray<BrokerError.BrokerError | undefined>
@@ -26,7 +28,7 @@ export interface Requests {
 export const batch = 10
 
 /** Milliseconds that a call waits for its answer. */
-const patience = 10_000
+const timeout = 10_000
 
 /** An error of this broker. */
 export const errorOf = (operation: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
@@ -54,7 +56,7 @@ export const make = (machine: Machine, calls: Calls, server: Server): Requests =
       calls.make<A>({
         machine,
         place: `${name} ${operation}`,
-        patience: wait + patience,
+        timeout: wait + timeout,
         repeats,
         act,
         then: (outcome) => {

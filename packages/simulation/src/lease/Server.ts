@@ -15,23 +15,10 @@
  * | a delay has 15 minutes at most | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html |
  * | counts are wrong until nothing has happened for a minute | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html |
  */
-import { epoch } from "../world/Machine.ts"
 import * as Store from "../world/Store.ts"
-import type { Due, World } from "../world/World.ts"
-
-/** A message that was received. */
-export interface Received {
-  /** The receipt, another one for each receive. */
-  readonly handle: number
-  /** The broker's own name of the copy. */
-  readonly messageId: string
-  readonly parcel: Store.Parcel
-  /** How often it was received, this time included. */
-  readonly count: number
-  /** Milliseconds since the epoch. */
-  readonly sentAt: number
-  readonly movedFrom: string | undefined
-}
+import type { World } from "../world/World.ts"
+import * as Leases from "./Leases.ts"
+import * as Receives from "./Receives.ts"
 
 /** A message to store. `of` is the delivery that it is a copy of. */
 export interface Sending {
@@ -40,27 +27,15 @@ export interface Sending {
   readonly of: number | undefined
 }
 
-/** What a receipt's lease is to be from now. `isBack`: the message goes back to the queue, it is not worked on. */
+/** For how long a message is hidden from now. `isBack`: it goes back to the queue, it is not worked on. */
 export interface Hiding {
   readonly handle: number
   readonly seconds: number
   readonly isBack: boolean
 }
 
-/** A poll. */
-export interface Poll {
-  readonly process: string
-  readonly queue: string
-  /** The most messages. */
-  readonly count: number
-  /** Milliseconds for which the messages are hidden. */
-  readonly lease: number
-  /** Milliseconds that it waits for a message. */
-  readonly wait: number
-}
-
 /** Why an entry of a batch was not done. */
-export type Refusal = "BodyTooLarge" | "Unroutable" | "AccessRefused" | "LeaseLost" | "Throttled" | "Unsupported"
+type Refusal = "BodyTooLarge" | "Unroutable" | "AccessRefused" | "LeaseLost" | "Throttled" | "Unsupported"
 
 /** The refusal of each entry of a batch, in order; `undefined` where it was done. */
 export type Refusals = ReadonlyArray<Refusal | undefined>
@@ -74,40 +49,17 @@ export interface Counts {
 
 /** The server, without the way to it. */
 export interface Server {
-  /** Makes a queue, which moves what is received more than so often to another one. */
-  readonly declare: (queue: string, redrive: Redrive | undefined) => void
+  /** Makes a queue. Of several redrives, the one with the highest count stays. */
+  readonly declare: (queue: string, redrive: Receives.Redrive | undefined) => void
   /** Stores a message of a producer outside. */
   readonly publish: (queue: string, parcel: Store.Parcel, stored: () => void) => void
   readonly send: (process: string, queue: string, entries: ReadonlyArray<Sending>) => Refusals
-  readonly receive: (poll: Poll, answer: (messages: ReadonlyArray<Received>) => void) => void
+  readonly receive: Receives.Receives["poll"]
   readonly remove: (process: string, handles: ReadonlyArray<number>, why: "settled" | "purged") => Refusals
   readonly hide: (process: string, entries: ReadonlyArray<Hiding>) => Refusals
   readonly counts: (queue: string) => Counts
   /** Ends the polls that wait. */
   readonly dropPolls: () => void
-}
-
-/** Where a queue moves messages that were received too often. */
-export interface Redrive {
-  readonly to: string
-  readonly maxReceiveCount: number
-}
-
-/** A copy that was received. */
-interface Message {
-  readonly held: Store.Held
-  /** The last receipt; `undefined` once it has left its queue. */
-  handle: number | undefined
-  receivedAt: number
-  /** Until when it is hidden. */
-  hiddenUntil: number
-  /** The end of its lease, while it is worked on. */
-  expiry: Due | undefined
-}
-
-interface Waiting extends Poll {
-  readonly answer: (messages: ReadonlyArray<Received>) => void
-  readonly end: Due
 }
 
 /** Limits of the server, in seconds. */
@@ -116,141 +68,27 @@ export const limits = { delay: 900, hidden: 43_200 }
 /** Milliseconds without a change after which counts are right. */
 const settling = 60_000
 
+/** Does something for each entry of a batch. */
+type Each = <E>(place: string, entries: ReadonlyArray<E>, act: (entry: E) => Refusal | undefined) => Refusals
+
 /** A server without messages. */
 export const make = (world: World): Server => {
-  const { draw } = world
-  const redrives = new Map<string, Redrive>()
-  const messages = new Map<Store.Held, Message>()
-  const receipts = new Map<number, Message>()
+  const redrives = new Map<string, Receives.Redrive>()
   const changedAt = new Map<string, number>()
-  let polls: Array<Waiting> = []
-
-  const changed = (queue: string): void => void changedAt.set(queue, world.now())
-
   const store = Store.make(world, (queue) => {
-    changed(queue)
-    serve(queue)
+    changedAt.set(queue, world.now())
+    receives.serve(queue)
   })
+  const leases = Leases.make(world, store)
+  const receives = Receives.make(world, store, leases, (queue) => redrives.get(queue))
 
-  /** Answers polls as long as there are messages for them. */
-  const serve = (queue: string): void => {
-    for (;;) {
-      const fits = polls.filter((poll) => poll.queue === queue)
-      if (fits.length === 0 || store.counts(queue).ready === 0) return
-      const poll = fits[Math.floor(draw.unit(`serve ${queue}`) * fits.length)]!
-      const found = sample(poll)
-      if (found.length > 0) reply(poll, found)
-    }
-  }
-
-  const reply = (poll: Waiting, found: ReadonlyArray<Received>): void => {
-    polls = polls.filter((each) => each !== poll)
-    poll.end.run = undefined
-    poll.answer(found)
-  }
-
-  /** Some of the messages that are ready, in any order. */
-  const sample = (poll: Poll): ReadonlyArray<Received> => {
-    const { count, process, queue } = poll
-    const place = `${process} receive ${queue}`
-    const wanted = Math.ceil(draw.unit(place) * Math.min(count, store.counts(queue).ready))
-    const found: Array<Received> = []
-    for (let nth = 0; nth < wanted; nth++) {
-      const held = store.take(queue, Math.floor(draw.unit(place) * store.counts(queue).ready))!
-      const redrive = redrives.get(queue)
-      if (redrive === undefined || held.count < redrive.maxReceiveCount) found.push(hand(poll, held))
-      else leave(held, () => store.move(held, redrive.to, held.count))
-    }
-    return found
-  }
-
-  const hand = ({ lease, process }: Poll, held: Store.Held): Received => {
-    const handle = store.handOut(held, process)
-    const message: Message = messages.get(held) ?? { held, handle, receivedAt: 0, hiddenUntil: 0, expiry: undefined }
-    message.handle = handle
-    message.receivedAt = world.now()
-    messages.set(held, message)
-    receipts.set(handle, message)
-    keep(message, lease)
-    changed(held.queue)
-    const { copy, count, movedFrom, parcel, storedAt } = held
-    return { handle, messageId: `sqs${copy}`, parcel, count, sentAt: epoch + Math.floor(storedAt), movedFrom }
-  }
-
-  /** Hides a message for so many milliseconds from now. */
-  const hide = (message: Message, millis: number): void => {
-    if (message.expiry !== undefined) message.expiry.run = undefined
-    message.expiry = undefined
-    message.hiddenUntil = world.now() + millis
-  }
-
-  /** Hides one that is being worked on. */
-  const keep = (message: Message, lease: number): void => {
-    hide(message, lease)
-    message.expiry = world.after(lease, () => {
-      message.expiry = undefined
-      store.back(message.held, message.handle!, 0, "lease")
-    })
-  }
-
-  /** A copy leaves its queue for good. */
-  const leave = (held: Store.Held, go: () => void): void => {
-    const message = messages.get(held)
-    messages.delete(held)
-    if (message !== undefined) {
-      hide(message, 0)
-      message.handle = undefined
-    }
-    changed(held.queue)
-    store.withdraw(held)
-    go()
-  }
-
-  /** One that is in flight, handed out as if it were not. */
-  const echo = (poll: Poll): ReadonlyArray<Received> => {
-    const { process, queue } = poll
-    const inFlight = [...messages.values()].filter(({ expiry, held }) => expiry !== undefined && held.queue === queue)
-    if (inFlight.length === 0 || !world.fault("echo", `${process} receive ${queue}`)) return []
-    return [hand(poll, inFlight[Math.floor(draw.unit(`${process} echo`) * inFlight.length)]!.held)]
-  }
-
-  /** Does something for each entry of a batch. */
-  const each = <E>(place: string, entries: ReadonlyArray<E>, act: (entry: E) => Refusal | undefined): Refusals =>
+  const each: Each = (place, entries, act) =>
     entries.map((entry) => (world.fault("busy", `${place} entry`) ? "Throttled" : act(entry)))
-
-  /** A receipt that is worth nothing any more: it is refused, or taken for good. */
-  const outdated = (place: string): Refusal | undefined =>
-    draw.chance(`${place} outdated`, 0.5) ? "LeaseLost" : undefined
-
-  const hideOne = (place: string, { handle, isBack, seconds }: Hiding): Refusal | undefined => {
-    const now = world.now()
-    const message = receipts.get(handle)
-    if (message?.handle === undefined) return "LeaseLost"
-    const { held, hiddenUntil, receivedAt } = message
-    if (message.handle !== handle || now >= hiddenUntil) return outdated(place)
-    if (now + seconds * 1000 > receivedAt + limits.hidden * 1000) return "LeaseLost"
-    store.withdraw(held)
-    if (isBack) {
-      hide(message, seconds * 1000)
-      store.back(held, handle, seconds * 1000, "asked")
-    } else keep(message, seconds * 1000)
-    return undefined
-  }
-
-  const wrong = (process: string, seconds: number, limit: number): boolean => {
-    const isRight = Number.isInteger(seconds) && seconds >= 0 && seconds <= limit
-    if (!isRight) world.record({ _tag: "Defect", process, detail: `InvalidParameterValue: ${seconds} s` })
-    return !isRight
-  }
 
   return {
     declare: (queue, redrive) => {
-      const before = redrives.get(queue)
-      if (redrive === undefined) return
-      redrives.set(queue, {
-        ...redrive,
-        maxReceiveCount: Math.max(redrive.maxReceiveCount, before?.maxReceiveCount ?? 0)
-      })
+      const before = redrives.get(queue)?.maxReceiveCount ?? 0
+      if (redrive !== undefined && redrive.maxReceiveCount > before) redrives.set(queue, redrive)
     },
     publish: (queue, parcel, stored) => {
       store.keep(queue, parcel, 0, { process: undefined, of: undefined })
@@ -258,45 +96,76 @@ export const make = (world: World): Server => {
     },
     send: (process, queue, entries) =>
       each(`${process} send ${queue}`, entries, ({ of, parcel, seconds }) => {
-        if (wrong(process, seconds, limits.delay)) return "Unsupported"
+        if (isWrong(world, process, seconds, limits.delay)) return "Unsupported"
         const refused = Store.refusal(world, queue, parcel)
         if (refused === undefined) store.keep(queue, parcel, seconds * 1000, { process, of })
         return refused
       }),
-    receive: (poll, answer) => {
-      const again = echo(poll)
-      if (again.length > 0) return answer(again)
-      const waiting: Waiting = { ...poll, answer, end: world.after(poll.wait, () => reply(waiting, [])) }
-      polls.push(waiting)
-      serve(poll.queue)
-    },
-    remove: (process, handles, why) =>
-      each(`${process} remove`, handles, (handle) => {
-        const message = receipts.get(handle)
-        if (message?.handle === undefined) return undefined
-        if (message.handle !== handle) return outdated(`${process} remove`)
-        if (world.fault("echo", `${process} remove`)) return undefined
-        leave(message.held, () => store.gone(message.held, why, handle))
-        return undefined
+    receive: (poll, answer) =>
+      receives.poll(poll, (messages) => {
+        if (messages.length > 0) changedAt.set(poll.queue, world.now())
+        answer(messages)
       }),
-    hide: (process, entries) =>
-      each(`${process} hide`, entries, (entry) =>
-        wrong(process, entry.seconds, limits.hidden) ? "Unsupported" : hideOne(`${process} hide`, entry)
-      ),
+    ...settlements(world, store, leases, each),
     counts: (queue) => {
       const isSettled = world.now() - (changedAt.get(queue) ?? 0) >= settling
       const told = (count: number) =>
-        isSettled ? count : Math.round(count * draw.between(`counts ${queue}`, 0.2, 1.5))
+        isSettled ? count : Math.round(count * world.draw.between(`counts ${queue}`, 0.2, 1.5))
       const { delayed, ready } = store.counts(queue)
-      const hidden = [...messages.values()].filter(
-        ({ held, hiddenUntil }) => held.queue === queue && hiddenUntil > world.now()
-      )
+      const hidden = leases.hidden(queue)
       const back = hidden.filter(({ expiry }) => expiry === undefined).length
       return { ready: told(ready), inFlight: told(hidden.length), delayed: told(delayed - back) }
     },
-    dropPolls: () => {
-      for (const { end } of polls) end.run = undefined
-      polls = []
-    }
+    dropPolls: receives.drop
+  }
+}
+
+/** Whether a client asks for a time that the server does not know: then the client has a defect. */
+const isWrong = (world: World, process: string, seconds: number, limit: number): boolean => {
+  const isRight = Number.isInteger(seconds) && seconds >= 0 && seconds <= limit
+  if (!isRight) world.record({ _tag: "Defect", process, detail: `InvalidParameterValue: ${seconds} s` })
+  return !isRight
+}
+
+/** The calls that name messages by their receipts. */
+const settlements = (
+  world: World,
+  store: Store.Store,
+  leases: Leases.Leases,
+  each: Each
+): Pick<Server, "hide" | "remove"> => {
+  /** A receipt that is worth nothing any more: it is refused, or taken for good. */
+  const outdated = (place: string): Refusal | undefined =>
+    world.draw.chance(`${place} outdated`, 0.5) ? "LeaseLost" : undefined
+
+  const hideOne = (place: string, { handle, isBack, seconds }: Hiding): Refusal | undefined => {
+    const now = world.now()
+    const message = leases.find(handle)
+    if (message?.handle === undefined) return "LeaseLost"
+    const { hiddenUntil, receivedAt } = message
+    if (message.handle !== handle || now >= hiddenUntil) return outdated(place)
+    if (now + seconds * 1000 > receivedAt + limits.hidden * 1000) return "LeaseLost"
+    if (isBack) leases.giveBack(message, seconds * 1000)
+    else leases.extend(message, seconds * 1000)
+    return undefined
+  }
+
+  const removeOne = (place: string, handle: number, why: "settled" | "purged"): Refusal | undefined => {
+    const message = leases.find(handle)
+    if (message?.handle === undefined) return undefined
+    if (message.handle !== handle) return outdated(place)
+    if (world.fault("echo", place)) return undefined
+    leases.end(message.held)
+    store.gone(message.held, why, handle)
+    return undefined
+  }
+
+  return {
+    remove: (process, handles, why) =>
+      each(`${process} remove`, handles, (handle) => removeOne(`${process} remove`, handle, why)),
+    hide: (process, entries) =>
+      each(`${process} hide`, entries, (entry) =>
+        isWrong(world, process, entry.seconds, limits.hidden) ? "Unsupported" : hideOne(`${process} hide`, entry)
+      )
   }
 }

@@ -42,7 +42,7 @@ type Command =
   | { readonly _tag: "Hide"; readonly seconds: number }
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
 
-/** What settling depends on. */
+/** All that settling depends on. */
 export interface Dependencies {
   readonly queue: string
   readonly maxDeliveries: number

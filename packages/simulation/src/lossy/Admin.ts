@@ -20,7 +20,7 @@ export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings:
       server.calls.make<A>({
         machine,
         place: `${machine.name} ${operation} ${server.name}`,
-        patience: Link.timeout,
+        timeout: Link.timeout,
         repeats: false,
         act: (answer) => answer(act()),
         then: (outcome) =>

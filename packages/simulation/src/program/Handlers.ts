@@ -5,12 +5,13 @@ import type { Call, Given } from "../History.ts"
 import type { Behaviour, Call as Planned, Sending, Thrown } from "../Scenario.ts"
 import type { Machine } from "../world/Machine.ts"
 import { mark } from "../world/Parcels.ts"
+import { keyHeader } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Throwing from "./Thrown.ts"
 
 type Received = Handler.Received<unknown>
 
-/** What a handler does with one message. */
+/** One message, and what a handler does with it. */
 interface Turn {
   readonly message: Received
   readonly key: number
@@ -25,10 +26,7 @@ export interface Handlers {
 
 const atOnce: Behaviour = { takes: 0 }
 
-/** The key in a decoded body. */
-const keyOf = (body: unknown): number => (body as { readonly key: number }).key // The scenario's bodies are all like this.
-
-/** What a run throws, if it does not return, or kill its process. */
+/** The end of a run: a value that it throws, the end of its process, or nothing. */
 type Finished = Thrown | "killed" | undefined
 
 /** Does so as an async function does. */
@@ -45,41 +43,45 @@ const promised = (machine: Machine, takes: number, finish: () => Finished): Prom
   })
 }
 
+type Calling = (run: number, turn: Turn, batch: Handler.Batch<unknown> | undefined, planned: Planned) => void
+
+/** Makes a handler's call, and writes it down. */
+const calling =
+  (world: World, process: string): Calling =>
+  (run, turn, batch, planned) => {
+    const all = planned.on === "all" && batch !== undefined && planned.name !== "fail"
+    const options = planned.delay === undefined ? undefined : { delay: planned.delay }
+    const name = `${planned.name}${all ? "All" : ""}` as Call["name"] // One of its names, as `all` is false for `fail`.
+    const key = all ? undefined : turn.key
+    world.record({ _tag: "Called", process, run, call: { name, key, delay: planned.delay } })
+    if (planned.name === "ack") return all ? batch.ackAll() : turn.message.ack()
+    if (planned.name === "retry") return all ? batch.retryAll(options) : turn.message.retry(options)
+    turn.message.fail(new Error("this one failed"), options)
+  }
+
+/** Writes into what a handler was given. */
+const meddle = ({ body, headers }: Received): void => {
+  try {
+    Object.assign(body as object, { key: 999_999 }) // The scenario's bodies are objects.
+    Object.assign(headers, { meddled: "yes" })
+  } catch {
+    // What is frozen cannot be changed.
+  }
+}
+
 /** The handlers of a process. `runs` counts the handler runs of each message, in all processes. */
 export const make = (world: World, machine: Machine, runs: Map<number, number>, isPromise = false): Handlers => {
   const { name } = machine
   const sendings = new Map<number, Sending>(world.scenario.sendings.map((each) => [each.key, each]))
 
   const turnOf = (message: Received): Turn => {
-    const key = keyOf(message.body)
+    const key = Number(message.headers[keyHeader])
     const nth = runs.get(key) ?? 0
     runs.set(key, nth + 1)
     return { message, key, behaviour: (world.isCalm() ? undefined : sendings.get(key)?.runs[nth]) ?? atOnce }
   }
 
-  const call = (run: number, turn: Turn, batch: Handler.Batch<unknown> | undefined, planned: Planned): void => {
-    const all = planned.on === "all" && batch !== undefined && planned.name !== "fail"
-    const options = planned.delay === undefined ? undefined : { delay: planned.delay }
-    const target = `${planned.name}${all ? "All" : ""}` as Call["name"] // One of its names, as `all` is false for `fail`.
-    world.record({
-      _tag: "Called",
-      process: name,
-      run,
-      call: { name: target, key: all ? undefined : turn.key, delay: planned.delay }
-    })
-    if (planned.name === "ack") return all ? batch.ackAll() : turn.message.ack()
-    if (planned.name === "retry") return all ? batch.retryAll(options) : turn.message.retry(options)
-    turn.message.fail(new Error("this one failed"), options)
-  }
-
-  const meddle = ({ body, headers }: Received): void => {
-    try {
-      Object.assign(body as object, { key: 999_999 }) // A handler may write into what it was given.
-      Object.assign(headers, { meddled: "yes" })
-    } catch {
-      // What is frozen cannot be changed.
-    }
-  }
+  const call = calling(world, name)
 
   const run = (messages: ReadonlyArray<Received>, batch: Handler.Batch<unknown> | undefined) => {
     if (!machine.isAlive()) return Effect.never

@@ -1,4 +1,4 @@
-/** What handlers throw: errors that say something to the core, and values that bite whoever touches them. */
+/** Things that handlers throw: errors that say something to the core, and values that bite whoever touches them. */
 import { Failure } from "@requeue/core"
 import type { Thrown } from "../Scenario.ts"
 

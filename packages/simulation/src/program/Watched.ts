@@ -5,6 +5,7 @@ import { mark } from "../world/Parcels.ts"
 import { keyHeader } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 
+// Cast, because the user's own type of bodies is of no interest here.
 type Own = (message: Handler.Received<any>, context: Handler.Context) => unknown // The user's own type of bodies.
 
 /** The handler, observed. */

@@ -44,7 +44,7 @@ const errorOf = (operation: string, reason: BrokerError.Reason, detail: string):
 /** Milliseconds after which an answer is not waited for. */
 const timeout = 10_000
 
-/** What follows when an exchange has ended. */
+/** The callback of an exchange that has ended. */
 type Then = (result: Exit.Exit<unknown, BrokerError.BrokerError>) => void
 
 /** A connection that is made again when it breaks, after a pause. */
@@ -160,6 +160,11 @@ const copyOf = (
   }
 }
 
+/**
+ * Subscribes by a connection of its own.
+ *
+ * Long, because settlements, deliveries and credit are of one connection.
+ */
 const subscribing =
   (machine: Machine, server: Server, publish: Publish): Broker.Service["subscribe"] =>
   ({ onDelivery, onReconnect, queue, retry }) => {
@@ -267,6 +272,7 @@ export const make = (world: World, machine: Machine, server: Server): Broker.Ser
     const parcel = Parcels.fromOutgoing(world, outgoing)
     publisher.ask("publish", (seq) => ({ _tag: "Publish", seq, queue, parcel, delay, of }), then)
   }
+  // Cast, because the server answers what was asked.
   const ask = <A>(operation: string, frame: (seq: number) => Up): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.callback((resume) =>
       publisher.ask(operation, frame, (result) => resume(result as Exit.Exit<A, BrokerError.BrokerError>))

@@ -78,7 +78,11 @@ interface Connection {
 /** The queue to which the server's own limit moves messages. */
 const backstop = "work.dlq"
 
-/** A server without messages. */
+/**
+ * A server without messages.
+ *
+ * Long, because a model of a broker is read as one page.
+ */
 export const make = (world: World): Server => {
   const connections = new Set<Connection>()
   let isUp = true

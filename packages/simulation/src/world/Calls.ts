@@ -6,21 +6,21 @@ import type { Machine } from "./Machine.ts"
 import type { World } from "./World.ts"
 
 /** Why a call has no answer. `Throttled`: the server says that it cannot now, and has done nothing. */
-export type Failure = "ConnectionFailed" | "ConnectionLost" | "Throttled" | "Timeout"
+type Failure = "ConnectionFailed" | "ConnectionLost" | "Throttled" | "Timeout"
 
 /** How a call ends for its caller. */
 export type Outcome<A> = { readonly value: A } | { readonly failure: Failure }
 
 /** A call. */
-export interface Call<A> {
+interface Call<A> {
   readonly machine: Machine
   /** Its name among the faults. */
   readonly place: string
   /** Milliseconds that the caller waits for an answer. */
-  readonly patience: number
+  readonly timeout: number
   /** Whether the driver makes it again when its first request had no answer. */
   readonly repeats: boolean
-  /** What the server does when a request arrives. It answers at once, or later. */
+  /** Carries out a request that has arrived. It answers at once, or later. */
   readonly act: (answer: (value: A) => void) => void
   /** Called once, unless the process is dead by then. */
   readonly then: (outcome: Outcome<A>) => void
@@ -55,7 +55,7 @@ export const make = (world: World): Calls => {
   const way = (place: string): number =>
     world.latency(place) + (world.fault("late", place) ? world.draw.between(`${place} late`, 0, longest) : 0)
 
-  const call = <A>({ act, machine, patience, place, repeats, then }: Call<A>): void => {
+  const call = <A>({ act, machine, timeout, place, repeats, then }: Call<A>): void => {
     let isOpen = true
 
     const end = (outcome: Outcome<A>): void => {
@@ -85,7 +85,7 @@ export const make = (world: World): Calls => {
       })
     }
 
-    const timer = machine.after(patience, () => end({ failure: "Timeout" }))
+    const timer = machine.after(timeout, () => end({ failure: "Timeout" }))
     open.add(broken)
     if (!isUp) return tell(world.latency(place), { failure: "ConnectionFailed" })
     if (world.fault("cut", place)) {

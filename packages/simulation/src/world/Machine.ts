@@ -89,7 +89,7 @@ const schedulerOf = (perform: (act: () => void) => void, world: World): Schedule
   }
 }
 
-/** What is logged as an error is a defect: user code that misbehaves is a warning. */
+/** Takes what is logged as an error for a defect: user code that misbehaves is a warning. */
 const errorsOf = (world: World, name: string): Logger.Logger<unknown, void> =>
   Logger.make(({ cause, logLevel, message }) => {
     if (logLevel !== "Error" && logLevel !== "Fatal") return

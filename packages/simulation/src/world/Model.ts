@@ -1,4 +1,4 @@
-/** What every model of a broker offers to the rest of the world. */
+/** Models of brokers, as the rest of the world uses them. */
 import type { Broker } from "@requeue/core"
 import type { Machine } from "./Machine.ts"
 import type { Parcel } from "./Store.ts"

@@ -14,7 +14,7 @@ export const fromOutgoing = (world: World, { body, headers, metadata }: Outgoing
   return { body, headers: own, metadata: Metadata.encode(metadata), nonce: world.number() }
 }
 
-/** What a broker tells of a delivery, beside the parcel. */
+/** The facts that a broker tells of a delivery, beside the parcel. */
 export interface Told {
   readonly delivery: number
   /** The broker's count of the deliveries of this copy, this one included. */
@@ -26,7 +26,7 @@ export interface Told {
   readonly id?: string
 }
 
-/** What a client tells the core of a parcel. */
+/** The delivery that a client makes of a parcel. */
 export const toDelivery = (parcel: Parcel, machine: Machine, told: Told): Delivery.Delivery => {
   const { sentAt } = told
   const known = parcel.metadata === undefined ? undefined : Metadata.decode(parcel.metadata, sentAt)

@@ -9,9 +9,9 @@ export interface Parcel {
   readonly headers: Readonly<Record<string, string>>
   /** The encoded metadata; `undefined` for a foreign message. */
   readonly metadata: string | undefined
-  /** What a client writes beside it, to know this copy again. */
+  /** A number that a client writes beside it, to know this copy again. */
   readonly nonce: number | undefined
-  /** What a client writes beside it of its delay: the milliseconds for which the broker was asked to hold it back. */
+  /** The delay that a client writes beside it: the milliseconds for which the broker was asked to hold it back. */
   readonly deferred?: number | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Origin {
   readonly of: Delivery | undefined
 }
 
-/** What a broker keeps. */
+/** Everything that a broker keeps. */
 export interface Store {
   /** Keeps a copy, which is ready after `delay` milliseconds. */
   readonly keep: (queue: string, parcel: Parcel, delay: number, origin: Origin) => Held
@@ -101,6 +101,8 @@ export const refusal = (world: World, queue: string, parcel: Parcel): Refusal["r
 /**
  * A store that keeps nothing yet. `onReady` is called when a copy of a queue may be handed out. What becomes ready again
  * goes to its place in the order of publishing, or to the end of its queue.
+ *
+ * Long, because everything in it is one state.
  */
 export const make = (world: World, onReady: (queue: string) => void, returns: "place" | "end" = "place"): Store => {
   const queues = new Map<string, Array<Held>>()

@@ -5,7 +5,7 @@
 import type { Machine } from "./Machine.ts"
 import type { World } from "./World.ts"
 
-/** What happens at the two ends. */
+/** The two ends, and what happens at them. */
 export interface Ends<Up, Down> {
   /** A frame arrives at the broker. */
   readonly onUp: (frame: Up) => void

@@ -1,7 +1,7 @@
 /** Reads what processes do with deliveries: which attempt each arrival, run and settlement is part of. */
 import type { Given } from "../../History.ts"
 import { hasName } from "./law.ts"
-import type { Attempt, DeliveryLife, EntryOf, ProcessLife, Run, Seen, Settling } from "./Lives.ts"
+import type { EntryOf, Run, Seen, Settling } from "./Lives.ts"
 import type { Registry } from "./registry.ts"
 import { isTimedOut } from "./timing.ts"
 
@@ -21,14 +21,10 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     life.attempt.deliveries.push(life)
   }
 
-  /** The attempt that a delivery is part of now. Where nothing names the copy, each delivery is an attempt of its own. */
-  const currentOf = (process: ProcessLife, life: DeliveryLife): Attempt =>
-    life.attempt === undefined || hasName({ scenario }, life.copy) ? attemptOf(process, life.copy) : life.attempt
-
   const turn = (run: Run, given: Given): void => {
     const { process } = run
     const life = deliveryOf(given.delivery, given.key, process)
-    const before = currentOf(process, life)
+    const before = life.attempt?.isOver === false ? life.attempt : attemptOf(process, life.copy)
     const last = before.turns.at(-1)
     const isLost =
       last !== undefined &&
@@ -37,13 +33,18 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     const isNext = before.decided === undefined ? isLost : before.decided.asked.tag === "Retry"
     const attempt = isNext ? begin(process, life.copy, before) : before
     if (!attempt.deliveries.includes(life)) attempt.deliveries.push(life)
+    life.attempt = attempt
     attempt.turns.push({ run, given, of: life })
     life.runs.push(run)
   }
 
   const ask = (index: number, { at, delivery, process, settlement }: EntryOf<"Asked">): void => {
     const life = deliveryOf(delivery, 0, processOf(process))
-    const attempt = currentOf(life.process, life)
+    // It may come again after it was sent back, and before the answer that says so.
+    const sent = life.attempt?.isOver === true ? life.attempt.settlings[0] : undefined
+    const isLater = sent !== undefined && (life.arrived?.index ?? -1) > sent.index
+    const attempt = isLater || life.attempt === undefined ? attemptOf(life.process, life.copy) : life.attempt
+    life.attempt = attempt
     const settling: Settling = { index, at, asked: settlement, of: life, attempt, answer: -1, fate: undefined }
     attempt.settlings.push(settling)
     if (settlement.tag !== "Release") attempt.decided ??= settling

@@ -6,8 +6,11 @@ const handedOutBefore = (copy: CopyLife, until: DeliveryLife): ReadonlyArray<Del
   copy.deliveries.slice(0, copy.deliveries.indexOf(until))
 
 /** Whether a handler began it, and it was not given back untouched. */
-const isUsed = ({ runs, settlings }: DeliveryLife): boolean =>
-  runs.length > 0 && settlings.at(-1)?.asked.tag !== "Release"
+const isUsed = ({ delivery, copy, runs, settlings }: DeliveryLife): boolean => {
+  // A client that ends gives back what it holds, perhaps by a copy.
+  const isReturned = settlings.length === 0 && copy.children.some(({ parent }) => parent?.delivery === delivery)
+  return runs.length > 0 && !isReturned && settlings.at(-1)?.asked.tag !== "Release"
+}
 
 /** The copy's parent within its life: a redriven dead letter begins anew. */
 const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefined =>
@@ -27,7 +30,9 @@ const attemptWith = ({ process }: DeliveryLife, delivery: DeliveryLife): Attempt
 
 /** Deliveries of the copy that this process knows to have come to no handler, because they were lost before. */
 export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
-  if (!hasName(lives, until.copy)) return 0
+  // Where a codec takes its time, attempts are used up without a handler.
+  const body = until.copy.message.plan?.body
+  if (body === "neverDecoded" || body === "slowToDecode" || !hasName(lives, until.copy)) return 0
   return handedOutBefore(until.copy, until).filter(
     (each) =>
       each.process === until.process &&

@@ -1,5 +1,5 @@
 /** When handler runs are over for the core, whether their handlers have ended or not. */
-import type { Run } from "./Lives.ts"
+import type { Run, Settling } from "./Lives.ts"
 
 /** Whether the handler's time may be over at this moment: by the quickest of its process's clocks. */
 export const isTimedOut = ({ began, process }: Run, at: number): boolean =>
@@ -14,3 +14,12 @@ export const mustBeTimedOut = ({ began, process }: Run, at: number): boolean => 
 
 /** Milliseconds by which two things of one moment may be written down apart. */
 export const slack = 1
+
+/** The earliest moment at which a settlement may have been decided, to be asked later. */
+export const decidedAt = ({ at, attempt, index }: Settling): number => {
+  const run = attempt.turns.findLast((turn) => turn.run.began.index < index)?.run
+  // A codec that takes its time is a failure of its own.
+  if (run === undefined) return attempt.deliveries[0]?.arrived?.entry.at ?? at
+  const { began, calls, ended } = run
+  return ended !== undefined && ended.index < index && calls.length === 0 ? ended.entry.at : began.entry.at
+}

@@ -46,7 +46,11 @@ const settledFault = ({ scenario, work }: Lives, copy: CopyLife, index: number):
       ? each.settlings.filter((every) => every.index < index && (each === last || every.fate === "taken"))
       : []
   )
-  if (asked.length === 0) return "was removed; expected a process that asked for it"
+  // A client that has stored a copy removes the original when it comes again, and gives back by copies when it ends.
+  const isOwn = children.some(
+    ({ parent, stored: made }) => parent?.process === last?.process && made !== undefined && made.index < index
+  )
+  if (asked.length === 0) return isOwn ? undefined : "was removed; expected a process that asked for it"
   const ends = asked.some((each) => each.asked.tag === "Ack" || each.asked.tag === "Drop")
   return ends || isReplaced
     ? undefined

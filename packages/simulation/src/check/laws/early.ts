@@ -1,6 +1,6 @@
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Bound, Lives, ProcessLife, Turn } from "../internal/Lives.ts"
-import { slack } from "../internal/timing.ts"
+import { decidedAt, slack } from "../internal/timing.ts"
 
 /**
  * Milliseconds by which a handler may be early because clocks differ: that of the process which runs it is ahead, or that of
@@ -29,15 +29,20 @@ export const early: Law = (lives) =>
     if (!isWork(lives, attempt)) return []
     const known = attempt.prior?.decided
     const decided: Bound | undefined =
-      known?.asked.tag === "Retry"
-        ? { at: known.at + known.asked.delay, since: known.at, process: attempt.process, index: known.index }
+      known?.asked.tag === "Retry" && known.fate !== "taken"
+        ? {
+            at: decidedAt(known) + known.asked.delay,
+            since: decidedAt(known),
+            process: attempt.process,
+            index: known.index
+          }
         : undefined
     return attempt.turns.flatMap((turn) =>
       bounds(lives, turn, decided)
         .slice(0, 1)
         .map(({ at, index }) => {
           const { began } = turn.run
-          const what = `${attempt.process.name} began a handler ${Math.ceil(at - began.entry.at)} ms early; expected none before ${Math.round(at)} ms.`
+          const what = `${attempt.process.name} began a handler at ${Math.round(began.entry.at)} ms; expected none before ${Math.round(at)} ms, as its clocks have it.`
           return violation("early", began.entry.at, of(turn.of), what, [index, began.index])
         })
     )

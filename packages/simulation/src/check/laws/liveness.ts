@@ -9,11 +9,23 @@ const late = 120_000
 /** Milliseconds of the longest pause of a backoff. */
 const longestPause = 120_000
 
+/** The last moment at which a process took messages. */
+const takenUntil = ({ end, processes }: Lives): number => {
+  let until = 0
+  for (const { draining, killed, version } of processes.values()) {
+    const last = draining ?? killed ?? end
+    if (version !== undefined && last !== undefined) until = Math.max(until, last.entry.at)
+  }
+  return until
+}
+
 /** The reason for which a copy has not ended; `undefined` where it has ended, or waits as it may. */
-const heldBy = ({ end, scenario, work }: Lives, copy: CopyLife): string | undefined => {
+const heldBy = (lives: Lives, copy: CopyLife): string | undefined => {
+  const { end, scenario, work } = lives
   const { backs, bound, deliveries, gone, message, stored } = copy
   if (end === undefined || gone !== undefined || stored === undefined || !work.has(stored.entry.queue)) return undefined
   if (scenario.refusals.some(({ key, until }) => key === message.key && until === 5)) return undefined
+  if (stored.entry.at > takenUntil(lives)) return undefined
   const last = deliveries.at(-1)
   if (last !== undefined && last.back === undefined) {
     return `is with ${last.process.name}${last.process.killed === undefined ? "" : ", which is dead"}`

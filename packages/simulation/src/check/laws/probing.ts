@@ -4,7 +4,7 @@ import { isTimedOut, slack } from "../internal/timing.ts"
 
 type Told = Seen<"Told">
 
-/** What a process has told of its consumer backoff, in order. */
+/** All that a process has told of its consumer backoff, in order. */
 const changesOf = ({ told }: ProcessLife): ReadonlyArray<Told> =>
   told.filter(
     ({ entry: { detail, event } }) => detail === "handler" && (event === "BackoffEntered" || event === "BackoffLeft")

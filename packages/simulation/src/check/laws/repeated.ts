@@ -1,11 +1,12 @@
 import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Settling } from "../internal/Lives.ts"
+import { decidedAt } from "../internal/timing.ts"
 
 /** Whether a settlement that was decided before is asked again as it was; of a delay, what is left of it. */
 const isSame = (first: Settling, next: Settling): boolean => {
   const { delay, queue, reason, tag } = first.asked
-  const passed = next.attempt.process.clock.most(first.at, next.at)
+  const passed = next.attempt.process.clock.most(decidedAt(first), next.at)
   const { asked } = next
   return (
     asked.tag === tag &&
