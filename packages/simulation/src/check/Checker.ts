@@ -21,6 +21,7 @@ import { events } from "./laws/events.ts"
 import { health } from "./laws/health.ts"
 import { liveness } from "./laws/liveness.ts"
 import { lost } from "./laws/lost.ts"
+import { pausing } from "./laws/pausing.ts"
 import { people } from "./laws/people.ts"
 import { precedence } from "./laws/precedence.ts"
 import { probing } from "./laws/probing.ts"
@@ -48,6 +49,7 @@ const laws: ReadonlyArray<Law> = [
   unseen,
   concurrency,
   probing,
+  pausing,
   credit,
   room,
   settleOnce,

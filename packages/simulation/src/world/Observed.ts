@@ -13,6 +13,17 @@ export const observed = (world: World, machine: Machine, service: Broker.Service
   subscribe: (options) => {
     const process = machine.name
     const open = new Map<number, Delivery.Delivery>()
+    const settling = new Set<number>()
+    const extending = new Set<number>()
+    /** Begins a call on some deliveries. The port promises that no lease is extended while its delivery is settled. */
+    const begin = (numbers: ReadonlyArray<number>, calls: Set<number>, others: ReadonlySet<number>): void => {
+      for (const number of numbers) {
+        calls.add(number)
+        if (others.has(number)) {
+          world.record({ _tag: "Defect", process, detail: `delivery ${number} is settled and extended at a time` })
+        }
+      }
+    }
     const onDelivery = (delivery: Delivery.Delivery): void => {
       const number = numberOf(delivery)
       const key = keyOf(delivery)
@@ -42,16 +53,28 @@ export const observed = (world: World, machine: Machine, service: Broker.Service
       },
       settle: (requests) => {
         if (!machine.isAlive()) return Effect.never
+        const numbers = requests.map(({ delivery }) => numberOf(delivery))
+        begin(numbers, settling, extending)
         for (const { delivery, settlement } of requests) {
           world.record({ _tag: "Asked", process, delivery: numberOf(delivery), settlement: asked(settlement) })
         }
         return Effect.map(subscription.settle(requests), (failures) => {
+          for (const number of numbers) settling.delete(number)
           for (const { delivery, settlement } of requests) {
             const number = numberOf(delivery)
             const fate = failures.find((failure) => failure.delivery === delivery)?.fate
             if (fate === undefined || fate === "gone") open.delete(number)
             world.record({ _tag: "Answered", process, delivery: number, settlement: asked(settlement), fate })
           }
+          return failures
+        })
+      },
+      extend: (deliveries) => {
+        if (!machine.isAlive()) return Effect.never
+        const numbers = deliveries.map(numberOf)
+        begin(numbers, extending, settling)
+        return Effect.map(subscription.extend(deliveries), (failures) => {
+          for (const number of numbers) extending.delete(number)
           return failures
         })
       }

@@ -24,7 +24,7 @@ const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
     (disconnected < 0 || disconnected > until) &&
     (back === undefined || back.index > until) &&
     // A lease that was lost may go unnoticed until the copy is with another process.
-    copy.deliveries.at(-1) === life &&
+    copy.deliveries.findLast(({ handedOut }) => (handedOut?.index ?? 0) < until) === life &&
     settlings.length === 0 &&
     // What came again while it was settled is settled with it.
     attempt?.settlings.length === 0

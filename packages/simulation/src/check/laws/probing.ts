@@ -10,16 +10,15 @@ const changesOf = ({ told }: ProcessLife): ReadonlyArray<Told> =>
     ({ entry: { detail, event } }) => detail === "handler" && (event === "BackoffEntered" || event === "BackoffLeft")
   )
 
-/** Whether a run repeats one whose message is still undecided. */
-const isRepeated = ({ attempts }: ProcessLife, run: Run): boolean =>
-  attempts.some(({ prior, turns }) => {
-    const nth = turns.findIndex((turn) => turn.run === run)
-    return nth > 0 || (nth === 0 && prior !== undefined && prior.turns.length > 0 && prior.settlings.length === 0)
-  })
-
-/** Runs between two entries that begin something new. */
-const newRuns = (process: ProcessLife, from: number, until: number): ReadonlyArray<Run> =>
-  process.runs.filter((run) => run.began.index >= from && run.began.index <= until && !isRepeated(process, run))
+/** Runs that begin something new, and do not repeat one whose message is still undecided. */
+const newRuns = ({ attempts, runs }: ProcessLife): ReadonlyArray<Run> => {
+  const repeated = new Set<Run>()
+  for (const { prior, turns } of attempts) {
+    const isContinued = prior !== undefined && prior.turns.length > 0 && prior.settlings.length === 0
+    for (const { run } of isContinued ? turns : turns.slice(1)) repeated.add(run)
+  }
+  return runs.filter((run) => !repeated.has(run))
+}
 
 /** Whether something of a run had been decided by then. */
 const isDecided = (run: Run, index: number, at: number): boolean =>
@@ -37,6 +36,7 @@ export const probing: Law = ({ history, processes }) =>
     const policy = version?.consumerBackoff
     if (policy === undefined) return []
     const changes = changesOf(process)
+    const begun = changes.length === 0 ? [] : newRuns(process)
     const reconnects = history.flatMap((each, index) =>
       each._tag === "Reconnected" && each.process === name ? [index] : []
     )
@@ -59,7 +59,7 @@ export const probing: Law = ({ history, processes }) =>
         return [violation("probing", entry.at, about, what, [before?.index, index])]
       }
       const pause = Math.min(policy.multiplier * 2 ** level, policy.max)
-      const tried = newRuns(process, index, until)
+      const tried = begun.filter(({ began }) => began.index > index && began.index < until)
       const early = tried.find(({ began }) => clock.most(entry.at, began.entry.at) < pause - slack)
       if (early !== undefined) {
         const what = `${name} began a handler at ${early.began.entry.at} ms; expected none for ${pause} ms after ${entry.at} ms.`

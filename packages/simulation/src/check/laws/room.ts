@@ -34,8 +34,10 @@ const isHeld = (life: DeliveryLife, index: number, at: number): boolean => {
  * Messages that are with a process when another one arrives never exceed the credit that it has told. Where there are leases,
  * one that has ended unnoticed makes room.
  */
-const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Violation> =>
-  deliveries.flatMap((life) => {
+const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Violation> => {
+  // Else the law of credit says the same.
+  if (!deliveries.some(({ disconnected, runs }) => disconnected >= 0 && runs.length > 0)) return []
+  return deliveries.flatMap((life) => {
     const { arrived, back, isEcho } = life
     if (arrived === undefined || isEcho || (back !== undefined && back.index < arrived.index)) return []
     const { entry, index } = arrived
@@ -47,6 +49,7 @@ const crowded = ({ credits, deliveries, name }: ProcessLife): ReadonlyArray<Viol
     const what = `${name} has ${size} messages, with those that handlers have of a lost connection; expected ${limit} at most.`
     return [violation("room", entry.at, of(life), what, [...held.map((each) => each.arrived?.index), index])]
   })
+}
 
 /** A credit that lets anything in lets in a message beside those that handlers are at work with. */
 const narrow = (process: ProcessLife): ReadonlyArray<Violation> => {
