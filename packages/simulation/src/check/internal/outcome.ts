@@ -19,7 +19,9 @@ const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> =
   const timedOut: ReadonlyArray<Outcome> = isTimedOut(run, at) ? ["timed out"] : []
   if (!hasEnded) return ["open", ...timedOut, ...drained]
   const { how } = ended.entry
-  return how === "interrupted" ? [...timedOut, ...drained] : [how, ...timedOut]
+  // An Effect that cannot be interrupted goes on to its end, and is interrupted then.
+  const late = process.version?.promise === true ? [] : drained
+  return how === "interrupted" ? [...timedOut, ...drained] : [how, ...timedOut, ...late]
 }
 
 /** The verdicts that the calls before a settlement may have made: calls on a handler whose time is over come too late. */
@@ -109,9 +111,11 @@ const allowedFor = (
     // A retry whose delay may still be given waits for the end; the end of a message has no delay.
     const waits = outcome === "open" && verdict.own === undefined && attempts[1] < version.maxAttempts
     if (waits) return []
+    // A later run, of the rest of the batch, may have ended otherwise.
+    const others = circumstances.version.immediate > 0 ? Allowed.retry(circumstances, verdict.own ?? verdict.all) : []
     const given =
       verdict.own ?? verdict.all ?? (error === "retryAfter" && !verdict.isFailed ? Allowed.retryAfter : undefined)
-    return Allowed.retry(circumstances, given)
+    return [...Allowed.retry(circumstances, given), ...others]
   }
   switch (outcome) {
     case "returned":
