@@ -1,19 +1,7 @@
 /** Ways to write the file broker wrongly: one text of one of its files, its replacement, and the case that finds it. */
 
+import type { Patch } from "../../src/Mutant.ts"
 import * as VirtualTime from "../../src/VirtualTime.ts"
-
-/** A patch below the port. */
-export interface Patch {
-  /** Says what the broker does wrong then. */
-  readonly name: string
-  /** The name of the case that must fail. */
-  readonly kills: string
-  /** The end of the file's path. */
-  readonly file: string
-  /** A text that occurs once in the file. */
-  readonly text: string
-  readonly replacement: string
-}
 
 /** The same mistake for several cases, which differ in how a call fails. */
 const failing = (
