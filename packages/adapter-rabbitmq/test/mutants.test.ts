@@ -4,18 +4,19 @@ import { Mutant } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { layer } from "./harness.ts"
 import { patches } from "./mutants.ts"
-import { server } from "./server.ts"
+import { apart, server } from "./server.ts"
 
 const broken = async (patch: Mutant.Patch): Promise<{ readonly layer: typeof layer }> =>
   import(/* @vite-ignore */ `./harness.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`)
 
 const one = await server()
 
-describe("every patch of this adapter is found by the case that it names", () => {
+describe.concurrent("every patch of this adapter is found by the case that it names", () => {
   it.live.each(patches)("$name: $kills", (patch) =>
     Effect.gen(function* () {
       const { layer: patched } = yield* Effect.promise(() => broken(patch))
-      const layers = { sound: layer(one), broken: patched(one) }
+      const own = yield* apart(one)
+      const layers = { sound: layer(own), broken: patched(own) }
       const { _tag, ...rest } = yield* Mutant.runPatched(patch, { name: `rabbitmq ${one.version}`, ...layers })
       if (process.env["SHOW"]) console.log(patch.name, _tag, String((rest as any).error).slice(0, 300))
       assert.strictEqual(_tag, "Killed", JSON.stringify(rest))

@@ -11,10 +11,11 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "acknowledges an original before its copy is stored",
-    kills: "a dead letter's copy that never reaches the broker is stored in the end, and until then its original stays",
+    kills: "a dead letter's copy that never reaches the broker before its subscription ends leaves its original there",
     file: "settle/settle.ts",
     text: "remaining.copies.push([delivery, { message: command.outgoing, original }])",
-    replacement: "if (settler.ack([receipt])) remaining.copies.push([delivery, { message: command.outgoing, original }])"
+    replacement:
+      "if (settler.ack([receipt])) remaining.copies.push([delivery, { message: command.outgoing, original }])"
   },
   {
     name: "takes a returned publication for stored",
@@ -25,7 +26,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "gives a new connection no credit",
-    kills: "a consumer goes on after its connection broke, with all its credit",
+    kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
     file: "consume/sessions.ts",
     text: "session.credit.set(limit)",
     replacement: ""

@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as References from "effect/References"
 import type * as Case from "./Case.ts"
 import { cases as allCases } from "./Cases.ts"
 import { Harness } from "./Harness.ts"
@@ -77,17 +78,21 @@ export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdi
 }
 
 /** How long a case may take on a patched adapter: so many milliseconds, and so many times as long as on the sound one. */
-const patience = { millis: 5000, times: 5 } as const
+const patience = { millis: 2000, times: 3 } as const
 
 /**
  * Runs the case that the patch names in real time, on the sound adapter first, then on the patched one. There it fails as
- * well when it takes five seconds more than five times as long: so a mutant on which it would wait for ever is killed.
+ * well when it takes two seconds more than three times as long: so a mutant on which it would wait for ever is killed.
  *
  * Dies when the case does not pass on the sound adapter.
  */
 export const runPatched = (
   patch: Patch,
-  { broken, sound, ...options }: Omit<Suite.Options, "layer" | "timeout" | "virtualTime"> & {
+  {
+    broken,
+    sound,
+    ...options
+  }: Omit<Suite.Options, "layer" | "timeout" | "virtualTime"> & {
     /** The adapter as it is. */
     readonly sound: Suite.Options["layer"]
     /** The adapter with the patch in it. */
@@ -101,7 +106,7 @@ export const runPatched = (
     }
     const timeout = patience.millis + patience.times * Duration.toMillis(taken)
     return yield* run(patch, { ...options, layer: broken, timeout })
-  })
+  }).pipe(Effect.provideService(References.MinimumLogLevel, options.logs === true ? "All" : "None"))
 
 /**
  * Answers the names of all cases that fail on the mutant.

@@ -106,15 +106,16 @@ export const patches: ReadonlyArray<Patch> = [
     replacement: `subscribe: (options) =>
       subscribe(options.queue.endsWith(".dlq") ? { ...options, queue: options.queue + process.name } : options, process)`
   },
-  ...failing(
-    [refused, lostRequest],
-    (failure) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
-    {
+  ...[
+    (failure: string) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
+    (failure: string) => `a dead letter's copy ${failure} before its subscription ends leaves its original there`
+  ].flatMap((kills) =>
+    failing([refused, lostRequest], kills, {
       name: "removes an original before its dead letter is stored",
       file: "victim/subscription.ts",
       text: "Effect.andThen(copied(settlement), remove)",
       replacement: "Effect.andThen(remove, copied(settlement))"
-    }
+    })
   ),
   ...failing(
     [refused, lostRequest],
