@@ -22,7 +22,6 @@ describe.concurrent("every patch of this adapter is found by the case that it na
       const { layer: patched } = yield* Effect.promise(() => broken(patch))
       const layers = { sound: layer(broker, way), broken: patched(broker, way) }
       const { _tag, ...rest } = yield* Mutant.runPatched(patch, { name: `nsq ${broker.version}`, ...layers })
-      if (process.env["SHOW"]) console.log(patch.name, _tag, String((rest as any).error).slice(0, 300))
       assert.strictEqual(_tag, "Killed", JSON.stringify(rest))
     })
   )

@@ -22,6 +22,13 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
       ),`
   },
   {
+    name: "keeps an original whose copy is stored",
+    kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
+    file: "settle/settle.ts",
+    text: `Effect.as(answer([{ request, receipt, command: { _tag: "Fin" }, isAnswered: false }]), [])`,
+    replacement: "Effect.succeed([])"
+  },
+  {
     name: "drops the delay",
     kills: "a message that one process delays comes to another at its time, and not before",
     file: "publish/toPublication.ts",

@@ -18,6 +18,13 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
       "if (settler.ack([receipt])) remaining.copies.push([delivery, { message: command.outgoing, original }])"
   },
   {
+    name: "keeps an original whose copy is stored",
+    kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
+    file: "settle/settle.ts",
+    text: "receipt.settler.ack([receipt])\n        // Even",
+    replacement: "// Even"
+  },
+  {
     name: "takes a returned publication for stored",
     kills: "a queue that is deleted between two sends is there again for the second",
     file: "publish/confirms.ts",

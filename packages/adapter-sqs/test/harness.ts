@@ -65,7 +65,8 @@ const failNext =
           const where = { action: actions[operation], queue: names }
           switch (failure) {
             case "refused":
-              return strict.fail(where)
+              // The SDK does not repeat this one by itself.
+              return strict.fail(where, "KmsThrottled")
             case "lostRequest":
               return strict.ignore(where)
             case "lostAnswer":

@@ -18,7 +18,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "keeps an original whose copy is stored",
-    kills: "verdicts that were given before the deadline are kept",
+    kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
     text: "yield* remove(stored.map((index) => requests[index]!))",
     replacement: "yield* remove([])"

@@ -168,6 +168,29 @@ export const cases: ReadonlyArray<Case.Case> = [
     )
     yield* lab.untilEmpty
   }),
+  test("what was settled comes to no other process when its subscription ends, nor when its lease would", function* (lab) {
+    const error = { name: "Error", message: "no" }
+    const settlements = [
+      Settlement.Ack,
+      Settlement.Drop("dropped", error),
+      Settlement.DeadLetter("permanent", lab.dlq, error)
+    ]
+    for (const { _tag } of settlements) yield* lab.publish(_tag)
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: settlements.length })
+        for (const settlement of settlements) {
+          Check.equal("its settlement", yield* port.settle(yield* port.next, settlement), [])
+        }
+      })
+    )
+    const other = yield* lab.another
+    const { waiting } = yield* Port.open(other.broker, { queue: lab.queue, credit: settlements.length })
+    yield* lab.quiet(lab.unit + (lab.capabilities.lease?.duration ?? 0))
+    Check.equal("delivered elsewhere", waiting(), 0)
+    Check.equal("dead letters", (yield* lab.untilDeadLetters(1)).length, 1)
+    yield* lab.untilEmpty
+  }),
   test("settlements that fail use up no credit: the consumer goes on", function* (lab) {
     fails(lab, "Ack", broken("Timeout"), 3)
     yield* lab.send("a", "b", "c", "d", "e", "f", "g", "h")

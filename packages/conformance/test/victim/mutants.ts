@@ -117,6 +117,13 @@ export const patches: ReadonlyArray<Patch> = [
       replacement: "Effect.andThen(remove, copied(settlement))"
     })
   ),
+  {
+    name: "keeps an original whose dead letter is stored",
+    kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
+    file: "victim/subscription.ts",
+    text: "Effect.andThen(copied(settlement), remove)",
+    replacement: "copied(settlement)"
+  },
   ...failing(
     [refused, lostRequest],
     (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,
