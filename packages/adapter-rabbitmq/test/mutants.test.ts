@@ -4,12 +4,12 @@ import { Mutant } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import { layer } from "./harness.ts"
 import { patches } from "./mutants.ts"
-import { apart, server } from "./server.ts"
+import { apart, shared } from "./server.ts"
 
 const broken = async (patch: Mutant.Patch): Promise<{ readonly layer: typeof layer }> =>
   import(/* @vite-ignore */ `./harness.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`)
 
-const one = await server()
+const one = await shared()
 
 describe.concurrent("every patch of this adapter is found by the case that it names", () => {
   it.live.each(patches)("$name: $kills", (patch) =>

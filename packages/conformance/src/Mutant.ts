@@ -33,7 +33,7 @@ export interface Patch extends Pick<Mutant, "name" | "kills"> {
   readonly file: string
   /** A text that occurs once in the file. */
   readonly text: string
-  /** What stands in its place. */
+  /** The text that stands in its place. */
   readonly replacement: string
 }
 
@@ -78,7 +78,7 @@ export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdi
 }
 
 /** How long a case may take on a patched adapter: so many milliseconds, and so many times as long as on the sound one. */
-const patience = { millis: 2000, times: 3 } as const
+const limit = { millis: 2000, times: 3 } as const
 
 /**
  * Runs the case that the patch names in real time, on the sound adapter first, then on the patched one. There it fails as
@@ -104,7 +104,7 @@ export const runPatched = (
     if (verdict._tag === "Killed" || verdict.outcome._tag !== "Passed") {
       return yield* Effect.die(new Error(`"${patch.kills}" does not pass on the sound adapter`, { cause: verdict }))
     }
-    const timeout = patience.millis + patience.times * Duration.toMillis(taken)
+    const timeout = limit.millis + limit.times * Duration.toMillis(taken)
     return yield* run(patch, { ...options, layer: broken, timeout })
   }).pipe(Effect.provideService(References.MinimumLogLevel, options.logs === true ? "All" : "None"))
 
