@@ -175,8 +175,8 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "an error's date is read without care",
     file: policy("Failure"),
-    from: "const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === \"number\" ? time : Number.NaN\n  } catch {\n    return Number.NaN\n  }",
-    to: "const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === \"number\" ? time : Number.NaN\n  } finally {\n  }",
+    from: 'const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === "number" ? time : Number.NaN\n  } catch {\n    return Number.NaN\n  }',
+    to: 'const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === "number" ? time : Number.NaN\n  } finally {\n  }',
     was: "What an error threw when it was read stopped the consumer, and health said that it runs."
   },
   {

@@ -40,7 +40,9 @@ export const drain: Law = (lives) =>
     const { deliveries, drained, draining, name, settlings } = process
     if (drained === undefined || draining === undefined) return []
     const { entry, index } = drained
-    const kept = deliveries.filter((life) => isKept(lives, life, index))
+    // A process that stood still could give nothing back in time.
+    const stood = process.frozen.some(({ entry: { at, until } }) => until > draining.entry.at && at < entry.at)
+    const kept = stood ? [] : deliveries.filter((life) => isKept(lives, life, index))
     const cutOff = settlings.filter((each) => each.index < index && isCutOff(each, process, index, entry.at))
     return [
       ...kept.map((life) => {

@@ -75,13 +75,12 @@ const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
   })
 
 /** Whether a process waits for the message that shows that all is well: after a backoff, a suspect, a failed settlement. */
-const isProbing = (
-  { deliveries, settlings, told }: ProcessLife,
-  { maxAttempts }: Version
-): boolean => {
+const isProbing = ({ deliveries, settlings, told }: ProcessLife, { maxAttempts }: Version): boolean => {
   const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
   const isSuspect = deliveries.some(({ arrived }) => (arrived?.entry.attempts ?? 0) > maxAttempts)
-  return told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
+  return (
+    told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
+  )
 }
 
 /** Credit that is not whole when a process ends after the calm, or at the end of all. */
