@@ -663,6 +663,9 @@ describe("liveness", () => {
     const credit = (limit: number, wait = 200_000, world?: Scenario) =>
       atEnd((story) => {
         story.start("a1", limit)
+        if (world?.versions[0]?.consumerBackoff !== undefined) {
+          story.say({ _tag: "Told", process: "a1", event: "BackoffEntered", id: undefined, detail: "handler" })
+        }
         story.wait(wait)
       }, world)
     expect(credit(0)).toEqual(["liveness"])
