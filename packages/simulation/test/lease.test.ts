@@ -87,8 +87,14 @@ describe("a server with leases", () => {
     for (let left = 8; left > 0; left -= sizes.at(-1)!) sizes.push(receive(begun, 10).length)
     const keys = begun.facts("HandedOut").map(({ key }) => key)
     assert.isAbove(sizes.length, 1)
-    assert.notDeepEqual(keys, keys.toSorted())
-    assert.deepStrictEqual(keys.toSorted(), [1, 2, 3, 4, 5, 6, 7, 8])
+    assert.notDeepEqual(
+      keys,
+      keys.toSorted((one, other) => one - other)
+    )
+    assert.deepStrictEqual(
+      keys.toSorted((one, other) => one - other),
+      [1, 2, 3, 4, 5, 6, 7, 8]
+    )
   })
 
   it("answers a poll that waits as soon as a message comes, or with nothing when its time is over", () => {
@@ -245,7 +251,7 @@ describe("a call", () => {
         acts.push(begun.world.now())
         answer("done")
       },
-      then: (outcome) => void ends.push([begun.world.now(), outcome])
+      onEnd: (outcome) => void ends.push([begun.world.now(), outcome])
     })
     begun.pass(60 * second)
     return { acts, ends, outcomes: ends.map(([, outcome]) => outcome) }
@@ -281,7 +287,7 @@ describe("a call", () => {
           actedAt = begun.world.now()
           answer(undefined)
         },
-        then: (outcome) => void (end = outcome)
+        onEnd: (outcome) => void (end = outcome)
       })
       begun.pass(60 * second)
       return [actedAt > 10 * second, end] as const

@@ -380,6 +380,40 @@ describe("a redelivery", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("that was on its way for so long that a later one came before it changes nothing", () => {
+    const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
+    return Effect.gen(function* () {
+      for (const [retryDelay, takes] of [
+        [0, 0],
+        [50, 0],
+        [50, 100]
+      ] as const) {
+        const runs: Array<number> = []
+        const settled: Array<number> = []
+        const consumer = yield* Consumer.start("q", { retryDelay }, ({ attempts }) => {
+          runs.push(attempts)
+          const failed = Effect.fail(new Error("no"))
+          return attempts > 2 ? Effect.void : takes === 0 ? failed : Effect.andThen(Effect.sleep(takes), failed)
+        })
+        broker.faults.settle = ({ delivery }) => void settled.push(delivery.attempts)
+        broker.deliver("a", { attempts: 2 })
+        yield* Effect.yieldNow
+        broker.deliver("a", { attempts: 1 })
+        yield* TestClock.adjust(200)
+        broker.deliver("a", { attempts: 3 })
+        yield* TestClock.adjust(100)
+        assert.deepStrictEqual(
+          [runs, settled],
+          [
+            [2, 3],
+            [2, 3]
+          ]
+        )
+        yield* consumer.drain(0)
+      }
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("after a retry ends that, whatever the broker answers to it", () => {
     const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
     return Effect.gen(function* () {

@@ -41,7 +41,7 @@ export const make = ({ lease, machine, onEnd, requests }: Dependencies): Deliver
     machine.after(lease / 3, () => {
       isWatching = false
       const now = machine.monotonic()
-      for (const each of [...deliveries]) if (isExpired(receiptOf(each), now)) ended(each)
+      for (const each of deliveries) if (isExpired(receiptOf(each), now)) ended(each)
       watch()
     })
   }

@@ -18,7 +18,7 @@ export interface Received {
 }
 
 /** A copy that was received. */
-export interface Message {
+interface Message {
   readonly held: Store.Held
   /** The last receipt; `undefined` once it has left its queue. */
   handle: number | undefined
@@ -61,7 +61,7 @@ export const make = (world: World, store: Store.Store): Leases => {
     hide(message, millis)
     message.expiry = world.after(millis, () => {
       message.expiry = undefined
-      store.back(message.held, message.handle!, 0, "lease")
+      store.back(message.held, message.handle, 0, "lease")
     })
   }
 
@@ -81,7 +81,7 @@ export const make = (world: World, store: Store.Store): Leases => {
     extend,
     giveBack: (message, millis) => {
       hide(message, millis)
-      store.back(message.held, message.handle!, millis, "asked")
+      store.back(message.held, message.handle, millis, "asked")
     },
     end: (held) => {
       const message = messages.get(held)

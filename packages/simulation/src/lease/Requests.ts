@@ -59,7 +59,7 @@ export const make = (machine: Machine, calls: Calls, server: Server): Requests =
         timeout: wait + timeout,
         repeats,
         act,
-        then: (outcome) => {
+        onEnd: (outcome) => {
           if ("value" in outcome) {
             tracker.set("up")
             return resume(Exit.succeed(outcome.value))

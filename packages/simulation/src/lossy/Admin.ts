@@ -4,7 +4,9 @@ import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import * as Consumer from "./Consumer.ts"
 import * as Link from "./Link.ts"
-import type { Server, Settings } from "./Server.ts"
+import type { Settings } from "./Protocol.ts"
+import type { Server } from "./Server.ts"
+import * as Session from "./Session.ts"
 
 /** How long `peek` and `purge` wait for messages that were counted, in milliseconds. */
 const longest = 3000
@@ -12,28 +14,35 @@ const longest = 3000
 /** Messages that they take at a time. */
 const credits = 200
 
+/** A request over HTTP. */
+const request = <A>(
+  machine: Machine,
+  operation: string,
+  server: Server,
+  act: () => A
+): Effect.Effect<A, BrokerError.BrokerError> =>
+  Effect.callback((resume) => {
+    server.calls.make<A>({
+      machine,
+      place: `${machine.name} ${operation} ${server.name}`,
+      timeout: Link.timeout,
+      repeats: false,
+      act: (answer) => answer(act()),
+      onEnd: (outcome) =>
+        resume(
+          "value" in outcome
+            ? Effect.succeed(outcome.value)
+            : Effect.fail(Link.errorOf(operation, outcome.failure, "the daemon did not answer"))
+        )
+    })
+  })
+
 /** `admin` of a client. */
 export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings: Settings): Broker.Admin => {
-  /** A request over HTTP. */
-  const request = <A>(operation: string, server: Server, act: () => A): Effect.Effect<A, BrokerError.BrokerError> =>
-    Effect.callback((resume) => {
-      server.calls.make<A>({
-        machine,
-        place: `${machine.name} ${operation} ${server.name}`,
-        timeout: Link.timeout,
-        repeats: false,
-        act: (answer) => answer(act()),
-        then: (outcome) =>
-          resume(
-            "value" in outcome
-              ? Effect.succeed(outcome.value)
-              : Effect.fail(Link.errorOf(operation, outcome.failure, "the daemon did not answer"))
-          )
-      })
-    })
-
   const everywhere = <A>(operation: string, act: (server: Server) => A) =>
-    Effect.forEach(servers, (server) => request(operation, server, () => act(server)), { concurrency: "unbounded" })
+    Effect.forEach(servers, (server) => request(machine, operation, server, () => act(server)), {
+      concurrency: "unbounded"
+    })
 
   const counts = (queue: string) =>
     Effect.map(
@@ -48,7 +57,7 @@ export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings:
   const receive = (
     queue: string,
     count: number,
-    onDelivery: (delivery: Delivery.Delivery, consumer: Consumer.Consumer) => void
+    onDelivery: (delivery: Delivery.Delivery) => void
   ): Effect.Effect<void> =>
     Effect.callback((resume) => {
       let received = 0
@@ -59,7 +68,7 @@ export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings:
       const consumer = Consumer.open(machine, servers, settings, {
         queue,
         onDelivery: (delivery) => {
-          if (received++ < count) onDelivery(delivery, consumer)
+          if (received++ < count) onDelivery(delivery)
           if (received === count) end()
         },
         onReconnect: () => {},
@@ -82,19 +91,14 @@ export const make = (machine: Machine, servers: ReadonlyArray<Server>, settings:
       }),
     purge: (queue) =>
       Effect.gen(function* () {
-        const before = yield* counts(queue)
-        if (before.inFlight === 0) {
+        const { delayed, inFlight, ready } = yield* counts(queue)
+        if (inFlight === 0) {
           yield* everywhere("purge", (server) => server.empty(queue))
-          return before.ready + before.delayed
+          return ready + delayed
         }
         // To empty a queue would take messages away from consumers that have them: they are received one by one.
-        const finish = (delivery: Delivery.Delivery, consumer: Consumer.Consumer): void => {
-          const receipt = Consumer.receiptOf(delivery)
-          const { id, number: of } = receipt
-          if (consumer.take(receipt)) consumer.answer(receipt, { _tag: "Fin", id, of })
-        }
-        if (before.ready > 0) yield* receive(queue, before.ready, finish)
-        return before.ready
+        if (ready > 0) yield* receive(queue, ready, (delivery) => Session.finish(Session.receiptOf(delivery)))
+        return ready
       })
   }
 }

@@ -1,16 +1,19 @@
 /** The client of daemons that push: a connection to each for publishes, and one to each for every subscription. */
-import { type Broker, BrokerError, type Capabilities, Connection, type Delivery } from "@requeue/core/adapter-kit"
+import { type Broker, type BrokerError, type Capabilities, Connection, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
 import type { World } from "../world/World.ts"
 import * as Admin from "./Admin.ts"
 import * as Consumer from "./Consumer.ts"
 import * as Link from "./Link.ts"
+import * as Memory from "./Memory.ts"
+import type { Settings } from "./Protocol.ts"
 import * as Publisher from "./Publisher.ts"
-import type { Server, Settings } from "./Server.ts"
+import type { Server } from "./Server.ts"
+import * as Session from "./Session.ts"
 import * as Settling from "./Settling.ts"
 
-/** What a process is connected to. */
+/** The daemons of a world, and how clients use them. */
 export interface Daemons {
   readonly servers: ReadonlyArray<Server>
   readonly settings: Settings
@@ -55,49 +58,41 @@ export const make = (world: World, machine: Machine, daemons: Daemons): Broker.S
   const awaiting = (wait: (then: Publisher.Then) => void): Effect.Effect<void, BrokerError.BrokerError> =>
     Effect.callback((resume) => wait((error) => resume(error === undefined ? Effect.void : Effect.fail(error))))
 
-  const subscribe: Broker.Service["subscribe"] = ({ onDelivery, onReconnect, queue }) => {
-    const memory: Settling.Memory = { due: new Map(), finished: new Set() }
-    const receive = (delivery: Delivery.Delivery): void => {
-      const receipt = Consumer.receiptOf(delivery)
-      if (!memory.finished.has(Settling.nameOf(receipt, queue))) return onDelivery(delivery)
-      if (consumer.take(receipt)) consumer.answer(receipt, { _tag: "Fin", id: receipt.id, of: receipt.number })
-    }
-    const takeDue = (receipt: Consumer.Receipt): number | undefined => {
-      const name = Settling.nameOf(receipt, queue)
-      const due = memory.due.get(name)
-      memory.due.delete(name)
-      return due
-    }
-    let consumer: Consumer.Consumer
-    const opened = Effect.acquireRelease(
+  const consume = ({ onDelivery, onReconnect, queue }: Broker.SubscribeOptions, memory: Memory.Memory) =>
+    Effect.acquireRelease(
       Effect.sync(() => {
-        consumer = Consumer.open(machine, servers, settings, {
+        const consumer = Consumer.open(machine, servers, settings, {
           queue,
-          onDelivery: receive,
+          onDelivery: (delivery) => {
+            const receipt = Session.receiptOf(delivery)
+            if (memory.isFinished(receipt)) Session.finish(receipt)
+            else onDelivery(delivery)
+          },
           onReconnect,
-          takeDue,
+          takeDue: memory.takeDue,
           onChange
         })
         consumers.add(consumer)
         return consumer
       }),
-      (open) =>
+      (consumer) =>
         Effect.callback<void>((resume) => {
-          consumers.delete(open)
-          open.close(() => resume(Effect.void))
+          consumers.delete(consumer)
+          consumer.close(() => resume(Effect.void))
         })
     )
-    return Effect.andThen(
-      awaiting(publisher.ready),
-      Effect.flatMap(opened, (open) => {
-        if (!open.isUp()) return Effect.fail(Link.errorOf("subscribe", "ConnectionFailed", "no daemon is up"))
-        const { cap } = settings
-        const settling = Settling.make({ machine, queue, consumer: open, publisher, memory, cap, isExact })
-        const identify = (delivery: Delivery.Delivery) => Settling.nameOf(Consumer.receiptOf(delivery), queue)
-        return Effect.succeed({ credit: open.credit, ...settling, identify })
-      })
-    )
-  }
+
+  const subscribe: Broker.Service["subscribe"] = (options) =>
+    Effect.gen(function* () {
+      const { queue } = options
+      yield* awaiting(publisher.ready)
+      const memory = Memory.make(queue)
+      const { credit, isUp: isConnected } = yield* consume(options, memory)
+      if (!isConnected()) return yield* Link.errorOf("subscribe", "ConnectionFailed", "no daemon is up")
+      const settling = Settling.make({ machine, queue, publisher, memory, cap: settings.cap, isExact })
+      const identify = (delivery: Delivery.Delivery) => memory.nameOf(Session.receiptOf(delivery))
+      return { credit, ...settling, identify }
+    })
 
   return {
     capabilities: capabilitiesOf(daemons),

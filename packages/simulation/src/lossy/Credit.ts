@@ -9,7 +9,7 @@ export interface Member {
   readonly isOpen: () => boolean
   /** Deliveries that count against the credit. */
   held: number
-  /** What it was told last. */
+  /** Its last RDY. */
   share: number
 }
 
@@ -79,7 +79,7 @@ export const make = (): Credit => {
     distribute: () => distribute(),
     turn: () => {
       first++
-      // What is full gives up its place at its next settlement.
+      // Who is full gives up a place with the next settlement.
       distribute(held() >= limit ? 1 : 0)
     }
   }

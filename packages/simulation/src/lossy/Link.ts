@@ -1,8 +1,8 @@
 /** Connections of a client to a daemon, which are made again for ever. */
 import { BrokerError } from "@requeue/core/adapter-kit"
 import type { Machine } from "../world/Machine.ts"
-import type { Wire } from "../world/Wire.ts"
-import type { Down, Ends, Server, Up } from "./Server.ts"
+import type { Down, Ends, Opened } from "./Protocol.ts"
+import type { Server } from "./Server.ts"
 
 /** Milliseconds after which an answer is not waited for. */
 export const timeout = 10_000
@@ -13,9 +13,6 @@ const pauses = { first: 100, factor: 1.5, longest: 5000 }
 /** An error of this client. */
 export const errorOf = (operation: string, reason: BrokerError.Reason, detail: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "lossy", operation, reason, detail })
-
-/** One connection, from its opening to its end. */
-export type Opened = Wire<Up, Down>
 
 /** A connection that is kept. */
 export interface Link {
@@ -32,13 +29,12 @@ export const keep = (machine: Machine, server: Server, place: string, opened: (c
 
   const connect = (): void => {
     if (isEnding) return
-    let ends: Ends | undefined
     const connection = server.connect(machine, place, {
-      onDown: (frame: Down) => ends?.onDown(frame),
-      onWaiting: () => ends?.onWaiting?.(),
+      onDown: (frame: Down) => ends.onDown(frame),
+      onWaiting: () => ends.onWaiting?.(),
       onBroken: () => {
         current = undefined
-        ends?.onBroken()
+        ends.onBroken()
         machine.after(0, connect)
       }
     })
@@ -48,7 +44,7 @@ export const keep = (machine: Machine, server: Server, place: string, opened: (c
     }
     tries = 0
     current = connection
-    ends = opened(connection)
+    const ends: Ends = opened(connection)
   }
 
   connect()

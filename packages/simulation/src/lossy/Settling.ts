@@ -2,25 +2,14 @@
 import { Broker, type BrokerError, type Delivery, Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Machine } from "../world/Machine.ts"
-import { type Consumer, type Receipt, receiptOf } from "./Consumer.ts"
 import * as Link from "./Link.ts"
+import type { Memory } from "./Memory.ts"
 import type { Publisher } from "./Publisher.ts"
-import type { Up } from "./Server.ts"
-
-/** A process's memory of messages that may come again though it has settled them: a daemon does not answer to that. */
-export interface Memory {
-  /** When requeued messages are due, in milliseconds since the epoch: a daemon that ends in order forgets it. */
-  readonly due: Map<string, number>
-  readonly finished: Set<string>
-}
-
-/** Names a message: a daemon gives each one of a queue an id, and never the same again. */
-export const nameOf = ({ id, session }: Receipt, queue: string): string => `${session.server.name} ${queue} ${id}`
+import { type Receipt, receiptOf } from "./Session.ts"
 
 interface Dependencies {
   readonly machine: Machine
   readonly queue: string
-  readonly consumer: Consumer
   readonly publisher: Publisher
   readonly memory: Memory
   /** The longest delay of a REQ, in milliseconds. */
@@ -80,24 +69,25 @@ const gone = (delivery: Delivery.Delivery): Broker.SettleFailure => ({
 
 /** `settle` and `extend` of a subscription. */
 export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "settle" | "extend"> => {
-  const { consumer, memory, publisher, queue } = dependencies
+  const { memory, publisher } = dependencies
 
   const finish = (receipt: Receipt): boolean => {
-    const isWritten = consumer.answer(receipt, { _tag: "Fin", id: receipt.id, of: receipt.number })
-    if (isWritten) memory.finished.add(nameOf(receipt, queue))
+    const { id, number: of, session } = receipt
+    const isWritten = session.answer({ _tag: "Fin", id, of })
+    if (isWritten) memory.finished(receipt)
     return isWritten
   }
 
   const requeue = (receipt: Receipt, { delay, due }: Requeue): boolean => {
-    if (delay > 0) memory.due.set(nameOf(receipt, queue), due)
-    const frame: Up = { _tag: "Req", id: receipt.id, of: receipt.number, delay }
-    return consumer.answer(receipt, frame)
+    if (delay > 0) memory.requeued(receipt, due)
+    const { id, number: of, session } = receipt
+    return session.answer({ _tag: "Req", id, of, delay })
   }
 
   const settleOne = (request: Broker.SettleRequest, then: Then): void => {
     const { delivery } = request
     const receipt = receiptOf(delivery)
-    if (!consumer.take(receipt)) return then(gone(delivery))
+    if (!receipt.session.take(receipt)) return then(gone(delivery))
     const end = (isWritten: boolean): void => then(isWritten ? undefined : gone(delivery))
     const command = toCommand(request, dependencies)
     if (command._tag === "Finish") return end(finish(receipt))
@@ -105,13 +95,13 @@ export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "set
     publisher.publish(command.outgoing, receipt.number, receipt.session.server, (error) => {
       if (error === undefined) {
         // The settlement has succeeded, even if the original comes again: then it is finished at once.
-        memory.finished.add(nameOf(receipt, queue))
+        memory.finished(receipt)
         finish(receipt)
         return then()
       }
       const fate = Broker.fateOf(error)
       if (fate === "refused" && command.instead !== undefined) return end(requeue(receipt, command.instead))
-      then(consumer.untake(receipt) ? failed(delivery, error, fate) : gone(delivery))
+      then(receipt.session.untake(receipt) ? failed(delivery, error, fate) : gone(delivery))
     })
   }
 
@@ -129,7 +119,12 @@ export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "set
       }),
     // A daemon answers to TOUCH only when it fails, so that the next call tells of it.
     extend: (deliveries) =>
-      Effect.sync(() => deliveries.flatMap((each) => (consumer.touch(receiptOf(each)) ? [] : [gone(each)])))
+      Effect.sync(() =>
+        deliveries.flatMap((delivery) => {
+          const receipt = receiptOf(delivery)
+          return receipt.session.touch(receipt) ? [] : [gone(delivery)]
+        })
+      )
   }
 }
 

@@ -3,12 +3,13 @@ import type { Model } from "../world/Model.ts"
 import type { Parcel } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 import * as Client from "./Client.ts"
+import type { Settings } from "./Protocol.ts"
 import * as Server from "./Server.ts"
 
 /** How often a broker is like that. */
 const chances = { twoDaemons: 0.5, inMemory: 0.5, lowCap: 0.5, lowLimit: 0.3, isExact: 0.3, kill: 0.5, all: 0.3 }
 
-const settingsOf = ({ draw, scenario: { lease } }: World): Server.Settings => ({
+const settingsOf = ({ draw, scenario: { lease } }: World): Settings => ({
   lease,
   // The handlers of a scenario take five leases at most, so that a tenth of this is left for settling.
   longestLease: draw.chance("longest lease", chances.lowLimit) ? lease * 6 : Math.max(900_000, lease * 6),

@@ -47,8 +47,9 @@ type Calling = (run: number, turn: Turn, batch: Handler.Batch<unknown> | undefin
 
 /** Makes a handler's call, and writes it down. */
 const calling =
-  (world: World, process: string): Calling =>
+  (world: World, { isAlive, name: process }: Machine): Calling =>
   (run, turn, batch, planned) => {
+    if (!isAlive()) return
     const all = planned.on === "all" && batch !== undefined && planned.name !== "fail"
     const options = planned.delay === undefined ? undefined : { delay: planned.delay }
     const name = `${planned.name}${all ? "All" : ""}` as Call["name"] // One of its names, as `all` is false for `fail`.
@@ -81,7 +82,7 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     return { message, key, behaviour: (world.isCalm() ? undefined : sendings.get(key)?.runs[nth]) ?? atOnce }
   }
 
-  const call = calling(world, name)
+  const call = calling(world, machine)
 
   const run = (messages: ReadonlyArray<Received>, batch: Handler.Batch<unknown> | undefined) => {
     if (!machine.isAlive()) return Effect.never
@@ -97,8 +98,9 @@ export const make = (world: World, machine: Machine, runs: Map<number, number>, 
     }
     const longest = Math.max(...turns.map(({ behaviour: { takes } }) => (takes === "forever" ? Infinity : takes)))
     const isStubborn = turns.some(({ behaviour: { stubborn } }) => stubborn === true)
-    const ended = (how: "returned" | "threw" | "interrupted", error?: string) =>
-      world.record({ _tag: "Ended", process: name, run: number, how, error })
+    const ended = (how: "returned" | "threw" | "interrupted", error?: string): void => {
+      if (machine.isAlive()) world.record({ _tag: "Ended", process: name, run: number, how, error })
+    }
 
     /** Ends the run. A process that it kills goes no further. */
     const finish = (): Finished => {

@@ -23,7 +23,7 @@ interface Call<A> {
   /** Carries out a request that has arrived. It answers at once, or later. */
   readonly act: (answer: (value: A) => void) => void
   /** Called once, unless the process is dead by then. */
-  readonly then: (outcome: Outcome<A>) => void
+  readonly onEnd: (outcome: Outcome<A>) => void
 }
 
 /** The way to one server. */
@@ -55,7 +55,7 @@ export const make = (world: World): Calls => {
   const way = (place: string): number =>
     world.latency(place) + (world.fault("late", place) ? world.draw.between(`${place} late`, 0, longest) : 0)
 
-  const call = <A>({ act, machine, timeout, place, repeats, then }: Call<A>): void => {
+  const call = <A>({ act, machine, timeout, place, repeats, onEnd }: Call<A>): void => {
     let isOpen = true
 
     const end = (outcome: Outcome<A>): void => {
@@ -63,7 +63,7 @@ export const make = (world: World): Calls => {
       isOpen = false
       open.delete(broken)
       timer.run = undefined
-      then(outcome)
+      onEnd(outcome)
     }
     const tell = (delay: number, outcome: Outcome<A>): void =>
       void world.after(delay, () => machine.perform(() => end(outcome)))

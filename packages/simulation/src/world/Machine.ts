@@ -70,12 +70,12 @@ const clockOf = (world: World, plan: Process["clock"], after: Machine["after"]):
 }
 
 /** A scheduler whose tasks the machine performs, in the order in which they were given. */
-const schedulerOf = (perform: (act: () => void) => void, world: World): Scheduler.Scheduler => {
+const schedulerOf = (perform: Machine["perform"], isAlive: () => boolean, world: World): Scheduler.Scheduler => {
   let tasks: Array<() => void> = []
   const flush = (): void => {
     const batch = tasks
     tasks = []
-    for (const task of batch) task()
+    for (const task of batch) if (isAlive()) task()
   }
   return {
     executionMode: "async",
@@ -118,7 +118,7 @@ export const make = (world: World, name: string, plan: Process["clock"]): Machin
   const context = Context.empty().pipe(
     Context.add(Clock.Clock, clock),
     Context.add(Random.Random, random),
-    Context.add(Scheduler.Scheduler, schedulerOf(perform, world)),
+    Context.add(Scheduler.Scheduler, schedulerOf(perform, () => isAlive, world)),
     Context.add(References.CurrentLoggers, new Set([errorsOf(world, name)]))
   )
   const fork = Effect.runForkWith(context)

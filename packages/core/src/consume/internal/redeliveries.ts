@@ -59,12 +59,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   const twinOf = finding(dependencies, identify)
-
-  const onRetried = (item: Item): void => {
-    const { delivery, isSuperseded, settlement, told } = item
-    if (settlement?._tag !== "Retry" || told === delivery.attempts || isSuperseded) return
-    remembered.note(item, delivery.attempts + 1)
-  }
+  const onRetried = noting(remembered)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
@@ -100,7 +95,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   return {
     recognise: (delivery) => {
       const twin = twinOf(delivery)
-      if (twin !== undefined && merge(twin, delivery)) return "merged"
+      if (twin !== undefined && (isOlder(delivery, twin) || merge(twin, delivery))) return "merged"
       return remembered.isEmpty() ? undefined : remembered.take(delivery, wallClock())
     },
     markLost: (item) => {
@@ -136,6 +131,17 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     }
   }
 }
+
+const noting =
+  ({ note }: Remembered.Remembered): Redeliveries["onRetried"] =>
+  (item) => {
+    const { delivery, isSuperseded, settlement, told } = item
+    if (settlement?._tag !== "Retry" || told === delivery.attempts || isSuperseded) return
+    note(item, delivery.attempts + 1)
+  }
+
+/** Whether a delivery was handed out before the one that is in flight, and only came after it: nobody settles it. */
+const isOlder = ({ attempts }: Delivery, { isLost, told }: Item): boolean => !isLost && attempts < told
 
 /** Whether the message comes again by right. */
 const goesBack = (settlement: Settlement.Settlement | undefined): boolean =>

@@ -26,10 +26,10 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     const life = deliveryOf(given.delivery, given.key, process)
     const before = life.attempt?.isOver === false ? life.attempt : attemptOf(process, life.copy)
     const last = before.turns.at(-1)
-    const isLost =
-      last !== undefined &&
-      last.of !== life &&
-      (last.run.ended !== undefined || isTimedOut(last.run, run.began.entry.at))
+    // One that came while the handler ran has taken the place of the lost one.
+    const came = life.arrived ?? run.began
+    const hasEnded = last?.run.ended !== undefined && last.run.ended.index < came.index
+    const isLost = last !== undefined && last.of !== life && (hasEnded || isTimedOut(last.run, came.entry.at))
     const isNext = before.decided === undefined ? isLost : before.decided.asked.tag === "Retry"
     const attempt = isNext ? begin(process, life.copy, before) : before
     if (!attempt.deliveries.includes(life)) attempt.deliveries.push(life)
@@ -58,7 +58,9 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     settling.answer = index
     settling.fate = fate ?? "taken"
     const { tag } = settling.asked
-    if (settling.fate === "taken" && (tag === "Retry" || tag === "Release")) settling.attempt.isOver = true
+    // A broker with leases may say that it has removed a message, and hand it out again.
+    const goesBack = tag === "Retry" || tag === "Release" || scenario.kind === "lease"
+    if (settling.fate === "taken" && goesBack) settling.attempt.isOver = true
   }
 
   return { arrive, turn, ask, answer }

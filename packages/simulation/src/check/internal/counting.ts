@@ -19,7 +19,9 @@ const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefin
 /** The fewest attempts that were used up before a delivery. */
 export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: DeliveryLife): number => {
   const parent = parentOf(lives, copy)
-  const used = handedOutBefore(copy, until).filter(isUsed).length
+  // A redelivery that takes the place of one whose handler ran is the same attempt.
+  const same = attemptWith(until, until)?.deliveries ?? []
+  const used = handedOutBefore(copy, until).filter((each) => isUsed(each) && !same.includes(each)).length
   if (parent === undefined) return used
   return used + fewestBefore(lives, parent, parent) + (isUsed(parent) ? 1 : 0)
 }
@@ -59,7 +61,9 @@ const mostBefore = (lives: Lives, copy: CopyLife): number => {
   const given = attempt?.turns.map((turn) => turn.given.attempts) ?? []
   // A hop carries what came before this delivery.
   const isHop = given.length === 0 && attempt?.decided === undefined
-  return Math.max(1, ...given, ...arrived) - (isHop ? 1 : 0)
+  // A client that ends may copy what it was never given.
+  const handedOut = arrived.length === 0 ? [mostAt(lives, parent)] : []
+  return Math.max(1, ...given, ...arrived, ...handedOut) - (isHop ? 1 : 0)
 }
 
 /** The most attempts that a delivery may tell of, this one included: all that were handed out. */
@@ -74,13 +78,16 @@ export const lifeOf = (lives: Lives, delivery: DeliveryLife): ReadonlyArray<Deli
 }
 
 /** Retries that the broker took, in this life of the message. */
-export const retriesOf = (lives: Lives, delivery: DeliveryLife): number =>
-  lifeOf(lives, delivery).filter(
+export const retriesOf = (lives: Lives, delivery: DeliveryLife): number => {
+  const retried = lifeOf(lives, delivery).filter(
     (each) =>
       each !== delivery &&
       each.settlings.some(({ asked, fate }) => asked.tag === "Retry" && fate === "taken") &&
       attemptWith(each, each)?.turns.length !== 0
-  ).length
+  )
+  // A retry that is repeated on a redelivery is one.
+  return new Set(retried.map((each) => attemptWith(each, each))).size
+}
 
 /** Whether a foreign producer wrote metadata, so that attempts may begin anywhere. */
 export const isForged = ({ copy }: DeliveryLife): boolean => copy.message.plan?.metadata !== undefined

@@ -14,7 +14,8 @@ const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> =
   const drained: ReadonlyArray<Outcome> = isDraining ? ["interrupted"] : []
   const hasEnded = ended !== undefined && ended.index < settling.index
   const at = hasEnded ? ended.entry.at : settling.at
-  if (mustBeTimedOut(run, at)) return ["timed out", ...drained]
+  // The end of an Effect that cannot be interrupted is its own; nothing waits for a promise.
+  if (mustBeTimedOut(run, at) && (!hasEnded || process.version?.promise === true)) return ["timed out", ...drained]
   const timedOut: ReadonlyArray<Outcome> = isTimedOut(run, at) ? ["timed out"] : []
   if (!hasEnded) return ["open", ...timedOut, ...drained]
   const { how } = ended.entry
@@ -81,6 +82,10 @@ const unseen = (
   if (body === "undecodable") allowed.push(Allowed.giveUp(version, "undecodable"))
   if ((of.arrived?.entry.attempts ?? 0) > version.maxDeliveries) {
     allowed.push(Allowed.giveUp(version, "too-many-deliveries"))
+  }
+  // A removal that the broker has answered, and not made, is made again.
+  if (prior?.isOver === true && prior.decided !== undefined && prior.decided.asked.tag !== "Retry") {
+    allowed.push({ tag: "Ack" })
   }
   // What was settled by a copy comes again where its removal was lost.
   if (copy.children.some(({ parent }) => parent?.process === process)) {

@@ -1,5 +1,5 @@
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Attempt, Turn } from "../internal/Lives.ts"
+import type { Attempt, Lives, Turn } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
 import * as Verdict from "../internal/Verdict.ts"
 
@@ -15,14 +15,14 @@ const isSuccess = ({ given, run }: Turn): boolean => {
 }
 
 /** Index of what forbids another run in this process; -1 where nothing does. */
-const forbidden = (attempt: Attempt, turn: Turn): number => {
+const forbidden = ({ scenario }: Lives, attempt: Attempt, turn: Turn): number => {
   const { decided, prior, turns } = attempt
   const began = turn.run.began.index
   if (decided !== undefined && decided.index < began && decided.asked.tag !== "Retry") return decided.index
   const earlier = turns.slice(0, turns.indexOf(turn)).findLast(isSuccess)
   if (earlier !== undefined) return earlier.run.ended?.index ?? -1
   if (prior === undefined) return -1
-  if (prior.decided?.asked.tag === "Retry") {
+  if (prior.decided?.asked.tag === "Retry" && !(scenario.kind === "lease" && prior.decided.fate === "taken")) {
     // Its copy is stored: what comes again is the original, whose removal was lost.
     const copy = attempt.copy.children.find(({ parent, stored }) => {
       return parent !== undefined && prior.deliveries.includes(parent) && (stored?.index ?? Infinity) < began
@@ -41,7 +41,7 @@ export const again: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt)) return []
     return attempt.turns.flatMap((turn) => {
-      const index = forbidden(attempt, turn)
+      const index = forbidden(lives, attempt, turn)
       if (index < 0 || (attempt.turns[0]?.of !== turn.of && !hasName(lives, attempt.copy))) return []
       if (attempt.prior !== undefined && !hasName(lives, attempt.copy)) return []
       const { began } = turn.run

@@ -31,6 +31,10 @@ export const credit: Law = (lives: Lives) => {
       case "Back":
         if (entry.delivery !== undefined) close(entry.delivery)
         return []
+      case "Asked":
+        // What is being settled takes no room of a client that has leases: it may have to wait for a copy.
+        if (lives.scenario.kind === "lossy") close(entry.delivery)
+        return []
       case "Reconnected":
         for (const delivery of entry.gone) close(delivery)
         return []

@@ -1,5 +1,5 @@
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Bound, Lives, ProcessLife, Turn } from "../internal/Lives.ts"
+import type { Attempt, Bound, Lives, ProcessLife, Turn } from "../internal/Lives.ts"
 import { decidedAt, slack } from "../internal/timing.ts"
 
 /**
@@ -23,10 +23,14 @@ const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound
   return broken
 }
 
+/** Whether its delay is beyond what its daemon can wait, while the copy that would wait longer is refused. */
+const isCapped = ({ scenario: { kind, refusals } }: Lives, { copy }: Attempt): boolean =>
+  kind === "lossy" && refusals.some(({ key }) => key === copy.message.key)
+
 /** No handler begins before the time that a send or a retry named. */
 export const early: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
-    if (!isWork(lives, attempt)) return []
+    if (!isWork(lives, attempt) || isCapped(lives, attempt)) return []
     const known = attempt.prior?.decided
     const decided: Bound | undefined =
       known?.asked.tag === "Retry" && known.fate !== "taken"

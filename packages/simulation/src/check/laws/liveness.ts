@@ -80,9 +80,11 @@ const isProbing = (
   { maxAttempts }: Version
 ): boolean => {
   const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
-  const isSuspect =
-    (deliveries.at(-1)?.arrived?.entry.attempts ?? 0) > maxAttempts ||
-    runs.at(-1)?.began.entry.given.some(({ attempts }) => attempts > maxAttempts) === true
+  // It comes alone, so that only one that came after it, and was begun, shows that all is well.
+  const suspect = deliveries.findLast(({ arrived }) => (arrived?.entry.attempts ?? 0) > maxAttempts)
+  const innocent = deliveries.findLast((each) => each.runs.length > 0 && (each.arrived?.entry.attempts ?? 0) <= maxAttempts)
+  const isLast = runs.at(-1)?.began.entry.given.some(({ attempts }) => attempts > maxAttempts) === true
+  const isSuspect = isLast || (suspect?.arrived?.index ?? -1) > (innocent?.arrived?.index ?? -1)
   return told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
 }
 

@@ -21,6 +21,9 @@ const isSame = (first: Settling, next: Settling): boolean => {
 export const repeated: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     const { decided, process, settlings } = attempt
+    // Where a codec takes its time, a redelivery is decoded for itself.
+    const body = attempt.copy.message.plan?.body
+    if (body === "neverDecoded" || body === "slowToDecode") return []
     if (decided === undefined || process.version === undefined || !isWork(lives, attempt)) return []
     return settlings.flatMap((settling) => {
       if (settling.index <= decided.index || isSame(decided, settling)) return []
