@@ -7,7 +7,7 @@ import * as Senders from "./people/Senders.ts"
 import * as Program from "./program/Program.ts"
 import * as Lossy from "./lossy/index.ts"
 import * as Push from "./push/index.ts"
-import { queue, type Scenario, type Sending } from "./Scenario.ts"
+import { isForever, queue, type Scenario, type Sending } from "./Scenario.ts"
 import type { Machine } from "./world/Machine.ts"
 import type { Model } from "./world/Model.ts"
 import { observed } from "./world/Observed.ts"
@@ -75,7 +75,7 @@ const looks = { first: 5000, longest: 200_000 }
 /** Once the world is calm, waits for the end of all work, then drains all processes. It tells when that is done. */
 const resting = (world: World.World, population: Population.Population, underWay: () => number): (() => boolean) => {
   const { calmAt, refusals } = world.scenario
-  const hopeless = new Set(refusals.filter(({ until }) => until === 5).map(({ key }) => key))
+  const hopeless = new Set(refusals.filter(isForever).map(({ key }) => key))
   const open = new Set<number>()
   let read = 0
   let isOver = false
