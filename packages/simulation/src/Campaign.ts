@@ -13,7 +13,9 @@ import type { Kind } from "./Scenario.ts"
 export interface Options {
   /** The first seed. Default: 1. */
   readonly from?: number
+  /** How many seeds, 1 or more. */
   readonly seeds: number
+  /** The kinds of brokers. */
   readonly kinds: ReadonlyArray<Kind>
   /** Seeds in a chunk. Default: 500. */
   readonly chunk?: number
@@ -23,6 +25,7 @@ export interface Options {
   readonly file?: string
   /** Ends at the first failure. Default: false. */
   readonly stopAtFailure?: boolean
+  /** Called with what there is so far, after each chunk. Default: nothing is called. */
   readonly onChunk?: (sum: Sum) => void
 }
 
@@ -92,7 +95,7 @@ export const run = async (options: Options): Promise<Sum> => {
       const next = (): void => {
         const task = isStopped ? undefined : tasks.shift()
         if (task === undefined) return void worker.terminate().then(() => resolve(), reject)
-        worker.postMessage(task)
+        worker.postMessage(task) // oxlint-disable-line unicorn/require-post-message-target-origin -- a thread has no origin
       }
       worker.on("error", reject)
       worker.on("message", (result: Chunk.Result) => {

@@ -1,7 +1,7 @@
 /** A chunk of a campaign: some seeds, one after the other, and what they showed. */
 import * as Coverage from "./Coverage.ts"
 import * as Generate from "./Generate.ts"
-import { judge } from "./Judge.ts"
+import * as Checked from "./Checked.ts"
 import type { Kind } from "./Scenario.ts"
 
 /** The seeds of a chunk. */
@@ -45,7 +45,7 @@ export const run = async (task: Task): Promise<Result> => {
   const failures: Array<Failure> = []
   let facts = 0
   for (let seed = task.from; seed < task.from + task.count; seed++) {
-    const { history, scenario, violations } = await judge(Generate.scenario(seed, task.kinds))
+    const { history, scenario, violations } = await Checked.run(Generate.scenario(seed, task.kinds))
     const { kind } = scenario
     seeds[kind] = (seeds[kind] ?? 0) + 1
     facts += history.length

@@ -35,11 +35,15 @@ const thrown: ReadonlyArray<Thrown> = [
   "hostileRetryAfter"
 ]
 
-const call = (random: Random): Call => ({
-  name: random.pick(["ack", "retry", "fail"]),
-  on: random.pick(["own", "own", "all"]),
-  ...(random.chance(0.4) ? { delay: random.pick([0, 500, 5000, 60_000]) } : {})
-})
+const call = (random: Random): Call => {
+  const name = random.pick(["ack", "retry", "fail"] as const)
+  return {
+    name,
+    on: random.pick(["own", "own", "all"]),
+    ...(random.chance(0.4) ? { delay: random.pick([0, 500, 5000, 60_000]) } : {}),
+    ...(name === "fail" && random.chance(0.5) ? { error: random.pick(["permanent", "drop", "retryAfter"]) } : {})
+  }
+}
 
 const calls = (random: Random, probability: number): ReadonlyArray<Call> | undefined =>
   random.chance(probability) ? Array.from({ length: random.whole(1, 3) }, () => call(random)) : undefined
@@ -53,8 +57,9 @@ interface Mood {
   readonly hangs: number
 }
 
-const mood = (random: Random): Mood => ({
-  fails: random.pick([0, 0.2, 0.5, 0.9]),
+const mood = (random: Random, hasPeople: boolean): Mood => ({
+  // People need dead letters to work with.
+  fails: random.pick(hasPeople ? [0.5, 0.9] : [0, 0.2, 0.5, 0.9]),
   calls: random.pick([0, 0, 0.2, 0.6]),
   slow: random.pick([0, 0.2, 0.6]),
   kills: random.pick([0, 0, 0, 0.15]),
@@ -96,8 +101,8 @@ const hostile = (random: Random, id: string): string =>
     "{"
   ])
 
-const version = (random: Random, lease: number): Version => {
-  const maxAttempts = random.pick([1, 1, 2, 3, 4])
+const version = (random: Random, lease: number, hasPeople: boolean): Version => {
+  const maxAttempts = random.pick(hasPeople ? [1, 1, 2] : [1, 1, 2, 3, 4])
   const handlerTimeout = random.pick([1000, 10_000, 60_000])
   return {
     maxAttempts,
@@ -140,8 +145,13 @@ const process = (random: Random, name: string, versions: number, isWild: boolean
   }
 })
 
-const rates = (random: Random): Rates => {
-  const some = () => (random.chance(0.25) ? random.pick([0.01, 0.05, 0.2]) : 0)
+/** Parts of the exchange: faults may happen in one of them alone. */
+const focuses: ReadonlyArray<string> = ["consume", "receive", "publish", "send"]
+
+/** Faults that happen at some places only happen there often. */
+const rates = (random: Random, isFocused: boolean): Rates => {
+  const some = () =>
+    random.chance(isFocused ? 0.5 : 0.25) ? random.pick(isFocused ? [0.05, 0.2, 0.4] : [0.01, 0.05, 0.2]) : 0
   return {
     cut: some(),
     lostAnswer: some(),
@@ -153,31 +163,45 @@ const rates = (random: Random): Rates => {
   }
 }
 
-const operation = (random: Random, calmAt: number): Operation => {
+/** The first thing that people do is to deal with dead letters. */
+const operation = (random: Random, calmAt: number, isFirst: boolean): Operation => {
   const letters = "work.dlq"
   const odd = random.chance(0.5)
   const wait = random.pick([500, 5000, 20_000])
-  return {
-    at: random.whole(1000, calmAt),
-    what: random.pick([
-      { _tag: "Redrive", queue: letters, limit: random.pick([undefined, 1, 5]), odd },
-      { _tag: "Redrive", queue: letters, limit: undefined, odd },
-      { _tag: "Purge", queue: letters, odd },
-      { _tag: "List", queue: letters },
-      { _tag: "Pause", for: wait },
-      { _tag: "Restart", away: wait },
-      { _tag: "Throttle", for: wait }
-    ])
-  }
+  const jobs: ReadonlyArray<Operation["what"]> = [
+    { _tag: "Redrive", queue: letters, limit: random.pick([undefined, 1, 5]), odd },
+    { _tag: "Redrive", queue: letters, limit: undefined, odd },
+    { _tag: "Purge", queue: letters, odd }
+  ]
+  const all: ReadonlyArray<Operation["what"]> = [
+    ...jobs,
+    { _tag: "List", queue: letters },
+    { _tag: "Pause", for: wait },
+    { _tag: "Restart", away: wait },
+    { _tag: "Throttle", for: wait }
+  ]
+  return { at: random.whole(1000, calmAt), what: random.pick(isFirst ? jobs : all) }
 }
 
-const sending = (random: Random, key: number, calmAt: number, mood: Mood, handlerTimeout: number): Sending => {
+/** Moments at which many messages are sent at once; none in most seeds. */
+const bursts = (random: Random, calmAt: number): ReadonlyArray<number> =>
+  random.chance(0.3) ? Array.from({ length: random.whole(1, 3) }, () => random.whole(0, calmAt)) : []
+
+/** What the sends of a seed have in common. */
+interface Traffic {
+  readonly calmAt: number
+  readonly mood: Mood
+  readonly handlerTimeout: number
+  readonly bursts: ReadonlyArray<number>
+}
+
+const sending = (random: Random, key: number, { bursts, calmAt, handlerTimeout, mood }: Traffic): Sending => {
   const by = random.chance(0.2) ? "foreign" : "ours"
   const id = random.chance(0.15) ? "again" : `m${key}`
   const isOdd = random.chance(0.08)
   return {
     key,
-    at: random.whole(0, random.chance(0.7) ? 2000 : calmAt),
+    at: bursts.length > 0 ? random.pick(bursts) : random.whole(0, random.chance(0.7) ? 2000 : calmAt),
     by,
     id,
     delay: by === "ours" && random.chance(0.15) ? random.pick([300, 300, 10_000, 10_000, 1_200_000]) : 0,
@@ -189,8 +213,9 @@ const sending = (random: Random, key: number, calmAt: number, mood: Mood, handle
 
 const refusal = (random: Random, key: number): Refusal => ({
   key,
-  of: random.pick(["copy", "retry", "deadLetter"]),
-  until: random.whole(1, 5),
+  of: random.pick(["copy", "retry", "deadLetter", "deadLetter"]),
+  until: random.pick([1, 2, 3, 4, 5, 5, 5]),
+  ends: random.chance(0.6),
   reason: random.pick(["BodyTooLarge", "Unroutable", "AccessRefused"])
 })
 
@@ -200,12 +225,19 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
   const kind = random.pick(only)
   const calmAt = random.pick([5000, 30_000, 120_000])
   const lease = kind === "push" ? 0 : random.pick([5000, 30_000])
-  const versions = Array.from({ length: random.pick([1, 1, 2]) }, () => version(random, lease))
+  const hasPeople = random.chance(0.3)
+  const versions = Array.from({ length: random.pick([1, 1, 2]) }, () => version(random, lease, hasPeople))
   const isWild = random.chance(0.35)
   const clocks = random.chance(0.15)
   const names = ["a", "b", "c", "d"].slice(0, random.pick([1, 1, 1, 2, 2, 4]))
   const count = random.pick([1, 3, 8, 15])
-  const temper = mood(random)
+  const traffic = {
+    calmAt,
+    mood: mood(random, hasPeople),
+    handlerTimeout: versions[0]!.handlerTimeout,
+    bursts: bursts(random, calmAt)
+  }
+  const focus = random.chance(0.3) ? random.pick(hasPeople ? ["operator", "operator", ...focuses] : focuses) : undefined
   return {
     seed,
     kind,
@@ -213,14 +245,15 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     lease,
     versions,
     processes: names.map((name) => process(random, name, versions.length, isWild, clocks)),
-    sendings: Array.from({ length: count }, (_, index) =>
-      sending(random, index + 1, calmAt, temper, versions[0]!.handlerTimeout)
-    ),
-    refusals: random.chance(0.2)
+    sendings: Array.from({ length: count }, (_, index) => sending(random, index + 1, traffic)),
+    refusals: random.chance(0.25)
       ? Array.from({ length: random.whole(1, 2) }, () => refusal(random, random.whole(1, count)))
       : [],
-    operations: random.chance(0.3) ? Array.from({ length: random.whole(1, 3) }, () => operation(random, calmAt)) : [],
-    rates: rates(random),
+    operations: hasPeople
+      ? Array.from({ length: random.whole(1, 3) }, (_, index) => operation(random, calmAt, index === 0))
+      : [],
+    rates: rates(random, focus !== undefined),
+    ...(focus === undefined ? {} : { focus }),
     calmAt
   }
 }

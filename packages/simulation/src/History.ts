@@ -34,6 +34,8 @@ export interface Call {
   readonly name: "ack" | "retry" | "fail" | "ackAll" | "retryAll"
   readonly key: Key | undefined
   readonly delay: number | undefined
+  /** The kind of the error that `fail` was called with. Default: one that is retried. */
+  readonly error?: string
 }
 
 /** One message of a handler run. */

@@ -23,6 +23,8 @@ export interface Call {
   readonly name: "ack" | "retry" | "fail"
   readonly on: "own" | "all"
   readonly delay?: number
+  /** What `fail` fails its message with. Default: an error that is retried. */
+  readonly error?: "permanent" | "drop" | "retryAfter"
 }
 
 /** The doings of a handler with one message in one of its runs. */
@@ -67,6 +69,8 @@ export interface Refusal {
   readonly of: "copy" | "retry" | "deadLetter"
   /** How much must be left out, 0 to 4, for a copy to be taken; 5: none is ever taken. */
   readonly until: number
+  /** Whether it ends with the faults though no copy is ever taken. Default: it ends where some copy is taken. */
+  readonly ends?: boolean
   readonly reason: "BodyTooLarge" | "Unroutable" | "AccessRefused"
 }
 
@@ -166,6 +170,8 @@ export interface Scenario {
   readonly refusals: ReadonlyArray<Refusal>
   readonly operations: ReadonlyArray<Operation>
   readonly rates: Rates
+  /** Faults happen only at places whose name has this in it. Default: everywhere. */
+  readonly focus?: string
   /** Faults begin before this time only; operators have done their work by then. */
   readonly calmAt: number
   /** Exactly these faults happen, whatever the rates; `undefined`: as the rates say. */
@@ -174,3 +180,6 @@ export interface Scenario {
 
 /** The queue that all of it is about. */
 export const queue = "work"
+
+/** Whether a refusal never ends. */
+export const isForever = ({ ends, until }: Refusal): boolean => until === 5 && ends !== true

@@ -6,7 +6,7 @@ import type { History } from "./History.ts"
 import type { Behaviour, Process, Scenario, Sending, Version } from "./Scenario.ts"
 
 /** Runs a scenario, and tells the law that it breaks, if it breaks one. */
-export type Judge = (scenario: Scenario) => Promise<{ readonly law: string | undefined; readonly history: History }>
+export type Check = (scenario: Scenario) => Promise<{ readonly law: string | undefined; readonly history: History }>
 
 /** The number of events that a scenario is made of: sends, runs of handlers that are not plain, faults, people, ends. */
 export const size = ({ only = [], operations, processes, refusals, sendings }: Scenario): number =>
@@ -24,7 +24,7 @@ interface Part {
   readonly least: number
 }
 
-const part = <K extends keyof Scenario>(name: K, least = 0): Part => ({
+const part = (name: keyof Scenario, least = 0): Part => ({
   get: (scenario) => scenario[name] as ReadonlyArray<unknown>, // It is called for lists only.
   set: (scenario, list) => ({ ...scenario, [name]: list }),
   least
@@ -36,7 +36,7 @@ const within = <K extends "processes" | "sendings">(
   index: number,
   inner: K extends "processes" ? keyof Process : keyof Sending
 ): Part => ({
-  get: (scenario) => (scenario[outer][index]?.[inner as never] ?? []) as ReadonlyArray<unknown>, // As above.
+  get: (scenario) => scenario[outer][index]?.[inner as never] ?? [], // One of its lists.
   set: (scenario, list) => ({
     ...scenario,
     [outer]: scenario[outer].map((each, at) => (at === index ? { ...each, [inner]: list } : each))
@@ -81,7 +81,8 @@ function* simpler(scenario: Scenario): Generator<Scenario> {
   if (scenario.latency > 1) yield { ...scenario, latency: 1 }
   for (const [index, version] of versions.entries()) {
     for (const [name, value] of Object.entries(plain)) {
-      if (JSON.stringify(version[name as keyof Version]) === JSON.stringify(value)) continue
+      const known = version[name as keyof Version] // As the names of `plain` are.
+      if (JSON.stringify(known) === JSON.stringify(value)) continue
       yield { ...scenario, versions: versions.with(index, { ...version, [name]: value }) }
     }
   }
@@ -98,7 +99,8 @@ function* simpler(scenario: Scenario): Generator<Scenario> {
     if (each.body !== "good") yield { ...scenario, sendings: sendings.with(index, { ...each, body: "good" }) }
     if (each.by !== "ours") yield { ...scenario, sendings: sendings.with(index, { ...each, by: "ours" }) }
     for (const [nth, run] of each.runs.entries()) {
-      for (const name of Object.keys(run) as Array<keyof Behaviour>) {
+      const names = Object.keys(run) as Array<keyof Behaviour> // Scenarios have no others.
+      for (const name of names) {
         if (name === "takes" && run.takes === 0) continue
         const { [name]: _, ...rest } = run
         yield {
@@ -111,13 +113,13 @@ function* simpler(scenario: Scenario): Generator<Scenario> {
 }
 
 /** Shrinks a scenario that breaks `law`, with at most so many runs. */
-export const shrink = async (scenario: Scenario, law: string, judge: Judge, tries = 2000): Promise<Scenario> => {
+export const shrink = async (scenario: Scenario, law: string, check: Check, tries = 2000): Promise<Scenario> => {
   let left = tries
   let best = scenario
 
   const take = async (candidate: Scenario): Promise<boolean> => {
     if (left-- <= 0) return false
-    const isSame = (await judge(candidate)).law === law
+    const isSame = (await check(candidate)).law === law
     if (isSame) best = candidate
     return isSame
   }
@@ -132,7 +134,7 @@ export const shrink = async (scenario: Scenario, law: string, judge: Judge, trie
     }
   }
 
-  const { history } = await judge(scenario)
+  const { history } = await check(scenario)
   const only = history.flatMap((entry) => (entry._tag === "Fault" ? [entry.site] : []))
   await take({ ...scenario, only })
   for (let before = Number.POSITIVE_INFINITY; size(best) < before && left > 0; ) {

@@ -7,7 +7,7 @@ import * as Senders from "./people/Senders.ts"
 import * as Program from "./program/Program.ts"
 import * as Lossy from "./lossy/index.ts"
 import * as Push from "./push/index.ts"
-import { queue, type Scenario, type Sending } from "./Scenario.ts"
+import { isForever, queue, type Scenario, type Sending } from "./Scenario.ts"
 import type { Machine } from "./world/Machine.ts"
 import type { Model } from "./world/Model.ts"
 import { observed } from "./world/Observed.ts"
@@ -17,7 +17,7 @@ import * as World from "./world/World.ts"
 const longest = 200_000
 
 /** How long the world may take to come to rest once it is calm, in milliseconds: longer than all delays together. */
-const patience = 30 * 24 * 3_600_000
+const longestRest = 30 * 24 * 3_600_000
 
 /** The program that the processes run, and the bodies that are sent to it. */
 export interface Subject {
@@ -48,7 +48,7 @@ export const run = async (scenario: Scenario, { bodyOf, start }: Subject = scrip
   const operations = Operators.operate(world, model, population, serviceOf)
   const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
   let steps = 0
-  for (; steps < longest && !isOver() && world.step(scenario.calmAt + patience); steps++) {
+  for (; steps < longest && !isOver() && world.step(scenario.calmAt + longestRest); steps++) {
     // Codecs and handlers may use promises; they go on before the next thing happens.
     await turn()
   }
@@ -56,6 +56,8 @@ export const run = async (scenario: Scenario, { bodyOf, start }: Subject = scrip
   return world.history
 }
 
+// Real turns of the event loop, in which promises go on: the world's own time does not pass.
+// oxlint-disable-next-line no-restricted-globals -- Effect's scheduler is the world's here
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 const modelOf = (world: World.World): Model => {
@@ -75,7 +77,7 @@ const looks = { first: 5000, longest: 200_000 }
 /** Once the world is calm, waits for the end of all work, then drains all processes. It tells when that is done. */
 const resting = (world: World.World, population: Population.Population, underWay: () => number): (() => boolean) => {
   const { calmAt, refusals } = world.scenario
-  const hopeless = new Set(refusals.filter(({ until }) => until === 5).map(({ key }) => key))
+  const hopeless = new Set(refusals.filter(isForever).map(({ key }) => key))
   const open = new Set<number>()
   let read = 0
   let isOver = false

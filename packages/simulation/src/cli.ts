@@ -4,7 +4,7 @@ import { parseArgs } from "node:util"
 import * as Campaign from "./Campaign.ts"
 import * as Coverage from "./Coverage.ts"
 import * as Generate from "./Generate.ts"
-import { judge, type Checked } from "./Judge.ts"
+import * as Checked from "./Checked.ts"
 import type { Kind, Scenario } from "./Scenario.ts"
 import * as Shrink from "./Shrink.ts"
 import * as Table from "./Table.ts"
@@ -102,12 +102,12 @@ const campaign = async (values: ReturnType<typeof parse>): Promise<number> => {
 }
 
 const show = async (scenario: Scenario, replay: string, shrinks: boolean): Promise<number> => {
-  let checked: Checked = await judge(scenario)
+  let checked = await Checked.run(scenario)
   const { law } = checked
   if (law !== undefined && shrinks) {
     console.error(`${law}: shrinking ...`)
-    const small = await Shrink.shrink(scenario, law, judge)
-    checked = await judge(small)
+    const small = await Shrink.shrink(scenario, law, Checked.run)
+    checked = await Checked.run(small)
     console.error(`${Shrink.size(small)} events are left. The scenario:\n${JSON.stringify(small)}\n`)
   }
   console.log(Table.print(checked.history, checked.violations))

@@ -3,11 +3,11 @@
  * people, and a checker that reads all that happened.
  */
 export * as Campaign from "./Campaign.ts"
+export * as Checked from "./Checked.ts"
 export * as Checker from "./check/Checker.ts"
 export * as Coverage from "./Coverage.ts"
 export * as Generate from "./Generate.ts"
 export * as History from "./History.ts"
-export * as Judge from "./Judge.ts"
 export * as Scenario from "./Scenario.ts"
 export * as Shrink from "./Shrink.ts"
 export * as Simulation from "./Simulation.ts"

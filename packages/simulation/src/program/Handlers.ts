@@ -54,10 +54,11 @@ const calling =
     const options = planned.delay === undefined ? undefined : { delay: planned.delay }
     const name = `${planned.name}${all ? "All" : ""}` as Call["name"] // One of its names, as `all` is false for `fail`.
     const key = all ? undefined : turn.key
-    world.record({ _tag: "Called", process, run, call: { name, key, delay: planned.delay } })
+    const error = planned.error === undefined ? {} : { error: planned.error }
+    world.record({ _tag: "Called", process, run, call: { name, key, delay: planned.delay, ...error } })
     if (planned.name === "ack") return all ? batch.ackAll() : turn.message.ack()
     if (planned.name === "retry") return all ? batch.retryAll(options) : turn.message.retry(options)
-    turn.message.fail(new Error("this one failed"), options)
+    turn.message.fail(Throwing.make(planned.error ?? "error"), options)
   }
 
 /** Writes into what a handler was given. */

@@ -91,7 +91,7 @@ const optionsOf = (world: World, { isAlive, name }: Machine, version: Version): 
       const level = "level" in event ? { level: event.level } : {}
       world.record({ _tag: "Told", process: name, event: event._tag, id, detail, ...level })
       if (version.hook === "throws") throw new Error("the hook failed")
-      if (version.hook === "throwsUnprintable") throw unprintable
+      if (version.hook === "throwsUnprintable") throw unprintable // oxlint-disable-line typescript/only-throw-error -- hooks may
     }
   }
 }

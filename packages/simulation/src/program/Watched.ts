@@ -5,13 +5,13 @@ import { mark } from "../world/Parcels.ts"
 import { keyHeader } from "../world/Store.ts"
 import type { World } from "../world/World.ts"
 
-// Cast, because the user's own type of bodies is of no interest here.
-type Own = (message: Handler.Received<any>, context: Handler.Context) => unknown // The user's own type of bodies.
+type Body = any // It is what the user's handler says it is.
+
+type Own = (message: Handler.Received<Body>, context: Handler.Context) => unknown
 
 /** The handler, observed. */
 export const watched =
-  (world: World, { name }: Machine, handler: Own): Handler.MessageHandler<any> =>
-  // As above.
+  (world: World, { name }: Machine, handler: Own): Handler.MessageHandler<Body> =>
   async (message, context) => {
     const run = world.number()
     const { attempts, headers } = message

@@ -3,6 +3,7 @@ import {
   Broker,
   BrokerError,
   Connection,
+  Delay,
   Outgoing,
   type Capabilities,
   type Settlement
@@ -271,11 +272,12 @@ export const make = (world: World, machine: Machine, server: Server): Broker.Ser
     const parcel = Parcels.fromOutgoing(world, outgoing)
     publisher.ask("publish", (seq) => ({ _tag: "Publish", seq, queue, parcel, delay, of }), then)
   }
-  // Cast, because the server answers what was asked.
   const ask = <A>(operation: string, frame: (seq: number) => Up): Effect.Effect<A, BrokerError.BrokerError> =>
     Effect.callback((resume) =>
-      publisher.ask(operation, frame, (result) => resume(result as Exit.Exit<A, BrokerError.BrokerError>))
-    ) // The server answers what was asked.
+      publisher.ask(operation, frame, (result) => {
+        resume(result as Exit.Exit<A, BrokerError.BrokerError>) // The server answers what was asked.
+      })
+    )
 
   return {
     capabilities,

@@ -129,7 +129,7 @@ export const make = (world: World, name: string, plan: Process["clock"]): Machin
   return {
     name,
     isAlive: () => isAlive,
-    wallClock: clock.currentTimeMillisUnsafe,
+    wallClock: () => clock.currentTimeMillisUnsafe(),
     monotonic: () => world.now() * plan.speed,
     perform,
     after,

@@ -55,4 +55,7 @@ export const asked = (settlement: Settlement.Settlement): Asked => ({
 })
 
 /** The number of the delivery that a receipt is for. Every client's receipts have it. */
-export const numberOf = ({ receipt }: Delivery.Delivery): number => (receipt as { readonly number: number }).number
+export const numberOf = ({ receipt }: Delivery.Delivery): number => {
+  const { number } = receipt as { readonly number: number } // As the clients make them.
+  return number
+}

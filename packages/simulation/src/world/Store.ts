@@ -1,6 +1,6 @@
 /** Stores: what a broker keeps, and the facts about it. Every model has one; how copies are handed out is the model's. */
 import type { Delivery, Fact } from "../History.ts"
-import type { Refusal } from "../Scenario.ts"
+import { isForever, type Refusal } from "../Scenario.ts"
 import type { Due, World } from "./World.ts"
 
 /** A message as it is on the wire. */
@@ -91,7 +91,7 @@ export const refusal = (world: World, queue: string, parcel: Parcel): Refusal["r
   if (refusals.length === 0) return undefined
   const key = keyOf(parcel)
   const found = refusals.find((each) => each.key === key)
-  if (found === undefined || (found.until < 5 && world.isCalm())) return undefined
+  if (found === undefined || (world.isCalm() && !isForever(found))) return undefined
   const { cut } = taleOf(parcel.metadata)
   const isLetter = queue !== "work"
   const isMeant = found.of === "copy" || (found.of === "deadLetter") === isLetter

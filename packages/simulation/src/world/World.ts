@@ -33,7 +33,7 @@ export interface World {
 
 /** A world in which nothing is due. */
 export const make = (scenario: Scenario): World => {
-  const { calmAt, latency, only, rates, seed } = scenario
+  const { calmAt, focus, latency, only, rates, seed } = scenario
   const draw = Draw.make(seed)
   const wanted = only && new Set(only)
   const history: Array<Entry> = []
@@ -65,7 +65,8 @@ export const make = (scenario: Scenario): World => {
     const nth = (seen.get(at) ?? 0) + 1
     seen.set(at, nth)
     const site = `${at} ${nth}`
-    const happens = wanted === undefined ? draw.chance(at, rates[kind]) : wanted.has(site)
+    const isMeant = focus === undefined || place.includes(focus)
+    const happens = wanted === undefined ? isMeant && draw.chance(at, rates[kind]) : wanted.has(site)
     if (happens) record({ _tag: "Fault", site, kind })
     return happens
   }

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import * as Generate from "../../src/Generate.ts"
-import { judge } from "../../src/Judge.ts"
+import * as Checked from "../../src/Checked.ts"
 import type { Kind } from "../../src/Scenario.ts"
 import type { Mutant } from "./core.ts"
 
@@ -34,7 +34,7 @@ const patience = 60_000
 
 /** Whether the sources as they are keep all laws in a seed. */
 export const isClean = async (seed: number, kinds: ReadonlyArray<Kind>): Promise<boolean> =>
-  (await judge(Generate.scenario(seed, kinds))).violations.length === 0
+  (await Checked.run(Generate.scenario(seed, kinds))).violations.length === 0
 
 /** Calls back with each line of a mutant's process, until it ends or is told that this was enough. */
 const run = (

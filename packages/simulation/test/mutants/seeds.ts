@@ -4,7 +4,7 @@
  */
 import { writeSync } from "node:fs"
 import * as Generate from "../../src/Generate.ts"
-import { judge } from "../../src/Judge.ts"
+import * as Checked from "../../src/Checked.ts"
 import type { Kind } from "../../src/Scenario.ts"
 import type { Line } from "./deaths.ts"
 
@@ -21,7 +21,7 @@ process.on("uncaughtException", (error) => {
 for (const end = seed + Number(count); seed < end; seed++) {
   write({ seed })
   const scenario = Generate.scenario(seed, kinds!.split(",") as Array<Kind>) // The parent names kinds only.
-  const { history, violations } = await judge(scenario)
+  const { history, violations } = await Checked.run(scenario)
   const last = history.at(-1)
   const [first] = violations
   if (last?._tag === "End" && last.because === "steps") {

@@ -103,9 +103,8 @@ export const make = (dependencies: Dependencies): Deliveries => {
     redeliveries.markLost(item)
     if (item.stage === "waiting") onUnwaited(item)
     else if (item.stage === "kept") recovery.forget(item)
-    else if (item.stage === "decoding") load.decoding--
     // What a handler or the broker has of it ends by itself.
-    else return
+    else if (item.stage !== "decoding") return
     redeliveries.lose(item)
   }
 
@@ -173,6 +172,7 @@ const tracking = (load: Load) => {
       items.delete(item)
       load.inFlight--
       if (item.isLost) load.lost--
+      if (item.stage === "decoding") load.decoding--
     }
   }
 }

@@ -54,6 +54,7 @@ export const gathers = ({ batch, wait }: Pick<Options, "batch" | "wait">): boole
 
 export const make = (options: Options & Callbacks): Settler => {
   const { batch, outlet, timers, wait, watch } = options
+  const dead = died(options.broker)
   let pending: Array<DecidedItem> = []
   /** Those whose lease is being extended; `undefined` when none is. */
   let extending: ReadonlySet<Item> | undefined
@@ -81,7 +82,7 @@ export const make = (options: Options & Callbacks): Settler => {
       if (failures !== "died") report(requests, failures)
       // One message may have made the adapter die, so that each is sent alone.
       else if (requests.length > 1) for (const each of requests) send([each])
-      else report(requests, [died(requests[0]!, why)])
+      else report(requests, [dead(requests[0]!, why)])
     })
   }
 
@@ -94,19 +95,6 @@ export const make = (options: Options & Callbacks): Settler => {
     }
     options.onAnswered()
   }
-
-  /** The adapter has a defect that this message brings out. */
-  const died = ({ delivery }: Item, detail = "the adapter died"): SettleFailure => ({
-    delivery,
-    error: new BrokerError({
-      broker: options.broker,
-      operation: "settle",
-      reason: "Unsupported",
-      detail,
-      remedy: "Report this to the adapter's authors"
-    }),
-    fate: "refused"
-  })
 
   return {
     settle: (item, settlement) => {
@@ -124,7 +112,7 @@ export const make = (options: Options & Callbacks): Settler => {
       const extended = attempt(() => outlet.subscription!.extend(unsettled.map(({ delivery }) => delivery)))
       call(options, unsettled, extended, (failures = [], why) => {
         extending = undefined
-        for (const failure of failures === "died" ? unsettled.map((each) => died(each, why)) : failures) {
+        for (const failure of failures === "died" ? unsettled.map((each) => dead(each, why)) : failures) {
           const item = unsettled.find(({ delivery }) => delivery === failure.delivery)
           if (item !== undefined) options.onLeaseLost(item, failure)
         }
@@ -134,6 +122,21 @@ export const make = (options: Options & Callbacks): Settler => {
     isIdle: () => pending.length === 0 && underWay === 0 && extending === undefined
   }
 }
+
+/** The failure of a message that brings out a defect of the adapter. */
+const died =
+  (broker: string) =>
+  ({ delivery }: Item, detail = "the adapter died"): SettleFailure => ({
+    delivery,
+    error: new BrokerError({
+      broker,
+      operation: "settle",
+      reason: "Unsupported",
+      detail,
+      remedy: "Report this to the adapter's authors"
+    }),
+    fate: "refused"
+  })
 
 /**
  * Runs a call of the broker, and calls back with the deliveries for which it failed; `undefined` when the call was

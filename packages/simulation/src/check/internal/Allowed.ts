@@ -50,11 +50,18 @@ export const retry = (circumstances: Circumstances, given: number | undefined): 
   return allowed
 }
 
-/** The settlements that follow from an error that a handler threw. */
-export const thrown = (circumstances: Circumstances, error: string | undefined): ReadonlyArray<Allowed> => {
+/**
+ * The settlements that follow from an error that a handler threw, or failed a message with. `given`: the delay, unless the
+ * error's counts.
+ */
+export const thrown = (
+  circumstances: Circumstances,
+  error: string | undefined,
+  given?: number
+): ReadonlyArray<Allowed> => {
   if (error === "permanent") return [giveUp(circumstances.version, "permanent")]
   if (error === "drop") return [{ tag: "Drop" }]
-  return retry(circumstances, error === "retryAfter" ? retryAfter : undefined)
+  return retry(circumstances, given ?? (error === "retryAfter" ? retryAfter : undefined))
 }
 
 /** Whether a settlement is this one. */

@@ -11,19 +11,19 @@ export interface Verdict {
   readonly own: number | undefined
   /** The first delay given to `retryAll`. */
   readonly all: number | undefined
-  /** Whether `fail` set it: with an error of its own, so that what the handler throws does not count. */
-  readonly isFailed: boolean
+  /** The kind of the error with which `fail` set it: what the handler throws does not count then. */
+  readonly failed: string | undefined
 }
 
 /** No call yet. */
-export const none: Verdict = { tag: undefined, own: undefined, all: undefined, isFailed: false }
+export const none: Verdict = { tag: undefined, own: undefined, all: undefined, failed: undefined }
 
 /** The verdict on a message after one more call. */
-export const after = (verdict: Verdict, { delay, key, name }: Call, message: Key): Verdict => {
+export const after = (verdict: Verdict, { delay, error = "error", key, name }: Call, message: Key): Verdict => {
   if (key !== undefined && key !== message) return verdict
   const tag = verdict.tag ?? (name === "ack" || name === "ackAll" ? "ack" : "retry")
   if (name === "retryAll") return { ...verdict, tag, all: verdict.all ?? delay }
-  const isFailed = verdict.isFailed || (verdict.tag === undefined && name === "fail")
+  const failed = verdict.failed ?? (verdict.tag === undefined && name === "fail" ? error : undefined)
   const isDelayed = tag === "retry" && (name === "retry" || name === "fail")
-  return { ...verdict, tag, isFailed, own: isDelayed ? (verdict.own ?? delay) : verdict.own }
+  return { ...verdict, tag, failed, own: isDelayed ? (verdict.own ?? delay) : verdict.own }
 }

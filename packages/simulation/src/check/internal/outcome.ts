@@ -1,8 +1,8 @@
 /** Which settlements a process may ask for at a moment, by the calls and the end of its handler. */
 import type { Version } from "../../Scenario.ts"
 import * as Allowed from "./Allowed.ts"
-import type { Attempt, DeliveryLife, Lives, Settling, Turn } from "./Lives.ts"
-import { isTimedOut, mustBeTimedOut } from "./timing.ts"
+import type { Attempt, DeliveryLife, Lives, Run, Settling, Turn } from "./Lives.ts"
+import { isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
 import * as Verdict from "./Verdict.ts"
 
 /** How a run ended for the core, as far as one can tell: one of these. `open`: it has not. */
@@ -19,10 +19,14 @@ const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> =
   const timedOut: ReadonlyArray<Outcome> = isTimedOut(run, at) ? ["timed out"] : []
   if (!hasEnded) return ["open", ...timedOut, ...drained]
   const { how } = ended.entry
-  // An Effect that cannot be interrupted goes on to its end, and is interrupted then.
-  const late = process.version?.promise === true ? [] : drained
-  return how === "interrupted" ? [...timedOut, ...drained] : [how, ...timedOut, ...late]
+  if (how === "interrupted") return [...timedOut, ...drained]
+  // One that cannot be interrupted may end after that, and the interruption still counts.
+  return isInterrupted(run, at) ? [how, ...timedOut, ...drained] : [how, ...timedOut]
 }
+
+/** Whether a drain may have interrupted a run by then. */
+const isInterrupted = ({ process: { clock, draining, version } }: Run, at: number): boolean =>
+  draining !== undefined && clock.most(draining.entry.at, at) >= (version?.drainTimeout ?? 0) - slack
 
 /** The verdicts that the calls before a settlement may have made: calls on a handler whose time is over come too late. */
 const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Verdict.Verdict> => {
@@ -111,11 +115,14 @@ const allowedFor = (
     // A retry whose delay may still be given waits for the end; the end of a message has no delay.
     const waits = outcome === "open" && verdict.own === undefined && attempts[1] < version.maxAttempts
     if (waits) return []
+    const given = verdict.own ?? verdict.all
+    if (verdict.failed !== undefined) return Allowed.thrown(circumstances, verdict.failed, given)
     // A later run, of the rest of the batch, may have ended otherwise.
-    const others = circumstances.version.immediate > 0 ? Allowed.retry(circumstances, verdict.own ?? verdict.all) : []
-    const given =
-      verdict.own ?? verdict.all ?? (error === "retryAfter" && !verdict.isFailed ? Allowed.retryAfter : undefined)
-    return [...Allowed.retry(circumstances, given), ...others]
+    const others = circumstances.version.immediate > 0 ? Allowed.retry(circumstances, given) : []
+    return [
+      ...Allowed.retry(circumstances, given ?? (error === "retryAfter" ? Allowed.retryAfter : undefined)),
+      ...others
+    ]
   }
   switch (outcome) {
     case "returned":

@@ -2,8 +2,8 @@ import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { DeliveryLife, Lives, ProcessLife, Settling } from "../internal/Lives.ts"
 
-/** Milliseconds that the settlements of what a drain has interrupted have at least. */
-const grace = 1000
+/** Milliseconds that the settlements of what a drain has interrupted have: each of them, and all together. */
+const grace = { each: 1000, all: 4900 }
 
 /** Milliseconds that a codec may take, one that never answers until its time is over. */
 const decoding = { good: 0, undecodable: 0, slowToDecode: 1000, neverDecoded: 60_000 }
@@ -32,18 +32,20 @@ const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
 }
 
 const isCutOff = ({ answer, at }: Settling, { clock }: ProcessLife, until: number, now: number): boolean =>
-  (answer < 0 || answer > until) && clock.most(at, now) < grace
+  (answer < 0 || answer > until) && clock.most(at, now) < grace.each
 
 /** A drain gives back what no handler has, and waits for the answers to what was decided. */
 export const drain: Law = (lives) =>
   [...lives.processes.values()].flatMap((process) => {
-    const { deliveries, drained, draining, name, settlings } = process
+    const { clock, deliveries, drained, draining, name, settlings, version } = process
     if (drained === undefined || draining === undefined) return []
     const { entry, index } = drained
     // A process that stood still could give nothing back in time.
     const stood = process.frozen.some(({ entry: { at, until } }) => until > draining.entry.at && at < entry.at)
     const kept = stood ? [] : deliveries.filter((life) => isKept(lives, life, index))
-    const cutOff = settlings.filter((each) => each.index < index && isCutOff(each, process, index, entry.at))
+    const isOver = clock.most(draining.entry.at, entry.at) >= (version?.drainTimeout ?? 0) + grace.all
+    const asked = isOver ? [] : settlings.filter((each) => each.index < index)
+    const cutOff = asked.filter((each) => isCutOff(each, process, index, entry.at))
     return [
       ...kept.map((life) => {
         const what = `${name} had drained, and a message that no handler had was still with it; expected it to be given back.`

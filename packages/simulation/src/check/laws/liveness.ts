@@ -1,4 +1,4 @@
-import type { Version } from "../../Scenario.ts"
+import { isForever, type Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
 import { type Law, violation } from "../internal/law.ts"
 import type { CopyLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
@@ -24,7 +24,7 @@ const heldBy = (lives: Lives, copy: CopyLife): string | undefined => {
   const { end, scenario, work } = lives
   const { backs, bound, deliveries, gone, message, stored } = copy
   if (end === undefined || gone !== undefined || stored === undefined || !work.has(stored.entry.queue)) return undefined
-  if (scenario.refusals.some(({ key, until }) => key === message.key && until === 5)) return undefined
+  if (scenario.refusals.some((each) => each.key === message.key && isForever(each))) return undefined
   if (stored.entry.at > takenUntil(lives)) return undefined
   const last = deliveries.at(-1)
   if (last !== undefined && last.back === undefined) {

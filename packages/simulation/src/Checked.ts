@@ -14,8 +14,8 @@ export interface Checked {
   readonly law: string | undefined
 }
 
-/** Runs a scenario, and judges what happened. */
-export const judge = async (scenario: Scenario): Promise<Checked> => {
+/** Runs a scenario, and has its history checked. */
+export const run = async (scenario: Scenario): Promise<Checked> => {
   const history = await Simulation.run(scenario)
   const violations = Checker.check(scenario, history)
   return { scenario, history, violations, law: violations[0]?.law }
