@@ -5,10 +5,12 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { after, test } from "node:test"
+import { pathToFileURL } from "node:url"
 import { check as arrows } from "./arrows.mjs"
 import { check as conventions } from "./conventions.mjs"
 import { inventory } from "./conventions/inventory.mjs"
 import { make, refusal } from "./new-adapter.mjs"
+import { patch } from "./patched.mjs"
 import { root } from "./workspace.mjs"
 
 const home = mkdtempSync(join(tmpdir(), "requeue-new-adapter-"))
@@ -80,6 +82,16 @@ test("it has nothing that the linter finds", () =>
   passes(["oxlint", "--type-aware", "--deny-warnings", `${folder}/src`, `${folder}/test`], home))
 
 test("its options and translations pass their tests", () => passes(["vitest", "run", "Options", "translations"]))
+
+test("its mutants name places that it has, and cases", async () => {
+  const { patches } = await import(pathToFileURL(join(home, folder, "test", "mutants.ts")).href)
+  for (const one of patches) {
+    const [file, source] = Object.entries(sources).find(([name]) => name.endsWith(one.file))
+    assert.notEqual(patch(file, source, one), source)
+    const { stdout } = spawnSync("git", ["grep", "-lF", one.kills, "packages/conformance/src/cases"], { cwd: root })
+    assert.notEqual(String(stdout), "", one.kills)
+  }
+})
 
 test("its suite fails in the first case, and says what to write", () => {
   const { output, status } = run(["vitest", "run", "conformance"])

@@ -29,6 +29,8 @@ export interface Target {
   readonly settleTime: number
   /** Until a queue that was made can be used, in milliseconds. */
   readonly createTime: number
+  /** Milliseconds of a lease. Default: those of the {@link options}. */
+  readonly visibilityTimeout?: number
 }
 
 /** Seconds that messages which are looked at are hidden. */
@@ -63,7 +65,8 @@ const failNext =
           const where = { action: actions[operation], queue: names }
           switch (failure) {
             case "refused":
-              return strict.fail(where)
+              // The SDK does not repeat this one by itself.
+              return strict.fail(where, "KmsThrottled")
             case "lostRequest":
               return strict.ignore(where)
             case "lostAnswer":
@@ -90,7 +93,8 @@ export const layer = (target: Target) =>
             client.destroy()
           })
       )
-      const open = SqsBroker.make({ ...options, url: target.proxied })
+      const { proxied: url, visibilityTimeout = options.visibilityTimeout } = target
+      const open = SqsBroker.make({ ...options, visibilityTimeout, url })
       const broker = yield* open
 
       const urlOf = async (queue: string): Promise<string | undefined> => {

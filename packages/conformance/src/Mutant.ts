@@ -4,8 +4,10 @@
  */
 import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as References from "effect/References"
 import type * as Case from "./Case.ts"
 import { cases as allCases } from "./Cases.ts"
 import { Harness } from "./Harness.ts"
@@ -23,6 +25,16 @@ export interface Mutant {
   readonly broker?: (broker: Broker.Service, fork: (effect: Effect.Effect<unknown, unknown>) => void) => Broker.Service
   /** Breaks the consumer or the producer. */
   readonly subject?: (subject: Shape) => Shape
+}
+
+/** A way to be wrong below the port: one text of the adapter's own source, and what stands there instead. */
+export interface Patch extends Pick<Mutant, "name" | "kills"> {
+  /** The end of the file's path. */
+  readonly file: string
+  /** A text that occurs once in the file. */
+  readonly text: string
+  /** The text that stands in its place. */
+  readonly replacement: string
 }
 
 /** Puts the mutant into a suite's layer. A broker that it breaks is broken in every process. */
@@ -64,6 +76,37 @@ export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdi
     }
   )
 }
+
+/** How long a case may take on a patched adapter: so many milliseconds, and so many times as long as on the sound one. */
+const limit = { millis: 2000, times: 3 } as const
+
+/**
+ * Runs the case that the patch names in real time, on the sound adapter first, then on the patched one. There it fails as
+ * well when it takes two seconds more than three times as long: so a mutant on which it would wait for ever is killed.
+ *
+ * Dies when the case does not pass on the sound adapter.
+ */
+export const runPatched = (
+  patch: Patch,
+  {
+    broken,
+    sound,
+    ...options
+  }: Omit<Suite.Options, "layer" | "timeout" | "virtualTime"> & {
+    /** The adapter as it is. */
+    readonly sound: Suite.Options["layer"]
+    /** The adapter with the patch in it. */
+    readonly broken: Suite.Options["layer"]
+  }
+): Effect.Effect<Verdict> =>
+  Effect.gen(function* () {
+    const [taken, verdict] = yield* Effect.timed(run(patch, { ...options, layer: sound }))
+    if (verdict._tag === "Killed" || verdict.outcome._tag !== "Passed") {
+      return yield* Effect.die(new Error(`"${patch.kills}" does not pass on the sound adapter`, { cause: verdict }))
+    }
+    const timeout = limit.millis + limit.times * Duration.toMillis(taken)
+    return yield* run(patch, { ...options, layer: broken, timeout })
+  }).pipe(Effect.provideService(References.MinimumLogLevel, options.logs === true ? "All" : "None"))
 
 /**
  * Answers the names of all cases that fail on the mutant.

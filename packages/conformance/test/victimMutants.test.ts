@@ -5,9 +5,9 @@ import { cases } from "../src/Cases.ts"
 import * as Mutant from "../src/Mutant.ts"
 import { mutants } from "../src/Mutants.ts"
 import type { layer } from "./victim/harness.ts"
-import { type Patch, patches } from "./victim/mutants.ts"
+import { patches } from "./victim/mutants.ts"
 
-const broken = async (patch: Patch): Promise<{ readonly layer: typeof layer }> =>
+const broken = async (patch: Mutant.Patch): Promise<{ readonly layer: typeof layer }> =>
   import(/* @vite-ignore */ `./victim/harness.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`)
 
 /** Groups of which every case has a mutant, of the file broker or of the memory broker. */

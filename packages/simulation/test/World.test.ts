@@ -1,7 +1,7 @@
 /** The world: what is due happens in order, and the same seed makes the same. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import * as Generate from "../src/Generate.ts"
 import * as Draw from "../src/world/Draw.ts"
 import * as Machine from "../src/world/Machine.ts"

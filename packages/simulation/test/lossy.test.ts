@@ -155,6 +155,16 @@ describe("a daemon", () => {
     assert.deepStrictEqual(connection.came(), [{ _tag: "Refused", reason: "Unsupported" }])
   })
 
+  it("reads what was sent before an orderly end", () => {
+    const begun = begin()
+    const server = daemon(begun)
+    const { up, wire } = connect(begun, server)
+    up(pub(1))
+    wire.cut(true)
+    begun.pass(2)
+    assert.strictEqual(server.counts("work").ready, 1)
+  })
+
   it("reads nothing after a publish that it refuses", () => {
     const refused = { key: 1, of: "copy", until: 5, reason: "AccessRefused" } as const
     const begun = begin([], { refusals: [refused] })

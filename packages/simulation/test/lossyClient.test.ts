@@ -173,6 +173,17 @@ describe("a client", () => {
     assert.deepStrictEqual(settle(Settlement.Ack, 10, 1), [])
   })
 
+  it("counts a lease as lost at its longest time, however often it was extended", () => {
+    const { arrived, begun, run, settle, subscription } = withOne()
+    subscription.credit(0)
+    for (let nth = 0; nth < 4; nth++) {
+      begun.pass(7 * second)
+      assert.deepStrictEqual(run(subscription.extend(arrived)), Exit.succeed([]))
+    }
+    begun.pass(3 * second)
+    assert.deepStrictEqual(settle(Settlement.Ack), [{ reason: "LeaseLost", fate: "gone", smaller: undefined }])
+  })
+
   it("takes a FIN for taken that comes too late, because nobody says so: the message runs again elsewhere", () => {
     const { begun, server, settle, subscription } = withOne(["echo nsqd1 clock 1"])
     subscription.credit(0)
@@ -210,6 +221,9 @@ describe("a client", () => {
     assert.deepStrictEqual(server.counts("work"), { ready: 1, inFlight: 0, delayed: 0 })
   })
 })
+
+const daemonOf = ({ identify }: Broker.Subscription, delivery: Delivery.Delivery): string | undefined =>
+  identify!(delivery)?.split(" ")[0]
 
 describe("a client of two daemons", () => {
   const two = () => {
@@ -260,6 +274,9 @@ describe("a client of two daemons", () => {
     begun.pass(second)
     for (let nth = 0; nth < 6; nth++) {
       assert.strictEqual(arrived.length, nth + 1)
+      // The other one has waited.
+      if (nth > 0)
+        assert.notStrictEqual(daemonOf(subscription, arrived[nth]!), daemonOf(subscription, arrived[nth - 1]!))
       run(subscription.settle([{ delivery: arrived[nth]!, settlement: Settlement.Ack }]), second)
     }
     assert.strictEqual(

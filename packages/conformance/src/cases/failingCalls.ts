@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { failures, type Failure } from "../Harness.ts"
@@ -76,6 +77,27 @@ const buries = (lab: Lab, failure: Failure) =>
     Check.equal("runs", lab.runs.length, 1)
   })
 
+const abandons = (lab: Lab, failure: Failure) =>
+  Effect.gen(function* () {
+    const open = Port.open(lab.broker, { queue: lab.queue, credit: 1, within: lab.recovery })
+    const letter = Settlement.DeadLetter("permanent", lab.dlq, { name: "Error", message: "no" })
+    yield* lab.publish("a")
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const port = yield* open
+        const delivery = yield* port.next
+        const happened = yield* lab.failNext("publish", failure)
+        const settling = yield* Effect.forkChild(port.settle(delivery, letter))
+        yield* lab.until("the failure", happened, lab.recovery)
+        yield* Fiber.interrupt(settling)
+      })
+    )
+    const { waiting } = yield* open
+    const letters = lab.harness.deadLetters(lab.dlq)
+    const isThere = Effect.map(letters, ({ length }) => length + waiting() > 0 || undefined)
+    yield* Wait.found("the message or its letter", isThere, { within: within(lab), every: lab.unit })
+  })
+
 const sends = (lab: Lab, failure: Failure) =>
   Effect.gen(function* () {
     yield* lab.publish("first")
@@ -125,30 +147,42 @@ const extendsAgain = (lab: Lab, failure: Failure) =>
     lab.checkTimely("failures of what came after", [again.length, settled.length], [0, 0], begun)
   })
 
-export const cases: ReadonlyArray<Case.Case> = failures.flatMap((failure) => [
-  test(
-    `an ack ${words[failure]} is settled in the end, without a second run`,
-    (lab) => settles(lab, failure),
-    Needs.failNext("settle", failure)
-  ),
-  test(
-    `a dead letter's copy ${words[failure]} is stored in the end, and until then its original stays`,
-    (lab) => buries(lab, failure),
-    Needs.failNext("publish", failure)
-  ),
-  test(
-    `a publish ${words[failure]} ends, and is told as failed unless the message is there`,
-    (lab) => sends(lab, failure),
-    Needs.failNext("publish", failure)
-  ),
-  test(
-    `a look for messages ${words[failure]} is followed by others, and loses nothing`,
-    (lab) => receives(lab, failure),
-    Needs.failNext("receive", failure)
-  ),
-  test(
-    `an extension ${words[failure]} ends, and costs nothing while the lease lasts`,
-    (lab) => extendsAgain(lab, failure),
-    Needs.all(Needs.failNext("extend", failure), Needs.lease)
+/** After these, no copy is there. */
+const unstored = failures.filter((failure) => failure !== "lostAnswer")
+
+export const cases: ReadonlyArray<Case.Case> = [
+  ...failures.flatMap((failure) => [
+    test(
+      `an ack ${words[failure]} is settled in the end, without a second run`,
+      (lab) => settles(lab, failure),
+      Needs.failNext("settle", failure)
+    ),
+    test(
+      `a dead letter's copy ${words[failure]} is stored in the end, and until then its original stays`,
+      (lab) => buries(lab, failure),
+      Needs.failNext("publish", failure)
+    ),
+    test(
+      `a publish ${words[failure]} ends, and is told as failed unless the message is there`,
+      (lab) => sends(lab, failure),
+      Needs.failNext("publish", failure)
+    ),
+    test(
+      `a look for messages ${words[failure]} is followed by others, and loses nothing`,
+      (lab) => receives(lab, failure),
+      Needs.failNext("receive", failure)
+    ),
+    test(
+      `an extension ${words[failure]} ends, and costs nothing while the lease lasts`,
+      (lab) => extendsAgain(lab, failure),
+      Needs.all(Needs.failNext("extend", failure), Needs.lease)
+    )
+  ]),
+  ...unstored.map((failure) =>
+    test(
+      `a dead letter's copy ${words[failure]} before its subscription ends leaves its original there`,
+      (lab) => abandons(lab, failure),
+      Needs.failNext("publish", failure)
+    )
   )
-])
+]

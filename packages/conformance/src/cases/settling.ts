@@ -107,6 +107,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("the second settlement is refused", again.length, 1)
     const second = yield* port.next
     Check.equal("the retry was kept", [second.metadata.id, second.attempts], ["a", 2])
+    Check.equal("a third settlement is refused", (yield* port.settle(delivery, Settlement.Ack)).length, 1)
     Check.equal("the last settlement", (yield* port.settle(second, Settlement.Ack)).length, 0)
     yield* lab.untilEmpty
   }),
@@ -146,19 +147,48 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.until("four more", () => port.waiting() === 4)
   }),
   test("what is unsettled when a subscription ends comes back", function* (lab) {
-    yield* lab.publish("a")
-    yield* lab.publish("b")
-    yield* Effect.scoped(
+    const ids = ["a", "b", "c"]
+    for (const id of ids) yield* lab.publish(id)
+    const acked = yield* Effect.scoped(
       Effect.gen(function* () {
-        const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2 })
-        const [first] = [yield* port.next, yield* port.next]
-        yield* port.settle(first, Settlement.Ack)
+        const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: ids.length })
+        const [, second] = yield* port.take(ids.length)
+        // Neither an older delivery nor a younger one is settled with it.
+        yield* port.settle(second!, Settlement.Ack)
+        return second!.metadata.id
       })
     )
     yield* lab.start()
-    yield* lab.untilRuns(1)
+    yield* lab.untilRuns(ids.length - 1)
     yield* lab.quiet()
-    Check.equal("runs", lab.runs.length, 1)
+    Check.equal(
+      "runs",
+      lab.runs.map(({ id }) => id).toSorted(),
+      ids.filter((id) => id !== acked)
+    )
+    yield* lab.untilEmpty
+  }),
+  test("what was settled comes to no other process when its subscription ends, nor when its lease would", function* (lab) {
+    const error = { name: "Error", message: "no" }
+    const settlements = [
+      Settlement.Ack,
+      Settlement.Drop("dropped", error),
+      Settlement.DeadLetter("permanent", lab.dlq, error)
+    ]
+    for (const { _tag } of settlements) yield* lab.publish(_tag)
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: settlements.length })
+        for (const settlement of settlements) {
+          Check.equal("its settlement", yield* port.settle(yield* port.next, settlement), [])
+        }
+      })
+    )
+    const other = yield* lab.another
+    const { waiting } = yield* Port.open(other.broker, { queue: lab.queue, credit: settlements.length })
+    yield* lab.quiet(lab.unit + (lab.capabilities.lease?.duration ?? 0))
+    Check.equal("delivered elsewhere", waiting(), 0)
+    Check.equal("dead letters", (yield* lab.untilDeadLetters(1)).length, 1)
     yield* lab.untilEmpty
   }),
   test("settlements that fail use up no credit: the consumer goes on", function* (lab) {

@@ -1,19 +1,7 @@
 /** Ways to write the file broker wrongly: one text of one of its files, its replacement, and the case that finds it. */
 
+import type { Patch } from "../../src/Mutant.ts"
 import * as VirtualTime from "../../src/VirtualTime.ts"
-
-/** A patch below the port. */
-export interface Patch {
-  /** Says what the broker does wrong then. */
-  readonly name: string
-  /** The name of the case that must fail. */
-  readonly kills: string
-  /** The end of the file's path. */
-  readonly file: string
-  /** A text that occurs once in the file. */
-  readonly text: string
-  readonly replacement: string
-}
 
 /** The same mistake for several cases, which differ in how a call fails. */
 const failing = (
@@ -118,16 +106,24 @@ export const patches: ReadonlyArray<Patch> = [
     replacement: `subscribe: (options) =>
       subscribe(options.queue.endsWith(".dlq") ? { ...options, queue: options.queue + process.name } : options, process)`
   },
-  ...failing(
-    [refused, lostRequest],
-    (failure) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
-    {
+  ...[
+    (failure: string) => `a dead letter's copy ${failure} is stored in the end, and until then its original stays`,
+    (failure: string) => `a dead letter's copy ${failure} before its subscription ends leaves its original there`
+  ].flatMap((kills) =>
+    failing([refused, lostRequest], kills, {
       name: "removes an original before its dead letter is stored",
       file: "victim/subscription.ts",
       text: "Effect.andThen(copied(settlement), remove)",
       replacement: "Effect.andThen(remove, copied(settlement))"
-    }
+    })
   ),
+  {
+    name: "keeps an original whose dead letter is stored",
+    kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
+    file: "victim/subscription.ts",
+    text: "Effect.andThen(copied(settlement), remove)",
+    replacement: "copied(settlement)"
+  },
   ...failing(
     [refused, lostRequest],
     (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,

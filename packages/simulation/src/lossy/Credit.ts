@@ -22,7 +22,7 @@ export interface Credit {
   /** A delivery of this member counts no more. */
   readonly settled: (member: Member) => void
   readonly distribute: () => void
-  /** Gives the next connection its turn. */
+  /** Gives a connection its turn that has nothing and can get nothing, or else the next one. */
   readonly turn: () => void
 }
 
@@ -30,21 +30,23 @@ export interface Credit {
 export const make = (): Credit => {
   const members = new Set<Member>()
   let limit = 0
+  /** The place of the connection that has the first turn. */
   let first = 0
   /** Whether a part of the credit waits for the next settlement. */
   let isShort = false
 
   const held = (): number => [...members].reduce((sum, member) => sum + member.held, 0)
+  const living = (): ReadonlyArray<Member> => [...members].filter(({ isOpen }) => isOpen())
 
   /** `withheld` is a part of the credit that is given to nobody yet. */
   const distribute = (withheld = 0): void => {
-    const open = [...members].filter(({ isOpen }) => isOpen())
+    const open = living()
     if (open.length === 0) return
     const free = limit - withheld - held()
     isShort = withheld > 0 || free < 0
     const share = (at: number): number => {
       if (free < 0) return 0
-      const place = (at + first) % open.length
+      const place = (at + open.length - (first % open.length)) % open.length
       return open[at]!.held + Math.floor(free / open.length) + (place < free % open.length ? 1 : 0)
     }
     const changes = open.map((member, at) => ({ member, share: share(at) }))
@@ -78,7 +80,8 @@ export const make = (): Credit => {
     },
     distribute: () => distribute(),
     turn: () => {
-      first++
+      const starved = living().findIndex((member) => member.held === 0 && member.share === 0)
+      first = starved < 0 ? first + 1 : starved
       // Who is full gives up a place with the next settlement.
       distribute(held() >= limit ? 1 : 0)
     }

@@ -7,7 +7,6 @@ import {
   type Capabilities,
   type Settlement
 } from "@requeue/core/adapter-kit"
-import { Delay } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Machine } from "../world/Machine.ts"
@@ -88,7 +87,7 @@ const openLine = ({ machine, onDeliver, onDown, onUp, place, server }: LineOptio
 
   const broken = (): void => {
     wire = undefined
-    for (const number of [...asked.keys()]) {
+    for (const number of asked.keys()) {
       end(number, Exit.fail(errorOf("exchange", "ConnectionLost", "the connection broke")))
     }
     onDown?.()

@@ -118,7 +118,10 @@ export const make = (world: World, name: string, plan: Process["clock"]): Machin
   const context = Context.empty().pipe(
     Context.add(Clock.Clock, clock),
     Context.add(Random.Random, random),
-    Context.add(Scheduler.Scheduler, schedulerOf(perform, () => isAlive, world)),
+    Context.add(
+      Scheduler.Scheduler,
+      schedulerOf(perform, () => isAlive, world)
+    ),
     Context.add(References.CurrentLoggers, new Set([errorsOf(world, name)]))
   )
   const fork = Effect.runForkWith(context)

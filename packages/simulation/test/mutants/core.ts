@@ -175,8 +175,8 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "an error's date is read without care",
     file: policy("Failure"),
-    from: "const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === \"number\" ? time : Number.NaN\n  } catch {\n    return Number.NaN\n  }",
-    to: "const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === \"number\" ? time : Number.NaN\n  } finally {\n  }",
+    from: 'const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === "number" ? time : Number.NaN\n  } catch {\n    return Number.NaN\n  }',
+    to: 'const time: unknown = value instanceof Date ? value.getTime() : undefined\n    return typeof time === "number" ? time : Number.NaN\n  } finally {\n  }',
     was: "What an error threw when it was read stopped the consumer, and health said that it runs."
   },
   {
@@ -532,9 +532,9 @@ const redriving: ReadonlyArray<Mutant> = [
 const clients: ReadonlyArray<Mutant> = [
   {
     name: "the lossy client counts a delivery whose place was taken",
-    file: "simulation/src/lossy/Consumer.ts",
-    from: "      if (isOurs) session.receipts.set(id, receipt)\n      else credit.settled(session)",
-    to: "      if (isOurs) session.receipts.set(id, receipt)",
+    file: "simulation/src/lossy/Session.ts",
+    from: "      if (isOurs) receipts.set(receipt.id, receipt)\n      else onSettled(session)",
+    to: "      if (isOurs) receipts.set(receipt.id, receipt)",
     was: "A copy that failed after its lease had ended left credit behind, until no credit was left."
   },
   {

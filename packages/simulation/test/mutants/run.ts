@@ -19,9 +19,7 @@ const { positionals, values } = parseArgs({
 const file = new URL("deaths.json", import.meta.url)
 const known: ReadonlyArray<Death> = JSON.parse(readFileSync(file, "utf8"))
 const deaths = new Map(known.map((death) => [death.name, death]))
-const wanted = mutants.filter(
-  ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part))
-)
+const wanted = mutants.filter(({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)))
 const seeds = { from: 1, count: Number(values.most), kinds: values.kind as Array<Kind> } // A wrong one fails at once.
 let survivors = 0
 

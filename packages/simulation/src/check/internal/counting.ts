@@ -21,7 +21,8 @@ export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: Delive
   const parent = parentOf(lives, copy)
   // A redelivery that takes the place of one whose handler ran is the same attempt.
   const same = attemptWith(until, until)?.deliveries ?? []
-  const used = handedOutBefore(copy, until).filter((each) => isUsed(each) && !same.includes(each)).length
+  const usedBefore = handedOutBefore(copy, until).filter((each) => isUsed(each) && !same.includes(each))
+  const used = new Set(usedBefore.map((each) => attemptWith(each, each) ?? each)).size
   if (parent === undefined) return used
   return used + fewestBefore(lives, parent, parent) + (isUsed(parent) ? 1 : 0)
 }
@@ -38,7 +39,7 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
   return handedOutBefore(until.copy, until).filter(
     (each) =>
       each.process === until.process &&
-      each.arrived !== undefined &&
+      (each.arrived?.index ?? Infinity) < (until.arrived?.index ?? -1) &&
       each.back !== undefined &&
       each.back.entry.why !== "asked" &&
       each.settlings.length === 0 &&

@@ -19,9 +19,15 @@ const outcomesOf = ({ run }: Turn, settling: Settling): ReadonlyArray<Outcome> =
   const timedOut: ReadonlyArray<Outcome> = isTimedOut(run, at) ? ["timed out"] : []
   if (!hasEnded) return ["open", ...timedOut, ...drained]
   const { how } = ended.entry
+<<<<<<< HEAD
   if (how === "interrupted") return [...timedOut, ...drained]
   // One that cannot be interrupted may end after that, and the interruption still counts.
   return isInterrupted(run, at) ? [how, ...timedOut, ...drained] : [how, ...timedOut]
+=======
+  // An Effect that cannot be interrupted goes on to its end, and is interrupted then.
+  const late = process.version?.promise === true ? [] : drained
+  return how === "interrupted" ? [...timedOut, ...drained] : [how, ...timedOut, ...late]
+>>>>>>> main
 }
 
 /** Whether a drain may have interrupted a run by then. */
@@ -115,9 +121,17 @@ const allowedFor = (
     // A retry whose delay may still be given waits for the end; the end of a message has no delay.
     const waits = outcome === "open" && verdict.own === undefined && attempts[1] < version.maxAttempts
     if (waits) return []
+<<<<<<< HEAD
     const given = verdict.own ?? verdict.all
     if (verdict.failed !== undefined) return Allowed.thrown(circumstances, verdict.failed, given)
     return Allowed.retry(circumstances, given ?? (error === "retryAfter" ? Allowed.retryAfter : undefined))
+=======
+    // A later run, of the rest of the batch, may have ended otherwise.
+    const others = circumstances.version.immediate > 0 ? Allowed.retry(circumstances, verdict.own ?? verdict.all) : []
+    const given =
+      verdict.own ?? verdict.all ?? (error === "retryAfter" && !verdict.isFailed ? Allowed.retryAfter : undefined)
+    return [...Allowed.retry(circumstances, given), ...others]
+>>>>>>> main
   }
   switch (outcome) {
     case "returned":

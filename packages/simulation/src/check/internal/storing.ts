@@ -41,7 +41,10 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     const life = delivery === undefined ? undefined : deliveries.get(delivery)
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)
-    if (why === "asked" && settling?.asked.tag === "Retry") {
+    // A client that ends gives back what it could not settle, as it is.
+    const isUnsettled = settling?.fate === "ours" || settling?.fate === "unknown"
+    if (why === "asked" && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
+    else if (why === "asked" && settling?.asked.tag === "Retry") {
       const { asked, at: since, index } = settling
       copy.bound = { at: since + asked.delay, since, process: life?.process, index }
     } else if (why === "restart" && scenario.kind === "lossy") copy.bound = copy.written

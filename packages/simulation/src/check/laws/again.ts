@@ -17,6 +17,8 @@ const isSuccess = ({ given, run }: Turn): boolean => {
 /** Index of what forbids another run in this process; -1 where nothing does. */
 const forbidden = ({ scenario }: Lives, attempt: Attempt, turn: Turn): number => {
   const { decided, prior, turns } = attempt
+  // A retry without an answer, which is asked again, may have been made twice.
+  if (prior?.settlings.some(({ asked, fate }) => asked.tag === "Retry" && fate === "unknown") === true) return -1
   const began = turn.run.began.index
   if (decided !== undefined && decided.index < began && decided.asked.tag !== "Retry") return decided.index
   const earlier = turns.slice(0, turns.indexOf(turn)).findLast(isSuccess)

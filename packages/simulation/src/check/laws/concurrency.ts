@@ -2,7 +2,7 @@ import { type Law, violation } from "../internal/law.ts"
 import type { ProcessLife, Run } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
 
-const faultOf = ({ version }: ProcessLife, run: Run, open: ReadonlyArray<Run>): string | undefined => {
+const faultOf = ({ runs, version }: ProcessLife, run: Run, open: ReadonlyArray<Run>): string | undefined => {
   if (version === undefined) return undefined
   const { batch, concurrency, consumerBackoff, maxAttempts } = version
   const { given } = run.began.entry
@@ -13,6 +13,11 @@ const faultOf = ({ version }: ProcessLife, run: Run, open: ReadonlyArray<Run>): 
   if (open.length >= limit) return `beside ${open.length} others; expected at most ${limit} at a time`
 
   const isSuspect = (each: Run) => each.began.entry.given.some(({ attempts }) => attempts > maxAttempts)
+  // A redelivery may take its place between two runs of the same messages.
+  const isAgain = runs.some(
+    (each) => each !== run && given.every(({ key }) => each.began.entry.given.some((other) => other.key === key))
+  )
+  if (isAgain) return undefined
   if (isSuspect(run) && given.length > 1) return `for a suspect among ${given.length} messages; expected it alone`
   if (isSuspect(run) && open.length > 0) return "for a suspect beside others; expected it alone"
   return open.some(isSuspect) ? "beside a suspect; expected none until it has ended" : undefined

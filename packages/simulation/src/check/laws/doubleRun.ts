@@ -18,6 +18,7 @@ export const doubleRun: Law = (lives) =>
       const { began } = turn.run
       const hasEnded = before.run.ended !== undefined && before.run.ended.index < began.index
       if (before.run !== turn.run && (hasEnded || isTimedOut(before.run, began.entry.at))) return []
+      if (before.of.settlings.some(({ index }) => index < began.index) && before.of !== turn.of) return []
       if (before.of !== turn.of && !hasName(lives, attempt.copy)) return []
       const what = `${attempt.process.name} began a handler for a copy whose handler still ran; expected one at a time.`
       return [violation("double run", began.entry.at, of(turn.of), what, [before.run.began.index, began.index])]

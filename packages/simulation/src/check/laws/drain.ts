@@ -40,10 +40,17 @@ export const drain: Law = (lives) =>
     const { clock, deliveries, drained, draining, name, settlings, version } = process
     if (drained === undefined || draining === undefined) return []
     const { entry, index } = drained
+<<<<<<< HEAD
     const kept = deliveries.filter((life) => isKept(lives, life, index))
     const isOver = clock.most(draining.entry.at, entry.at) >= (version?.drainTimeout ?? 0) + grace.all
     const asked = isOver ? [] : settlings.filter((each) => each.index < index)
     const cutOff = asked.filter((each) => isCutOff(each, process, index, entry.at))
+=======
+    // A process that stood still could give nothing back in time.
+    const stood = process.frozen.some(({ entry: { at, until } }) => until > draining.entry.at && at < entry.at)
+    const kept = stood ? [] : deliveries.filter((life) => isKept(lives, life, index))
+    const cutOff = settlings.filter((each) => each.index < index && isCutOff(each, process, index, entry.at))
+>>>>>>> main
     return [
       ...kept.map((life) => {
         const what = `${name} had drained, and a message that no handler had was still with it; expected it to be given back.`

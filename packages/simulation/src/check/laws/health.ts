@@ -35,11 +35,7 @@ export const health: Law = ({ history, processes }) => {
     const limit = minute + handlerTimeout + (batch?.wait ?? 0)
     // A retry that no copy can keep is kept by its process until it is due.
     const isWaiting = process.attempts.some(
-      ({ decided, isOver }) =>
-        !isOver &&
-        decided?.fate === "refused" &&
-        decided.at + decided.asked.delay + limit > since &&
-        decided.index < index
+      ({ isOver, settlings }) => !isOver && settlings.some((each) => each.fate === "refused" && each.index < index)
     )
     const isLoaded = entry.buffered + entry.inProgress > 0
     const stood = process.frozen.some(({ entry: { at, until } }) => until >= since && at <= entry.at)

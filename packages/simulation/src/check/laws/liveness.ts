@@ -75,17 +75,12 @@ const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
   })
 
 /** Whether a process waits for the message that shows that all is well: after a backoff, a suspect, a failed settlement. */
-const isProbing = (
-  { deliveries, runs, settlings, told }: ProcessLife,
-  { maxAttempts }: Version
-): boolean => {
+const isProbing = ({ deliveries, settlings, told }: ProcessLife, { maxAttempts }: Version): boolean => {
   const fate = settlings.findLast((each) => each.fate !== undefined)?.fate
-  // It comes alone, so that only one that came after it, and was begun, shows that all is well.
-  const suspect = deliveries.findLast(({ arrived }) => (arrived?.entry.attempts ?? 0) > maxAttempts)
-  const innocent = deliveries.findLast((each) => each.runs.length > 0 && (each.arrived?.entry.attempts ?? 0) <= maxAttempts)
-  const isLast = runs.at(-1)?.began.entry.given.some(({ attempts }) => attempts > maxAttempts) === true
-  const isSuspect = isLast || (suspect?.arrived?.index ?? -1) > (innocent?.arrived?.index ?? -1)
-  return told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
+  const isSuspect = deliveries.some(({ arrived }) => (arrived?.entry.attempts ?? 0) > maxAttempts)
+  return (
+    told.some(({ entry }) => entry.event === "BackoffEntered") || isSuspect || fate === "ours" || fate === "unknown"
+  )
 }
 
 /** Credit that is not whole when a process ends after the calm, or at the end of all. */

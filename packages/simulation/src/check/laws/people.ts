@@ -87,7 +87,11 @@ const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
   if (what._tag !== "Redrive" || isExcused) return []
   return [...lives.keys.values()].flatMap(({ copies }) => {
     const published = copies.filter(
-      ({ stored }) => stored?.entry.process === name && stored.entry.queue !== what.queue && stored.index > from && stored.index < until
+      ({ stored }) =>
+        stored?.entry.process === name &&
+        stored.entry.queue !== what.queue &&
+        stored.index > from &&
+        stored.index < until
     )
     const letters = copies.filter(({ stored }) => stored?.entry.queue === what.queue)
     const isKnown = letters.every((letter) => hasName(lives, letter))
@@ -106,10 +110,13 @@ export const people: Law = (lives) => {
         ? []
         : [violation("people", ended.at, { process: name }, `A ${what._tag} ${fault}.`, [from, until])]),
       ...doubled(lives, job).map(({ message: { key }, stored }) =>
-        violation("people", stored?.entry.at ?? ended.at, { key }, "A redrive published a letter twice; expected one copy.", [
-          from,
-          stored?.index
-        ])
+        violation(
+          "people",
+          stored?.entry.at ?? ended.at,
+          { key },
+          "A redrive published a letter twice; expected one copy.",
+          [from, stored?.index]
+        )
       )
     ]
   })

@@ -50,7 +50,9 @@ export const probing: Law = ({ history, processes }) =>
         const tried = runs.filter(({ began }) => began.index > since && began.index < index)
         if (tried.some((run) => isDecided(run, index, entry.at))) return []
         const what = `${name} left its backoff before the message that it tried had ended; expected it to wait for that.`
-        return [violation("probing", entry.at, about, what, [before?.index, ...tried.map(({ began }) => began.index), index])]
+        return [
+          violation("probing", entry.at, about, what, [before?.index, ...tried.map(({ began }) => began.index), index])
+        ]
       }
       const level = entry.level ?? 0
       const most = (changes.slice(0, nth).findLast((each) => each.entry.level !== undefined)?.entry.level ?? 0) + 1

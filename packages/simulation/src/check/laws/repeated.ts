@@ -26,6 +26,9 @@ export const repeated: Law = (lives) =>
     if (body === "neverDecoded" || body === "slowToDecode") return []
     if (decided === undefined || process.version === undefined || !isWork(lives, attempt)) return []
     return settlings.flatMap((settling) => {
+      // The end of a dead letter or drop that came again while it was settled.
+      const isEcho = settling.asked.tag === "Ack" && decided.asked.tag !== "Retry"
+      if (isEcho && lives.scenario.kind === "lease") return []
       if (settling.index <= decided.index || isSame(decided, settling)) return []
       const isRefused = settlings.some(({ answer, fate }) => fate === "refused" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index

@@ -1,0 +1,68 @@
+/** Ways to write the memory broker wrongly, each with the case that finds it. */
+import type { Mutant } from "@requeue/conformance"
+
+export const patches: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "counts what is given back",
+    kills: "what is given back has used up no attempt",
+    file: "settle/settle.ts",
+    text: "if (capabilities.uncountedRelease) message.deliveries--",
+    replacement: ""
+  },
+  {
+    name: "settles by an outdated receipt",
+    kills: "a delivery is settled once: what comes after does not reach the broker",
+    file: "settle/settle.ts",
+    text: "receipt.consumer === consumer && receipt.place !== -1 ?",
+    replacement: "receipt.consumer === consumer ?"
+  },
+  {
+    name: "forgets the history of a retry",
+    kills: "the history tells the failed attempts before the last one",
+    file: "settle/settle.ts",
+    text: "message.metadata = { ...message.metadata, history, notBefore }",
+    replacement: "message.metadata = { ...message.metadata, history: history.slice(0, 0), notBefore }"
+  },
+  {
+    name: "tells the attempts of a dead letter without its last one",
+    kills: "maxRetries 3: attempts 1 to 4, then the dead letters",
+    file: "consume/toDelivery.ts",
+    text: "toDelivery(receipt.message, receipt.message.deliveries, receipt)",
+    replacement: "toDelivery(receipt.message, receipt.message.deliveries - 1, receipt)"
+  },
+  {
+    name: "does not say that a delivery is a redelivery",
+    kills: "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
+    file: "consume/toDelivery.ts",
+    text: "redelivered: deliveries > 1",
+    replacement: "redelivered: deliveries > 1000"
+  },
+  {
+    name: "lets the old lease end though it was extended",
+    kills: "a message whose lease is extended comes to no other process, and stays with its own",
+    file: "consume/dispatch.ts",
+    text: "    timers.cancel(receipt.expiry)\n    const left",
+    replacement: "    const left"
+  },
+  {
+    name: "does not take back the credit of what is settled",
+    kills: "where the broker keeps no order, every message comes all the same",
+    file: "consume/dispatch.ts",
+    text: "timers.cancel(receipt.expiry)\n    update(receipt.consumer)",
+    replacement: "timers.cancel(receipt.expiry)"
+  },
+  {
+    name: "keeps what is unsettled when a subscription ends",
+    kills: "what is unsettled when a subscription ends comes back",
+    file: "consume/subscribe.ts",
+    text: "dispatch.lose(consumer.queue, [...consumer.receipts])",
+    replacement: ""
+  },
+  {
+    name: "does not tell its consumers that the connection was lost",
+    kills: "a message that comes again while its handler runs is not run again when that run succeeds",
+    file: "inspect/control.ts",
+    text: "for (const { options } of consumers) options.onReconnect()",
+    replacement: ""
+  }
+]

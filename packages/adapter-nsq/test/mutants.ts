@@ -1,0 +1,94 @@
+/** Ways to write the adapter wrongly, each with the case that finds it. */
+import type { Mutant } from "@requeue/conformance"
+
+export const patches: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "takes a publication for stored whose connection is lost",
+    kills: "a publish that never reaches the broker ends, and is told as failed unless the message is there",
+    file: "publish/publisher.ts",
+    text: `if (error === null) return "Stored"`,
+    replacement: `if (error?.message.startsWith("E_") !== true) return "Stored"`
+  },
+  {
+    name: "finishes an original before its copy is stored",
+    kills: "a dead letter's copy that never reaches the broker before its subscription ends leaves its original there",
+    file: "settle/settle.ts",
+    text: "contained(queue, () => publish(command, receipt)),",
+    replacement: `contained(queue, () =>
+        Effect.andThen(
+          answer([{ request, receipt, command: { _tag: "Fin" }, isAnswered: false }]),
+          publish(command, receipt)
+        )
+      ),`
+  },
+  {
+    name: "keeps an original whose copy is stored",
+    kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
+    file: "settle/settle.ts",
+    text: `Effect.as(answer([{ request, receipt, command: { _tag: "Fin" }, isAnswered: false }]), [])`,
+    replacement: "Effect.succeed([])"
+  },
+  {
+    name: "drops the delay",
+    kills: "a message that one process delays comes to another at its time, and not before",
+    file: "publish/toPublication.ts",
+    text: "const defer = Math.min(wait, limits.maxReqTimeout)",
+    replacement: "const defer = Math.min(wait, 0)"
+  },
+  {
+    name: "does not extend leases",
+    kills: "a message whose lease is extended comes to no other process, and stays with its own",
+    file: "consume/session.ts",
+    text: "if (isHeld) write(`TOUCH ${receipt.id}\\n`, ignore)",
+    replacement: ""
+  },
+  {
+    name: "settles by a receipt whose lease has ended",
+    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    file: "consume/held.ts",
+    text: "!isOpen() || elapsed() >= leaseEnds",
+    replacement: "!isOpen() || leaseEnds < 0"
+  },
+  {
+    name: "settles a newer delivery by an older receipt",
+    kills: "a delivery is settled once: what comes after does not reach the broker",
+    file: "consume/held.ts",
+    text: "if (byId.get(receipt.id) !== receipt) return false",
+    replacement: "if (!byId.has(receipt.id)) return false"
+  },
+  {
+    name: "does not take back the credit of what is settled",
+    kills: "where the broker keeps no order, every message comes all the same",
+    file: "consume/session.ts",
+    text: "// After the command, because it may write a RDY.\n      membership?.settled()",
+    replacement: ""
+  },
+  {
+    name: "keeps what is unsettled when a subscription ends",
+    kills: "each message goes to one process; when that ends, what it held goes to the other",
+    file: "consume/session.ts",
+    text: "for (const id of held.clear()) write(`REQ ${id} 0\\n`, ignore)",
+    replacement: "held.clear()"
+  },
+  {
+    name: "takes every delivery for the first of its copy",
+    kills: "where giving back counts, the message is not lost for it and attempts only grow",
+    file: "consume/toDelivery.ts",
+    text: "const attempts = metadata.attempts + frame.attempts",
+    replacement: "const attempts = metadata.attempts + 1"
+  },
+  {
+    name: "does not tell that a connection was lost",
+    kills: "a consumer goes on after its connection broke, with all its credit",
+    file: "consume/sessions.ts",
+    text: "subscriber.onReconnect((delivery) => receiptOf(delivery).session === session)",
+    replacement: ""
+  },
+  {
+    name: "keeps the credit of deliveries whose connection is lost",
+    kills: "what handlers still have of a lost connection takes room: no more is held than before",
+    file: "consume/sessions.ts",
+    text: "session.forget()",
+    replacement: ""
+  }
+]

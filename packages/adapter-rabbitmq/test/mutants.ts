@@ -1,0 +1,111 @@
+/** Ways to write the adapter wrongly, each with the case that finds it. */
+import type { Mutant } from "@requeue/conformance"
+
+export const patches: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "takes a publication for stored as soon as it is written",
+    kills: "a publish that never reaches the broker ends, and is told as failed unless the message is there",
+    file: "publish/confirms.ts",
+    text: "Client.publish(channel, publication, done)",
+    replacement: "Client.publish(channel, publication, () => {})\n          done(null)"
+  },
+  {
+    name: "acknowledges an original before its copy is stored",
+    kills: "a dead letter's copy that never reaches the broker before its subscription ends leaves its original there",
+    file: "settle/settle.ts",
+    text: "remaining.copies.push([delivery, { message: command.outgoing, original }])",
+    replacement:
+      "if (settler.ack([receipt])) remaining.copies.push([delivery, { message: command.outgoing, original }])"
+  },
+  {
+    name: "keeps an original whose copy is stored",
+    kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
+    file: "settle/settle.ts",
+    text: "receipt.settler.ack([receipt])\n        // Even",
+    replacement: "// Even"
+  },
+  {
+    name: "takes a returned publication for stored",
+    kills: "a queue that is deleted between two sends is there again for the second",
+    file: "publish/confirms.ts",
+    text: "if (one.isReturned) onOutcome(unroutable(publication))\n          else if (error === null)",
+    replacement: "if (error === null)"
+  },
+  {
+    name: "gives a new connection no credit",
+    kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    file: "consume/sessions.ts",
+    text: "session.credit.set(limit)",
+    replacement: ""
+  },
+  {
+    name: "takes a settlement on a lost channel for done",
+    kills: "a settlement of a connection that is gone is refused, and the message comes back on the new one",
+    file: "settle/settle.ts",
+    text: "      fail(delivery, lost(queue))\n      continue",
+    replacement: "      continue"
+  },
+  {
+    name: "settles a delivery twice",
+    kills: "a delivery is settled once: what comes after does not reach the broker",
+    file: "consume/receipt.ts",
+    text: `if (!isOpen() || receipt.state !== "open") return false`,
+    replacement: "if (!isOpen()) return false"
+  },
+  {
+    name: "acknowledges what is older as well",
+    kills: "what is unsettled when a subscription ends comes back",
+    file: "consume/unacknowledged.ts",
+    text: "} else break",
+    replacement: "}"
+  },
+  {
+    name: "drops the delay",
+    kills: "a message that one process delays comes to another at its time, and not before",
+    file: "publish/routes.ts",
+    text: "message.delay > 0 ? plan.route(remaining(message.delay, started)) : direct(message.queue)",
+    replacement: "direct(message.queue)"
+  },
+  {
+    name: "does not count returns",
+    kills: "what was redelivered has a higher attempt, never a lower one",
+    file: "consume/toDelivery.ts",
+    text: "if (!redelivered) return 0",
+    replacement: "if (redelivered || !redelivered) return 0"
+  },
+  {
+    name: "says of no delivery that it comes again",
+    kills: "with one attempt, a connection that breaks in a run that succeeds leaves one run and no dead letter",
+    file: "consume/toDelivery.ts",
+    text: "redelivered: message.fields.redelivered || formerReturns > 0",
+    replacement: "redelivered: formerReturns > 0"
+  },
+  {
+    name: "makes copies without the headers of the message",
+    kills: "headers, body, id and time of first publish are the same after retries",
+    file: "publish/toPublication.ts",
+    text: "...(type === undefined ? headers : others),",
+    replacement: "...(original === undefined && (type === undefined ? headers : others)),"
+  },
+  {
+    name: "makes copies that count from the beginning",
+    kills: "a dead letter tells origin, id, attempts, times, reason and error",
+    file: "publish/toPublication.ts",
+    text: "Metadata.encode(metadata)",
+    replacement: "Metadata.encode({ ...metadata, deadLetter: undefined, attempts: 0 })"
+  },
+  {
+    name: "does not take back the credit of what is settled",
+    kills: "no more deliveries are unsettled than the credit allows, and credit 0 stops them",
+    file: "consume/credit.ts",
+    text: "      orphans--\n      pump()",
+    replacement: "      pump()"
+  },
+  {
+    name: "takes a queue for made though it was deleted",
+    kills: "a queue that is deleted under its consumer is made again by it, and what comes later is handled",
+    file: "consume/sessions.ts",
+    text: "declarer.forget(objects)",
+    replacement: ""
+  }
+]

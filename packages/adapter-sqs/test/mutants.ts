@@ -1,0 +1,89 @@
+/** Ways to write the adapter wrongly, each with the case that finds it. */
+import type { Mutant } from "@requeue/conformance"
+
+export const patches: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "takes a call that fails for done",
+    kills: "a publish that the broker refuses ends, and is told as failed unless the message is there",
+    file: "src/internal/batchCall.ts",
+    text: "some.map(() => ({ error, again: isIdempotent && isTransient(error) }))",
+    replacement: "some.map(() => undefined)"
+  },
+  {
+    name: "deletes an original before its copy is stored",
+    kills: "a dead letter's copy that the broker refuses before its subscription ends leaves its original there",
+    file: "settle/settle.ts",
+    text: "const results = [...(yield* publisher.publish(items))]",
+    replacement: "yield* remove(requests)\n        const results = [...(yield* publisher.publish(items))]"
+  },
+  {
+    name: "keeps an original whose copy is stored",
+    kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
+    file: "settle/settle.ts",
+    text: "yield* remove(stored.map((index) => requests[index]!))",
+    replacement: "yield* remove([])"
+  },
+  {
+    name: "does not extend leases",
+    kills: "a message whose lease is extended comes to no other process, and stays with its own",
+    file: "consume/leases.ts",
+    text: "extensions.push({ delivery, handle: receipt.handle, seconds })",
+    replacement: ""
+  },
+  {
+    name: "settles by a receipt whose lease has ended",
+    kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
+    file: "consume/receipt.ts",
+    text: "now >= Math.min(leaseEnds, receivedAt + Limits.visibility)",
+    replacement: "now >= Math.max(leaseEnds, receivedAt + Limits.visibility)"
+  },
+  {
+    name: "drops the delay",
+    kills: "a delayed send comes at its time",
+    file: "publish/toPublication.ts",
+    text: "...(delay > 0 && !fifo ? {",
+    replacement: "...(delay > Limits.sendDelay && !fifo ? {"
+  },
+  {
+    name: "does not ask how often a message was received",
+    kills: "where giving back counts, the message is not lost for it and attempts only grow",
+    file: "consume/receive.ts",
+    text: `      MessageSystemAttributeNames: ["All"],\n`,
+    replacement: ""
+  },
+  {
+    name: "keeps what is unsettled when a subscription ends",
+    kills: "each message goes to one process; when that ends, what it held goes to the other",
+    file: "consume/subscribe.ts",
+    text: "yield* release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))",
+    replacement: ""
+  },
+  {
+    name: "makes copies without their metadata",
+    kills: "a dead letter tells origin, id, attempts, times, reason and error",
+    file: "publish/toPublication.ts",
+    text: "Wire.json(JSON.stringify(Object.fromEntries(rest)))) }),\n    ...own",
+    replacement: "Wire.json(JSON.stringify(Object.fromEntries(rest)))) }),\n    ...(original === undefined && own)"
+  },
+  {
+    name: "does not take back the credit of what is settled",
+    kills: "where the broker keeps no order, every message comes all the same",
+    file: "consume/inFlight.ts",
+    text: "    deliveries.delete(delivery)\n",
+    replacement: ""
+  },
+  {
+    name: "polls no more after a poll that failed",
+    kills: "a look for messages that the broker refuses is followed by others, and loses nothing",
+    file: "consume/polls.ts",
+    text: "          pause = undefined\n          pump()",
+    replacement: "          pump()"
+  },
+  {
+    name: "settles a delivery twice",
+    kills: "a delivery is settled once: what comes after does not reach the broker",
+    file: "settle/settle.ts",
+    text: "receiptOf(request.delivery).isSettling = true",
+    replacement: ""
+  }
+]
