@@ -532,9 +532,9 @@ const redriving: ReadonlyArray<Mutant> = [
 const clients: ReadonlyArray<Mutant> = [
   {
     name: "the lossy client counts a delivery whose place was taken",
-    file: "simulation/src/lossy/Consumer.ts",
-    from: "      if (isOurs) session.receipts.set(id, receipt)\n      else credit.settled(session)",
-    to: "      if (isOurs) session.receipts.set(id, receipt)",
+    file: "simulation/src/lossy/Session.ts",
+    from: "      if (isOurs) receipts.set(receipt.id, receipt)\n      else onSettled(session)",
+    to: "      if (isOurs) receipts.set(receipt.id, receipt)",
     was: "A copy that failed after its lease had ended left credit behind, until no credit was left."
   },
   {

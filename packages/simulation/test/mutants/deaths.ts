@@ -29,6 +29,9 @@ export interface Seeds {
   readonly kinds: ReadonlyArray<Kind>
 }
 
+/** All kinds of brokers. */
+export const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
+
 /** Milliseconds without a new seed after which a process hangs. */
 const patience = 60_000
 
@@ -83,18 +86,23 @@ const run = (
 /** The death of a mutant among these seeds; `undefined` when it survives them. */
 export const find = async (mutant: Mutant, seeds: Seeds): Promise<Death | undefined> => {
   const { kinds } = seeds
+  const end = seeds.from + seeds.count
   const deathAt = async (seed: number, law: string): Promise<Death | undefined> =>
     (await isClean(seed, kinds))
       ? { name: mutant.name, seed, kind: Generate.scenario(seed, kinds).kind, law }
       : undefined
-  let death: Death | undefined
-  const { code, last, told } = await run(mutant, seeds, async ({ law, seed }) => {
-    if (law !== undefined) death ??= await deathAt(seed, law)
-    return death !== undefined
-  })
-  if (death !== undefined || code === 0) return death
-  if (told.includes("text of the mutant")) throw new Error(`${mutant.name}: ${told}`)
-  return deathAt(last, "process died")
+  for (let from = seeds.from; from < end; ) {
+    let death: Death | undefined
+    const { code, last, told } = await run(mutant, { from, count: end - from, kinds }, async ({ law, seed }) => {
+      if (law !== undefined) death ??= await deathAt(seed, law)
+      return death !== undefined
+    })
+    if (told.includes("text of the mutant")) throw new Error(`${mutant.name}: ${told}`)
+    if (code !== 0) death ??= await deathAt(last, "process died")
+    if (death !== undefined || code === 0) return death
+    from = last + 1
+  }
+  return undefined
 }
 
 /** Calls the function with each of the values, two at a time. */

@@ -6,13 +6,13 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import type { Kind } from "../../src/Scenario.ts"
 import { mutants } from "./core.ts"
-import { type Death, find, inPairs } from "./deaths.ts"
+import { type Death, find, inPairs, kinds } from "./deaths.ts"
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
     most: { type: "string", default: "10000" },
-    kind: { type: "string", multiple: true, default: ["push", "lease", "lossy"] }
+    kind: { type: "string", multiple: true, default: [...kinds] }
   }
 })
 
