@@ -10,7 +10,8 @@ import { lateness } from "./world.ts"
 const broken = async (patch: Mutant.Patch): Promise<{ readonly layer: typeof layer }> =>
   import(/* @vite-ignore */ `./harness.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`)
 
-const { broker } = await server()
+// It looks at all of its channels each time, or leases would end late.
+const { broker } = await server({ flags: { "queue-scan-selection-count": 1000 } })
 
 /** A case and its controls take a queue each, and some a further one. */
 const way = { by: "address", lateness, queues: 3 } as const

@@ -58,7 +58,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
   },
   {
     name: "does not take back the credit of what is settled",
-    kills: "where the broker keeps no order, every message comes all the same",
+    kills: "what was in a queue before its first consumer has all its attempts",
     file: "consume/session.ts",
     text: "// After the command, because it may write a RDY.\n      membership?.settled()",
     replacement: ""
