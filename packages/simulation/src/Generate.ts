@@ -187,7 +187,7 @@ const operation = (random: Random, calmAt: number, isFirst: boolean): Operation 
 const bursts = (random: Random, calmAt: number): ReadonlyArray<number> =>
   random.chance(0.3) ? Array.from({ length: random.whole(1, 3) }, () => random.whole(0, calmAt)) : []
 
-/** What the sends of a seed have in common. */
+/** The traits that the sends of a seed have in common. */
 interface Traffic {
   readonly calmAt: number
   readonly mood: Mood

@@ -23,7 +23,7 @@ export interface Call {
   readonly name: "ack" | "retry" | "fail"
   readonly on: "own" | "all"
   readonly delay?: number
-  /** What `fail` fails its message with. Default: an error that is retried. */
+  /** The error that `fail` gives its message. Default: an error that is retried. */
   readonly error?: "permanent" | "drop" | "retryAfter"
 }
 

@@ -16,7 +16,7 @@ export type Start = (
 ) => Effect.Effect<Consumer.Consumer, { readonly _tag: string }, Broker.Broker | Scope.Scope>
 
 /** A process that lives, and its consumer. */
-export interface Running {
+interface Running {
   readonly machine: Machine.Machine
   readonly consumer: Consumer.Consumer
 }
@@ -104,7 +104,7 @@ export const populate = (
     running: () => [...running.values()],
     drainAll: () => {
       isEnding = true
-      for (const machine of [...starting]) kill(machine)
+      for (const machine of starting) kill(machine)
       for (const each of running.values()) drain(each)
     }
   }

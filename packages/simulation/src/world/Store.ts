@@ -31,7 +31,7 @@ export interface Held {
 }
 
 /** Who publishes. */
-export interface Origin {
+interface Origin {
   readonly process: string | undefined
   readonly of: Delivery | undefined
 }

@@ -57,8 +57,8 @@ const arriving: ReadonlyArray<Mutant> = [
   {
     name: "a body that is being decoded counts after its connection is lost",
     file: consume("deliveries"),
-    from: 'else if (item.stage === "decoding") load.decoding--',
-    to: 'else if (item.stage === "decoding") void 0',
+    from: '      if (item.stage === "decoding") load.decoding--',
+    to: "",
     was: "A body that was being decoded when its connection was lost left credit behind."
   }
 ]

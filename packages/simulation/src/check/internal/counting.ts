@@ -48,10 +48,14 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
 }
 
 /** Deliveries of the copy to this process that no handler began: lost, given back, or settled as it had decided before. */
-export const passedBy = (until: DeliveryLife): number =>
-  handedOutBefore(until.copy, until).filter(
-    ({ arrived, process, runs }) => process === until.process && arrived !== undefined && runs.length === 0
-  ).length
+export const passedBy = (until: DeliveryLife): number => {
+  const before = handedOutBefore(until.copy, until).filter(
+    ({ arrived, process }) => process === until.process && arrived !== undefined
+  )
+  // One that took the place of another is the same attempt.
+  const begun = new Set(before.filter(({ runs }) => runs.length > 0).map((each) => attemptWith(each, each) ?? each))
+  return before.length - begun.size
+}
 
 /** The most attempts that were used up before a copy was stored. */
 const mostBefore = (lives: Lives, copy: CopyLife): number => {

@@ -1,0 +1,17 @@
+/** The laws hold in many worlds of every kind. `npm run simulate` goes on where this ends. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Checked from "../src/Checked.ts"
+import * as Generate from "../src/Generate.ts"
+
+const seeds = 300
+
+describe("the laws", () => {
+  it.each(["push", "lease", "lossy"] as const)("hold in worlds with a broker of the kind %s", async (kind) => {
+    const broken: Array<string> = []
+    for (let seed = 1; seed <= seeds; seed++) {
+      const { violations } = await Checked.run(Generate.scenario(seed, [kind]))
+      broken.push(...violations.map(({ law, what }) => `seed ${seed}: ${law}: ${what}`))
+    }
+    assert.deepStrictEqual(broken, [])
+  })
+})
