@@ -64,6 +64,25 @@ describe("a refused settlement", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("of a delayed retry that was lost again and again goes back when its delay is over", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { retryDelay: 10_000 }, fail)
+      broker.faults.settle = () => ({ reason: "ConnectionLost", fate: "gone" })
+      for (const attempts of [1, 2]) {
+        broker.deliver("a", { attempts })
+        yield* Effect.yieldNow
+      }
+      broker.faults.settle = ({ settlement }) =>
+        settlement._tag === "Retry" && settlement.delay > 0 ? "BodyTooLarge" : undefined
+      broker.deliver("a", { attempts: 3 })
+      // After two losses it is asked for a second later, and refused.
+      yield* TestClock.adjust(1000)
+      broker.take()
+      assert.deepStrictEqual([yield* asked(broker, 15), consumer.health().quarantined], [[10], 0])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("is not asked twice when its message has come again meanwhile", () => {
     const broker = Scripted.make({ lease: { duration: 1e9, max: 1e9 }, connectionBound: false })
     return Effect.gen(function* () {

@@ -156,7 +156,7 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
       const smaller = failure.smaller === false ? undefined : cutMore(settlement)
       if (smaller !== undefined) return settleAgain(item, smaller)
       // Without a copy, this process keeps the delay.
-      const native = kept.has(item) ? undefined : withoutCopy(settlement)
+      const native = withoutCopy(settlement)
       if (native === undefined) quarantine(item, failure, settlement)
       else keep(item, native)
     }
