@@ -15,7 +15,7 @@ enum Wish { Ack, Drop, Again, Later, Bury, Hop, Release }
 /* Where a delivery is in the engine. A copy with a wish and without a stage is remembered: its delivery was lost. */
 enum Stage { Waiting, Running, Asking, Held, Probing, Kept }
 
-/* How far the adapter is with what was asked: nothing was done; the copy is stored; that is confirmed; the original is settled. */
+/* How far the adapter is with a call: it has done nothing; the copy is stored; that is confirmed; the original is settled. */
 enum Phase { Sent, Stored, Confirmed, Settled }
 
 /* What the copy lacks because a larger one was refused. */
@@ -28,8 +28,17 @@ enum Keep { Return, Quarantine }
 /* How often a wish was lost with its delivery. */
 enum Losses { Once, Often }
 
-/* Orders of steps that are wrong. Each command that names one must find a counterexample. */
-enum Mutant { AckFirst, RedriveAckFirst, LostIsTaken, UnknownIsAcked, RefusedIsDropped, ById, Forgetful, QuarantineHolds }
+/* What a wrong protocol does. Each command that names one must find a counterexample. */
+enum Mutant {
+  AckFirst,          // settles the original before its copy is confirmed
+  RedriveAckFirst,   // removes a dead letter before it is published
+  LostIsTaken,       // takes an answer that was lost for a success
+  UnknownIsAcked,    // takes `unknown` for `gone`, and settles the original
+  RefusedIsDropped,  // drops a dead letter that is refused
+  ById,              // remembers by the message's id, and not by the copy's name
+  Forgetful,         // remembers nothing of lost deliveries
+  QuarantineHolds    // begins no message while one is kept
+}
 one sig Protocol { mutant: lone Mutant }
 pred is [m: Mutant] { m in Protocol.mutant }
 
@@ -53,6 +62,7 @@ sig Copy {
 var sig InBroker in Copy {}  // it is stored
 var sig Out in Copy {}       // it is delivered, and the broker gives it to nobody else
 var sig Live in Copy {}      // the delivery that the engine has, or settles, is the one that is out
+var sig Anew in Copy {}      // it has come again while it is settled, and the engine has that delivery as well
 var sig Last in Copy {}      // its next failure is the last that is allowed
 var sig Early in Copy {}     // it is delivered before its time
 var sig Used in Copy {}      // it is, or was, stored
@@ -73,7 +83,7 @@ fun copying: set Copy { asking & wish.(Later + Hop + Bury) + stage.Running & hom
 /* ---- What stays the same. ---- */
 
 pred sameStored [c: Copy] { (c in InBroker iff c in InBroker') and (c in Last iff c in Last') and (c in Early iff c in Early') }
-pred sameDelivery [c: Copy] { (c in Out iff c in Out') and (c in Live iff c in Live') }
+pred sameDelivery [c: Copy] { (c in Out iff c in Out') and (c in Live iff c in Live') and (c in Anew iff c in Anew') }
 pred sameBroker [c: Copy] { sameStored[c] and sameDelivery[c] }
 pred sameEngine [c: Copy] {
   c.stage' = c.stage and c.wish' = c.wish and c.size' = c.size and c.keep' = c.keep and c.losses' = c.losses
@@ -85,13 +95,13 @@ pred sameJudgement [c: Copy] { c.judged' = c.judged and Over' = Over }
 
 pred engine [c: Copy, s: lone Stage, w: lone Wish, z: lone Size, k: lone Keep, l: lone Losses] {
   c.stage' = s and c.wish' = w and c.size' = z and c.keep' = k and c.losses' = l
-  c.phase' = (some s & (Asking + Probing) implies Sent else none)
+  c.phase' = ((some s & (Asking + Probing) or (s = Running and c.home = Letters)) implies Sent else none)
 }
 pred ask [c: Copy, w: Wish, z: Size] { engine[c, Asking, w, z, c.keep, c.losses] }
 pred forget [c: Copy] { engine[c, none, none, none, none, none] }
 
 /* A delivery that came while its predecessor was being settled takes its place. */
-pred adopt [c: Copy] { sameStored[c] and (c in Out iff c in Out') and (c in Live' iff c in Out) }
+pred adopt [c: Copy] { sameStored[c] and (c in Out iff c in Out') and (c in Live' iff c in Out) and c not in Anew' }
 
 /* The delivery is lost, and what was asked for it is remembered. What came before its time is only looked at again. */
 pred lose [c: Copy] {
@@ -111,8 +121,9 @@ pred deliver [c: Copy] {
     // It takes the place of the lost delivery; one that is being settled stays with that one until the answer.
     sameEngine[c] and c.phase' = c.phase
     c in Live' iff c not in asking
+    c in Anew' iff c in asking
   } else {
-    c in Live'
+    c in Live' and c not in Anew'
     some recalled[c] implies (some d: recalled[c] | repeat[c, d])
     else c in Early implies engine[c, Asking, Hop, Whole, none, none]
     else engine[c, Waiting, none, none, none, none]
@@ -135,10 +146,8 @@ pred mayBegin [c: Copy] {
 pred begin [c: Copy] {
   step[Begin, c] and mayBegin[c]
   sameBroker[c] and sameJudgement[c]
-  (c.home = Letters and is[RedriveAckFirst]) implies engine[c, Asking, Ack, Whole, none, none] else {
-    c.stage' = Running and c.wish' = c.wish and c.size' = c.size and c.keep' = c.keep and c.losses' = c.losses
-    c.phase' = (c.home = Letters implies Sent else none)
-  }
+  (c.home = Letters and is[RedriveAckFirst]) implies engine[c, Asking, Ack, Whole, none, none]
+  else engine[c, Running, none, none, none, none]
 }
 
 /* The handler ends: well, with a word that drops the message, or with a failure. The redriver's has its confirmation. */
@@ -171,12 +180,12 @@ pred turnAway [c: Copy] {
 pred retry [c: Copy] {
   step[Retry, c] and c in stage.(Held + Kept)
   sameDelivery[c] and sameJudgement[c] and (c in InBroker iff c in InBroker') and (c in Last iff c in Last')
-  let native = (c.stage = Kept and c.keep = Return) implies c.wish & (Later + Hop) else none {
-    // The process has kept the delay.
-    c in Early' iff (c in Early and native != Hop)
+  // The process has kept the delay.
+  let over = (c.stage = Kept and c.keep = Return) implies c.wish & (Later + Hop) else none {
+    c in Early' iff (c in Early and over != Hop)
     engine[c, (c.stage = Held implies Probing else Asking),
-      (native = Later implies Again else native = Hop implies Release else c.wish),
-      (some native implies Whole else c.size), c.keep, c.losses]
+      (over = Later implies Again else over = Hop implies Release else c.wish),
+      (some over implies Whole else c.size), c.keep, c.losses]
   }
 }
 
@@ -187,7 +196,7 @@ pred store [c, d: Copy] {
   d.of = c.of and d not in Used
   sameBroker[c] and sameEngine[c] and c.phase' = Stored and c.judged' = c.judged and Over' = Over
   d.home = (c.wish = Bury implies Letters else Work)
-  d in InBroker' and d not in Out' + Live' + Early'
+  d in InBroker' and d not in Out' + Live' + Anew' + Early'
   d in Last' iff (c.wish = Later or (c.wish = Hop and c in Last))
   sameEngine[d] and d.phase' = d.phase and d.judged' = d.judged
 }
@@ -205,7 +214,7 @@ pred settle [c: Copy] {
   native[c] implies c in InBroker' else c not in InBroker'
   c in Last' iff (c in Last or (native[c] and c in wish.(Again + Later)))
   c in Early' iff (c in Early and not (native[c] and c.wish = Hop))
-  c not in Out' + Live'
+  c not in Out' + Live' and (c in Anew iff c in Anew')
   sameEngine[c] and sameJudgement[c] and c.phase' = Settled
 }
 
@@ -217,7 +226,7 @@ pred ok [c: Copy] { step[Ok, c] and c in asking and c.phase = Settled and sameBr
 pred gone [c: Copy] {
   step[Gone, c] and c in asking - Live
   adopt[c] and sameJudgement[c]
-  c not in Out implies lose[c] else let often = some c.losses |
+  c not in Anew implies lose[c] else let often = some c.losses |
     engine[c, (often implies Kept else Asking), c.wish, wholeAgain[c], none, (often implies Often else Once)]
 }
 /* Nothing was done, and it may be asked again. */
@@ -229,7 +238,7 @@ pred ours [c: Copy] {
 pred unknown [c: Copy] {
   step[Unknown, c] and c in asking and sameJudgement[c]
   is[UnknownIsAcked] and c in Live & wish.(Later + Hop + Bury) implies {
-    c not in InBroker' + Out' + Live' and (c in Last iff c in Last') and (c in Early iff c in Early') and lose[c]
+    c not in InBroker' + Out' + Live' + Anew' and (c in Last iff c in Last') and (c in Early iff c in Early') and lose[c]
   } else {
     adopt[c]
     is[LostIsTaken] implies forget[c] else engine[c, Held, c.wish, c.size, c.keep, c.losses]
@@ -256,14 +265,14 @@ pred refuseAll [c: Copy] {
 pred expire [c: Copy] {
   step[Expire, c] and c in Out
   sameStored[c] and sameEngine[c] and c.phase' = c.phase and sameJudgement[c]
-  c not in Out' + Live'
+  c not in Out' + Live' and (c in Anew iff c in Anew')
 }
 /* The connection of a process is cut and made again, and the process is told. What its handler or the adapter has goes on. */
 pred cut [p: Place] {
   step[Cut, home.p & (Out + asking + stage.Stage)] and some Step.on
   Over' = Over
   all c: Step.on {
-    sameStored[c] and c not in Out' + Live' and c.judged' = c.judged
+    sameStored[c] and c not in Out' + Live' + Anew' and c.judged' = c.judged
     c.stage = Waiting implies forget[c]
     else c in stage.(Held + Kept) implies lose[c]
     else (sameEngine[c] and c.phase' = c.phase)
@@ -273,7 +282,7 @@ pred cut [p: Place] {
 pred die [p: Place] {
   step[Die, home.p & (Out + stage.Stage + wish.Wish + judged.Wish)] and some Step.on
   Over' = Over
-  all c: Step.on { sameStored[c] and c not in Out' + Live' and no c.judged' and forget[c] }
+  all c: Step.on { sameStored[c] and c not in Out' + Live' + Anew' and no c.judged' and forget[c] }
 }
 /* An operator removes a dead letter that waits. */
 pred purge [c: Copy] {
@@ -287,7 +296,7 @@ pred idle { step[Idle, none] and Over' = Over }
 pred begins {
   all m: Message | one of.m & InBroker
   Used = InBroker and Early in InBroker & home.Work
-  no Out + Live + Last + Over + Copied + Replaced
+  no Out + Live + Anew + Last + Over + Copied + Replaced
   no stage + wish + size + keep + losses + phase + judged
 }
 pred moves {
@@ -316,7 +325,10 @@ pred successIsLast { Step.act = Begin implies no Step.on & judged.Ack }
 
 pred safe { stored and confirmed and lastIsLast and successIsLast }
 
-/* Why it holds: what is true in every state, and stays true in every step. */
+/*
+ * Why it holds: this is true at first, stays true in each step, and makes the step safe. So the protocol is safe in traces of
+ * any length, with as many messages and copies as the commands say.
+ */
 pred because {
   // A message that is not over has a copy that is stored and was not copied itself.
   all m: Message - Over | some (of.m & InBroker) - Copied
@@ -338,21 +350,19 @@ pred because {
   }
 }
 
-check Begins { begins implies because } for 3 but 6 Copy, 1 steps expect 0
-check Steps { (no Protocol.mutant and because and moves) implies (safe and after because) } for 3 but 6 Copy, 1..2 steps expect 0
+check HoldsAtFirst { begins implies because } for 3 but 6 Copy, 1 steps expect 0
+check HoldsInEachStep { (no Protocol.mutant and because and moves) implies (safe and after because) } for 3 but 6 Copy, 1..2 steps expect 0
 
-check Safe { protocol[none] implies always safe } for 2 but 3 Copy, 7 steps expect 0
-check SafeLong { protocol[none] implies always safe } for 1 but 3 Copy, 9 steps expect 0
-
-check AckFirst { protocol[AckFirst] implies always stored } for 2 but 3 Copy, 8 steps expect 1
-check RedriveAckFirst { protocol[RedriveAckFirst] implies always stored } for 2 but 3 Copy, 8 steps expect 1
-check LostIsTaken { protocol[LostIsTaken] implies always stored } for 2 but 3 Copy, 8 steps expect 1
-check LostIsTakenAck { protocol[LostIsTaken] implies always successIsLast } for 2 but 3 Copy, 8 steps expect 1
-check UnknownIsAcked { protocol[UnknownIsAcked] implies always stored } for 2 but 3 Copy, 8 steps expect 1
-check RefusedIsDropped { protocol[RefusedIsDropped] implies always stored } for 2 but 3 Copy, 8 steps expect 1
-check ById { protocol[ById] implies always stored } for 2 but 3 Copy, 8 steps expect 1
-check Forgetful { protocol[Forgetful] implies always lastIsLast } for 2 but 3 Copy, 8 steps expect 1
-check ForgetfulAck { protocol[Forgetful] implies always successIsLast } for 2 but 3 Copy, 8 steps expect 1
+/* The same without this reason, in the scope in which each wrong protocol shows its fault. */
+check HoldsInTraces { protocol[none] implies always safe } for 2 but 2 Copy, 8..8 steps expect 0
+check MutantAckFirst { protocol[AckFirst] implies always stored } for 1 but 2 Copy, 10 steps expect 1
+check MutantRedriveAckFirst { protocol[RedriveAckFirst] implies always stored } for 1 but 2 Copy, 10 steps expect 1
+check MutantLostIsTaken { protocol[LostIsTaken] implies always stored } for 1 but 2 Copy, 10 steps expect 1
+check MutantLostIsTakenAck { protocol[LostIsTaken] implies always successIsLast } for 1 but 2 Copy, 10 steps expect 1
+check MutantUnknownIsAcked { protocol[UnknownIsAcked] implies always stored } for 1 but 2 Copy, 10 steps expect 1
+check MutantRefusedIsDropped { protocol[RefusedIsDropped] implies always stored } for 1 but 2 Copy, 10 steps expect 1
+check MutantById { protocol[ById] implies always stored } for 2 but exactly 2 Copy, 10 steps expect 1
+check MutantForgetful { protocol[Forgetful] implies always (lastIsLast and successIsLast) } for 1 but 2 Copy, 10 steps expect 1
 
 /* A message in quarantine holds up no other: where only refusals happen to it, another one that can go on is acked in the end. */
 pred othersEnd {
@@ -368,5 +378,56 @@ pred well [d: Copy] {
 }
 pred can [d: Copy] { (d in InBroker - Out and no d.stage) or mayBegin[d] or d in stage.Running + asking }
 
-check Others { protocol[none] implies othersEnd } for 2 but exactly 2 Copy, 10 steps expect 0
-check QuarantineHolds { protocol[QuarantineHolds] implies othersEnd } for 2 but exactly 2 Copy, 10 steps expect 1
+check HoldsForOthers { protocol[none] implies othersEnd } for 2 but exactly 2 Copy, 10..10 steps expect 0
+check MutantQuarantineHolds { protocol[QuarantineHolds] implies othersEnd } for 2 but exactly 2 Copy, 10 steps expect 1
+
+/* ---- Traces that are replayed on the engine. ---- */
+
+/*
+ * One process, which lives. It begins what may begin, and waits for one timer at a time: which of two ends first is time,
+ * and so is when a cut connection ends a pause.
+ */
+pred replayed [p: Place] {
+  protocol[none]
+  some InBroker & home.p
+  always (Step.act not in Die + Purge and (Step.act = Store or Step.on in home.p))
+  always (Step.act = Idle implies always Step.act = Idle)
+  always (Step.act in Expire + Cut implies after Step.act not in Expire + Cut)
+  always ((some c: Copy | mayBegin[c]) implies Step.act = Begin)
+  always lone stage.(Held + Kept + Probing)
+  always (Step.act = Cut implies no stage.Probing)
+}
+pred busy { always Step.act != Idle }
+pred ends [c: Copy] { eventually (Step.act = End and c in Step.on) }
+pred fails { eventually Step.act in Gone + Ours + Unknown + Refuse + RefuseAll }
+/* A handler of a message that came in time ends with one of these words, and then not all goes well. */
+pred told [ws: set Wish] {
+  replayed[Work] and busy and no Early
+  eventually (Step.act = End and Step.on in wish'.ws and fails)
+}
+
+run TraceEnded { told[Ack + Drop] } for 1 but 2 Copy, 10..10 steps
+run TraceAgain { told[Again] } for 1 but 2 Copy, 10..10 steps
+run TraceLater { told[Later] } for 1 but 3 Copy, 10..10 steps
+run TraceBuried { told[Bury] } for 1 but 3 Copy, 10..10 steps
+run TraceHopped { replayed[Work] and busy and some d: Copy - InBroker | ends[d] } for 1 but 3 Copy, 10..10 steps
+/* A handler begins while the ack of another message of the same id is remembered, and while one is in quarantine. */
+run TraceAlike {
+  replayed[Work] and busy and eventually (Step.act = Begin and some wish.Ack - stage.Stage)
+} for exactly 2 Message, exactly 1 Id, exactly 2 Copy, 10..10 steps
+run TraceBeside {
+  replayed[Work] and busy and eventually (Step.act = Begin and some keep.Quarantine)
+} for 2 but exactly 2 Copy, 10..10 steps
+/* What was lost often is refused, and given back. */
+run TraceOften {
+  replayed[Work] and busy and eventually (Step.act = Retry and Step.on in losses.Often & stage.Kept & keep.Return)
+} for 1 but 2 Copy, 14..14 steps
+/* A redrive ends when its letter is turned away; what it does when its ack is refused is not replayed. */
+run TraceRedriven {
+  replayed[Letters] and busy and some c: Copy | ends[c]
+  always Step.act not in Refuse + RefuseAll
+} for 1 but 3 Copy, 10..10 steps
+run TraceTurnedAway {
+  replayed[Letters]
+  eventually (Step.act = TurnAway and after (Step.act = Settle and after (Step.act = Ok and always after Step.act = Idle)))
+} for 1 but 3 Copy, 10..10 steps
