@@ -263,7 +263,12 @@ export const layer = (broker: NsqBroker, { by, lateness, options = {}, queues }:
         failNext: failNext(proxies),
         deleteQueue: (queue) =>
           Effect.promise(async () => {
-            for (const http of https) await post(`http://${http}/topic/delete?topic=${names(queue).topic}`)
+            for (const http of https) {
+              const url = `http://${http}/topic/delete?topic=${names(queue).topic}`
+              const { ok, status } = await fetch(url, { method: "POST" })
+              // A topic is not on every nsqd.
+              if (!ok && status !== 404) throw new Error(`${url}: ${status}`)
+            }
           }),
         foreignQueue: undefined,
         lateness,

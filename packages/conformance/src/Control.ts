@@ -5,7 +5,7 @@
  * echo, which is an undelayed message through the same broker and the same connection, shows that of the broker's process
  * and of the way there and back. {@link Lateness} compares what a test saw to the controls of the same time.
  */
-import { type Broker, RetryPolicy, Settlement } from "@requeue/core"
+import { Backoff, type Broker, RetryPolicy, Settlement } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -117,7 +117,8 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
 
     const subscription = yield* broker.subscribe({
       queue,
-      retry: RetryPolicy.make({ maxRetries: "unlimited" }),
+      // A backoff, without which a queue that delays by itself cannot be planned. Nothing is retried here.
+      retry: RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant("1 second") }),
       deadLetterQueues: [`${queue}.dlq`],
       onDelivery: (delivery) => {
         const sent = open.get(delivery.metadata.id)

@@ -75,7 +75,9 @@ export const cases: ReadonlyArray<Case.Case> = [
       Check.equal("left", yield* left(lab), [...passed, ...unremoved].toSorted())
       const runs = yield* redriven(lab, ids.length, meant.length)
       Check.equal("at work again", [...new Set(runs)].toSorted(), meant.toSorted())
-      Check.isTrue("no copy more than is told", runs.length <= meant.length + end.unconfirmed, runs)
+      // A driver that publishes again by itself, because its connection broke, may store a copy that nobody can tell of.
+      const untold = lab.capabilities.connectionBound ? 0 : meant.length
+      Check.isTrue("no copy more than is told", runs.length <= meant.length + end.unconfirmed + untold, runs)
     },
     Needs.cutConnections
   ),
