@@ -7,7 +7,7 @@ import type { Kind } from "../../src/Scenario.ts"
 import type { Mutant } from "./core.ts"
 
 /** What the process of a mutant says: that a seed begins, or that it breaks a law. */
-interface Line {
+export interface Line {
   readonly seed: number
   readonly law?: string
   readonly what?: string
