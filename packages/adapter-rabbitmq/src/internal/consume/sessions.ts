@@ -30,7 +30,7 @@ const closeTimeout = 2000
 /** A session that lived for so many milliseconds is replaced without a pause. */
 const healthy = 1000
 
-const ended = Effect.logWarning("the server ended a consumer at once")
+const ended = Effect.logWarning("a consumer ended at once")
 
 /** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
 const moment = 100
