@@ -6,7 +6,8 @@
  *
  * 1. `publish` succeeds only when the broker has confirmed every message and routed each of them.
  * 2. A settlement that publishes a copy (a delayed retry, a dead letter) settles the original only after the broker has
- *    confirmed the copy.
+ *    confirmed the copy. From then on the settlement has succeeded: where the broker delivers the original again, the
+ *    adapter acknowledges it, when it arrives and whatever settlement is asked for it.
  * 3. A delivery is settled on the connection that delivered it, or not at all. A second settlement of the same delivery is
  *    a mistake of the caller, and MUST NOT reach the broker.
  * 4. `settle` never fails as a whole: it returns the deliveries that it could not settle, each with its {@link Fate}. A

@@ -53,7 +53,7 @@ export interface Dependencies {
    * Messages whose copy is stored, by the server's name. They are settled, whatever becomes of their removal: should the
    * server hand them out again, they are removed.
    */
-  readonly copied: Pick<BoundedMap.BoundedMap<true>, "set">
+  readonly copied: Pick<BoundedMap.BoundedMap<true>, "has" | "set">
   /** Called when a delivery is ours no more. */
   readonly onEnd: (delivery: Delivery.Delivery) => void
 }
@@ -61,9 +61,11 @@ export interface Dependencies {
 const commandOf = (
   delivery: Delivery.Delivery,
   settlement: Settlement.Settlement,
-  { machine, maxDeliveries, queue }: Dependencies
+  { copied, machine, maxDeliveries, queue }: Dependencies
 ): Command => {
-  const { isUncertain, receivedAt } = receiptOf(delivery)
+  const { isUncertain, messageId, receivedAt } = receiptOf(delivery)
+  // Its copy may have been stored after it had come again.
+  if (copied.has(messageId)) return { _tag: "Remove" }
   const now = machine.wallClock()
   switch (settlement._tag) {
     case "Ack":
@@ -110,7 +112,7 @@ const executing = ({ copied, requests, toSending }: Dependencies) => ({
 
 /** Makes the `settle` of a subscription. */
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
-  const { machine, onEnd, requests } = env
+  const { copied, machine, onEnd, requests } = env
   const execute = executing(env)
 
   /** Whether a delivery is ours no more. */
@@ -121,7 +123,8 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     receipt.isSettling = true
     onEnd(delivery)
     // It may still be there, and then nobody else need work on it. The server would tell success in any case.
-    if (settlement._tag === "Ack" || settlement._tag === "Drop") machine.run(requests.remove([receipt.number]))
+    if (settlement._tag === "Ack" || settlement._tag === "Drop" || copied.has(receipt.messageId))
+      machine.run(requests.remove([receipt.number]))
     return true
   }
 

@@ -89,7 +89,8 @@ export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "set
     const receipt = receiptOf(delivery)
     if (!receipt.session.take(receipt)) return then(gone(delivery))
     const end = (isWritten: boolean): void => then(isWritten ? undefined : gone(delivery))
-    const command = toCommand(request, dependencies)
+    // Its copy may have been stored after it had come again.
+    const command = memory.isFinished(receipt) ? { _tag: "Finish" as const } : toCommand(request, dependencies)
     if (command._tag === "Finish") return end(finish(receipt))
     if (command._tag === "Requeue") return end(requeue(receipt, command.requeue))
     publisher.publish(command.outgoing, receipt.number, receipt.session.server, (error) => {

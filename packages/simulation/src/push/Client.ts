@@ -172,6 +172,7 @@ const subscribing =
     let lives = 0
     /** The copies that were acknowledged: an ack that was lost with its connection is written again. */
     const settled = new Set<number>()
+    const isSettled = ({ nonce }: Receipt): boolean => nonce !== undefined && settled.has(nonce)
     const open = (): Line =>
       openLine({
         machine,
@@ -179,8 +180,8 @@ const subscribing =
         place: `${machine.name} consume ${queue}`,
         onUp: () => void machine.after(0, consume),
         onDeliver: ({ count, delivery: number, parcel, tag }) => {
-          if (parcel.nonce !== undefined && settled.has(parcel.nonce)) return line.send({ _tag: "Ack", tag })
           const receipt: Receipt = { number, tag, epoch: line.epoch(), nonce: parcel.nonce }
+          if (isSettled(receipt)) return line.send({ _tag: "Ack", tag })
           onDelivery(Parcels.toDelivery(parcel, machine, { delivery: number, count, receipt }))
         }
       })
@@ -212,6 +213,8 @@ const subscribing =
         then()
       }
       if (!isOurs(receipt)) return lost()
+      // Its copy was stored after it had come again.
+      if (isSettled(receipt)) return acknowledge()
       const copy = copyOf(delivery, settlement, queue, machine.wallClock())
       if (copy !== undefined) {
         return publish(copy, receipt.number, (result) => {

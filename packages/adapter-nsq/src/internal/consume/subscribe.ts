@@ -90,6 +90,8 @@ const makeSettle = (
     queue,
     deadlines,
     command: (delivery, settlement) => {
+      // Its copy was stored after it had come again.
+      if (remembered.isFinished(receiptOf(delivery))) return { _tag: "Fin" }
       const limits = nodes.limits()
       return toCommand(delivery, settlement, {
         queue,

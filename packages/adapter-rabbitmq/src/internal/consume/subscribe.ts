@@ -1,5 +1,5 @@
 /** Opens a subscription: the sessions of its queue, and the settling of their deliveries. */
-import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/adapter-kit"
+import { BoundedMap, type Broker, type BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
@@ -25,6 +25,12 @@ export const subscribe = (
     const { deliveryLimit, native, objects, waiting } = plan
     const settled = BoundedMap.make<true>(settledLimit)
 
+    const isSettled = (delivery: Delivery.Delivery): boolean => {
+      if (delivery.redelivered !== true || settled.isEmpty()) return false
+      const name = identityOf(delivery)
+      return name !== undefined && settled.has(name)
+    }
+
     const settle = Settle.make({
       queue,
       settled,
@@ -34,16 +40,12 @@ export const subscribe = (
           confirmed
         ),
       toCommand: (delivery, settlement) => {
+        // Its copy was stored after it had come again.
+        if (isSettled(delivery)) return { _tag: "Ack" }
         const { returns } = receiptOf(delivery)
         return toCommand(delivery, settlement, { queue, queueType, returns, deliveryLimit, native, now })
       }
     })
-
-    const isSettled = (delivery: Received): boolean => {
-      if (!delivery.redelivered || settled.isEmpty()) return false
-      const name = identityOf(delivery)
-      return name !== undefined && settled.has(name)
-    }
 
     const onDelivery = (delivery: Received): void => {
       const { receipt } = delivery

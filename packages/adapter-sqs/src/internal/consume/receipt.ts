@@ -19,8 +19,6 @@ export interface Receipt {
   leaseEnds: number
   /** The error of the last extension of the lease, or of a call that hides the message: it may still take effect. */
   leaseError: BrokerError.BrokerError | undefined
-  /** Whether a copy that settles it is stored, so that only its delete is left. */
-  isCopied: boolean
   /** Whether it is settled, or is being settled. */
   isSettling: boolean
 }
@@ -38,7 +36,6 @@ export const make = (
   receivedAt,
   leaseEnds,
   leaseError: undefined,
-  isCopied: false,
   isSettling: false
 })
 

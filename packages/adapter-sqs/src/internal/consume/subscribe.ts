@@ -87,10 +87,11 @@ const commands =
   (
     { fifo, now, queue, settings, timers }: Source,
     limit: InFlightLimit.InFlightLimit,
+    { settled }: Remembered.Remembered,
     { maxDeliveries }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { isCopied, leaseError, receivedAt, receives } = receiptOf(delivery)
+    const { leaseError, messageId, receivedAt, receives } = receiptOf(delivery)
     return toCommand(delivery, settlement, {
       queue,
       fifo,
@@ -100,7 +101,7 @@ const commands =
       maxDeliveries,
       isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
       isLeaseUncertain: leaseError !== undefined,
-      isCopied,
+      isCopied: settled.has(messageId),
       now: now()
     })
   }
@@ -171,7 +172,7 @@ export const subscribe = (
       discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
     })
     const polls = poll(source, inFlight, limit)
-    const command = commands(source, limit, options.retry)
+    const command = commands(source, limit, remembered, options.retry)
     const { settled } = remembered
     const { ended: onEnd, held: onHeld } = inFlight
     const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd, onHeld, fork, now })

@@ -88,7 +88,7 @@ const commands =
     { maxDeliveries }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { isCopied, messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
+    const { messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
     const isBegun = begun.has(delivery.metadata.id)
     if (settlement._tag === "Release" && !isBegun) remembered.addUncounted(messageId)
     return toCommand(delivery, settlement, {
@@ -100,7 +100,7 @@ const commands =
       maxDeliveries: isBegun ? Number.POSITIVE_INFINITY : maxDeliveries,
       isLimitReached: false,
       isLeaseUncertain: false,
-      isCopied,
+      isCopied: remembered.settled.has(messageId),
       now: clock.now()
     })
   }

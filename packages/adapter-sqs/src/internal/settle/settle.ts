@@ -16,7 +16,7 @@ interface Dependencies {
    * Messages whose copy is stored, by id. Should SQS deliver them again, they are deleted. The core cannot remember them in
    * place of this: to repeat their settlement would store another copy.
    */
-  readonly settled: Pick<BoundedMap.BoundedMap<true>, "set">
+  readonly settled: Pick<BoundedMap.BoundedMap<true>, "has" | "set">
   /** Called when a message has left the queue, or is in it again. */
   readonly onEnd: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
   /** Called when a settlement has failed, and the delivery is still ours. */
@@ -58,11 +58,7 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
         }))
         const results = [...(yield* publisher.publish(items))]
         const stored = [...requests.keys()].filter((index) => results[index] === undefined)
-        for (const index of stored) {
-          const receipt = receiptOf(requests[index]!.delivery)
-          receipt.isCopied = true
-          settled.set(receipt.messageId, true)
-        }
+        for (const index of stored) settled.set(receiptOf(requests[index]!.delivery).messageId, true)
         const removed = yield* remove(stored.map((index) => requests[index]!))
         for (const [position, index] of stored.entries()) {
           const error = removed[position]
@@ -76,7 +72,7 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
 
 /** Makes the `settle` of a subscription. */
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
-  const { calls, onEnd, onHeld, queue } = env
+  const { calls, onEnd, onHeld, queue, settled } = env
   const { copy, hide, refuse, remove } = executor(env)
 
   /** The outcome of one request. A delivery that is not gone is still ours, and can be settled again. */
@@ -117,7 +113,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     receipt.isSettling = true
     onEnd(delivery, "returned")
     // The message may still be there, and then nobody else need handle it. But SQS would tell success in any case.
-    const isDone = settlement._tag === "Ack" || settlement._tag === "Drop" || receipt.isCopied
+    const isDone = settlement._tag === "Ack" || settlement._tag === "Drop" || settled.has(receipt.messageId)
     if (isDone) env.fork(calls.deleteMessages([receipt.handle]))
     return lost(queue, "its visibility timeout had ended; SQS delivers the message again")
   }

@@ -33,7 +33,7 @@ export interface Input {
   readonly isLimitReached: boolean
   /** Whether an earlier call may still take effect, and shorten or lengthen what is asked now. */
   readonly isLeaseUncertain: boolean
-  /** Whether a copy of the delivery is stored already. */
+  /** Whether a copy of the message is stored already, perhaps of an earlier delivery. */
   readonly isCopied: boolean
   /** Milliseconds since the epoch. */
   readonly now: number

@@ -19,8 +19,6 @@ import type { Runtime } from "./runtime.ts"
 
 export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
-  /** Takes in a redelivery that has been told already. */
-  readonly readmit: (delivery: Delivery) => void
   /** When the last message came, in milliseconds since the epoch. */
   readonly lastDelivery: () => number | undefined
 }
@@ -134,7 +132,6 @@ export const make = (dependencies: Dependencies): Arrival => {
       const item = deliveries.add(known.delivery, told.attempts)
       item.losses = known.losses
       deliveries.settleKnown(item, known.settlement)
-    },
-    readmit: (delivery) => admit(delivery, delivery.attempts, wallClock())
+    }
   }
 }

@@ -46,8 +46,6 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
   readonly flow: Flow
   readonly load: Load
   readonly reporter: Reporter
-  /** Takes a delivery in as one that has just come. */
-  readonly readmit: (delivery: Delivery) => void
   /** Removes an item that waits for its first run, because it is lost. */
   readonly onUnwaited: (item: Item) => void
   /** Called when a dead letter is refused because the budget is spent. */

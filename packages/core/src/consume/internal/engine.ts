@@ -114,7 +114,6 @@ export const make = (options: Options): Engine => {
     load,
     outlet,
     onUnwaited: batcher.delete,
-    readmit: (delivery) => arrival.readmit(delivery),
     onExhausted: () => {
       if (load.isStopping) return
       stop()

@@ -48,8 +48,6 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
     isEcho: boolean,
     losses: number
   ) => void
-  /** Takes a delivery in as one that has just come. */
-  readonly readmit: (delivery: Delivery) => void
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
@@ -116,7 +114,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       const { again } = settled
       const next = goesBack(settlement) ? settlement : Settlement.Ack
       if (again === undefined) remembered.add({ ...settled, settlement: next }, left(settled), wallClock())
-      else if (goesBack(settlement) && left(settled) === 0) dependencies.readmit(again)
+      // Only the adapter knows whether the message went back as a copy, so that its original must be ended.
       else repeat(again, settled, next, true)
     },
     onReconnect: (isGone) => {
