@@ -143,7 +143,8 @@ const settlements = (
     const message = leases.find(handle)
     if (message?.handle === undefined) return "LeaseLost"
     const { hiddenUntil, receivedAt } = message
-    if (message.handle !== handle || now >= hiddenUntil) return outdated(place)
+    if (now >= hiddenUntil) return "LeaseLost"
+    if (message.handle !== handle) return outdated(place)
     if (now + seconds * 1000 > receivedAt + limits.hidden * 1000) return "LeaseLost"
     if (isBack) leases.giveBack(message, seconds * 1000)
     else leases.extend(message, seconds * 1000)

@@ -38,6 +38,8 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   /** All deliveries in flight. */
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
+  /** Loses an item that no handler has begun. */
+  readonly forget: (item: Item) => void
   readonly onRemoved: () => void
   readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
@@ -51,7 +53,7 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, load, onRemoved, remove, settle, timers, wallClock } = dependencies
+  const { flow, forget, load, onRemoved, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
@@ -60,6 +62,11 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   const onRetried = noting(remembered)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
+    // No handler has begun it: the redelivery is taken in anew, as it may count what this process was not told of.
+    if (item.stage === "waiting" || item.stage === "decoding") {
+      forget(item)
+      return false
+    }
     if (item.stage === "settling") {
       // What goes back to the queue comes again by right, but not before its time.
       const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0

@@ -5,6 +5,19 @@ import { hasName } from "./law.ts"
 const handedOutBefore = (copy: CopyLife, until: DeliveryLife): ReadonlyArray<DeliveryLife> =>
   copy.deliveries.slice(0, copy.deliveries.indexOf(until))
 
+/**
+ * The place of a delivery among those of its copy, as its process has them: one that comes after a later one was charged
+ * when that came.
+ */
+const placeOf = (delivery: DeliveryLife): number =>
+  delivery.copy.deliveries.findLastIndex(
+    (each) => each === delivery || (each.process === delivery.process && hasCome(each, delivery))
+  )
+
+/** Whether a delivery had come when another one came. */
+const hasCome = ({ arrived }: DeliveryLife, other: DeliveryLife): boolean =>
+  (arrived?.index ?? Infinity) < (other.arrived?.index ?? -1)
+
 /** Whether a handler began it, and it was not given back untouched. */
 const isUsed = ({ delivery, copy, runs, settlings }: DeliveryLife): boolean => {
   // A client that ends gives back what it holds, perhaps by a copy.
@@ -39,7 +52,8 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
   return handedOutBefore(until.copy, until).filter(
     (each) =>
       each.process === until.process &&
-      (each.arrived?.index ?? Infinity) < (until.arrived?.index ?? -1) &&
+      hasCome(each, until) &&
+      placeOf(each) === each.copy.deliveries.indexOf(each) &&
       each.back !== undefined &&
       each.back.entry.why !== "asked" &&
       each.settlings.length === 0 &&
@@ -73,7 +87,7 @@ const mostBefore = (lives: Lives, copy: CopyLife): number => {
 
 /** The most attempts that a delivery may tell of, this one included: all that were handed out. */
 export const mostAt = (lives: Lives, delivery: DeliveryLife): number =>
-  mostBefore(lives, delivery.copy) + delivery.copy.deliveries.indexOf(delivery) + 1
+  mostBefore(lives, delivery.copy) + placeOf(delivery) + 1
 
 /** All deliveries of a message's life up to this one, itself included. */
 export const lifeOf = (lives: Lives, delivery: DeliveryLife): ReadonlyArray<DeliveryLife> => {

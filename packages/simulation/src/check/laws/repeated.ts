@@ -1,7 +1,7 @@
 import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Settling } from "../internal/Lives.ts"
-import { decidedAt } from "../internal/timing.ts"
+import { decidedAt, slack } from "../internal/timing.ts"
 
 /** Whether a settlement that was decided before is asked again as it was; of a delay, what is left of it. */
 const isSame = (first: Settling, next: Settling): boolean => {
@@ -16,6 +16,17 @@ const isSame = (first: Settling, next: Settling): boolean => {
     asked.delay >= Math.max(0, delay - passed) - 1
   )
 }
+
+/** Whether a settlement is that of a delivery which came while a retry was under way that may have been due. */
+const isDue = ({ asked }: Settling, { attempt: { process, settlings }, of: { arrived } }: Settling): boolean =>
+  arrived !== undefined &&
+  settlings.some(
+    (each) =>
+      each.asked.tag === "Retry" &&
+      each.index < arrived.index &&
+      (each.answer < 0 || each.answer > arrived.index) &&
+      process.clock.most(decidedAt(each), arrived.entry.at) >= asked.delay - slack
+  )
 
 /** Once decided, a settlement is asked again as it was. It gives way only where it was refused, or its process ends. */
 export const repeated: Law = (lives) =>
@@ -33,6 +44,8 @@ export const repeated: Law = (lives) =>
       const isRefused = settlings.some(({ answer, fate }) => fate === "refused" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
+      // What comes when a retry is due, which may have been made, is another delivery, and may be one too many.
+      if (settling.asked.reason === "too-many-deliveries" && isDue(decided, settling)) return []
       // Its copy is stored: the original may go.
       const isDone = attempt.copy.children.some(({ stored }) => stored !== undefined && stored.index < settling.index)
       if (settling.asked.tag === "Ack" && isDone) return []
