@@ -122,6 +122,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     ...dependencies,
     items,
     remove,
+    isUnsent: settler.isUnsent,
     forget: onLost,
     onRemoved: () => onRemoved(dependencies),
     settle: (delivery, told, settlement, isEcho, losses) =>

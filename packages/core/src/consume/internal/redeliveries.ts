@@ -38,6 +38,8 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   /** All deliveries in flight. */
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
+  /** Whether its settlement still waits to be sent. */
+  readonly isUnsent: (item: Item) => boolean
   /** Loses an item that no handler has begun. */
   readonly forget: (item: Item) => void
   readonly onRemoved: () => void
@@ -53,7 +55,7 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, forget, load, onRemoved, remove, settle, timers, wallClock } = dependencies
+  const { flow, forget, isUnsent, load, onRemoved, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
@@ -67,7 +69,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       forget(item)
       return false
     }
-    if (item.stage === "settling") {
+    if (item.stage === "settling" && !isUnsent(item)) {
       // What goes back to the queue comes again by right, but not before its time.
       const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery
