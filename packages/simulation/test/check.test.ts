@@ -408,6 +408,50 @@ describe("early", () => {
     expect(broken(tell(100))).toEqual(["early"])
     expect(broken(tell(500))).toEqual([])
   })
+
+  it("a copy that comes late is due when it was first asked, unless that is known to have failed", () => {
+    const tell = (fate: "unknown" | "ours") => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.wait(400)
+      story.answer(delivery, retry(1000), fate)
+      story.ask(delivery, retry(1000))
+      const late = story.store(1, { process: "a1", of: delivery, due: 1001 })
+      story.gone(copy, 1, "settled", delivery)
+      story.answer(delivery, retry(1000))
+      story.wait(600)
+      story.begin(story.deliver(late, 1, "a1", 2))
+    }
+    expect(broken(tell("unknown"))).toEqual([])
+    expect(broken(tell("ours"))).toEqual(["early"])
+  })
+
+  it("a dead letter is due when an operator sends it back", () => {
+    const tell = (process: string) => (story: Story.Story) => {
+      story.start("a1")
+      story.send(1, 500)
+      story.begin(story.deliver(story.store(1, { process }), 1, "a1"))
+    }
+    expect(broken(tell("operator"))).not.toContain("early")
+    expect(broken(tell("a1"))).toContain("early")
+  })
+
+  it("a slow clock cannot tell that the time is over which the broker has waited for", () => {
+    const clock = { offset: 0, speed: 0.9, jumps: [] }
+    const slow = Story.scenario({ kind: "lease", processes: [{ ...Story.process("a"), clock }] })
+    const tell = (wait: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked")
+      story.answer(delivery, retry(1000), "gone")
+      story.wait(wait)
+      story.begin(story.deliver(copy, 1, "a1", 2))
+    }
+    expect(broken(tell(1000), slow)).not.toContain("early")
+    expect(broken(tell(900), slow)).toContain("early")
+  })
 })
 
 describe("attempts", () => {

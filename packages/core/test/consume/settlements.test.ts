@@ -150,6 +150,40 @@ describe("a settlement that was lost with its delivery", () => {
   })
 })
 
+describe("a redelivery that comes before a lease is known to have ended", () => {
+  const busy = Effect.fnUntraced(function* (broker: ReturnType<typeof Scripted.make>, maxDeliveries: number) {
+    const runs: Array<string> = []
+    const retry = RetryPolicy.make({ maxRetries: 0, maxDeliveries })
+    const options = { retry, batch: BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 2000 }) }
+    yield* Consumer.startBatch("q", options, ({ messages }) => {
+      runs.push(messages.map(({ attempts, id }) => `${id}${attempts}`).join(" "))
+    })
+    for (const [id, attempts] of [
+      ["a", 1],
+      ["a", 3],
+      ["b", 1]
+    ] as const)
+      broker.deliver(id, { attempts })
+    yield* TestClock.adjust(5000)
+    return runs
+  })
+
+  it.effect("runs alone when it may have killed another process while it waited here", () => {
+    const broker = Scripted.make({ ...leased, uncountedRelease: false })
+    return Effect.gen(function* () {
+      assert.deepStrictEqual((yield* busy(broker, 5)).toSorted(), ["a2", "b1"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("is given up when its deliveries are too many by then", () => {
+    const broker = Scripted.make(leased)
+    return Effect.gen(function* () {
+      assert.deepStrictEqual(yield* busy(broker, 1), ["b1"])
+      assert.include(broker.take(), "a:DeadLetter")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
 describe("names of copies", () => {
   it.effect("that throw, or that all messages share, cost no message and settle none unrun", () => {
     const broker = Scripted.make({ ...leased, connectionBound: true })

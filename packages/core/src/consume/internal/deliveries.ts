@@ -122,7 +122,6 @@ export const make = (dependencies: Dependencies): Deliveries => {
     ...dependencies,
     items,
     remove,
-    isUnsent: settler.isUnsent,
     forget: onLost,
     onRemoved: () => onRemoved(dependencies),
     settle: (delivery, told, settlement, isEcho, losses) =>

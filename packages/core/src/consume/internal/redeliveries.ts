@@ -38,8 +38,6 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   /** All deliveries in flight. */
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
-  /** Whether its settlement still waits to be sent. */
-  readonly isUnsent: (item: Item) => boolean
   /** Loses an item that no handler has begun. */
   readonly forget: (item: Item) => void
   readonly onRemoved: () => void
@@ -55,7 +53,7 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, forget, isUnsent, load, onRemoved, remove, settle, timers, wallClock } = dependencies
+  const { flow, forget, load, onRemoved, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
@@ -65,11 +63,11 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     // No handler has begun it: the redelivery is taken in anew, as it may count what this process was not told of.
-    if (item.stage === "waiting" || item.stage === "decoding") {
+    if (item.stage === "waiting") {
       forget(item)
       return false
     }
-    if (item.stage === "settling" && !isUnsent(item)) {
+    if (item.stage === "settling") {
       // What goes back to the queue comes again by right, but not before its time.
       const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery

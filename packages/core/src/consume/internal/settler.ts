@@ -21,8 +21,6 @@ export interface Settler {
   readonly flush: () => void
   /** Extends the leases of those items that are not lost and not being settled. */
   readonly extend: (items: Iterable<Item>) => void
-  /** Whether the settlement of an item waits to be sent. */
-  readonly isUnsent: (item: Item) => boolean
   /** True when no settlement waits and no call of the broker is under way. */
   readonly isIdle: () => boolean
 }
@@ -121,7 +119,6 @@ export const make = (options: Options & Callbacks): Settler => {
         flush()
       })
     },
-    isUnsent: (item) => pending.some((each) => each === item),
     isIdle: () => pending.length === 0 && underWay === 0 && extending === undefined
   }
 }

@@ -17,16 +17,17 @@ const isSame = (first: Settling, next: Settling): boolean => {
   )
 }
 
-/** Whether a settlement is that of a delivery which came while a retry was under way that may have been due. */
-const isDue = ({ asked }: Settling, { attempt: { process, settlings }, of: { arrived } }: Settling): boolean =>
-  arrived !== undefined &&
-  settlings.some(
-    (each) =>
-      each.asked.tag === "Retry" &&
-      each.index < arrived.index &&
-      (each.answer < 0 || each.answer > arrived.index) &&
-      process.clock.most(decidedAt(each), arrived.entry.at) >= asked.delay - slack
-  )
+/**
+ * Whether a settlement is of another delivery than the first, where the broker may hand out one while another is settled: of
+ * one that came when the first one's retry was due, and is one too many; or the retry of an earlier one, for which it is too
+ * late.
+ */
+const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling): boolean => {
+  const deliveries = of.copy.deliveries
+  if (asked.tag === "Retry") return deliveries.indexOf(of) < deliveries.indexOf(first.of)
+  if (asked.reason !== "too-many-deliveries" || first.asked.tag !== "Retry" || of.arrived === undefined) return false
+  return process.clock.most(decidedAt(first), of.arrived.entry.at) >= first.asked.delay - slack
+}
 
 /** Once decided, a settlement is asked again as it was. It gives way only where it was refused, or its process ends. */
 export const repeated: Law = (lives) =>
@@ -44,8 +45,7 @@ export const repeated: Law = (lives) =>
       const isRefused = settlings.some(({ answer, fate }) => fate === "refused" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
-      // What comes when a retry is due, which may have been made, is another delivery, and may be one too many.
-      if (settling.asked.reason === "too-many-deliveries" && isDue(decided, settling)) return []
+      if (lives.scenario.kind !== "push" && isOther(decided, settling)) return []
       // Its copy is stored: the original may go.
       const isDone = attempt.copy.children.some(({ stored }) => stored !== undefined && stored.index < settling.index)
       if (settling.asked.tag === "Ack" && isDone) return []
