@@ -321,6 +321,37 @@ describe("repeated, and again", () => {
     expect(broken((story) => story.run(lost(story, retry(1000), "error")))).toEqual(["early"])
   })
 
+  it("a redelivery that comes when the retry is due may be one too many", () => {
+    const world = Story.scenario({ kind: "lease", version: { maxDeliveries: 1 } })
+    const tell = (wait: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.wait(wait)
+      story.back(delivery, "lease")
+      story.ask(story.deliver(copy, 1, "a1", 2), deadLetter("too-many-deliveries"))
+    }
+    expect(broken(tell(900), world)).toEqual(["repeated"])
+    expect(broken(tell(1000), world)).toEqual([])
+  })
+
+  it("the retry of an earlier delivery may be asked late, and nothing else of it", () => {
+    const tell = (late: Asked) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      const run = story.begin(delivery)
+      story.calls(run, call("retry", 1, 0))
+      story.back(delivery, "lease")
+      const again = story.deliver(copy, 1, "a1", 2)
+      story.ended(run)
+      story.run(again)
+      story.ask(again, ack)
+      story.ask(delivery, late)
+    }
+    const world = Story.scenario({ kind: "lease" })
+    expect(broken(tell(retry(0)), world)).not.toContain("repeated")
+    expect(broken(tell(release), world)).toContain("repeated")
+  })
+
   it("no run after a success, though nothing was asked yet", () => {
     const tell = (error: string | undefined) => (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
@@ -467,6 +498,31 @@ describe("attempts", () => {
     expect(broken(tell(1))).toEqual(["attempts"])
     expect(broken(tell(2))).toEqual([])
     expect(broken(tell(3))).toEqual(["attempts"])
+  })
+
+  it("count a later one that was settled before an earlier one came", () => {
+    const tell = (isSettled: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 3)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked")
+      story.answer(delivery, retry(1000), "unknown")
+      story.wait(1000)
+      const [from, early, late] = [{ key: 1, queue: "work", process: "a1" }, 900, 901]
+      for (const [index, each] of [early, late].entries()) {
+        story.say({ _tag: "HandedOut", copy, delivery: each, count: index + 2, ...from })
+      }
+      story.say({ _tag: "Arrived", delivery: late, attempts: 3, ...from })
+      if (isSettled) {
+        story.say({ _tag: "Asked", process: "a1", delivery: late, settlement: retry(0) })
+        story.say({ _tag: "Answered", process: "a1", delivery: late, settlement: retry(0), fate: undefined })
+      }
+      story.say({ _tag: "Arrived", delivery: early, attempts: 2, ...from })
+      story.say({ _tag: "Began", process: "a1", run: 902, given: [{ key: 1, delivery: early, attempts: 3 }] })
+    }
+    const world = Story.scenario({ kind: "lease" })
+    expect(broken(tell(true), world)).not.toContain("attempts")
+    expect(broken(tell(false), world)).toContain("attempts")
   })
 
   it("leave out what this process has lost unseen", () => {

@@ -5,14 +5,11 @@ import { hasName } from "./law.ts"
 const handedOutBefore = (copy: CopyLife, until: DeliveryLife): ReadonlyArray<DeliveryLife> =>
   copy.deliveries.slice(0, copy.deliveries.indexOf(until))
 
-/**
- * The place of a delivery among those of its copy, as its process has them: one that comes after a later one was charged
- * when that came.
- */
-const placeOf = (delivery: DeliveryLife): number =>
-  delivery.copy.deliveries.findLastIndex(
-    (each) => each === delivery || (each.process === delivery.process && hasCome(each, delivery))
-  )
+/** Later deliveries of the copy that came to its process before it: each was charged with all that were handed out. */
+const overtaking = (delivery: DeliveryLife): ReadonlyArray<DeliveryLife> =>
+  delivery.copy.deliveries
+    .slice(delivery.copy.deliveries.indexOf(delivery) + 1)
+    .filter((each) => each.process === delivery.process && hasCome(each, delivery))
 
 /** Whether a delivery had come when another one came. */
 const hasCome = ({ arrived }: DeliveryLife, other: DeliveryLife): boolean =>
@@ -53,7 +50,7 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
     (each) =>
       each.process === until.process &&
       hasCome(each, until) &&
-      placeOf(each) === each.copy.deliveries.indexOf(each) &&
+      overtaking(each).length === 0 &&
       each.back !== undefined &&
       each.back.entry.why !== "asked" &&
       each.settlings.length === 0 &&
@@ -85,9 +82,14 @@ const mostBefore = (lives: Lives, copy: CopyLife): number => {
   return Math.max(1, ...given, ...arrived, ...handedOut) - (isHop ? 1 : 0)
 }
 
-/** The most attempts that a delivery may tell of, this one included: all that were handed out. */
-export const mostAt = (lives: Lives, delivery: DeliveryLife): number =>
-  mostBefore(lives, delivery.copy) + placeOf(delivery) + 1
+/**
+ * The most attempts that a delivery may tell of, this one included: all that were handed out before it, or before one that
+ * had overtaken it and was settled.
+ */
+export const mostAt = (lives: Lives, delivery: DeliveryLife): number => {
+  const last = overtaking(delivery).findLast(({ settlings }) => settlings.length > 0) ?? delivery
+  return mostBefore(lives, delivery.copy) + delivery.copy.deliveries.indexOf(last) + 1
+}
 
 /** All deliveries of a message's life up to this one, itself included. */
 export const lifeOf = (lives: Lives, delivery: DeliveryLife): ReadonlyArray<DeliveryLife> => {
