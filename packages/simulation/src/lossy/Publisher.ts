@@ -16,7 +16,7 @@ import type { Server } from "./Server.ts"
 export type Then = (error?: BrokerError.BrokerError) => void
 
 /** The delivery that a copy is of. */
-export interface Origin {
+interface Origin {
   readonly of: number
   /** The daemon that is the first choice. */
   readonly prefer: Server

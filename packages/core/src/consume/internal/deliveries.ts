@@ -122,7 +122,6 @@ export const make = (dependencies: Dependencies): Deliveries => {
     ...dependencies,
     items,
     remove,
-    forget: onLost,
     onRemoved: () => onRemoved(dependencies),
     settle: (delivery, told, settlement, isEcho, losses) =>
       settleKnown(Object.assign(add(delivery, told, isEcho), { losses }), settlement)

@@ -38,8 +38,8 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   /** All deliveries in flight. */
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
-  /** Loses an item that no handler has begun. */
-  readonly forget: (item: Item) => void
+  /** Removes an item that waits for its first run. */
+  readonly onUnwaited: (item: Item) => void
   readonly onRemoved: () => void
   readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
@@ -53,18 +53,20 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, forget, load, onRemoved, remove, settle, timers, wallClock } = dependencies
+  const { load, onRemoved, onUnwaited, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   const twinOf = finding(dependencies, identify)
   const onRetried = noting(remembered)
+  const replace = replacing(dependencies)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     // No handler has begun it: the redelivery is taken in anew, as it may count what this process was not told of.
     if (item.stage === "waiting") {
-      forget(item)
+      onUnwaited(item)
+      lose(item)
       return false
     }
     if (item.stage === "settling") {
@@ -81,20 +83,20 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     return true
   }
 
-  const replace = (item: Item, delivery: Delivery): void => {
-    item.delivery = Remembered.continued(delivery, { told: item.told, attempts: item.delivery.attempts })
-    item.told = delivery.attempts
-    if (item.isLost) {
-      item.isLost = false
-      load.lost--
-      flow.update()
-    }
-  }
-
   const repeat = (again: Delivery, before: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
     const { delivery, losses, told } = before
     const continued = Remembered.continued(again, { told, attempts: delivery.attempts })
     settle(continued, again.attempts, Remembered.remaining(settlement, left(before)), isEcho, losses)
+  }
+
+  const lose = (item: Item): void => {
+    const { again, settlement } = item
+    if (item.place === -1) return
+    remove(item)
+    if (settlement !== undefined) item.losses++
+    if (again !== undefined && settlement !== undefined) repeat(again, item, settlement, false)
+    else if (!item.isSuperseded) remembered.add(item, left(item), wallClock())
+    onRemoved()
   }
 
   return {
@@ -108,15 +110,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       item.isLost = true
       load.lost++
     },
-    lose: (item) => {
-      const { again, settlement } = item
-      if (item.place === -1) return
-      remove(item)
-      if (settlement !== undefined) item.losses++
-      if (again !== undefined && settlement !== undefined) repeat(again, item, settlement, false)
-      else if (!item.isSuperseded) remembered.add(item, left(item), wallClock())
-      onRemoved()
-    },
+    lose,
     onSettled: (settled, settlement) => {
       const { again } = settled
       const next = goesBack(settlement) ? settlement : Settlement.Ack
@@ -136,6 +130,18 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     }
   }
 }
+
+/** A redelivery takes the place of the delivery in flight. */
+const replacing =
+  ({ flow, load }: Dependencies) =>
+  (item: Item, delivery: Delivery): void => {
+    item.delivery = Remembered.continued(delivery, { told: item.told, attempts: item.delivery.attempts })
+    item.told = delivery.attempts
+    if (!item.isLost) return
+    item.isLost = false
+    load.lost--
+    flow.update()
+  }
 
 const noting =
   ({ note }: Remembered.Remembered): Redeliveries["onRetried"] =>
