@@ -262,8 +262,8 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "a delivery is lost twice",
     file: consume("redeliveries"),
-    from: "      if (item.isLost) return\n      item.isLost = true",
-    to: "      item.isLost = true"
+    from: "    if (item.isLost) return\n    item.isLost = true",
+    to: "    item.isLost = true"
   },
   {
     name: "a redelivery leaves the room of the lost one taken",

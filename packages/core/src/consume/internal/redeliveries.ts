@@ -61,10 +61,13 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   const twinOf = finding(dependencies, identify)
   const onRetried = noting(remembered)
   const replace = replacing(dependencies)
+  const markLost = marking(dependencies)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     // No handler has begun it: the redelivery is taken in anew, as it may count what this process was not told of.
     if (item.stage === "waiting") {
+      // An extension of its lease may be under way, and must not lose it once more.
+      markLost(item)
       onUnwaited(item)
       lose(item)
       return false
@@ -105,11 +108,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       if (twin !== undefined && (isOlder(delivery, twin) || merge(twin, delivery))) return "merged"
       return remembered.isEmpty() ? undefined : remembered.take(delivery, wallClock())
     },
-    markLost: (item) => {
-      if (item.isLost) return
-      item.isLost = true
-      load.lost++
-    },
+    markLost,
     lose,
     onSettled: (settled, settlement) => {
       const { again } = settled
@@ -141,6 +140,14 @@ const replacing =
     item.isLost = false
     load.lost--
     flow.update()
+  }
+
+const marking =
+  ({ load }: Dependencies) =>
+  (item: Item): void => {
+    if (item.isLost) return
+    item.isLost = true
+    load.lost++
   }
 
 const noting =
