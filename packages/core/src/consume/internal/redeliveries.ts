@@ -53,7 +53,7 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { load, onRemoved, onUnwaited, remove, settle, timers, wallClock } = dependencies
+  const { onRemoved, onUnwaited, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
