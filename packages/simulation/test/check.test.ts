@@ -335,7 +335,7 @@ describe("repeated, and again", () => {
     expect(broken(tell(1000), world)).toEqual([])
   })
 
-  it("the retry of an earlier delivery may be asked late, and nothing else of it", () => {
+  it("an earlier delivery may go back late, and nothing else of it", () => {
     const tell = (late: Asked) => (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
       const run = story.begin(delivery)
@@ -349,7 +349,7 @@ describe("repeated, and again", () => {
     }
     const world = Story.scenario({ kind: "lease" })
     expect(broken(tell(retry(0)), world)).not.toContain("repeated")
-    expect(broken(tell(release), world)).toContain("repeated")
+    expect(broken(tell(deadLetter("permanent")), world)).toContain("repeated")
   })
 
   it("no run after a success, though nothing was asked yet", () => {

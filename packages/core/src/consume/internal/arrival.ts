@@ -69,6 +69,13 @@ export const make = (dependencies: Dependencies): Arrival => {
     deliveries.flush()
   }
 
+  /** Whether a handler may see it; else it is settled. */
+  const isAdmitted = (item: Item): boolean => {
+    const refused = flow.wants() ? refusal(item.delivery, dependencies, wallClock()) : Settlement.Release()
+    if (refused !== undefined) refuse(item, refused)
+    return refused === undefined
+  }
+
   /** No retry makes it decodable. */
   const refuseUndecodable = (item: Item, error: unknown): void =>
     refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))
@@ -98,7 +105,10 @@ export const make = (dependencies: Dependencies): Arrival => {
     }
     if (promise === undefined) return accept(item, body)
     decoding.wait(item, promise, {
-      decoded: (decoded) => (flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release())),
+      // Redeliveries may have taken its place meanwhile.
+      decoded: (decoded) => {
+        if (isAdmitted(item)) accept(item, decoded)
+      },
       failed: (error) => refuseUndecodable(item, error),
       late: () => fail(item)
     })
@@ -113,22 +123,20 @@ export const make = (dependencies: Dependencies): Arrival => {
   }
 
   /** In flight from now on: its lease is extended while its codec works. */
-  const admit = (delivery: Delivery, told: number, now: number): void => {
+  const admit = (delivery: Delivery, told: number): void => {
     const item = deliveries.add(delivery, told)
-    const refused = flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release()
-    if (refused === undefined) decode(item)
-    else refuse(item, refused)
+    if (isAdmitted(item)) decode(item)
   }
 
   return {
     lastDelivery: () => lastDelivery,
     onDelivery: (told) => {
-      const now = (lastDelivery = wallClock())
+      lastDelivery = wallClock()
       if (load.inFlight === 0) load.lastMoved = timers.now()
       if (reporter.isWatched) reporter.received(told)
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return
-      if (known?.settlement === undefined) return admit(known?.delivery ?? told, told.attempts, now)
+      if (known?.settlement === undefined) return admit(known?.delivery ?? told, told.attempts)
       const item = deliveries.add(known.delivery, told.attempts)
       item.losses = known.losses
       deliveries.settleKnown(item, known.settlement)

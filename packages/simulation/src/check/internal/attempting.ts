@@ -29,7 +29,9 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     // One that came while the handler ran has taken the place of the lost one.
     const came = life.arrived ?? run.began
     const hasEnded = last?.run.ended !== undefined && last.run.ended.index < came.index
-    const isLost = last !== undefined && last.of !== life && (hasEnded || isTimedOut(last.run, came.entry.at))
+    // An Effect that cannot be interrupted goes on, and its end counts.
+    const isOver = last !== undefined && process.version?.promise === true && isTimedOut(last.run, came.entry.at)
+    const isLost = last !== undefined && last.of !== life && (hasEnded || isOver)
     const isNext = before.decided === undefined ? isLost : before.decided.asked.tag === "Retry"
     const attempt = isNext ? begin(process, life.copy, before) : before
     if (!attempt.deliveries.includes(life)) attempt.deliveries.push(life)
