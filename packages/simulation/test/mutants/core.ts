@@ -34,14 +34,14 @@ const arriving: ReadonlyArray<Mutant> = [
   {
     name: "a message that was decoded while the consumer stops waits for a handler",
     file: consume("arrival"),
-    from: "(flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release()))",
+    from: "if (isAdmitted(item)) accept(item, decoded)",
     to: "accept(item, decoded)"
   },
   {
     name: "a message that arrives while the consumer stops waits for a handler",
     file: consume("arrival"),
-    from: "const refused = flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release()",
-    to: "const refused = refusal(delivery, dependencies, now)"
+    from: "const refused = flow.wants() ? refusal(item.delivery, dependencies, wallClock()) : Settlement.Release()",
+    to: "const refused = refusal(item.delivery, dependencies, wallClock())"
   },
   {
     name: "a body that is being decoded counts after its connection is lost",

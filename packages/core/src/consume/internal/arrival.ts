@@ -63,6 +63,7 @@ export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, load, onArrived, queue, reporter, retry, timers, wallClock } = dependencies
   let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
+  const fail = failing(dependencies)
 
   const refuse = (item: Item, settlement: Settlement.Settlement): void => {
     deliveries.settle(item, settlement)
@@ -114,14 +115,6 @@ export const make = (dependencies: Dependencies): Arrival => {
     })
   }
 
-  /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
-  const fail = (item: Item): void => {
-    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), wallClock())
-    reporter.failed(item.delivery, failure, false)
-    deliveries.conclude(item, Acknowledgement.byOutcome("failure"), failure)
-    deliveries.flush()
-  }
-
   /** In flight from now on: its lease is extended while its codec works. */
   const admit = (delivery: Delivery, told: number): void => {
     const item = deliveries.add(delivery, told)
@@ -143,3 +136,13 @@ export const make = (dependencies: Dependencies): Arrival => {
     }
   }
 }
+
+/** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
+const failing =
+  ({ deliveries, reporter, wallClock }: Dependencies) =>
+  (item: Item): void => {
+    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), wallClock())
+    reporter.failed(item.delivery, failure, false)
+    deliveries.conclude(item, Acknowledgement.byOutcome("failure"), failure)
+    deliveries.flush()
+  }
