@@ -132,12 +132,13 @@ export const make = (dependencies: Dependencies): Workers => {
 }
 
 /** Runs handlers for tasks. */
-const runner = ({ deliveries, load, reporter, retry, runHandler, wallClock, watch }: Dependencies) => {
+const runner = ({ deliveries, load, reporter, retry, runHandler, timers, wallClock, watch }: Dependencies) => {
   const running = Bag.make<Task.Task>()
 
   /** `reruns` counts the runs for this task before this one. */
   const run = (task: Task.Task, reruns: number, onEnd: () => void): void => {
     let hasEnded = false
+    load.lastMoved = timers.now()
     const watched = watch?.run(
       task.items.map(({ delivery }) => delivery),
       reruns
