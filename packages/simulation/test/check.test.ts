@@ -594,6 +594,69 @@ it("health: it says when nothing moves, and not before", () => {
   expect(tell("stalled", 30_000, 1)).toEqual(["health"])
 })
 
+it("health: what is kept until it is due is no stall, though it goes on later", () => {
+  const tell = (fate: "refused" | "unknown") =>
+    broken((story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.answer(delivery, retry(1000), fate)
+      story.wait(200_000)
+      const rest = { because: [], buffered: 0, inProgress: 1, quarantined: 0, connection: "up" as const }
+      story.say({ _tag: "Health", process: "a1", state: "running", ...rest })
+      story.settle(delivery, retry(0))
+    })
+  expect(tell("refused")).toEqual([])
+  expect(tell("unknown")).toContain("health")
+})
+
+it("drain and room: what its daemon has forgotten is nobody's", () => {
+  const drain = (isForgotten: boolean) =>
+    broken(
+      (story) => {
+        const { copy } = first(story)
+        if (isForgotten) story.gone(copy, 1, "forgotten")
+        story.drain("a1")
+        story.say({ _tag: "Drained", process: "a1", complete: true })
+      },
+      Story.scenario({ kind: "lossy" })
+    )
+  expect(drain(false)).toEqual(["drain"])
+  expect(drain(true)).toEqual([])
+  const room = (isForgotten: boolean) =>
+    broken(
+      (story) => {
+        const { copy, delivery } = first(story, 2)
+        story.begin(delivery)
+        if (isForgotten) story.gone(copy, 1, "forgotten")
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+      },
+      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+    )
+  expect(room(false)).toEqual(["room"])
+  expect(room(true)).toEqual([])
+})
+
+it("people: a job goes on, unless its connection was lost before it began", () => {
+  const tell = (failed: string, wait: number, site = "cut operator publish up 1") =>
+    broken(
+      (story) => {
+        story.say({ _tag: "Fault", site, kind: "cut" })
+        story.wait(wait)
+        story.say({ _tag: "Operates", operation: 0, what: "Redrive" })
+        story.wait(5000)
+        story.say({ _tag: "Operated", operation: 0, what: "Redrive", count: undefined, failed })
+      },
+      Story.scenario({
+        operations: [{ at: 0, what: { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false } }]
+      })
+    )
+  expect(tell("BrokerError", 5000)).toEqual([])
+  expect(tell("BrokerError", 20_000)).toEqual(["people"])
+  expect(tell("BrokerError", 5000, "cut a1 publish up 1")).toEqual(["people"])
+  expect(tell("DeadLettersStopped", 5000)).toEqual(["people"])
+})
+
 it("defects are violations", () => {
   expect(broken((story) => story.say({ _tag: "Defect", process: "a1", detail: "it broke" }))).toEqual(["defect"])
 })

@@ -23,6 +23,8 @@ const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
     arrived.index < until &&
     (disconnected < 0 || disconnected > until) &&
     (back === undefined || back.index > until) &&
+    // What its daemon has forgotten, nobody can give back.
+    !(copy.gone?.entry.why === "forgotten" && copy.gone.index < until) &&
     // A lease that was lost may go unnoticed until the copy is with another process.
     copy.deliveries.findLast(({ handedOut }) => (handedOut?.index ?? 0) < until) === life &&
     settlings.length === 0 &&
