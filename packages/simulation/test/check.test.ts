@@ -637,6 +637,20 @@ it("drain and room: what its daemon has forgotten is nobody's", () => {
   expect(room(true)).toEqual([])
 })
 
+it("drain: what is not given back, unless the call that hides it met a fault", () => {
+  const tell = (site: string) =>
+    broken(
+      (story) => {
+        first(story)
+        story.drain("a1")
+        story.say({ _tag: "Fault", site, kind: "busy" }, { _tag: "Drained", process: "a1", complete: false })
+      },
+      Story.scenario({ kind: "lease", lease: 30_000 })
+    )
+  expect(tell("busy a1 hide entry 3")).toEqual([])
+  expect(tell("busy b1 hide entry 3")).toEqual(["drain"])
+})
+
 it("people: a job goes on, unless its connection was lost before it began", () => {
   const tell = (failed: string, wait: number, site = "cut operator publish up 1") =>
     broken(
