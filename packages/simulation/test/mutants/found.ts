@@ -14,8 +14,8 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a retry is asked again though its message has come again",
     file: consume("recovery"),
-    from: 'fate === "gone" || item.isSuperseded || load.isStopping',
-    to: 'fate === "gone" || load.isStopping',
+    from: 'fate === "gone" || item.isSuperseded',
+    to: 'fate === "gone"',
     was: "A retry was asked up to ten times, and each time a copy of it was stored."
   },
   {
