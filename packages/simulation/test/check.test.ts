@@ -719,6 +719,30 @@ describe("liveness", () => {
     expect(refuse(2)).toEqual(["liveness"])
   })
 
+  it("but not the credit that a settlement under way takes, though its delivery is lost", () => {
+    const tell = (isUnderWay: boolean) => {
+      const settled = deadLetter("retries-exhausted")
+      return broken(
+        (story) => {
+          const { copy, delivery } = first(story, 2)
+          story.run(delivery, { error: "error" })
+          story.ask(delivery, settled)
+          story.gone(copy, 1, "forgotten")
+          story.say({ _tag: "Calm" }, { _tag: "Reconnected", process: "a1", gone: [delivery] })
+          if (!isUnderWay) story.answer(delivery, settled, "gone")
+          story.say({ _tag: "Credit", process: "a1", limit: 1 })
+          story.drain("a1")
+          if (isUnderWay) story.answer(delivery, settled, "gone")
+          story.say({ _tag: "Drained", process: "a1", complete: true })
+          story.end()
+        },
+        Story.scenario({ kind: "lossy", version: { maxAttempts: 1, prefetch: 1 } })
+      )
+    }
+    expect(tell(true)).toEqual([])
+    expect(tell(false)).toEqual(["liveness"])
+  })
+
   it("runs that do not end, unless nothing can end them", () => {
     const hang = (stubborn: boolean) => {
       const tell = (story: Story.Story) => {
