@@ -44,13 +44,21 @@ const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Ver
 /** Errors that say themselves what is to happen. */
 const decisive = new Set(["permanent", "drop", "retryAfter"])
 
+/** Whether a delivery may be known to be lost: its process hears of it by a new connection, or when it extends a lease. */
+const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { index }: Settling): boolean => {
+  const { deliveries, gone } = copy
+  const later = deliveries.find((each) => (each.handedOut?.index ?? -1) > (handedOut?.index ?? Infinity))?.handedOut
+  const signs = [back?.index, gone?.index, later?.index, disconnected < 0 ? undefined : disconnected]
+  return signs.some((sign) => sign !== undefined && sign < index)
+}
+
 /** Whether the policy wants the handler to run again in the same delivery before the failure counts. */
 const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling: Settling): boolean => {
   const { ended } = run
   const hasEnded = ended !== undefined && ended.index < settling.index && !isTimedOut(run, ended.entry.at)
   const isFailure = hasEnded && ended.entry.how === "threw" && !decisive.has(ended.entry.error ?? "")
   const isQuiet = run.process.draining === undefined || run.process.draining.index > settling.index
-  const isSame = attempt.deliveries.length === 1 && attempt.deliveries[0]?.back === undefined
+  const isSame = attempt.deliveries.every((each) => !mayBeLost(each, settling))
   const begun = attempt.turns.filter((turn) => turn.run.began.index < settling.index)
   const isSuspect = begun.some(({ given }) => given.attempts > version.maxAttempts)
   return isFailure && isQuiet && isSame && !isSuspect && begun.length <= version.immediate
@@ -59,13 +67,21 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
 /** The age of a message where no policy asks for it. */
 const ageless = [0, 0] as const
 
-const ageOf = ({ copy, process }: Attempt, { at }: Settling): readonly [number, number] => {
+const ageOf = ({ copy, process }: Attempt, { at, index }: Settling): readonly [number, number] => {
   const { plan, sending, copies } = copy.message
   if (sending === undefined || plan === undefined || plan.metadata !== undefined) return [-Infinity, Infinity]
-  const oldest = at - sending.entry.at + process.clock.mostAhead(0, at) + 1
-  // A message without metadata is as old as its adapter says, one that was redriven perhaps begins anew.
+  const [least, most] = [at + process.clock.leastAhead(0, at), at + process.clock.mostAhead(0, at)]
+  const sent = sending.entry.at
+  // One that was redriven perhaps begins anew.
   const isVague = plan.by === "foreign" || copies.filter((each) => each.parent === undefined).length > 1
-  return [isVague ? -Infinity : at - sending.entry.at + process.clock.leastAhead(0, at) - 1000, oldest]
+  if (!isVague) return [least - sent - 1000, most - sent + 1]
+  // A message without metadata is as old as its adapter says, perhaps by the clock of the process that it came to.
+  const begins = copies
+    .flatMap(({ deliveries }) => deliveries)
+    .flatMap(({ arrived, process: { clock } }) =>
+      arrived !== undefined && arrived.index < index ? arrived.entry.at + clock.leastAhead(0, arrived.entry.at) : []
+    )
+  return [-Infinity, most - Math.min(sent, ...begins) + 1]
 }
 
 const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Settling): readonly [number, number] => {
@@ -117,12 +133,7 @@ const allowedFor = (
     if (waits) return []
     const given = verdict.own ?? verdict.all
     if (verdict.failed !== undefined) return Allowed.thrown(circumstances, verdict.failed, given)
-    // A later run, of the rest of the batch, may have ended otherwise.
-    const others = circumstances.version.immediate > 0 ? Allowed.retry(circumstances, given) : []
-    return [
-      ...Allowed.retry(circumstances, given ?? (error === "retryAfter" ? Allowed.retryAfter : undefined)),
-      ...others
-    ]
+    return Allowed.retry(circumstances, given ?? (error === "retryAfter" ? Allowed.retryAfter : undefined))
   }
   switch (outcome) {
     case "returned":
