@@ -40,11 +40,11 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
 
   const ask = (index: number, { at, delivery, process, settlement }: EntryOf<"Asked">): void => {
     const life = deliveryOf(delivery, 0, processOf(process))
-    // It may come again after it was sent back, and before the answer that says so. A retry without a run is repeated.
-    const sent = life.attempt?.isOver === true && settlement.tag !== "Retry" ? life.attempt.settlings[0] : undefined
+    // It may come again after it was sent back, and before the answer that says so.
+    const sent = life.attempt?.isOver === true ? life.attempt.settlings[0] : undefined
     const isLater = sent !== undefined && (life.arrived?.index ?? -1) > sent.index
     const attempt = isLater || life.attempt === undefined ? attemptOf(life.process, life.copy) : life.attempt
-    attempt.isOver = false
+    if (!attempt.deliveries.includes(life)) attempt.deliveries.push(life)
     life.attempt = attempt
     const settling: Settling = { index, at, asked: settlement, of: life, attempt, answer: -1, fate: undefined }
     attempt.settlings.push(settling)

@@ -2,7 +2,7 @@
 import type { Version } from "../../Scenario.ts"
 import * as Allowed from "./Allowed.ts"
 import type { Attempt, DeliveryLife, Lives, Run, Settling, Turn } from "./Lives.ts"
-import { isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
+import { decidedAt, isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
 import * as Verdict from "./Verdict.ts"
 
 /** How a run ended for the core, as far as one can tell: one of these. `open`: it has not. */
@@ -92,14 +92,25 @@ const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Sett
   return [given.attempts, most]
 }
 
+/**
+ * A retry that the attempt before asked for, and whose end was open when this attempt's first delivery came: it is asked of
+ * that as well.
+ */
+const asBefore = ({ deliveries, prior, process }: Attempt, { at }: Settling): ReadonlyArray<Allowed.Allowed> => {
+  const came = deliveries[0]?.arrived?.index ?? -1
+  const decided = prior?.decided
+  if (prior === undefined || decided?.asked.tag !== "Retry") return []
+  const isOpen = prior.settlings.some(({ answer, fate }) => fate !== "taken" || answer > came)
+  const { delay } = decided.asked
+  return isOpen ? [{ tag: "Retry", delay, passed: process.clock.most(decidedAt(decided), at) }] : []
+}
+
 /** Settlements of a message that no handler has seen in this attempt. */
-const unseen = (
-  { copy, prior, process }: Attempt,
-  of: DeliveryLife,
-  circumstances: Allowed.Circumstances
-): ReadonlyArray<Allowed.Allowed> => {
+const unseen = (settling: Settling, circumstances: Allowed.Circumstances): ReadonlyArray<Allowed.Allowed> => {
+  const { attempt, of } = settling
+  const { copy, prior, process } = attempt
   const { version } = circumstances
-  const allowed: Array<Allowed.Allowed> = [{ tag: "Release" }]
+  const allowed: Array<Allowed.Allowed> = [{ tag: "Release" }, ...asBefore(attempt, settling)]
   const body = copy.message.plan?.body
   if (body === "undecodable") allowed.push(Allowed.giveUp(version, "undecodable"))
   if ((of.arrived?.entry.attempts ?? 0) > version.maxDeliveries) {
@@ -110,10 +121,10 @@ const unseen = (
     allowed.push({ tag: "Ack" })
   }
   // What was settled by a copy comes again where its removal was lost.
-  if (copy.children.some(({ parent }) => parent?.process === process)) {
-    allowed.push({ tag: "Ack" })
-    if (prior?.decided?.asked.tag === "Retry") allowed.push({ tag: "Retry" })
-  }
+  const isStored = copy.children.some(
+    ({ parent, stored }) => parent?.process === process && (stored?.index ?? Infinity) < settling.index
+  )
+  if (isStored) allowed.push({ tag: "Ack" })
   // Its codec may have taken longer than codecs may, which counts as a failure.
   if (body === "neverDecoded" || body === "slowToDecode") allowed.push(...Allowed.retry(circumstances, undefined))
   return allowed
@@ -161,7 +172,7 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const age = version.maxAge === undefined ? ageless : ageOf(attempt, settling)
   const arrived = of.arrived?.entry.attempts ?? 1
   const turn = attempt.turns.findLast(({ run }) => run.began.index < settling.index)
-  if (turn === undefined) return unseen(attempt, of, { version, attempts: [1, arrived], passed: 0, age })
+  if (turn === undefined) return unseen(settling, { version, attempts: [1, arrived], passed: 0, age })
 
   const { began, ended } = turn.run
   const { given } = began.entry
