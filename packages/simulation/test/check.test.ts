@@ -179,6 +179,13 @@ describe("precedence", () => {
     expect(follows(deadLetter("too-old"), { error: "error" }, 1, aged)).toBe(true)
     expect(follows(deadLetter("too-old"), { error: "error" })).toBe(false)
     expect(follows(retry(1000), { error: "error", takes: 2000 }, 1, aged)).toBe(false)
+    const tell = (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.wait(9000)
+      story.ask(delivery, retry(1000))
+    }
+    expect(broken(tell, Story.scenario({ version: { maxAge: 5000 } }))).toEqual([])
   })
 
   it("maxAge, of a message whose age began when it came to a process with a clock of its own", () => {

@@ -67,10 +67,12 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
 /** The age of a message where no policy asks for it. */
 const ageless = [0, 0] as const
 
-const ageOf = ({ copy, process }: Attempt, { at, index }: Settling): readonly [number, number] => {
+const ageOf = (settling: Settling): readonly [number, number] => {
+  const { at, attempt, index } = settling
+  const { copy, process } = attempt
   const { plan, sending, copies } = copy.message
   if (sending === undefined || plan === undefined || plan.metadata !== undefined) return [-Infinity, Infinity]
-  const [least, most] = [at + process.clock.leastAhead(0, at), at + process.clock.mostAhead(0, at)]
+  const [least, most] = [decidedAt(settling) + process.clock.leastAhead(0, at), at + process.clock.mostAhead(0, at)]
   const sent = sending.entry.at
   // One that was redriven perhaps begins anew.
   const isVague = plan.by === "foreign" || copies.filter((each) => each.parent === undefined).length > 1
@@ -169,7 +171,7 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const { version } = attempt.process
   const queue = of.copy.stored?.entry.queue
   if (version === undefined || queue === undefined || !lives.work.has(queue)) return undefined
-  const age = version.maxAge === undefined ? ageless : ageOf(attempt, settling)
+  const age = version.maxAge === undefined ? ageless : ageOf(settling)
   const arrived = of.arrived?.entry.attempts ?? 1
   const turn = attempt.turns.findLast(({ run }) => run.began.index < settling.index)
   if (turn === undefined) return unseen(settling, { version, attempts: [1, arrived], passed: 0, age })
