@@ -232,6 +232,14 @@ describe("precedence", () => {
     expect(broken(tell(1), world)).toEqual(["precedence"])
     expect(broken(tell(2), world)).toEqual([])
     expect(broken(tell(3), world)).toEqual(["attempts"])
+    const answered = (fate: "gone" | "ours") => (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.answer(delivery, retry(1000), fate)
+    }
+    expect(broken(answered("gone"), world)).toEqual([])
+    expect(broken(answered("ours"), world)).toEqual(["precedence"])
   })
 
   it("no other run waits for a delivery that is lost, or counts for what was decided on before it", () => {

@@ -44,8 +44,12 @@ const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Ver
 /** Errors that say themselves what is to happen. */
 const decisive = new Set(["permanent", "drop", "retryAfter"])
 
-/** Whether a delivery may be known to be lost: its process hears of it by a new connection, or when it extends a lease. */
-const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { index }: Settling): boolean => {
+/**
+ * Whether a delivery may be known to be lost when it is settled: by a new connection, by an extension of its lease that
+ * came too late, or by one that had no answer, of which only the fate of the settlement tells.
+ */
+const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { fate, index }: Settling): boolean => {
+  if (fate === "gone") return true
   const { deliveries, gone } = copy
   const later = deliveries.find((each) => (each.handedOut?.index ?? -1) > (handedOut?.index ?? Infinity))?.handedOut
   const signs = [back?.index, gone?.index, later?.index, disconnected < 0 ? undefined : disconnected]
