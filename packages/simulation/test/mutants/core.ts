@@ -2,6 +2,7 @@
  * Mutants of the core: defects that a good engineer could make, each in one place. The simulation must find every one of
  * them. Where a mutant makes a defect again that once was there, `was` says what it did.
  */
+import { found } from "./found.ts"
 
 /** A place of a source file, and how it reads when it is wrong. */
 export interface Mutant {
@@ -550,5 +551,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
   ...flowing,
   ...redriving,
-  ...clients
+  ...clients,
+  ...found
 ]
