@@ -255,6 +255,12 @@ describe("precedence", () => {
       story.ended(run, { error: "error" })
       story.run(two, { error: "retryAfter" })
     }
+    const decidedAgain = (story: Story.Story, one: number, two: number) => {
+      const run = story.begin(one, two)
+      story.calls(run, call("retry", 1, 3000))
+      story.ended(run, { error: "error" })
+      story.ended(story.begin(one, two), { error: "error" })
+    }
     const asks = (key: 1 | 2, delay: number, after: typeof lost) =>
       broken((story) => {
         story.start("a1", 2)
@@ -265,6 +271,7 @@ describe("precedence", () => {
       }, world)
     expect(asks(1, 1000, lost)).toEqual([])
     expect(asks(2, 1000, lost)).toEqual(["precedence"])
+    expect(asks(1, 1000, decidedAgain)).toEqual(["precedence"])
     expect(asks(1, 1000, decided)).toEqual([])
     expect(asks(1, 7000, decided)).toEqual(["precedence"])
   })

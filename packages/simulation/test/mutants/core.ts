@@ -144,7 +144,7 @@ const running: ReadonlyArray<Mutant> = [
     to: 'for (const item of undecided) deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
   },
   {
-    name: "calls count after the end of the handler",
+    name: "calls of a run count beside those of the run after it",
     file: consume("task"),
     from: "    this.#closed = true\n    const verdicts",
     to: "    const verdicts",

@@ -177,7 +177,9 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   if (version === undefined || queue === undefined || !lives.work.has(queue)) return undefined
   const age = version.maxAge === undefined ? ageless : ageOf(settling)
   const arrived = of.arrived?.entry.attempts ?? 1
-  const turn = attempt.turns.findLast(({ run }) => run.began.index < settling.index)
+  const begun = attempt.turns.filter(({ run }) => run.began.index < settling.index)
+  // Another run has nothing to say about what was decided on before it.
+  const turn = begun.find((each) => verdictsOf(each, settling).every(({ tag }) => tag !== undefined)) ?? begun.at(-1)
   if (turn === undefined) return unseen(settling, { version, attempts: [1, arrived], passed: 0, age })
 
   const { began, ended } = turn.run
