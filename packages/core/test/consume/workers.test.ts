@@ -49,10 +49,10 @@ describe("another run of a batch in the same delivery", () => {
         return undefined
       }
       const runs: Array<ReadonlyArray<string>> = []
-      yield* Consumer.startBatch("q", { batch, retry }, ({ messages, retryAll }) => {
-        runs.push(messages.map(({ id }) => id))
-        if (runs.length === 1) messages[0]!.retry()
-        else retryAll({ delay: 0 })
+      yield* Consumer.startBatch("q", { batch, retry }, (given) => {
+        runs.push(given.messages.map(({ id }) => id))
+        if (runs.length === 1) given.messages[0]!.retry()
+        else given.retryAll({ delay: 0 })
         throw Object.assign(new Error("no"), runs.length === 1 ? {} : { retryAfter: 7 })
       })
       broker.deliver("a")
