@@ -134,8 +134,7 @@ const running: ReadonlyArray<Mutant> = [
     name: "a run again has the messages that are to be retried",
     file: consume("workers"),
     from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
-    to: 'const isOpen = mayRerun && verdict._tag === "Retry" && !item.isLost',
-    was: "A retry that a handler had asked for waited for the runs of the rest of its batch, whose errors set its delay."
+    to: 'const isOpen = mayRerun && verdict._tag === "Retry" && !item.isLost'
   },
   {
     name: "a handler that a drain interrupts has failed",
