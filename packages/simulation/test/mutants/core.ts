@@ -3,19 +3,7 @@
  * them. Where a mutant makes a defect again that once was there, `was` says what it did.
  */
 import { found } from "./found.ts"
-
-/** A place of a source file, and how it reads when it is wrong. */
-export interface Mutant {
-  /** Says what it does wrong. */
-  readonly name: string
-  /** The file, below `packages/`. */
-  readonly file: string
-  /** Stands in the file exactly once. */
-  readonly from: string
-  readonly to: string
-  /** The defect as it was. Default: it never was there. */
-  readonly was?: string
-}
+import type { Mutant } from "./Mutant.ts"
 
 const consume = (file: string): string => `core/src/consume/internal/${file}.ts`
 const policy = (file: string): string => `core/src/policy/${file}.ts`

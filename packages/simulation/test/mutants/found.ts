@@ -1,5 +1,5 @@
 /** Defects that the simulation found, or that a review had found before it, as they were: each is put back in one place. */
-import type { Mutant } from "./core.ts"
+import type { Mutant } from "./Mutant.ts"
 
 const consume = (file: string): string => `core/src/consume/internal/${file}.ts`
 

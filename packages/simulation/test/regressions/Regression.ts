@@ -3,7 +3,7 @@ import { execFile } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { promisify } from "node:util"
 import type { Scenario } from "../../src/Scenario.ts"
-import type { Mutant } from "../mutants/core.ts"
+import type { Mutant } from "../mutants/Mutant.ts"
 
 /** One defect, as a mutant puts it back. */
 export interface Regression {
