@@ -93,7 +93,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
-    redeliveries.onRetried(item)
+    redeliveries.onReturned(item)
     if (item.again !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
   }
 

@@ -23,8 +23,8 @@ export interface Redeliveries {
   readonly onSettled: (settled: Item, settlement: Settlement.Settlement) => void
   /** Forgets the redeliveries that came while a settlement was under way, and are gone as well. */
   readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
-  /** Remembers, of a message that is retried with fewer attempts than the broker counts, how many it has had. */
-  readonly onRetried: (item: Item) => void
+  /** Remembers, of a message that goes back with fewer attempts than the broker counts, how many the broker has too many. */
+  readonly onReturned: (item: Item) => void
   /** Gives the item the redelivery that came while its settlement, which has failed, was under way. */
   readonly adopt: (item: Item) => void
 }
@@ -51,21 +51,22 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, load, onRemoved, remove, settle, timers, wallClock } = dependencies
+  const { flow, load, onRemoved, outlet, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   const twinOf = finding(dependencies, identify)
-  const onRetried = noting(remembered)
+  const onReturned = noting(remembered)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
-      // What goes back to the queue comes again by right, but not before its time.
-      const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0
+      // What goes back to the queue comes again by right, but not before its time, and not beside its copy.
+      const isCopied = item.settlement?._tag === "Retry" && outlet.subscription?.copiesRetries === true
+      const isMerged = !goesBack(item.settlement) || isCopied || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery
       else {
-        onRetried(item)
+        onReturned(item)
         item.isSuperseded = true
       }
       return isMerged
@@ -120,7 +121,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     onReconnect: (isGone) => {
       for (const item of dependencies.items) if (item.again !== undefined && isGone(item.again)) loseAgain(item)
     },
-    onRetried,
+    onReturned,
     adopt: (item) => {
       if (item.again === undefined) return
       const { again } = item
@@ -131,11 +132,10 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 }
 
 const noting =
-  ({ note }: Remembered.Remembered): Redeliveries["onRetried"] =>
+  ({ note }: Remembered.Remembered): Redeliveries["onReturned"] =>
   (item) => {
     const { delivery, isSuperseded, settlement, told } = item
-    if (settlement?._tag !== "Retry" || told === delivery.attempts || isSuperseded) return
-    note(item, delivery.attempts + 1)
+    if (goesBack(settlement) && told !== delivery.attempts && !isSuperseded) note(item)
   }
 
 /** Whether a delivery was handed out before the one that is in flight, and only came after it: nobody settles it. */

@@ -15,10 +15,10 @@ const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string 
   if (before?.how === "interrupted")
     return "a run right after one that was timed out; expected none in the same delivery"
 
-  // One that takes the place of a lost delivery is known to be no other attempt.
-  const arrived = turns[0]?.of === turn.of ? (turn.of.arrived?.entry.attempts ?? 0) : 0
-  const told = Math.max(attempts, arrived - passedBy(turn.of))
-  if (told > maxDeliveries) return `a run at delivery ${told}; expected it to be given up beyond ${maxDeliveries}`
+  // One that has taken the place of a delivery whose handler runs in this process is known to be no other attempt.
+  const told = Math.max(attempts, (turn.of.arrived?.entry.attempts ?? 0) - passedBy(turn.of))
+  if (told > maxDeliveries && turns[0]?.of === turn.of)
+    return `a run at delivery ${told}; expected it to be given up beyond ${maxDeliveries}`
 
   const limit = Math.max(...lives.scenario.versions.map(({ maxAttempts }) => maxAttempts))
   const retries = retriesOf(lives, turn.of)
