@@ -333,19 +333,25 @@ describe("repeated, and again", () => {
   })
 
   it("no run of an original whose copy this process has stored", () => {
-    const tell = (process: string) => (story: Story.Story) => {
+    const tell = (process: string, fate?: "gone") => (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
       story.start("b1")
       story.run(delivery, { error: "error" })
       story.ask(delivery, retry(1000))
       story.store(1, { process: "a1", of: delivery, due: 1001 })
-      story.answer(delivery, retry(1000))
+      story.answer(delivery, retry(1000), fate)
       story.back(delivery, "connection")
       story.wait(1000)
       story.run(story.deliver(copy, 1, process))
     }
     expect(broken(tell("a1"))).toEqual(["again"])
     expect(broken(tell("b1"))).toEqual([])
+    // Its confirmation was lost with the original. With leases, the client may know of the copy and not of its original.
+    const retried = (kind: "push" | "lossy" | "lease") =>
+      broken((story) => {
+        tell("a1", "gone")(story)
+      }, Story.scenario({ kind }))
+    expect([retried("push"), retried("lossy"), retried("lease")]).toEqual([[], [], ["again"]])
   })
 })
 
@@ -464,6 +470,32 @@ describe("attempts", () => {
     const world = Story.scenario({ version: { maxDeliveries: 4 } })
     expect(broken(tell(4), world)).toEqual([])
     expect(broken(tell(5), world)).toEqual(["attempts"])
+  })
+
+  /** A handler that fails while its message comes again, and is run again at once. */
+  const rerun = (promise: boolean, takes: number, others: number) => {
+    const tell = (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      const run = story.begin(delivery)
+      story.wait(takes)
+      story.back(delivery, "lease")
+      for (let count = 1; count <= others; count++) story.back(story.deliver(copy, 1, "b1"), "lease")
+      const next = story.deliver(copy, 1, "a1")
+      story.ended(run, { error: "error" })
+      story.run({ key: 1, delivery: next, attempts: 1 + others })
+    }
+    return broken(tell, Story.scenario({ kind: "lossy", version: { immediate: 1, maxDeliveries: 4, promise } }))
+  }
+
+  it("are the same in the place of a delivery whose handler runs: an Effect is waited for, a promise is not", () => {
+    expect(rerun(false, 20_000, 0)).toEqual([])
+    expect(rerun(true, 9000, 0)).toEqual([])
+    expect(rerun(true, 20_000, 0)).toEqual(["attempts"])
+  })
+
+  it("may be more than maxDeliveries there", () => {
+    expect(rerun(false, 0, 4)).toEqual([])
+    expect(rerun(true, 20_000, 4)).toEqual(["attempts"])
   })
 })
 
