@@ -362,6 +362,24 @@ describe("a redelivery", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("of a message that waits, and that others have had meanwhile, is given up or runs alone", () => {
+    const broker = Scripted.make(leased)
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      const retry = RetryPolicy.make({ maxAttempts: 2, maxDeliveries: 4 })
+      yield* Consumer.start("q", { retry, batch: BatchPolicy.make({ maxBatchSize: 3 }) }, ({ attempts, id }) => {
+        runs.push(`${id} ${attempts}`)
+        return Effect.sleep(10)
+      })
+      for (const id of ["a", "b"]) broker.deliver(id)
+      broker.deliver("a", { attempts: 6 })
+      broker.deliver("b", { attempts: 4 })
+      broker.deliver("c")
+      for (const wait of [100, 100]) yield* TestClock.adjust(wait)
+      assert.deepStrictEqual([runs, broker.take().includes("a:DeadLetter")], [["b 3"], true])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("that is faster than the answer to the ack is acked as well", () => {
     const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
     return Effect.gen(function* () {

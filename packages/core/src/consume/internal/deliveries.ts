@@ -122,6 +122,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     ...dependencies,
     items,
     remove,
+    onLost,
     onRemoved: () => onRemoved(dependencies),
     settle: (delivery, told, settlement, isEcho, losses) =>
       settleKnown(Object.assign(add(delivery, told, isEcho), { losses }), settlement)

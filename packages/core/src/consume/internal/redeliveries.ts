@@ -38,6 +38,8 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   /** All deliveries in flight. */
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
+  /** Forgets a delivery whose lease or connection is lost, unless a handler or the broker has it. */
+  readonly onLost: (item: Item) => void
   readonly onRemoved: () => void
   readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
@@ -51,7 +53,7 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, load, onRemoved, outlet, remove, settle, timers, wallClock } = dependencies
+  const { flow, load, onLost, onRemoved, outlet, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
@@ -71,12 +73,16 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       }
       return isMerged
     }
-    replace(item, delivery)
-    return true
+    const isUnbegun = item.stage === "waiting" || item.stage === "decoding"
+    const hasMore = Remembered.continued(delivery, before(item)).attempts > item.delivery.attempts
+    // Others have had it meanwhile: it is looked at anew, for it may have to run alone, or not at all.
+    if (isUnbegun && hasMore) onLost(item)
+    else replace(item, delivery)
+    return item.place !== -1
   }
 
   const replace = (item: Item, delivery: Delivery): void => {
-    item.delivery = Remembered.continued(delivery, { told: item.told, attempts: item.delivery.attempts })
+    item.delivery = Remembered.continued(delivery, before(item))
     item.told = delivery.attempts
     if (item.isLost) {
       item.isLost = false
@@ -85,10 +91,9 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     }
   }
 
-  const repeat = (again: Delivery, before: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
-    const { delivery, losses, told } = before
-    const continued = Remembered.continued(again, { told, attempts: delivery.attempts })
-    settle(continued, again.attempts, Remembered.remaining(settlement, left(before)), isEcho, losses)
+  const repeat = (again: Delivery, item: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
+    const continued = Remembered.continued(again, before(item))
+    settle(continued, again.attempts, Remembered.remaining(settlement, left(item)), isEcho, item.losses)
   }
 
   return {
@@ -137,6 +142,9 @@ const noting =
     const { delivery, isSuperseded, settlement, told } = item
     if (goesBack(settlement) && told !== delivery.attempts && !isSuperseded) note(item)
   }
+
+/** The attempts of an item that a redelivery goes on with. */
+const before = ({ delivery, told }: Item) => ({ told, attempts: delivery.attempts })
 
 /** Whether a delivery was handed out before the one that is in flight, and only came after it: nobody settles it. */
 const isOlder = ({ attempts }: Delivery, { isLost, told }: Item): boolean => !isLost && attempts < told

@@ -2,8 +2,17 @@ import { fewestBefore, isForged, knownUnseen, mostAt, passedBy, retriesOf } from
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Lives, Turn } from "../internal/Lives.ts"
 
+/** The most attempts of a run that goes on where another delivery has begun: others may have had the message between the two. */
+const mostAfter = ({ deliveries, turns }: Attempt, { of: { copy }, of }: Turn): number => {
+  const first = turns[0]
+  if (first === undefined || first.of === of) return Infinity
+  const between = copy.deliveries.slice(copy.deliveries.indexOf(first.of) + 1, copy.deliveries.indexOf(of))
+  return first.given.attempts + between.filter((each) => !deliveries.includes(each)).length
+}
+
 /** The fault in a handler run, by the number of its attempt. */
-const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string | undefined => {
+const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined => {
+  const { process, turns } = attempt
   const { version } = process
   if (version === undefined) return undefined
   const { attempts } = turn.given
@@ -27,7 +36,7 @@ const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string 
   const isForgotten = lives.scenario.kind === "lossy" && turn.of.copy.backs.some(({ entry }) => entry.why === "restart")
   const fewest = fewestBefore(lives, turn.of, turn.of) + 1
   if (attempts < fewest && !isForgotten) return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
-  const most = mostAt(lives, turn.of) - knownUnseen(lives, turn.of)
+  const most = Math.min(mostAt(lives, turn.of) - knownUnseen(lives, turn.of), mostAfter(attempt, turn))
   if (attempts > most && !isForged(turn.of))
     return `attempt ${attempts}; expected at most ${most}, as it was handed out`
   return undefined
