@@ -143,6 +143,7 @@ const commandContext: CommandContext = {
   retry: "native",
   cap: 1000,
   deliveries: 1,
+  isFinished: false,
   now
 }
 
@@ -162,7 +163,10 @@ describe("toCommand", () => {
     ["dead letter", Settlement.DeadLetter("permanent", "orders.dlq", failed), {}, "Copy queue"],
     ["release", Settlement.Release(), {}, "Req 0"],
     ["release exactly", Settlement.Release(), { retry: "exact" }, "Req 0"],
-    ["release until later", Settlement.Release(5), {}, "Copy retry"]
+    ["release until later", Settlement.Release(5), {}, "Copy retry"],
+    ["retry at once of what was finished", Settlement.Retry(0), { isFinished: true }, "Fin"],
+    ["retry exactly of what was finished", Settlement.Retry(5), { isFinished: true, retry: "exact" }, "Fin"],
+    ["release of what was finished", Settlement.Release(5), { isFinished: true }, "Fin"]
   ] as const)("%s", (_, settlement, change, expected) => {
     const command = toCommand(delivery, settlement, { ...commandContext, ...change })
     const shown = { Fin: "", Req: "delay" in command && command.delay, Copy: "into" in command && command.into }

@@ -127,6 +127,7 @@ const delivery = { ...toDelivery(ours(), source), receipt: undefined }
 const input: Input = {
   queue: "orders",
   queueType: "quorum",
+  isSettled: false,
   returns: 0,
   deliveryLimit: 20,
   native: undefined,
@@ -151,7 +152,10 @@ describe("toCommand", () => {
     ["retry at once where the queue delays", Settlement.Retry(0), { native: linear }, "Copy"],
     ["dead letter", Settlement.DeadLetter("permanent", "orders.dlq", failed), {}, "Copy"],
     ["release", Settlement.Release(), {}, "Nack"],
-    ["release until later", Settlement.Release(100), {}, "Copy"]
+    ["release until later", Settlement.Release(100), {}, "Copy"],
+    ["retry later of what was settled", Settlement.Retry(100), { isSettled: true }, "Ack"],
+    ["retry at once of what was settled", Settlement.Retry(0), { isSettled: true }, "Ack"],
+    ["release of what was settled", Settlement.Release(), { isSettled: true }, "Ack"]
   ] as const)("%s", (_, settlement, more, command) =>
     assert.strictEqual(toCommand(delivery, settlement, { ...input, ...more })._tag, command)
   )

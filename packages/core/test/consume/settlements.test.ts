@@ -323,6 +323,28 @@ describe("a redelivery", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect(
+    "during a retry, which may be a copy, is given the same retry, even when that was answered too late",
+    () => {
+      const broker = Scripted.make(leased)
+      return Effect.gen(function* () {
+        const runs: Array<number> = []
+        yield* Consumer.start("q", { retryDelay: 5000 }, ({ attempts }) => {
+          runs.push(attempts)
+          throw new Error("no")
+        })
+        broker.faults.latency = 10_000
+        broker.deliver("a")
+        yield* TestClock.adjust(100)
+        broker.deliver("a", { attempts: 2 })
+        yield* TestClock.adjust(10_000)
+        broker.faults.latency = 0
+        yield* TestClock.adjust(10_000)
+        assert.deepStrictEqual([runs, broker.take()], [[1], ["credit 2", "a:Retry", "a:Retry"]])
+      }).pipe(Effect.scoped, Effect.provide(broker.layer))
+    }
+  )
+
   it.effect("of a message whose handler runs takes its place: there is one run, and its settlement goes there", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {

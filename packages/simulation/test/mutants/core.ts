@@ -2,19 +2,8 @@
  * Mutants of the core: defects that a good engineer could make, each in one place. The simulation must find every one of
  * them. Where a mutant makes a defect again that once was there, `was` says what it did.
  */
-
-/** A place of a source file, and how it reads when it is wrong. */
-export interface Mutant {
-  /** Says what it does wrong. */
-  readonly name: string
-  /** The file, below `packages/`. */
-  readonly file: string
-  /** Stands in the file exactly once. */
-  readonly from: string
-  readonly to: string
-  /** The defect as it was. Default: it never was there. */
-  readonly was?: string
-}
+import { found } from "./found.ts"
+import type { Mutant } from "./Mutant.ts"
 
 const consume = (file: string): string => `core/src/consume/internal/${file}.ts`
 const policy = (file: string): string => `core/src/policy/${file}.ts`
@@ -573,5 +562,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
   ...flowing,
   ...redriving,
-  ...clients
+  ...clients,
+  ...found
 ]

@@ -91,14 +91,14 @@ const makeSettle = (
     queue,
     deadlines,
     command: (delivery, settlement) => {
-      // Its copy was stored after it had come again.
-      if (remembered.isFinished(receiptOf(delivery))) return { _tag: "Fin" }
+      const receipt = receiptOf(delivery)
       const limits = nodes.limits()
       return toCommand(delivery, settlement, {
         queue,
         retry: settings.retry,
         cap: limits.maxReqTimeout,
-        deliveries: receiptOf(delivery).deliveries,
+        deliveries: receipt.deliveries,
+        isFinished: remembered.isFinished(receipt),
         now: now()
       })
     },

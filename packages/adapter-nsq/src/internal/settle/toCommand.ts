@@ -4,7 +4,7 @@ import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-
 /**
  * A command for a delivery.
  *
- * - `Fin` is `FIN`.
+ * - `Fin` is `FIN`; whatever is asked of a message that was finished, or whose copy is stored.
  * - `Req` is `REQ`, which nsqd counts as a delivery. Its delay is in whole milliseconds; `due` is when the message may
  *   come again, in milliseconds since the epoch.
  * - `Copy` publishes a copy into the queue's retry topic or into another queue, then sends `FIN`. A copy that is refused, as
@@ -34,6 +34,8 @@ export interface CommandContext {
   readonly cap: number
   /** How often nsqd has delivered this copy. */
   readonly deliveries: number
+  /** Whether the message was finished, or its copy stored, perhaps for an earlier delivery. */
+  readonly isFinished: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
 }
@@ -47,7 +49,8 @@ export const toCommand = (
   settlement: Settlement.Settlement,
   context: CommandContext
 ): Command => {
-  const { now, queue } = context
+  const { isFinished, now, queue } = context
+  if (isFinished) return { _tag: "Fin" }
   switch (settlement._tag) {
     case "Ack":
     case "Drop":

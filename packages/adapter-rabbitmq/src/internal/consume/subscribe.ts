@@ -40,10 +40,9 @@ export const subscribe = (
           confirmed
         ),
       toCommand: (delivery, settlement) => {
-        // Its copy was stored after it had come again.
-        if (isSettled(delivery)) return { _tag: "Ack" }
         const { returns } = receiptOf(delivery)
-        return toCommand(delivery, settlement, { queue, queueType, returns, deliveryLimit, native, now })
+        const facts = { queue, queueType, isSettled: isSettled(delivery), returns, deliveryLimit, native, now }
+        return toCommand(delivery, settlement, facts)
       }
     })
 

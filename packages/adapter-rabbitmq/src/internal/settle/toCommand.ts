@@ -4,7 +4,7 @@ import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-
 /**
  * A command to the server.
  *
- * - `Ack`: `basic.ack`.
+ * - `Ack`: `basic.ack`; whatever is asked of a message that was acknowledged, or whose copy is stored.
  * - `Reject`: `basic.reject` with requeue, which every version counts as a failed delivery.
  * - `Nack`: `basic.nack` with requeue, which is counted on servers before 4.3 only.
  * - `Copy`: a publish, its confirmation, then `basic.ack`.
@@ -22,6 +22,8 @@ export interface Input {
   /** The queue that delivered. */
   readonly queue: string
   readonly queueType: "quorum" | "classic"
+  /** Whether the message was acknowledged, or its copy stored, perhaps for an earlier delivery. */
+  readonly isSettled: boolean
   /** How often the server has counted this copy as returned. */
   readonly returns: number
   /** The number of returns after which the server itself gives up; `Infinity` for none. */
@@ -34,7 +36,8 @@ export interface Input {
 
 /** Chooses the cheapest command that keeps the attempts and the delay of the settlement. */
 export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Settlement, input: Input): Command => {
-  const { now, queue } = input
+  const { isSettled, now, queue } = input
+  if (isSettled) return Ack
   switch (settlement._tag) {
     case "Ack":
     case "Drop":
