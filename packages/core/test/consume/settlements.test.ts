@@ -391,7 +391,6 @@ describe("a redelivery", () => {
       const retry = RetryPolicy.make({ maxAttempts: 2, maxDeliveries: 4 })
       yield* Consumer.start("q", { retry, batch: BatchPolicy.make({ maxBatchSize: 3 }) }, ({ attempts, id }) => {
         runs.push(`${id} ${attempts}`)
-        return Effect.sleep(10)
       })
       for (const id of ["a", "b"]) broker.deliver(id)
       broker.deliver("a", { attempts: 6 })

@@ -292,13 +292,13 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "what comes again while it goes back is taken for the same",
     file: consume("redeliveries"),
-    from: "const isMerged = !goesBack(item.settlement) || isCopied || item.isLost || left(item) > 0",
+    from: "const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0",
     to: "const isMerged = true"
   },
   {
     name: "what comes again while its retry is copied runs beside the copy",
     file: consume("redeliveries"),
-    from: "|| isCopied || item.isLost",
+    from: "|| isCopied(outlet, item) || item.isLost",
     to: "|| item.isLost"
   },
   {

@@ -71,7 +71,11 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   place: -1
 })
 
-/** The deliveries in flight, and what is sent to settle them. */
+/**
+ * The deliveries in flight, and what is sent to settle them.
+ *
+ * Long, because all that becomes of a delivery meets here.
+ */
 export const make = (dependencies: Dependencies): Deliveries => {
   const { decider, flow, load, onUnwaited, reporter } = dependencies
   const { add, items, remove } = tracking(load)

@@ -64,8 +64,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
       // What goes back to the queue comes again by right, but not before its time, and not beside its copy.
-      const isCopied = item.settlement?._tag === "Retry" && outlet.subscription?.copiesRetries === true
-      const isMerged = !goesBack(item.settlement) || isCopied || item.isLost || left(item) > 0
+      const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery
       else {
         onReturned(item)
@@ -73,10 +72,8 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       }
       return isMerged
     }
-    const isUnbegun = item.stage === "waiting" || item.stage === "decoding"
-    const hasMore = Remembered.continued(delivery, before(item)).attempts > item.delivery.attempts
-    // Others have had it meanwhile: it is looked at anew, for it may have to run alone, or not at all.
-    if (isUnbegun && hasMore) onLost(item)
+    // Where others have had it meanwhile, it may have to run alone, or not at all.
+    if (isUnbegun(item) && Remembered.continued(delivery, before(item)).attempts > item.delivery.attempts) onLost(item)
     else replace(item, delivery)
     return item.place !== -1
   }
@@ -142,6 +139,12 @@ const noting =
     const { delivery, isSuperseded, settlement, told } = item
     if (goesBack(settlement) && told !== delivery.attempts && !isSuperseded) note(item)
   }
+
+/** Whether its retry is a message of its own, so that the original does not come again by right. */
+const isCopied = ({ subscription }: Outlet, { settlement }: Item): boolean =>
+  settlement?._tag === "Retry" && subscription?.copiesRetries === true
+
+const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
 
 /** The attempts of an item that a redelivery goes on with. */
 const before = ({ delivery, told }: Item) => ({ told, attempts: delivery.attempts })
