@@ -83,6 +83,26 @@ describe("a refused settlement", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("of a delayed retry that is lost while it waits keeps the rest of its delay", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const delays: Array<number> = []
+      yield* Consumer.start("q", { retryDelay: 10_000 }, fail)
+      broker.faults.settle = ({ settlement }) => {
+        if (settlement._tag === "Retry") delays.push(settlement.delay)
+        return { reason: "ConnectionLost", fate: "gone" }
+      }
+      for (const attempts of [1, 2, 3]) {
+        broker.deliver("a", { attempts })
+        yield* TestClock.adjust(500)
+      }
+      broker.reconnect()
+      broker.deliver("a", { attempts: 4 })
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(delays, [10_000, 9500, 8500])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("is not asked twice when its message has come again meanwhile", () => {
     const broker = Scripted.make({ lease: { duration: 1e9, max: 1e9 }, connectionBound: false })
     return Effect.gen(function* () {

@@ -40,6 +40,13 @@ export const found: ReadonlyArray<Mutant> = [
     was: "A retry that was lost twice, and refused then, was kept for ever."
   },
   {
+    name: "a retry that is lost again while it waits here has no delay",
+    file: consume("recovery"),
+    from: '      if ("delay" in wanted) item.due = timers.now() + wanted.delay\n',
+    to: "",
+    was: "A retry of 20 minutes that was lost three times was asked for without a delay."
+  },
+  {
     name: "the lossy client copies again what was stored",
     file: "simulation/src/lossy/Settling.ts",
     from: 'memory.isFinished(receipt) ? { _tag: "Finish" as const } : toCommand(request, dependencies)',

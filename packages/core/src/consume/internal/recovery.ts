@@ -147,6 +147,8 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
     },
     settleLater: (item: Item, wanted: Settlement.Settlement): void => {
       item.settlement = wanted
+      // It may be lost while it waits.
+      if ("delay" in wanted) item.due = timers.now() + wanted.delay
       keep(item, {
         wanted,
         pause: Math.min(pauses.first * 2 ** (item.losses - 2), pauses.longest),
