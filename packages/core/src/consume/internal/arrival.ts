@@ -63,18 +63,10 @@ export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, load, onArrived, queue, reporter, retry, timers, wallClock } = dependencies
   let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
-  const fail = failing(dependencies)
 
   const refuse = (item: Item, settlement: Settlement.Settlement): void => {
     deliveries.settle(item, settlement)
     deliveries.flush()
-  }
-
-  /** Whether a handler may see it; else it is settled. */
-  const isAdmitted = (item: Item): boolean => {
-    const refused = flow.wants() ? refusal(item.delivery, dependencies, wallClock()) : Settlement.Release()
-    if (refused !== undefined) refuse(item, refused)
-    return refused === undefined
   }
 
   /** No retry makes it decodable. */
@@ -106,43 +98,40 @@ export const make = (dependencies: Dependencies): Arrival => {
     }
     if (promise === undefined) return accept(item, body)
     decoding.wait(item, promise, {
-      // Redeliveries may have taken its place meanwhile.
-      decoded: (decoded) => {
-        if (isAdmitted(item)) accept(item, decoded)
-      },
+      decoded: (decoded) => (flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release())),
       failed: (error) => refuseUndecodable(item, error),
       late: () => fail(item)
     })
   }
 
+  /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
+  const fail = (item: Item): void => {
+    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), wallClock())
+    reporter.failed(item.delivery, failure, false)
+    deliveries.conclude(item, Acknowledgement.byOutcome("failure"), failure)
+    deliveries.flush()
+  }
+
   /** In flight from now on: its lease is extended while its codec works. */
-  const admit = (delivery: Delivery, told: number): void => {
+  const admit = (delivery: Delivery, told: number, now: number): void => {
     const item = deliveries.add(delivery, told)
-    if (isAdmitted(item)) decode(item)
+    const refused = flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release()
+    if (refused === undefined) decode(item)
+    else refuse(item, refused)
   }
 
   return {
     lastDelivery: () => lastDelivery,
     onDelivery: (told) => {
-      lastDelivery = wallClock()
-      if (load.inFlight === 0) load.lastMoved = timers.now()
+      const now = (lastDelivery = wallClock())
+      if (load.inFlight === load.kept) load.lastMoved = timers.now()
       if (reporter.isWatched) reporter.received(told)
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return
-      if (known?.settlement === undefined) return admit(known?.delivery ?? told, told.attempts)
+      if (known?.settlement === undefined) return admit(known?.delivery ?? told, told.attempts, now)
       const item = deliveries.add(known.delivery, told.attempts)
       item.losses = known.losses
       deliveries.settleKnown(item, known.settlement)
     }
   }
 }
-
-/** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
-const failing =
-  ({ deliveries, reporter, wallClock }: Dependencies) =>
-  (item: Item): void => {
-    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), wallClock())
-    reporter.failed(item.delivery, failure, false)
-    deliveries.conclude(item, Acknowledgement.byOutcome("failure"), failure)
-    deliveries.flush()
-  }
