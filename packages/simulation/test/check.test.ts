@@ -946,6 +946,22 @@ describe("liveness", () => {
     expect(tell(false)).toEqual(["liveness"])
   })
 
+  it("but not a pause that a probe has begun anew, without a word about the credit", () => {
+    const pauses = (wait: number) =>
+      atEnd((story) => {
+        const { delivery } = first(story)
+        story.run(delivery)
+        story.ask(delivery, ack)
+        story.answer(delivery, ack, "ours")
+        story.say({ _tag: "Credit", process: "a1", limit: 0 })
+        story.wait(100_000)
+        story.settle(delivery, ack)
+        story.wait(wait)
+      })
+    expect(pauses(100_000)).toEqual([])
+    expect(pauses(150_000)).toEqual(["liveness"])
+  })
+
   it("runs that do not end, unless nothing can end them", () => {
     const hang = (stubborn: boolean) => {
       const tell = (story: Story.Story) => {
