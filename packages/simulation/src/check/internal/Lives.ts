@@ -66,6 +66,8 @@ export interface DeliveryLife {
   back: Seen<"Back"> | undefined
   /** Index of the entry by which its connection is known to be lost; -1 where it is not. */
   disconnected: number
+  /** Index of the entry by which its process knows that its lease has ended; -1 where there is none. */
+  lapsed: number
   readonly runs: Array<Run>
   readonly settlings: Array<Settling>
 }

@@ -63,6 +63,7 @@ const newDelivery = (
   attempt: undefined,
   back: undefined,
   disconnected: -1,
+  lapsed: -1,
   runs: [],
   settlings: []
 })
