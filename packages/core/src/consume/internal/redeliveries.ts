@@ -63,17 +63,14 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 
   const twinOf = finding(dependencies, identify)
   const onReturned = noting(remembered)
+  const supersede = superseding(onReturned)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
       // What goes back to the queue comes again by right, but not before its time, and not beside its copy.
       const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery
-      else {
-        if (item.again !== undefined) loseAgain(item)
-        onReturned(item)
-        item.isSuperseded = true
-      }
+      else supersede(item)
       return isMerged
     }
     // Where others have had it meanwhile, it may have to run alone, or not at all.
@@ -144,6 +141,15 @@ const noting =
   (item) => {
     const { delivery, isSuperseded, settlement, told } = item
     if (goesBack(settlement) && told !== delivery.attempts && !isSuperseded) note(item)
+  }
+
+/** A later delivery knows better than an item, and than what came while that was settled. */
+const superseding =
+  (onReturned: Redeliveries["onReturned"]) =>
+  (item: Item): void => {
+    if (item.again !== undefined) loseAgain(item)
+    onReturned(item)
+    item.isSuperseded = true
   }
 
 /** Whether its retry is a message of its own, so that the original does not come again by right. */
