@@ -110,7 +110,7 @@ const show = async (scenario: Scenario, replay: string, shrinks: boolean): Promi
     checked = await Checked.run(small)
     console.error(`${Shrink.size(small)} events are left. The scenario:\n${JSON.stringify(small)}\n`)
   }
-  console.log(Table.print(checked.history, checked.violations))
+  console.log(Table.print(checked.history, checked.violations, checked.scenario))
   console.log(`Replay: ${replay}`)
   return law === undefined ? 0 : 1
 }
