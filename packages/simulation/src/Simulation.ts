@@ -1,4 +1,6 @@
 /** Runs a scenario: makes the world, lets everything in it happen, and answers the history. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import type { History } from "./History.ts"
 import * as Lease from "./lease/index.ts"
 import * as Operators from "./people/Operators.ts"
@@ -35,8 +37,19 @@ export interface Problem {
 /** The program whose handlers do what the scenario says. */
 const scripted: Subject = { start: Program.start, bodyOf: Program.bodyOf }
 
+/** A broker's trouble passes, but a program that cannot work is started again and again, and never runs. */
+const problemOf = (cause: Cause.Cause<{ readonly _tag: string }>): Problem | undefined => {
+  for (const reason of cause.reasons) {
+    if (reason._tag === "Die" && reason.defect instanceof RangeError) return { error: reason.defect }
+    if (reason._tag === "Fail" && reason.error._tag === "ConfigurationError") return { error: reason.error }
+  }
+  return undefined
+}
+
 /**
  * All that happens in a scenario. The same scenario has the same history, always.
+ *
+ * @throws ConfigurationError or RangeError when the program cannot start, whatever the broker does
  *
  * @example
  * ```ts
@@ -53,13 +66,19 @@ export const run = async (
   const world = World.make(scenario)
   const model = modelOf(world)
   const serviceOf = (machine: Machine) => observed(world, machine, model.client(machine))
-  const population = Population.populate(world, start, serviceOf)
+  let hopeless: Problem | undefined
+  const starting: Population.Start = (...args) =>
+    Effect.tapCause(
+      Effect.suspend(() => start(...args)),
+      (cause) => Effect.sync(() => void (hopeless ??= problemOf(cause)))
+    )
+  const population = Population.populate(world, starting, serviceOf)
   const sends = Senders.send(world, model, bodyOf)
   const operations = Operators.operate(world, model, population, serviceOf)
   const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
   let steps = 0
   for (let goesOn = true; goesOn && steps < longest && !isOver(); steps++) {
-    const found = problem()
+    const found = hopeless ?? problem()
     const before = world.now()
     goesOn = world.step(scenario.calmAt + longestRest)
     // At one moment much may be under way that comes to an end by itself.

@@ -1,7 +1,5 @@
 /** The worlds of a trial: those of their seeds, with a program and messages of the user's own. */
 import { Backoff, BatchPolicy, Consumer, ConsumerOptions, RetryPolicy } from "@requeue/core"
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
 import * as Generate from "../Generate.ts"
 import type { History } from "../History.ts"
 import * as Watched from "../program/Watched.ts"
@@ -61,28 +59,21 @@ const outside =
   "Trial.run: the handler waits for something outside the world, such as a timer or a socket of Node, got a promise that " +
   "stays open while no sleep does. Let time pass by sleep; what waits for ever awaits sleep(Infinity)"
 
-/** What makes a start hopeless: a broker's trouble passes, but not a thrown value or a configuration that cannot work. */
-const problemOf = (cause: Cause.Cause<{ readonly _tag: string }>): Simulation.Problem | undefined => {
-  for (const reason of cause.reasons) {
-    if (reason._tag === "Die") return { error: reason.defect }
-    if (reason._tag === "Fail" && reason.error._tag === "ConfigurationError") return { error: reason.error }
-  }
-  return undefined
-}
-
 const subjectOf = ({ batch, bodies, consumer, handler }: Options): Simulation.Subject => {
   const processes = new Set<Watched.Watched>()
   let found: Simulation.Problem | undefined
   return {
     bodyOf: ({ key }) => Buffer.from(JSON.stringify(bodies[key - 1])),
     start: (world, machine) => {
-      const started = Effect.suspend(() => {
+      try {
         const watched = Watched.watch(world, machine, handler)
         processes.add(watched)
         machine.onKilled(() => void processes.delete(watched))
         return Consumer.start(queue, { ...consumer, ...(batch === undefined ? {} : { batch }) }, watched.handler)
-      })
-      return Effect.tapCause(started, (cause) => Effect.sync(() => void (found ??= problemOf(cause))))
+      } catch (error) {
+        found ??= { error }
+        throw error
+      }
     },
     problem: () => {
       if (found !== undefined) return found
