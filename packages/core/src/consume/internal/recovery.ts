@@ -86,9 +86,14 @@ export const make = (dependencies: Dependencies): Recovery => {
       // It is spent again when it is sent again.
       decider.refund(settlement)
       // A later delivery of the message is handled on its own, so that this one need not be settled.
-      if (fate === "gone" || item.isSuperseded || load.isStopping) return giveUp(item)
+      if (fate === "gone" || item.isSuperseded) return giveUp(item)
+      if (fate === "refused") {
+        redeliveries.adopt(item)
+        return load.isStopping ? giveUp(item) : keeping.refuse(item, failure, settlement)
+      }
+      // A delivery that came meanwhile is settled in its place.
+      if (load.isStopping) return giveUp(item)
       redeliveries.adopt(item)
-      if (fate === "refused") return keeping.refuse(item, failure, settlement)
       item.stage = "kept"
       held.push(item)
       load.held = held.length

@@ -133,7 +133,7 @@ export const make = (dependencies: Dependencies): Workers => {
 
 /** Runs handlers for messages that they answer for together. */
 const runner = (
-  { deliveries, load, reporter, retry, runHandler, wallClock, watch }: Dependencies,
+  { deliveries, load, reporter, retry, runHandler, timers, wallClock, watch }: Dependencies,
   taskOptions: Task.Options
 ) => {
   const running = Bag.make<Task.Task>()
@@ -142,6 +142,7 @@ const runner = (
   const run = (items: ReadonlyArray<Item>, reruns: number, onEnd: () => void): void => {
     const task = new Task.Task(taskOptions, items)
     let hasEnded = false
+    load.lastMoved = timers.now()
     const watched = watch?.run(
       items.map(({ delivery }) => delivery),
       reruns
