@@ -3,6 +3,7 @@
  * campaign that was stopped goes on where it was.
  */
 import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { once } from "node:events"
 import { availableParallelism } from "node:os"
 import { Worker } from "node:worker_threads"
 import type * as Chunk from "./Chunk.ts"
@@ -80,25 +81,22 @@ const add = (sum: Sum, result: Chunk.Result): Sum => ({
 const workerUrl = (): URL => new URL(import.meta.url.endsWith(".ts") ? "worker.ts" : "worker.js", import.meta.url)
 
 /** Gives tasks to a thread until there are none. */
-const work = (worker: Worker, next: () => Chunk.Task | undefined, onResult: (result: Chunk.Result) => void) =>
-  new Promise<void>((resolve, reject) => {
-    const give = (): void => {
-      const task = next()
-      if (task === undefined) return resolve()
-      worker.postMessage(task) // oxlint-disable-line unicorn/require-post-message-target-origin -- a thread has no origin
-    }
-    worker.on("error", reject)
-    worker.on("exit", (code) => reject(new Error(`a thread of the campaign ended with code ${code}`)))
-    worker.on("message", (result: Chunk.Result) => {
-      try {
-        onResult(result)
-        give()
-      } catch (error) {
-        reject(error)
-      }
-    })
-    give()
+const work = async (
+  worker: Worker,
+  next: () => Chunk.Task | undefined,
+  onResult: (result: Chunk.Result) => void
+): Promise<void> => {
+  const ended = once(worker, "exit").then(([code]): never => {
+    throw new Error(`a thread of the campaign ended with code ${code}`)
   })
+  // At the end nobody waits for it.
+  ended.catch(() => {})
+  for (let task = next(); task !== undefined; task = next()) {
+    worker.postMessage(task) // oxlint-disable-line unicorn/require-post-message-target-origin -- a thread has no origin
+    const [result]: Array<Chunk.Result> = await Promise.race([once(worker, "message"), ended])
+    onResult(result!)
+  }
+}
 
 /**
  * Runs a campaign, and answers the sum of its chunks.

@@ -49,7 +49,7 @@ export const open = (path: string, code: string): Results => {
   const file = openSync(path, "a")
   if (text !== "" && !text.endsWith("\n")) writeSync(file, "\n")
   return {
-    known: new Map(mine.map(({ code: _, ...result }) => [keyOf(result), result])),
+    known: new Map(mine.map((line) => [keyOf(line), line])),
     others: lines.length - mine.length,
     append: (result) => void writeSync(file, `${JSON.stringify({ code, ...result })}\n`),
     close: () => closeSync(file)

@@ -152,7 +152,7 @@ const pathOf = (path: StrictSchema.Problem["path"]): string =>
     ""
   )
 
-/** What a scenario says of another part of itself must be there. */
+/** The first reference to a part that a scenario does not have, as a sentence. */
 const dangling = ({ kind, lease, processes, refusals, sendings, versions }: Scenario.Scenario): string | undefined => {
   if (kind !== "push" && lease < 1000) return `lease must be at least 1000 for the kind ${kind}, got ${lease}`
   const keys = new Set(sendings.map(({ key }) => key))

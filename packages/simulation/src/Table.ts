@@ -131,11 +131,11 @@ const sentenceOf = ({ at, delivery, key, law, process, what }: Violation, nth: n
 const programOf = (version: Version, index: number): string => {
   const { backoff, batch, consumerBackoff, deadLetter, immediate, maxAge, maxAttempts, maxDeliveries } = version
   const parts = [
-    `${maxAttempts} attempts`,
+    `attempts ${maxAttempts}`,
     immediate === 0 ? "" : `${immediate} retries at once`,
     backoff.length === 0 ? "" : `backoff ${backoff.map(millis).join(" ")}`,
     maxAge === undefined ? "" : `for ${millis(maxAge)}`,
-    `${maxDeliveries} deliveries`,
+    `deliveries ${maxDeliveries}`,
     deadLetter === undefined ? "no dead letters" : `dead letters to ${deadLetter}`,
     `concurrency ${version.concurrency}`,
     `prefetch ${version.prefetch}`,

@@ -59,7 +59,7 @@ describe("a file of results", () => {
     ]
     writeFileSync(file, `${lines.map((line) => JSON.stringify(line)).join("\n")}\n{"code":"mine","fr`)
     const results = Results.open(file, "mine")
-    expect([...results.known]).toEqual([["1 1 push", result(1)]])
+    expect([...results.known]).toEqual([["1 1 push", { code: "mine", ...result(1) }]])
     expect(results.others).toBe(2)
     results.append(result(5))
     results.close()

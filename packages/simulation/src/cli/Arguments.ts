@@ -6,7 +6,7 @@ import type { Kind } from "../Scenario.ts"
 /** Something that the caller can mend: it is said in one line. */
 export class Misuse extends Error {}
 
-/** What is asked for. `whole`: nothing is shrunk. */
+/** The thing that is asked for. `whole`: nothing is shrunk. */
 export type Arguments =
   | { readonly _tag: "Help" }
   | { readonly _tag: "Seed"; readonly seed: number; readonly kinds: ReadonlyArray<Kind>; readonly whole: boolean }

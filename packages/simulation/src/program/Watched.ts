@@ -72,9 +72,9 @@ export const watch = (world: World, machine: Machine, make: (process: Process) =
   }
 
   /** An Effect's clock, whose sleeps count. */
-  const sleeping = Effect.updateService(Clock.Clock, (clock) => ({
-    ...clock,
-    sleep: (duration) =>
+  /** An Effect's clock, whose sleeps count. */
+  const sleeping = Effect.updateService(Clock.Clock, (clock): Clock.Clock => {
+    const counted: Clock.Clock["sleep"] = (duration) =>
       Effect.suspend(() => {
         asleep++
         return Effect.ensuring(
@@ -82,7 +82,8 @@ export const watch = (world: World, machine: Machine, make: (process: Process) =
           Effect.sync(() => asleep--)
         )
       })
-  }))
+    return Object.create(clock, { sleep: { value: counted } })
+  })
 
   const own = make({ sleep, now: machine.wallClock })
   OptionNames.orThrow(OptionNames.argument("Trial.run", "the result of handler", own, OptionKind.callback))
@@ -133,7 +134,9 @@ const observed = (run: () => unknown, { began, ended }: Observer, sleeping: (eff
       )
     }
   } catch (error) {
-    result = Promise.reject(error)
+    began()
+    ended("threw")
+    throw error
   }
   began()
   return Promise.resolve(result).then(
