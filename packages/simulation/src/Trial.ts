@@ -42,7 +42,10 @@ export interface Report {
   readonly dropped: Finding
   /** Messages that the broker itself lost, as its kind may. */
   readonly forgotten: Finding
-  /** Messages whose handler had not succeeded, and that were still queued when the time or the steps of their world were over. */
+  /**
+   * Messages whose handler had not succeeded, and that were still queued when their world ended: its time or its steps were
+   * over, or the broker got them late, when all processes had drained.
+   */
   readonly unfinished: Finding
   /** The most handler runs of one message. */
   readonly mostRuns: number

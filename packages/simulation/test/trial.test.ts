@@ -1,6 +1,6 @@
 /** Trials: what they refuse, and what they count. */
 import { DropError } from "@requeue/core/promise"
-import { RetryPolicy } from "@requeue/core"
+import { BatchPolicy, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { setTimeout as real } from "node:timers/promises"
 import { afterEach, describe, expect, it, vi } from "vitest"
@@ -202,6 +202,13 @@ describe("a report", () => {
       expect(all).toBeGreaterThanOrEqual(sent)
       expect(all).toBeLessThanOrEqual(180)
     }
+  })
+
+  it("counts each message of a batch by its own call", async () => {
+    const batch = BatchPolicy.make({ maxBatchSize: 3, maxBatchTimeout: 100 })
+    const handler: Trial.Options["handler"] = () => (message) => (message.body === 2 ? message.retry() : message.ack())
+    const [push] = await Trial.run({ ...once, bodies: [1, 2, 3], batch, from: 2, seeds: 5, handler })
+    expect([push!.succeeded.messages, push!.deadLettered.messages]).toEqual([10, 5])
   })
 
   it("is the same for the same options", async () => {
