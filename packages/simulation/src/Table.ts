@@ -81,6 +81,8 @@ const ofLife = (entry: Entry): string | undefined => {
       return `credit ${entry.limit}`
     case "Reconnected":
       return `connects again${entry.gone.length === 0 ? "" : `, without ${entry.gone.map((each) => `d${each}`).join(" ")}`}`
+    case "LeaseLost":
+      return `loses the lease of d${entry.delivery}`
     case "Told":
       return `tells ${entry.event}${entry.id === undefined ? "" : ` of ${entry.id}`}`
     case "Health":

@@ -29,6 +29,7 @@ import { refused } from "./laws/refused.ts"
 import { repeated } from "./laws/repeated.ts"
 import { room } from "./laws/room.ts"
 import { settleOnce } from "./laws/settleOnce.ts"
+import { smaller } from "./laws/smaller.ts"
 import { unseen } from "./laws/unseen.ts"
 import type { Violation } from "./Violation.ts"
 
@@ -54,6 +55,7 @@ const laws: ReadonlyArray<Law> = [
   room,
   settleOnce,
   refused,
+  smaller,
   afterDeath,
   events,
   health,

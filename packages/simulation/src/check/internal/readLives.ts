@@ -66,6 +66,11 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
           if (life !== undefined && life.disconnected < 0) life.disconnected = index
         }
         return
+      case "LeaseLost": {
+        const life = deliveries.get(entry.delivery)
+        if (life !== undefined && life.disconnected < 0) life.disconnected = index
+        return
+      }
       case "Began": {
         const run: Run = { process: processOf(entry.process), began: { index, entry }, ended: undefined, calls: [] }
         runs.push(run)
