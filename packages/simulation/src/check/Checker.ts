@@ -31,6 +31,7 @@ import { room } from "./laws/room.ts"
 import { settleOnce } from "./laws/settleOnce.ts"
 import { smaller } from "./laws/smaller.ts"
 import { unseen } from "./laws/unseen.ts"
+import { waiting } from "./laws/waiting.ts"
 import type { Violation } from "./Violation.ts"
 
 export type { Violation } from "./Violation.ts"
@@ -61,6 +62,7 @@ const laws: ReadonlyArray<Law> = [
   health,
   drain,
   people,
+  waiting,
   liveness
 ]
 

@@ -94,7 +94,8 @@ const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
         stored.index < until
     )
     const letters = copies.filter(({ stored }) => stored?.entry.queue === what.queue)
-    const isKnown = letters.every((letter) => hasName(lives, letter))
+    // What a process has published is known by its metadata, where it has no name.
+    const isKnown = letters.every((letter) => hasName(lives, letter) || letter.stored?.entry.process !== undefined)
     return isKnown ? published.slice(letters.length) : []
   })
 }
