@@ -12,7 +12,7 @@ interface Twist {
   /** Says what it is for. */
   readonly name: string
   /** The kinds of brokers that it is for. Default: all. */
-  readonly kind?: Kind
+  readonly kinds?: ReadonlyArray<Kind>
   /** The part of their seeds that has it. */
   readonly part: number
   readonly of: (scenario: Scenario, random: Random) => Scenario
@@ -81,19 +81,27 @@ export const twists: ReadonlyArray<Twist> = [
       operations: random.chance(0.3) ? [{ at: random.whole(1100, 2000), what: { _tag: "Pause", for: 20_000 } }] : []
     })
   },
-  { name: "a redrive meets failures", part: 0.025, of: letters },
+  { name: "a redrive meets failures", part: 0.04, of: letters },
   {
     name: "a message whose dead letter is refused outlives many processes",
-    part: 0.025,
+    kinds: ["push", "lease"],
+    part: 0.05,
     of: (scenario, random) => ({
       ...scenario,
-      versions: each(scenario, { maxAttempts: 1, maxDeliveries: 1, deadLetter: "work.dlq", consumerBackoff: undefined }),
+      versions: each(scenario, {
+        maxAttempts: 1,
+        maxDeliveries: 1,
+        deadLetter: "work.dlq",
+        consumerBackoff: undefined
+      }),
       processes: alone(
         scenario,
         Array.from({ length: 25 }, () => ({ lasts: random.pick([700, 3000]), ends: "kill", away: 100 }))
       ),
       sendings: crowd(random.whole(1, 4), 100, { throws: "error" }),
-      refusals: [{ key: 1, of: "deadLetter", until: 5, ends: true, reason: random.pick(["BodyTooLarge", "Unroutable"]) }],
+      refusals: [
+        { key: 1, of: "deadLetter", until: 5, ends: true, reason: random.pick(["BodyTooLarge", "Unroutable"]) }
+      ],
       operations: [],
       rates: calm,
       calmAt: 120_000
@@ -101,22 +109,25 @@ export const twists: ReadonlyArray<Twist> = [
   },
   {
     name: "daemons end while they have messages",
-    kind: "lossy",
+    kinds: ["lossy"],
     part: 0.08,
     of: (scenario, random) => ({
       ...scenario,
       operations: [
         ...scenario.operations,
-        ...Array.from({ length: random.whole(1, 3) }, (): Operation => ({
-          at: Math.min(random.pick(scenario.sendings).at + random.whole(100, 2000), scenario.calmAt),
-          what: { _tag: "Restart", away: random.pick([500, 5000]) }
-        }))
+        ...Array.from(
+          { length: random.whole(1, 3) },
+          (): Operation => ({
+            at: Math.min(random.pick(scenario.sendings).at + random.whole(100, 2000), scenario.calmAt),
+            what: { _tag: "Restart", away: random.pick([500, 5000]) }
+          })
+        )
       ]
     })
   },
   {
     name: "copies of retries are refused",
-    part: 0.02,
+    part: 0.025,
     of: (scenario, random) => ({
       ...scenario,
       versions: each(scenario, { maxAttempts: 4, maxDeliveries: 14, backoff: [random.pick([5000, 60_000])] }),
@@ -139,15 +150,13 @@ export const twists: ReadonlyArray<Twist> = [
       ...scenario,
       versions: each(scenario, { maxAge: random.pick([5000, 60_000]) }),
       sendings: scenario.sendings.map((sending) =>
-        sending.by === "ours" && random.chance(0.3)
-          ? { ...sending, delay: random.pick([10_000, 1_200_000]) }
-          : sending
+        sending.by === "ours" && random.chance(0.3) ? { ...sending, delay: random.pick([10_000, 1_200_000]) } : sending
       )
     })
   },
   {
     name: "answers to retries are lost, and their messages come again meanwhile",
-    kind: "lease",
+    kinds: ["lease"],
     part: 0.04,
     of: (scenario, random) => ({
       ...scenario,
@@ -172,7 +181,7 @@ export const twists: ReadonlyArray<Twist> = [
   },
   {
     name: "copies have no answer, while leases are short and deliveries come again",
-    kind: "lossy",
+    kinds: ["lossy"],
     part: 0.06,
     of: (scenario, random) => ({
       ...scenario,
@@ -204,8 +213,8 @@ export const twists: ReadonlyArray<Twist> = [
 /** The scenario, or what a twist makes of it. */
 export const twisted = (scenario: Scenario): Scenario => {
   const random = Draw.sequence(scenario.seed + 0x2f6b_1d37)
-  for (const { kind = scenario.kind, of, part } of twists) {
-    if (kind === scenario.kind && random.chance(part)) return of(scenario, random)
+  for (const { kinds = [scenario.kind], of, part } of twists) {
+    if (kinds.includes(scenario.kind) && random.chance(part)) return of(scenario, random)
   }
   return scenario
 }

@@ -15,9 +15,13 @@ const dueOf = ({ calm, end, history }: Lives, { answer, fate, of: { process } }:
 }
 
 /** Whether something else has come of it: its delivery is lost, or a later one is handled for itself. */
-const isOver = ({ history }: Lives, { at, of: { back, copy, disconnected, process } }: Settling, due: number): boolean =>
+const isOver = (
+  { history }: Lives,
+  { at, of: { back, copy, disconnected, process } }: Settling,
+  due: number
+): boolean =>
   (history[disconnected]?.at ?? Infinity) < due ||
-  (back !== undefined && back.entry.why !== "asked") ||
+  (back !== undefined && back.entry.why !== "asked" && back.entry.at < due) ||
   process.deliveries.some(({ arrived, copy: other }) => {
     const came = arrived?.entry.at ?? -1
     return other === copy && came >= at && came < due
