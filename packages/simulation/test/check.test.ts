@@ -179,6 +179,23 @@ describe("precedence", () => {
     expect(follows(deadLetter("too-old"), { error: "error" }, 1, aged)).toBe(true)
     expect(follows(deadLetter("too-old"), { error: "error" })).toBe(false)
     expect(follows(retry(1000), { error: "error", takes: 2000 }, 1, aged)).toBe(false)
+    const tell = (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.wait(9000)
+      story.ask(delivery, retry(1000))
+    }
+    expect(broken(tell, Story.scenario({ version: { maxAge: 5000 } }))).toEqual([])
+  })
+
+  it("maxAge, of a message whose age began when it came to a process with a clock of its own", () => {
+    const late = { ...Story.process("a"), clock: { offset: -7_200_000, speed: 1, jumps: [] } }
+    const ends = (by: "ours" | "foreign") => {
+      const sendings = [{ ...Story.sending(1), by }]
+      const world = Story.scenario({ sendings, processes: [late], version: { maxAge: 500, backoff: [] } })
+      return follows(deadLetter("too-old"), { error: "error", takes: 2000 }, 1, world)
+    }
+    expect([ends("foreign"), ends("ours")]).toEqual([true, false])
   })
 
   it("a handler whose time is over", () => {
@@ -215,6 +232,48 @@ describe("precedence", () => {
     expect(broken(tell(1), world)).toEqual(["precedence"])
     expect(broken(tell(2), world)).toEqual([])
     expect(broken(tell(3), world)).toEqual(["attempts"])
+    const answered = (fate: "gone" | "ours") => (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.answer(delivery, retry(1000), fate)
+    }
+    expect(broken(answered("gone"), world)).toEqual([])
+    expect(broken(answered("ours"), world)).toEqual(["precedence"])
+  })
+
+  it("no other run waits for a delivery that is lost, or counts for what was decided on before it", () => {
+    const world = Story.scenario({ version: { immediate: 1, batch: { size: 2, wait: 0 } } })
+    const lost = (story: Story.Story, one: number, two: number) => {
+      const run = story.begin(one, two)
+      story.say({ _tag: "Reconnected", process: "a1", gone: [one] })
+      story.ended(run, { error: "error" })
+    }
+    const decided = (story: Story.Story, one: number, two: number) => {
+      const run = story.begin(one, two)
+      story.calls(run, call("retry", 1))
+      story.ended(run, { error: "error" })
+      story.run(two, { error: "retryAfter" })
+    }
+    const decidedAgain = (story: Story.Story, one: number, two: number) => {
+      const run = story.begin(one, two)
+      story.calls(run, call("retry", 1, 3000))
+      story.ended(run, { error: "error" })
+      story.ended(story.begin(one, two), { error: "error" })
+    }
+    const asks = (key: 1 | 2, delay: number, after: typeof lost) =>
+      broken((story) => {
+        story.start("a1", 2)
+        const one = story.deliver(story.send(1), 1, "a1")
+        const two = story.deliver(story.send(2), 2, "a1")
+        after(story, one, two)
+        story.ask(key === 1 ? one : two, retry(delay))
+      }, world)
+    expect(asks(1, 1000, lost)).toEqual([])
+    expect(asks(2, 1000, lost)).toEqual(["precedence"])
+    expect(asks(1, 1000, decidedAgain)).toEqual(["precedence"])
+    expect(asks(1, 1000, decided)).toEqual([])
+    expect(asks(1, 7000, decided)).toEqual(["precedence"])
   })
 
   it("a drain that interrupts the handler gives its message back", () => {
@@ -299,18 +358,29 @@ describe("repeated, and again", () => {
     expect(broken(tell("unknown"))).toEqual(["repeated"])
   })
 
-  it("one that came twice before its retry was asked is sent back twice", () => {
-    const tell = (isSame: boolean) => (story: Story.Story) => {
-      const { copy, delivery } = first(story, 2)
-      story.run(delivery, { error: "error" })
-      const twin = story.deliver(copy, 1, "a1")
-      story.ask(delivery, retry(1000))
-      story.answer(delivery, retry(1000))
-      story.settle(twin, isSame ? retry(1000) : ack)
+  it("one that came twice before its retry was answered is sent back twice", () => {
+    const asks = (came: "before" | "after", settlement: Asked) => {
+      const tell = (story: Story.Story) => {
+        const { copy, delivery } = first(story, 3)
+        story.run(delivery, { error: "error" })
+        if (came === "after") story.ask(delivery, retry(1000))
+        const twin = story.deliver(copy, 1, "a1")
+        if (came === "before") story.ask(delivery, retry(1000))
+        story.wait(400)
+        story.answer(delivery, retry(1000))
+        story.ask(twin, settlement)
+        // One that comes while it is sent back goes back with it.
+        const third = story.deliver(copy, 1, "a1")
+        story.answer(twin, settlement, "unknown")
+        story.settle(third, settlement)
+      }
+      return broken(tell, Story.scenario({ kind: "lease" }))
     }
-    const world = Story.scenario({ kind: "lease" })
-    expect(broken(tell(true), world)).toEqual([])
-    expect(broken(tell(false), world)).toEqual(["repeated"])
+    expect(asks("before", retry(600))).toEqual([])
+    expect(asks("before", ack)).toEqual(["precedence", "repeated"])
+    expect(asks("after", retry(600))).toEqual([])
+    expect(asks("after", retry(500))).toEqual(["precedence"])
+    expect(asks("after", ack)).toEqual(["precedence"])
   })
 
   it("a retry that was lost waits for the rest of its delay", () => {
@@ -594,6 +664,83 @@ it("health: it says when nothing moves, and not before", () => {
   expect(tell("stalled", 30_000, 1)).toEqual(["health"])
 })
 
+it("health: what is kept until it is due is no stall, though it goes on later", () => {
+  const tell = (fate: "refused" | "unknown") =>
+    broken((story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.answer(delivery, retry(1000), fate)
+      story.wait(200_000)
+      const rest = { because: [], buffered: 0, inProgress: 1, quarantined: 0, connection: "up" as const }
+      story.say({ _tag: "Health", process: "a1", state: "running", ...rest })
+      story.settle(delivery, retry(0))
+    })
+  expect(tell("refused")).toEqual([])
+  expect(tell("unknown")).toContain("health")
+})
+
+it("drain and room: what its daemon has forgotten is nobody's", () => {
+  const drain = (isForgotten: boolean) =>
+    broken(
+      (story) => {
+        const { copy } = first(story)
+        if (isForgotten) story.gone(copy, 1, "forgotten")
+        story.drain("a1")
+        story.say({ _tag: "Drained", process: "a1", complete: true })
+      },
+      Story.scenario({ kind: "lossy" })
+    )
+  expect(drain(false)).toEqual(["drain"])
+  expect(drain(true)).toEqual([])
+  const room = (isForgotten: boolean) =>
+    broken(
+      (story) => {
+        const { copy, delivery } = first(story, 2)
+        story.begin(delivery)
+        if (isForgotten) story.gone(copy, 1, "forgotten")
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+      },
+      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+    )
+  expect(room(false)).toEqual(["room"])
+  expect(room(true)).toEqual([])
+})
+
+it("drain: what is not given back, unless the call that hides it met a fault", () => {
+  const tell = (site: string) =>
+    broken(
+      (story) => {
+        first(story)
+        story.drain("a1")
+        story.say({ _tag: "Fault", site, kind: "busy" }, { _tag: "Drained", process: "a1", complete: false })
+      },
+      Story.scenario({ kind: "lease", lease: 30_000 })
+    )
+  expect(tell("busy a1 hide entry 3")).toEqual([])
+  expect(tell("busy b1 hide entry 3")).toEqual(["drain"])
+})
+
+it("people: a job goes on, unless its connection was lost before it began", () => {
+  const tell = (failed: string, wait: number, site = "cut operator publish up 1") =>
+    broken(
+      (story) => {
+        story.say({ _tag: "Fault", site, kind: "cut" })
+        story.wait(wait)
+        story.say({ _tag: "Operates", operation: 0, what: "Redrive" })
+        story.wait(5000)
+        story.say({ _tag: "Operated", operation: 0, what: "Redrive", count: undefined, failed })
+      },
+      Story.scenario({
+        operations: [{ at: 0, what: { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false } }]
+      })
+    )
+  expect(tell("BrokerError", 5000)).toEqual([])
+  expect(tell("BrokerError", 20_000)).toEqual(["people"])
+  expect(tell("BrokerError", 5000, "cut a1 publish up 1")).toEqual(["people"])
+  expect(tell("DeadLettersStopped", 5000)).toEqual(["people"])
+})
+
 it("defects are violations", () => {
   expect(broken((story) => story.say({ _tag: "Defect", process: "a1", detail: "it broke" }))).toEqual(["defect"])
 })
@@ -640,6 +787,30 @@ describe("liveness", () => {
     }
     expect(refuse(5)).toEqual([])
     expect(refuse(2)).toEqual(["liveness"])
+  })
+
+  it("but not the credit that a settlement under way takes, though its delivery is lost", () => {
+    const tell = (isUnderWay: boolean) => {
+      const settled = deadLetter("retries-exhausted")
+      return broken(
+        (story) => {
+          const { copy, delivery } = first(story, 2)
+          story.run(delivery, { error: "error" })
+          story.ask(delivery, settled)
+          story.gone(copy, 1, "forgotten")
+          story.say({ _tag: "Calm" }, { _tag: "Reconnected", process: "a1", gone: [delivery] })
+          if (!isUnderWay) story.answer(delivery, settled, "gone")
+          story.say({ _tag: "Credit", process: "a1", limit: 1 })
+          story.drain("a1")
+          if (isUnderWay) story.answer(delivery, settled, "gone")
+          story.say({ _tag: "Drained", process: "a1", complete: true })
+          story.end()
+        },
+        Story.scenario({ kind: "lossy", version: { maxAttempts: 1, prefetch: 1 } })
+      )
+    }
+    expect(tell(true)).toEqual([])
+    expect(tell(false)).toEqual(["liveness"])
   })
 
   it("runs that do not end, unless nothing can end them", () => {

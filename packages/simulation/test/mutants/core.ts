@@ -2,19 +2,8 @@
  * Mutants of the core: defects that a good engineer could make, each in one place. The simulation must find every one of
  * them. Where a mutant makes a defect again that once was there, `was` says what it did.
  */
-
-/** A place of a source file, and how it reads when it is wrong. */
-export interface Mutant {
-  /** Says what it does wrong. */
-  readonly name: string
-  /** The file, below `packages/`. */
-  readonly file: string
-  /** Stands in the file exactly once. */
-  readonly from: string
-  readonly to: string
-  /** The defect as it was. Default: it never was there. */
-  readonly was?: string
-}
+import { found } from "./found.ts"
+import type { Mutant } from "./Mutant.ts"
 
 const consume = (file: string): string => `core/src/consume/internal/${file}.ts`
 const policy = (file: string): string => `core/src/policy/${file}.ts`
@@ -119,27 +108,21 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "a promise that was timed out is run again at once",
     file: consume("workers"),
-    from: "if (failure !== undefined && !isLate && mayRerun",
-    to: "if (failure !== undefined && mayRerun"
+    from: "const mayRerun = failure !== undefined && !isLate && allowsRerun",
+    to: "const mayRerun = failure !== undefined && allowsRerun"
   },
   {
     name: "a lost delivery is run again at once",
     file: consume("workers"),
-    from: "    !task.items.some(({ isLost }) => isLost) &&\n",
-    to: "",
+    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
+    to: 'const isOpen = mayRerun && verdict.by === "outcome"',
     was: "A failed run was repeated at once though its delivery was lost by then."
   },
   {
-    name: "a batch that is decided on is run again at once",
+    name: "a run again has the messages that are to be retried",
     file: consume("workers"),
-    from: "    task.undecided() > 0 &&\n",
-    to: ""
-  },
-  {
-    name: "a run again has the messages that are decided on",
-    file: consume("task"),
-    from: "const open = this.#messages.filter((_, index) => this.#isUndecided(index))",
-    to: "const open = this.#messages"
+    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
+    to: 'const isOpen = mayRerun && verdict._tag === "Retry" && !item.isLost'
   },
   {
     name: "a handler that a drain interrupts has failed",
@@ -148,16 +131,10 @@ const running: ReadonlyArray<Mutant> = [
     to: 'for (const item of undecided) deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
   },
   {
-    name: "calls count after the end of the handler",
-    file: consume("task"),
-    from: "    this.#closed = true\n    const verdicts",
-    to: "    const verdicts"
-  },
-  {
     name: "calls of a run count beside those of the run after it",
     file: consume("task"),
-    from: "    this.#closed = true\n    return next",
-    to: "    return next",
+    from: "    this.#closed = true\n    const verdicts",
+    to: "    const verdicts",
     was: "A run that had failed, and was repeated at once, could still decide on its messages."
   },
   {
@@ -561,5 +538,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
   ...flowing,
   ...redriving,
-  ...clients
+  ...clients,
+  ...found
 ]

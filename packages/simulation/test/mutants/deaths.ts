@@ -4,7 +4,7 @@ import { createInterface } from "node:readline"
 import * as Generate from "../../src/Generate.ts"
 import * as Checked from "../../src/Checked.ts"
 import type { Kind } from "../../src/Scenario.ts"
-import type { Mutant } from "./core.ts"
+import type { Mutant } from "./Mutant.ts"
 
 /** What the process of a mutant says: that a seed begins, or that it breaks a law. */
 export interface Line {

@@ -44,6 +44,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     const sent = life.attempt?.isOver === true ? life.attempt.settlings[0] : undefined
     const isLater = sent !== undefined && (life.arrived?.index ?? -1) > sent.index
     const attempt = isLater || life.attempt === undefined ? attemptOf(life.process, life.copy) : life.attempt
+    if (!attempt.deliveries.includes(life)) attempt.deliveries.push(life)
     life.attempt = attempt
     const settling: Settling = { index, at, asked: settlement, of: life, attempt, answer: -1, fate: undefined }
     attempt.settlings.push(settling)

@@ -69,6 +69,8 @@ const openRuns = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Vi
 const heldAt = ({ deliveries }: ProcessLife, until: number): ReadonlyArray<DeliveryLife> =>
   deliveries.filter(({ arrived, back, disconnected, settlings }) => {
     if (arrived === undefined || arrived.index > until) return false
+    // What is on its way to the broker takes room, though its delivery is lost.
+    if (settlings.some(({ answer, index }) => index < until && (answer < 0 || answer > until))) return true
     const isLost = (back !== undefined && back.index < until) || (disconnected >= 0 && disconnected < until)
     return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < until)
   })
