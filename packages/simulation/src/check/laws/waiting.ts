@@ -17,15 +17,15 @@ const dueOf = ({ calm, end, history }: Lives, { answer, fate, of: { process } }:
 /** Whether something else has come of it: its delivery is lost, or a later one is handled for itself. */
 const isOver = (
   { history }: Lives,
-  { at, of: { back, copy, disconnected, process } }: Settling,
+  { index, of: { back, copy, disconnected, process } }: Settling,
   due: number
 ): boolean =>
   (history[disconnected]?.at ?? Infinity) < due ||
   (back !== undefined && back.entry.why !== "asked" && back.entry.at < due) ||
-  process.deliveries.some(({ arrived, copy: other }) => {
-    const came = arrived?.entry.at ?? -1
-    return other === copy && came >= at && came < due
-  })
+  process.deliveries.some(
+    ({ arrived, copy: other }) =>
+      other === copy && arrived !== undefined && arrived.index > index && arrived.entry.at < due
+  )
 
 /** A settlement that the broker could not take is asked again once the broker can. */
 export const waiting: Law = (lives) =>
