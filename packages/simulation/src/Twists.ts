@@ -63,7 +63,7 @@ const letters = (scenario: Scenario, random: Random): Scenario => {
   }
 }
 
-export const twists: ReadonlyArray<Twist> = [
+const twists: ReadonlyArray<Twist> = [
   {
     name: "more messages come at once than are taken, and then none; a person may pause meanwhile",
     part: 0.02,

@@ -75,6 +75,7 @@ interface Tale {
   readonly cut: number
 }
 
+// Cast, because anybody may have written it.
 const read = (metadata: string | undefined): Partial<Record<string, any>> => {
   try {
     return metadata === undefined ? {} : JSON.parse(metadata)

@@ -65,7 +65,7 @@ const openRuns = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Vi
     return [violation("liveness", entry.at, { process: process.name }, what, [began.index, index])]
   })
 
-/** What a process holds at a moment. */
+/** The deliveries that a process holds at a moment. */
 const heldAt = ({ deliveries }: ProcessLife, until: number): ReadonlyArray<DeliveryLife> =>
   deliveries.filter(({ arrived, back, disconnected, settlings }) => {
     if (arrived === undefined || arrived.index > until) return false

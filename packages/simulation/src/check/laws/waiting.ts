@@ -15,17 +15,16 @@ const dueOf = ({ calm, end, history }: Lives, { answer, fate, of: { process } }:
 }
 
 /** Whether something else has come of it: its delivery is lost, or a later one is handled for itself. */
-const isOver = (
-  { history }: Lives,
-  { index, of: { back, copy, disconnected, process } }: Settling,
-  due: number
-): boolean =>
-  (history[disconnected]?.at ?? Infinity) < due ||
-  (back !== undefined && back.entry.why !== "asked" && back.entry.at < due) ||
-  process.deliveries.some(
-    ({ arrived, copy: other }) =>
-      other === copy && arrived !== undefined && arrived.index > index && arrived.entry.at < due
+const isOver = ({ history }: Lives, { of: life }: Settling, due: number): boolean => {
+  const { back, copy, disconnected, process } = life
+  return (
+    (history[disconnected]?.at ?? Infinity) < due ||
+    (back !== undefined && back.entry.why !== "asked" && back.entry.at < due) ||
+    process.deliveries
+      .slice(process.deliveries.indexOf(life) + 1)
+      .some((each) => each.copy === copy && (each.arrived?.entry.at ?? Infinity) < due)
   )
+}
 
 /** A settlement that the broker could not take is asked again once the broker can. */
 export const waiting: Law = (lives) =>
