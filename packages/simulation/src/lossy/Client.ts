@@ -91,7 +91,7 @@ export const make = (world: World, machine: Machine, daemons: Daemons): Broker.S
       if (!isConnected()) return yield* Link.errorOf("subscribe", "ConnectionFailed", "no daemon is up")
       const settling = Settling.make({ machine, queue, publisher, memory, cap: settings.cap, isExact })
       const identify = (delivery: Delivery.Delivery) => memory.nameOf(Session.receiptOf(delivery))
-      return { credit, ...settling, identify }
+      return { credit, ...settling, identify, copiesRetries: isExact }
     })
 
   return {

@@ -280,8 +280,20 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "what comes again while it goes back is taken for the same",
     file: consume("redeliveries"),
-    from: "const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0",
+    from: "const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0",
     to: "const isMerged = true"
+  },
+  {
+    name: "what comes again while its retry is copied runs beside the copy",
+    file: consume("redeliveries"),
+    from: "|| isCopied(outlet, item) || item.isLost",
+    to: "|| item.isLost"
+  },
+  {
+    name: "a message that is given back counts what was lost before",
+    file: consume("redeliveries"),
+    from: "if (goesBack(settlement) && told",
+    to: 'if (settlement?._tag === "Retry" && told'
   },
   {
     name: "a message is known by its id and its time",

@@ -28,7 +28,7 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a delivery that came before its retry was answered costs the attempts of releases",
     file: consume("redeliveries"),
-    from: "        onRetried(item)\n        item.isSuperseded = true",
+    from: "        onReturned(item)\n        item.isSuperseded = true",
     to: "        item.isSuperseded = true",
     was: "A message that no handler had seen was given up after a retry whose answer came late."
   },

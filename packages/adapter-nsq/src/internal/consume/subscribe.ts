@@ -74,7 +74,8 @@ export const subscribe = (
     yield* topics.ready
     yield* Effect.addFinalizer(() => Effect.sync(() => connectionCounts.delete(connectionCount)))
     connectionCounts.add(connectionCount)
-    return { credit: credit.set, settle, extend, identify: (delivery) => nameOf(receiptOf(delivery)) }
+    const identify = (delivery: Delivery.Delivery) => nameOf(receiptOf(delivery))
+    return { credit: credit.set, settle, extend, identify, copiesRetries: settings.retry === "exact" }
   })
 
 /** Settles the deliveries of one subscription, and remembers what it has settled. */
