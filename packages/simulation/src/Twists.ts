@@ -39,29 +39,43 @@ const alone = ({ processes }: Scenario, lives: Process["lives"] = []): ReadonlyA
 const each = ({ versions }: Scenario, changes: Partial<Version>): ReadonlyArray<Version> =>
   versions.map((version) => ({ ...version, ...changes }))
 
-/** Dead letters, which a person redrives while the way to the broker is bad. */
-const letters = (scenario: Scenario, random: Random): Scenario => {
+/** Dead letters, which a person redrives now and then. */
+const letters = (scenario: Scenario, random: Random, redrives: number): Scenario => ({
+  ...scenario,
+  versions: each(scenario, { maxAttempts: 1, immediate: 0, deadLetter: "work.dlq", consumerBackoff: undefined }),
+  processes: alone(scenario),
+  sendings: crowd(random.whole(3, 9), 500, { throws: random.pick(["error", "permanent"]) }, redrives),
+  refusals: [],
+  operations: Array.from({ length: redrives }, (_, nth) => ({
+    at: 8000 + nth * 28_000,
+    what: { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false }
+  })),
+  calmAt: redrives * 30_000
+})
+
+/** The way of people to the broker is bad. */
+const troubled = (scenario: Scenario, random: Random): Scenario => {
   const places = {
-    push: ["operator", "operator consume", "operator consume", "operator publish"],
+    push: ["operator", "operator consume", "operator publish"],
     lease: ["operator", "operator receive", "operator remove", "operator send"],
     lossy: ["operator", "operator consume", "operator publish"]
   }
   const often = () => random.pick([0.05, 0.2, 0.4])
-  const isNameless = scenario.kind === "push" && random.chance(0.4)
-  const redrive: Operation["what"] = { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false }
   return {
-    ...scenario,
-    versions: each(scenario, { maxAttempts: 1, immediate: 0, deadLetter: "work.dlq", consumerBackoff: undefined }),
-    processes: alone(scenario),
-    sendings: crowd(random.whole(3, 9), 500, { throws: random.pick(["error", "permanent"]) }, 5),
-    refusals: [],
-    operations: [10_000, 35_000, 60_000, 85_000].map((at) => ({ at: at + random.whole(0, 5000), what: redrive })),
+    ...letters(scenario, random, 4),
     rates: { ...calm, cut: often(), lostAnswer: often(), late: random.pick([0, 0.2]), busy: random.pick([0, 0.2]) },
-    focus: random.pick(places[scenario.kind]),
-    calmAt: 120_000,
-    ...(isNameless ? { isNameless, focus: "operator consume", latency: random.pick([100, 3000]) } : {})
+    focus: random.pick(places[scenario.kind])
   }
 }
+
+/** Their connection breaks, and what comes again has no name. */
+const nameless = (scenario: Scenario, random: Random): Scenario => ({
+  ...letters(scenario, random, 10),
+  isNameless: true,
+  latency: random.pick([30, 100, 300]),
+  rates: { ...calm, cut: random.pick([0.1, 0.2]) },
+  focus: "operator consume"
+})
 
 const twists: ReadonlyArray<Twist> = [
   {
@@ -81,7 +95,8 @@ const twists: ReadonlyArray<Twist> = [
       operations: random.chance(0.3) ? [{ at: random.whole(1100, 2000), what: { _tag: "Pause", for: 20_000 } }] : []
     })
   },
-  { name: "a redrive meets failures", part: 0.04, of: letters },
+  { name: "a redrive meets failures", part: 0.04, of: troubled },
+  { name: "a redrive has letters again that it cannot name", kinds: ["push"], part: 0.08, of: nameless },
   {
     name: "a message whose dead letter is refused outlives many processes",
     kinds: ["push", "lease"],
@@ -140,7 +155,9 @@ const twists: ReadonlyArray<Twist> = [
           ends: random.chance(0.6),
           reason: random.pick(["BodyTooLarge", "Unroutable", "AccessRefused"])
         }
-      ]
+      ],
+      // Some are lost again and again before they are refused.
+      ...(random.chance(0.5) ? { rates: { ...calm, cut: random.pick([0.2, 0.4]) }, focus: "consume" } : {})
     })
   },
   {

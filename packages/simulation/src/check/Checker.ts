@@ -8,6 +8,7 @@ import type { Law } from "./internal/law.ts"
 import { readLives } from "./internal/readLives.ts"
 import { afterDeath } from "./laws/afterDeath.ts"
 import { again } from "./laws/again.ts"
+import { anew } from "./laws/anew.ts"
 import { attempts } from "./laws/attempts.ts"
 import { books } from "./laws/books.ts"
 import { concurrency } from "./laws/concurrency.ts"
@@ -44,6 +45,7 @@ const laws: ReadonlyArray<Law> = [
   precedence,
   repeated,
   again,
+  anew,
   doubleRun,
   lost,
   early,

@@ -14,9 +14,23 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a retry is asked again though its message has come again",
     file: consume("recovery"),
-    from: 'fate === "gone" || item.isSuperseded',
-    to: 'fate === "gone"',
+    from: 'fate === "gone" || item.isLost || item.isSuperseded',
+    to: 'fate === "gone" || item.isLost',
     was: "A retry was asked up to ten times, and each time a copy of it was stored."
+  },
+  {
+    name: "a redelivery makes the answer to an extension one that nobody asked for",
+    file: consume("settler"),
+    from: "call(options, asked, extended,",
+    to: "call(options, unsettled, extended,",
+    was: "Leases that had ended went unnoticed where one of them was extended while its message came again."
+  },
+  {
+    name: "a settlement that is lost is asked again of its delivery",
+    file: consume("recovery"),
+    from: 'fate === "gone" || item.isLost || item.isSuperseded',
+    to: 'fate === "gone" || item.isSuperseded',
+    was: "A settlement without an answer, whose delivery was lost meanwhile, was asked again."
   },
   {
     name: "a delivery that was overtaken by a later one takes its place",
