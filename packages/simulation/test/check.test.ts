@@ -391,6 +391,37 @@ describe("repeated, and again", () => {
     expect(broken((story) => story.run(lost(story, retry(1000), "error")))).toEqual(["early"])
   })
 
+  it("a redelivery that comes when the retry is due may be one too many", () => {
+    const world = Story.scenario({ kind: "lease", version: { maxDeliveries: 1 } })
+    const tell = (wait: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.wait(wait)
+      story.back(delivery, "lease")
+      story.ask(story.deliver(copy, 1, "a1", 2), deadLetter("too-many-deliveries"))
+    }
+    expect(broken(tell(900), world)).toEqual(["repeated"])
+    expect(broken(tell(1000), world)).toEqual([])
+  })
+
+  it("an earlier delivery may go back late, and nothing else of it", () => {
+    const tell = (late: Asked) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      const run = story.begin(delivery)
+      story.calls(run, call("retry", 1, 0))
+      story.back(delivery, "lease")
+      const again = story.deliver(copy, 1, "a1", 2)
+      story.ended(run)
+      story.run(again)
+      story.ask(again, ack)
+      story.ask(delivery, late)
+    }
+    const world = Story.scenario({ kind: "lease" })
+    expect(broken(tell(retry(0)), world)).not.toContain("repeated")
+    expect(broken(tell(deadLetter("permanent")), world)).toContain("repeated")
+  })
+
   it("no run after a success, though nothing was asked yet", () => {
     const tell = (error: string | undefined) => (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
@@ -484,6 +515,50 @@ describe("early", () => {
     expect(broken(tell(100))).toEqual(["early"])
     expect(broken(tell(500))).toEqual([])
   })
+
+  it("a copy that comes late is due when it was first asked, unless that is known to have failed", () => {
+    const tell = (fate: "unknown" | "ours") => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.wait(400)
+      story.answer(delivery, retry(1000), fate)
+      story.ask(delivery, retry(1000))
+      const late = story.store(1, { process: "a1", of: delivery, due: 1001 })
+      story.gone(copy, 1, "settled", delivery)
+      story.answer(delivery, retry(1000))
+      story.wait(600)
+      story.begin(story.deliver(late, 1, "a1", 2))
+    }
+    expect(broken(tell("unknown"))).toEqual([])
+    expect(broken(tell("ours"))).toEqual(["early"])
+  })
+
+  it("a dead letter is due when an operator sends it back", () => {
+    const tell = (process: string) => (story: Story.Story) => {
+      story.start("a1")
+      story.send(1, 500)
+      story.begin(story.deliver(story.store(1, { process }), 1, "a1"))
+    }
+    expect(broken(tell("operator"))).not.toContain("early")
+    expect(broken(tell("a1"))).toContain("early")
+  })
+
+  it("a slow clock cannot tell that the time is over which the broker has waited for", () => {
+    const clock = { offset: 0, speed: 0.9, jumps: [] }
+    const slow = Story.scenario({ kind: "lease", processes: [{ ...Story.process("a"), clock }] })
+    const tell = (wait: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked")
+      story.answer(delivery, retry(1000), "gone")
+      story.wait(wait)
+      story.begin(story.deliver(copy, 1, "a1", 2))
+    }
+    expect(broken(tell(1000), slow)).not.toContain("early")
+    expect(broken(tell(900), slow)).toContain("early")
+  })
 })
 
 describe("attempts", () => {
@@ -499,6 +574,31 @@ describe("attempts", () => {
     expect(broken(tell(1))).toEqual(["attempts"])
     expect(broken(tell(2))).toEqual([])
     expect(broken(tell(3))).toEqual(["attempts"])
+  })
+
+  it("count a later one that was settled before an earlier one came", () => {
+    const tell = (isSettled: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 3)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked")
+      story.answer(delivery, retry(1000), "unknown")
+      story.wait(1000)
+      const [from, early, late] = [{ key: 1, queue: "work", process: "a1" }, 900, 901]
+      for (const [index, each] of [early, late].entries()) {
+        story.say({ _tag: "HandedOut", copy, delivery: each, count: index + 2, ...from })
+      }
+      story.say({ _tag: "Arrived", delivery: late, attempts: 3, ...from })
+      if (isSettled) {
+        story.say({ _tag: "Asked", process: "a1", delivery: late, settlement: retry(0) })
+        story.say({ _tag: "Answered", process: "a1", delivery: late, settlement: retry(0), fate: undefined })
+      }
+      story.say({ _tag: "Arrived", delivery: early, attempts: 2, ...from })
+      story.say({ _tag: "Began", process: "a1", run: 902, given: [{ key: 1, delivery: early, attempts: 3 }] })
+    }
+    const world = Story.scenario({ kind: "lease" })
+    expect(broken(tell(true), world)).not.toContain("attempts")
+    expect(broken(tell(false), world)).toContain("attempts")
   })
 
   it("leave out what this process has lost unseen", () => {
@@ -845,6 +945,22 @@ describe("liveness", () => {
     }
     expect(tell(true)).toEqual([])
     expect(tell(false)).toEqual(["liveness"])
+  })
+
+  it("but not a pause that a probe has begun anew, without a word about the credit", () => {
+    const pauses = (wait: number) =>
+      atEnd((story) => {
+        const { delivery } = first(story)
+        story.run(delivery)
+        story.ask(delivery, ack)
+        story.answer(delivery, ack, "ours")
+        story.say({ _tag: "Credit", process: "a1", limit: 0 })
+        story.wait(100_000)
+        story.settle(delivery, ack)
+        story.wait(wait)
+      })
+    expect(pauses(100_000)).toEqual([])
+    expect(pauses(150_000)).toEqual(["liveness"])
   })
 
   it("runs that do not end, unless nothing can end them", () => {

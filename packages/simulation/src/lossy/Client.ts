@@ -98,11 +98,10 @@ export const make = (world: World, machine: Machine, daemons: Daemons): Broker.S
     capabilities: capabilitiesOf(daemons),
     connection: tracker.current,
     publish: (messages) =>
-      Effect.forEach(
-        messages,
-        (message) => awaiting((then) => publisher.publish(message, undefined, undefined, then)),
-        { concurrency: "unbounded", discard: true }
-      ),
+      Effect.forEach(messages, (message) => awaiting((then) => publisher.publish(message, undefined, then)), {
+        concurrency: "unbounded",
+        discard: true
+      }),
     subscribe,
     admin: Admin.make(machine, servers, settings)
   }

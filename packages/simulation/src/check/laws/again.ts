@@ -29,7 +29,8 @@ const forbidden = (lives: Lives, attempt: Attempt, turn: Turn): number => {
   const earlier = turns.slice(0, turns.indexOf(turn)).findLast(isSuccess)
   if (earlier !== undefined) return earlier.run.ended?.index ?? -1
   if (prior === undefined) return -1
-  if (prior.decided?.asked.tag === "Retry" && !(lives.scenario.kind === "lease" && prior.decided.fate === "taken")) {
+  const isTaken = prior.settlings.some(({ fate }) => fate === "taken")
+  if (prior.decided?.asked.tag === "Retry" && !(lives.scenario.kind === "lease" && isTaken)) {
     // Its copy is stored: what comes again is the original, whose removal was lost.
     const copy = attempt.copy.children.find(
       (each) => (each.stored?.index ?? Infinity) < began && isConfirmed(lives, prior, each)

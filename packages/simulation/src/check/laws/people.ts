@@ -1,10 +1,7 @@
 import type { History } from "../../History.ts"
 import type { Operation } from "../../Scenario.ts"
-import { hasName, type Law, violation } from "../internal/law.ts"
+import { hasName, type Law, operator as name, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, EntryOf, Lives, ProcessLife } from "../internal/Lives.ts"
-
-/** The process in which people work. */
-const name = "operator"
 
 /** A redrive, or a purge of some letters: what goes through a queue letter by letter. */
 interface Job {
