@@ -106,6 +106,42 @@ describe("a lease that could not be extended", () => {
   })
 })
 
+describe("a retry that has brought its message back before it was answered", () => {
+  const back = Story.retry(0)
+  const tell = (then: (story: Story.Story, one: number, two: number) => void) => (story: Story.Story) => {
+    story.start("a1", 2)
+    const copy = story.send(1)
+    const one = story.deliver(copy, 1, "a1")
+    story.run(one, { error: "error" })
+    story.ask(one, back)
+    story.back(one, "asked")
+    const two = story.deliver(copy, 1, "a1")
+    story.answer(one, back, "unknown")
+    then(story, one, two)
+  }
+  const world = Story.scenario({ kind: "lease", lease: 5000, version: { backoff: [0] } })
+
+  it("is over: the message is run, and nothing more is asked", () => {
+    const runs = tell((story, _, two) => {
+      story.run(two)
+      story.settle(two, Story.ack)
+    })
+    expect(broken(runs, world)).toEqual([])
+    expect(
+      broken(
+        tell((story, one) => story.ask(one, back)),
+        world
+      )
+    ).toContain("anew")
+    expect(
+      broken(
+        tell((story, _, two) => story.ask(two, back)),
+        world
+      )
+    ).toContain("anew")
+  })
+})
+
 it("a send waits for its time, though that is beyond the longest age", () => {
   const tell = (story: Story.Story) => {
     story.start("a1")

@@ -14,8 +14,8 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a retry is asked again though its message has come again",
     file: consume("recovery"),
-    from: 'fate === "gone" || item.isLost || item.isSuperseded',
-    to: 'fate === "gone" || item.isLost',
+    from: 'fate === "gone" || item.isSuperseded',
+    to: 'fate === "gone"',
     was: "A retry was asked up to ten times, and each time a copy of it was stored."
   },
   {
@@ -28,8 +28,8 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a settlement that is lost is asked again of its delivery",
     file: consume("recovery"),
-    from: 'fate === "gone" || item.isLost || item.isSuperseded',
-    to: 'fate === "gone" || item.isSuperseded',
+    from: "if (load.isStopping || item.isLost) return giveUp(item)",
+    to: "if (load.isStopping) return giveUp(item)",
     was: "A settlement without an answer, whose delivery was lost meanwhile, was asked again."
   },
   {

@@ -86,13 +86,13 @@ export const make = (dependencies: Dependencies): Recovery => {
       // It is spent again when it is sent again.
       decider.refund(settlement)
       // A later delivery of the message is handled on its own, so that this one need not be settled.
-      if (fate === "gone" || item.isLost || item.isSuperseded) return giveUp(item)
+      if (fate === "gone" || item.isSuperseded) return giveUp(item)
       if (fate === "refused") {
         redeliveries.adopt(item)
         return load.isStopping ? giveUp(item) : keeping.refuse(item, failure, settlement)
       }
-      // A delivery that came meanwhile is settled in its place.
-      if (load.isStopping) return giveUp(item)
+      // A delivery that came meanwhile, or will come, is settled in its place.
+      if (load.isStopping || item.isLost) return giveUp(item)
       redeliveries.adopt(item)
       item.stage = "kept"
       held.push(item)
