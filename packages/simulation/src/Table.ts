@@ -97,6 +97,8 @@ const ofWork = (entry: Entry): string | undefined => {
   switch (entry._tag) {
     case "Arrived":
       return `gets d${entry.delivery}: #${entry.key}, attempt ${entry.attempts}`
+    case "Lapsed":
+      return `has lost d${entry.delivery}`
     case "Began":
       return `runs r${entry.run}: ${entry.given.map(({ attempts, key }) => `#${key}, attempt ${attempts}`).join("; ")}`
     case "Called":
