@@ -103,7 +103,7 @@ const build = Effect.fnUntraced(function* (options: Options) {
     forgetDelays: vices.forgetDelaysOnRestart === true,
     now,
     elapsed: timers.now,
-    onCut: () => setConnection("up")
+    onState: (state) => setConnection(state)
   })
   let connection: Connection.Connection
   const setConnection = (state: Connection.Connection["state"]): void => {

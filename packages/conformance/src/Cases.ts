@@ -24,6 +24,7 @@ import { cases as precedence } from "./cases/precedence.ts"
 import { cases as processes } from "./cases/processes.ts"
 import { cases as refusals } from "./cases/refusals.ts"
 import { cases as redriving } from "./cases/redriving.ts"
+import { cases as removals } from "./cases/removals.ts"
 import { cases as restarts } from "./cases/restarts.ts"
 import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
@@ -60,6 +61,7 @@ export const cases: ReadonlyArray<Case> = [
   ...leases,
   ...processes,
   ...failingCalls,
+  ...removals,
   ...topologyLost,
   ...adoption,
   ...restarts,

@@ -56,8 +56,16 @@ export interface Port {
     delivery: Delivery.Delivery,
     settlement: Settlement.Settlement
   ) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
+  /** Settles several deliveries in one call. The answer says which of them could not be settled, and why. */
+  readonly settleAll: Broker.Subscription["settle"]
   /** Renews the lease of one delivery. The answer is empty, or says why it could not be renewed. */
   readonly extend: (delivery: Delivery.Delivery) => Effect.Effect<ReadonlyArray<Broker.SettleFailure>>
+  /** Renews the leases of several deliveries in one call. The answer says which could not be renewed, and why. */
+  readonly extendAll: Broker.Subscription["extend"]
+  /** Names the copy of a message that was delivered; `undefined` where the broker cannot tell. */
+  readonly identify: (delivery: Delivery.Delivery) => string | undefined
+  /** How often the adapter has said that a lost connection was made again. */
+  readonly reconnects: () => number
 }
 
 /** Milliseconds from one look at the deliveries to the next. */
@@ -70,12 +78,13 @@ export const open = (
 ): Effect.Effect<Port, Effect.Error<ReturnType<Broker.Service["subscribe"]>>, Scope.Scope> =>
   Effect.gen(function* () {
     const inbox: Array<Delivery.Delivery> = []
+    let reconnects = 0
     const subscription = yield* broker.subscribe({
       queue,
       retry,
       deadLetterQueues,
       onDelivery: (delivery) => void inbox.push(delivery),
-      onReconnect: () => {}
+      onReconnect: () => void reconnects++
     })
     subscription.credit(credit)
     const take = (count: number) =>
@@ -90,6 +99,10 @@ export const open = (
       next: Effect.map(take(1), ([first]) => first!),
       take,
       settle: (delivery, settlement) => subscription.settle([{ delivery, settlement }]),
-      extend: (delivery) => subscription.extend([delivery])
+      settleAll: subscription.settle,
+      extend: (delivery) => subscription.extend([delivery]),
+      extendAll: subscription.extend,
+      identify: (delivery) => subscription.identify?.(delivery),
+      reconnects: () => reconnects
     }
   })

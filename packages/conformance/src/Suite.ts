@@ -3,6 +3,7 @@
  * with {@link run}.
  */
 import { Broker } from "@requeue/core"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -17,6 +18,8 @@ import * as Case from "./Case.ts"
 import * as Check from "./Check.ts"
 import * as Control from "./Control.ts"
 import { Harness } from "./Harness.ts"
+import * as CheckHarness from "./internal/checkHarness.ts"
+import { make as watchHarness, type Watched } from "./internal/watchedHarness.ts"
 import * as Ledger from "./Ledger.ts"
 import * as Measured from "./Measured.ts"
 import * as VirtualTime from "./VirtualTime.ts"
@@ -46,7 +49,7 @@ export interface Options<E = unknown> {
   readonly measurements?: number | undefined
   /** Runs each case in virtual time: for a broker inside the process that takes its time from Effect's Clock. Default false. */
   readonly virtualTime?: boolean | undefined
-  /** Shows the log lines of the consumers. Default false. */
+  /** Shows the log lines of the consumers and of the layer. Default false. */
   readonly logs?: boolean | undefined
   /** Takes the ledger's text at the end of {@link register}. Default: prints it. */
   readonly write?: ((text: string) => void) | undefined
@@ -54,11 +57,38 @@ export interface Options<E = unknown> {
 
 const [defaultTimeout, defaultMeasurements] = [300_000, 5]
 
+const isLayer: OptionKind.OptionKind = { expected: "a Layer", holds: Layer.isLayer }
+
+const known: OptionNames.Of<Options> = {
+  name: OptionKind.text,
+  layer: isLayer,
+  cases: OptionKind.list,
+  timeout: OptionKind.number(1),
+  measurements: OptionKind.whole(1),
+  virtualTime: OptionKind.flag,
+  logs: OptionKind.flag,
+  write: OptionKind.callback
+}
+
+/** The error of options that cannot work; `undefined` when there is none. */
+const refusal = (call: string, options: Options): RangeError | undefined =>
+  OptionNames.refusal(call, options, known) ??
+  OptionNames.argument(call, "name", options.name, OptionKind.text) ??
+  OptionNames.argument(call, "layer", options.layer, isLayer)
+
 /** Fails as soon as the time is over, and does not wait for the end of the effect, which is interrupted then. */
-const within = <A, E, R>(effect: Effect.Effect<A, E, R>, timeout: number, name: string) =>
+const within = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  timeout: number,
+  name: string,
+  underWay: Watched["underWay"]
+) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkDetach(effect)
-    const late = () => Effect.fail(new Check.CheckFailed(`${name}: the case did not end within ${timeout} ms`))
+    const late = () => {
+      const hooks = underWay().map((hook) => `; ${hook} was under way`)
+      return Effect.fail(new Check.CheckFailed(`${name}: the case did not end within ${timeout} ms${hooks.join("")}`))
+    }
     return yield* Fiber.join(fiber).pipe(
       Effect.timeoutOrElse({ duration: Duration.millis(timeout), orElse: late }),
       Effect.ensuring(Effect.sync(() => fiber.interruptUnsafe()))
@@ -70,15 +100,18 @@ const outcomeOf = ({ name, requires, run: program }: Case.Case, timeout: number)
   Effect.gen(function* (): Effect.fn.Return<Ledger.Outcome, unknown, Broker.Broker | Harness> {
     const missing = requires?.(yield* Case.abilities)
     if (missing !== undefined) return { _tag: "NotApplicable", missing }
-    yield* within(Effect.scoped(program), timeout, name)
+    const { harness, underWay } = watchHarness(yield* Harness, yield* Broker.Broker)
+    yield* within(Effect.provideService(Effect.scoped(program), Harness, harness), timeout, name, underWay)
     return { _tag: "Passed" }
   })
 
+const levelOf = ({ logs = false }: Pick<Options, "logs">) => (logs ? "All" : "None")
+
 /** Shows the log lines of the effect, or hides them. */
 const logging =
-  ({ logs = false }: Pick<Options, "logs">) =>
+  (options: Pick<Options, "logs">) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.provideService(effect, References.MinimumLogLevel, logs ? "All" : "None")
+    Effect.provideService(effect, References.MinimumLogLevel, levelOf(options))
 
 type Result = Measured.Measured<Ledger.Outcome, unknown>
 
@@ -104,9 +137,19 @@ const runner = <R>(
     Measured.run(prepare(logging({ logs })(outcomeOf(one, timeout))), { most: measurements, again })
 }
 
+/** The broker, and a harness of the right form. */
+const checked = (options: Options) => {
+  const check = Effect.flatMap(Harness, (harness) => {
+    const problem = CheckHarness.problemOf(harness)
+    return problem === undefined ? Effect.void : Effect.die(problem)
+  })
+  const quiet = Layer.succeed(References.MinimumLogLevel, levelOf(options))
+  return Layer.provideMerge(Layer.effectDiscard(check), Layer.provide(options.layer, quiet))
+}
+
 /** Runs every case in virtual time, on a broker of its own. */
 const virtualRunner = (options: Options) =>
-  runner(options, (measurement) => VirtualTime.run(Effect.provide(measurement, Layer.fresh(options.layer))))
+  runner(options, (measurement) => VirtualTime.run(Effect.provide(measurement, Layer.fresh(checked(options)))))
 
 /** Runs the cases in real time, on the broker that is provided. */
 const realRunner = (options: Options) => runner(options, (measurement) => measurement)
@@ -121,13 +164,16 @@ const controls = (options: Options) =>
     }).pipe(logging(options))
   )
 
-const withControls = (options: Options) => Layer.provideMerge(controls(options), options.layer)
+const withControls = (options: Options) => Layer.provideMerge(controls(options), checked(options))
 
 /**
  * Runs the cases one after another and answers the ledger. A case that fails is a line of the ledger. Dies when there is no
  * broker, no harness, or no queue for the controls.
  */
-export const run = (options: Options): Effect.Effect<Ledger.Ledger> => {
+export const run = (options: Options): Effect.Effect<Ledger.Ledger> =>
+  OptionNames.orDie(refusal("Suite.run", options), () => runChecked(options))
+
+const runChecked = (options: Options): Effect.Effect<Ledger.Ledger> => {
   const { cases = allCases, name } = options
   const linesBy = <R>(runCase: (one: Case.Case) => Effect.Effect<Result, never, R>) =>
     Effect.forEach(cases, (one) => Effect.map(runCase(one), (result) => lineOf(one, result)))
@@ -167,6 +213,10 @@ const promiseRunner = (options: Options) => {
  * ```
  */
 export const register = ({ afterAll, describe, test }: Runner, options: Options): void => {
+  for (const [name, value] of Object.entries({ describe, test, afterAll })) {
+    OptionNames.orThrow(OptionNames.argument("Suite.register", name, value, OptionKind.callback))
+  }
+  OptionNames.orThrow(refusal("Suite.register", options))
   const { cases = allCases, measurements = defaultMeasurements, name, timeout = defaultTimeout } = options
   const lines: Array<Ledger.Line> = []
   const { dispose, start } = promiseRunner(options)

@@ -42,7 +42,7 @@ export const broker: Broker.Service = {
   }
 }
 
-const harness = Harness.of({
+export const harness = Harness.of({
   name: "fake",
   uniqueQueue: (base) => Effect.succeed(base),
   publishRaw: () => Effect.void,

@@ -1008,6 +1008,7 @@ describe("liveness", () => {
         story.run(delivery, { error: "permanent" })
         story.ask(delivery, deadLetter("permanent"))
         story.answer(delivery, deadLetter("permanent"), "refused")
+        story.say({ _tag: "Credit", process: "a1", limit: 2 })
       }
       const refusals = [{ key: 1, of: "deadLetter" as const, until, reason: "Unroutable" as const }]
       return atEnd(tell, Story.scenario({ refusals }))

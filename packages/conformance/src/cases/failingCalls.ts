@@ -1,35 +1,19 @@
 /** Calls of the broker that fail below the adapter: it says no, or nobody hears its answer, or nobody asks it. */
 import { RetryPolicy, Settlement } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { failures, type Failure } from "../Harness.ts"
+import { ends, within, words } from "../internal/calls.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
 import * as Wait from "../Wait.ts"
 
 const test = Case.inGroup("failing calls")
-
-const words: Readonly<Record<Failure, string>> = {
-  refused: "that the broker refuses",
-  lostRequest: "that never reaches the broker",
-  lostAnswer: "that the broker never answers"
-}
-
-/** Milliseconds within which a failure is over: a message may have to wait for the end of its lease. */
-const within = (lab: Lab) => lab.recovery + 2 * (lab.capabilities.lease?.duration ?? 0)
-
-/** Waits for a call that must end. */
-const ends = <A, E, R>(lab: Lab, what: string, call: Effect.Effect<A, E, R>) =>
-  Effect.timeoutOrElse(call, {
-    duration: Duration.millis(within(lab)),
-    orElse: () => Effect.fail(new Check.CheckFailed(`${what}: no end within ${within(lab)} ms`))
-  })
 
 const settles = (lab: Lab, failure: Failure) =>
   Effect.gen(function* () {

@@ -7,6 +7,8 @@ import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
+import * as Port from "../Port.ts"
+import * as Workload from "../Workload.ts"
 
 const test = Case.inGroup("sending")
 
@@ -54,6 +56,18 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("ids", answered, [idOf.get(1), "mine", idOf.get(3)])
     Check.equal("distinct ids", new Set(answered).size, 3)
     Check.equal("an empty batch", yield* producer.sendBatch([]), [])
+  }),
+  test("a publish of messages for several queues ends when each is stored in its own", function* (lab) {
+    const other = yield* lab.harness.uniqueQueue("other")
+    const queues = [lab.queue, other]
+    const messages = Workload.ids(12).map((id, index) => Workload.outgoing(queues[index % 2]!, id, { now: lab.now() }))
+    yield* lab.broker.publish(messages)
+    for (const queue of queues) {
+      const port = yield* Port.open(lab.broker, { queue, credit: messages.length, within: lab.recovery })
+      const found = (yield* port.take(messages.length / 2)).map(({ metadata }) => metadata.id)
+      const wanted = messages.filter((message) => message.queue === queue).map(({ metadata }) => metadata.id)
+      Check.equal(`messages in ${queue}`, found.toSorted(), wanted.toSorted())
+    }
   }),
   test("a delayed send comes at its time", function* (lab) {
     yield* lab.start()

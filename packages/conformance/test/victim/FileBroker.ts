@@ -75,6 +75,7 @@ export const make = (path: string): Effect.Effect<Opened, never, Scope.Scope> =>
       now,
       publish,
       declare,
+      copied: new Set(),
       looked: (hasSucceeded) => connection.set(hasSucceeded ? "up" : "down")
     }
     const broker: Broker.Service = {

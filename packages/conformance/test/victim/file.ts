@@ -66,7 +66,7 @@ export const open = (path: string) => {
   )
   const ack = db.prepare("DELETE FROM messages WHERE seq = :seq AND receipt = :receipt")
   const retry = db.prepare(
-    `UPDATE messages SET metadata = :metadata, due = :due, deliveries = 0, receipt = NULL, leased_until = 0
+    `UPDATE messages SET metadata = :metadata, due = 0, deliveries = 0, receipt = NULL, leased_until = 0
      WHERE seq = :seq AND receipt = :receipt`
   )
   const release = db.prepare(
@@ -101,8 +101,8 @@ export const open = (path: string) => {
       rows(receive.all(wanted)).toSorted((a, b) => a.seq - b.seq),
     /** The others answer whether the receipt is still that of the message. */
     ack: (held: Held) => ack.run({ ...held }).changes === 1,
-    retry: (held: Held, metadata: Metadata.Metadata, due: number) =>
-      retry.run({ ...held, metadata: Metadata.encode(metadata), due }).changes === 1,
+    retry: (held: Held, metadata: Metadata.Metadata) =>
+      retry.run({ ...held, metadata: Metadata.encode(metadata) }).changes === 1,
     release: (held: Held, due: number) => release.run({ ...held, due }).changes === 1,
     giveBack: (held: Held) => giveBack.run({ ...held }).changes === 1,
     extend: (held: Held, until: number, now: number) => extend.run({ ...held, until, now }).changes === 1,

@@ -69,6 +69,13 @@ export const patches: ReadonlyArray<Patch> = [
     replacement: "SET leased_until = leased_until + 0 * :until WHERE"
   },
   {
+    name: "extends the first lease of a list",
+    kills: "messages whose leases are extended in one call come to no other process, and stay with their own",
+    file: "victim/subscription.ts",
+    text: "Effect.forEach(deliveries, extend)",
+    replacement: "Effect.forEach(deliveries.slice(0, 1), extend)"
+  },
+  {
     name: "settles the newer delivery by an outdated receipt",
     kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
     file: "victim/file.ts",
@@ -79,8 +86,8 @@ export const patches: ReadonlyArray<Patch> = [
     name: "makes a dead letter of a delivery whose lease has ended",
     kills: "outdated receipts settle nothing: they are told as gone, and the newer deliveries stay with their process",
     file: "victim/subscription.ts",
-    text: "if (receipt.until <= now()) return",
-    replacement: "if (receipt.until <= 0) return"
+    text: "receipt.until <= now()\n",
+    replacement: "receipt.until <= 0\n"
   },
   {
     name: "measures time from the start of its process",
@@ -94,9 +101,9 @@ export const patches: ReadonlyArray<Patch> = [
   {
     name: "keeps the attempts of a retry to itself",
     kills: "a retry that one process delays comes to another at its time, with its attempts and its history",
-    file: "victim/file.ts",
-    text: "SET metadata = :metadata, due",
-    replacement: "SET metadata = coalesce(metadata, :metadata), due"
+    file: "victim/subscription.ts",
+    text: "const copy = Outgoing.retry(delivery, settlement, queue, now())",
+    replacement: "const copy = { ...Outgoing.retry(delivery, settlement, queue, now()), metadata: delivery.metadata }"
   },
   {
     name: "keeps dead letters to its process",
@@ -113,17 +120,47 @@ export const patches: ReadonlyArray<Patch> = [
     failing([refused, lostRequest], kills, {
       name: "removes an original before its dead letter is stored",
       file: "victim/subscription.ts",
-      text: "Effect.andThen(copied(settlement), remove)",
-      replacement: "Effect.andThen(remove, copied(settlement))"
+      text: "Effect.andThen(stored(copy), Effect.ignore(remove))",
+      replacement: "Effect.andThen(remove, stored(copy))"
     })
   ),
   {
     name: "keeps an original whose dead letter is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "victim/subscription.ts",
-    text: "Effect.andThen(copied(settlement), remove)",
-    replacement: "copied(settlement)"
+    text: "Effect.andThen(stored(copy), Effect.ignore(remove))",
+    replacement: "stored(copy)"
   },
+  ...failing(
+    [refused, lostRequest, lostAnswer],
+    (failure) => `a delayed retry with a removal ${failure} has its second run, and no third`,
+    {
+      name: "takes the copy of a retry for its original, by the id that both have",
+      file: "victim/subscription.ts",
+      text: "String(receiptOf(delivery).seq)",
+      replacement: "delivery.metadata.id"
+    }
+  ),
+  ...failing(
+    [refused, lostRequest, lostAnswer],
+    (failure) => `a dead letter with a removal ${failure} is stored once, after one run`,
+    {
+      name: "copies again what it could not remove",
+      file: "victim/subscription.ts",
+      text: "Effect.andThen(stored(copy), Effect.ignore(remove))",
+      replacement: "Effect.andThen(stored(copy), remove)"
+    }
+  ),
+  ...failing(
+    [refused, lostRequest],
+    (failure) => `a dead letter with a removal ${failure} is stored once, after one run`,
+    {
+      name: "forgets whose copies are stored",
+      file: "victim/subscription.ts",
+      text: "() => void copied.add(nameOf(delivery))",
+      replacement: "() => {}"
+    }
+  ),
   ...failing(
     [refused, lostRequest],
     (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,

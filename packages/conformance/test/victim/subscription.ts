@@ -1,9 +1,9 @@
 /** Subscriptions: messages are asked for, leased to one process, and settled by their receipts. */
-import { Broker, BrokerError, type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, type Delivery, Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Driver } from "./driver.ts"
-import type { Held } from "./file.ts"
+import type { Held, Row } from "./file.ts"
 import { toDelivery } from "./toDelivery.ts"
 
 /** Milliseconds from one look for messages to the next. */
@@ -20,6 +20,8 @@ export interface Process {
   readonly now: () => number
   readonly publish: (messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError>
   readonly declare: (queues: ReadonlyArray<string>) => Effect.Effect<void, BrokerError.BrokerError>
+  /** The names of messages whose copy is stored: their settlement has succeeded, and only the original may be left. */
+  readonly copied: Set<string>
   /** Told of each look for messages, whether it succeeded. */
   readonly looked: (hasSucceeded: boolean) => void
 }
@@ -28,11 +30,14 @@ export interface Process {
 interface Receipt extends Held {
   until: number
   isTaken: boolean
-  /** Whether its dead letter is stored, and only the original is left to remove. */
-  isCopied: boolean
 }
 
 const receiptOf = ({ receipt }: Delivery.Delivery) => receipt as Receipt // `subscribe` made it
+
+/** Names the copy of a message; no other message of the file has its place. */
+const nameOf = (delivery: Delivery.Delivery): string => String(receiptOf(delivery).seq)
+
+const heldOf = ({ receipt, seq }: Receipt): Held => ({ receipt, seq })
 
 const gone = (operation: string, queue: string): BrokerError.BrokerError =>
   new BrokerError.BrokerError({ broker: "file", operation, queue, reason: "LeaseLost", detail: "the lease has ended" })
@@ -57,32 +62,32 @@ let receipts = 0
 const carryOut = (
   { delivery, settlement }: Broker.SettleRequest,
   queue: string,
-  { driver, now, publish }: Process
+  { copied, driver, now, publish }: Process
 ): Effect.Effect<void, BrokerError.BrokerError> => {
   const receipt = receiptOf(delivery)
-  const { seq } = receipt
-  const held: Held = { seq, receipt: receipt.receipt }
+  const held = heldOf(receipt)
   const settle = (run: Parameters<typeof driver.call<boolean>>[1]) => isMine(driver.call("settle", run), queue)
   const remove = settle((file) => file.ack(held))
   const due = (delay: number) => (delay === 0 ? 0 : now() + delay)
-  const copied = (letter: Extract<Settlement.Settlement, { _tag: "DeadLetter" }>) =>
-    Effect.suspend(() => {
-      if (receipt.isCopied) return Effect.void
-      if (receipt.until <= now()) return Effect.fail(gone("settle", queue))
-      return Effect.map(publish([Outgoing.deadLetter(delivery, letter, queue, now())]), () => {
-        receipt.isCopied = true
-      })
-    })
+  const stored = (copy: Outgoing.Outgoing) =>
+    Effect.suspend(() =>
+      // Nobody may copy what somebody else has by now.
+      receipt.until <= now()
+        ? Effect.fail(gone("settle", queue))
+        : Effect.map(publish([copy]), () => void copied.add(nameOf(delivery)))
+    )
+  /** The original goes after its copy is stored. Whatever becomes of that, the settlement has succeeded. */
+  const replace = (copy: Outgoing.Outgoing) => Effect.andThen(stored(copy), Effect.ignore(remove))
   switch (settlement._tag) {
     case "Ack":
     case "Drop":
       return remove
-    case "Retry":
-      return settle((file) =>
-        file.retry(held, Outgoing.retry(delivery, settlement, queue, now()).metadata, due(settlement.delay))
-      )
+    case "Retry": {
+      const copy = Outgoing.retry(delivery, settlement, queue, now())
+      return settlement.delay === 0 ? settle((file) => file.retry(held, copy.metadata)) : replace(copy)
+    }
     case "DeadLetter":
-      return Effect.andThen(copied(settlement), remove)
+      return replace(Outgoing.deadLetter(delivery, settlement, queue, now()))
     case "Release":
       return settle((file) => file.release(held, due(settlement.delay)))
   }
@@ -94,9 +99,19 @@ export const subscribe = (
   process: Process
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { driver, name, now } = process
+    const { copied, driver, name, now } = process
     const open = new Set<Receipt>()
     let credit = 0
+
+    /** Delivers a message, or removes it where its copy is stored already. */
+    const arrive = (row: Row, receipt: Receipt) =>
+      Effect.suspend(() => {
+        const delivery = toDelivery(row, receipt)
+        if (copied.has(nameOf(delivery)))
+          return Effect.ignore(driver.call("settle", (file) => file.ack(heldOf(receipt))))
+        open.add(receipt)
+        return Effect.sync(() => onDelivery(delivery))
+      })
 
     const receive = Effect.suspend(() => {
       // What lost its lease takes no room.
@@ -104,18 +119,12 @@ export const subscribe = (
       const limit = credit - open.size
       if (limit <= 0) return Effect.void
       const wanted = { queue, receipt: `${name} ${++receipts}`, now: now(), until: now() + lease, limit }
-      return Effect.map(
+      return Effect.flatMap(
         driver.call("receive", (file) => {
           file.declare(queue)
           return file.receive(wanted)
         }),
-        (rows) => {
-          for (const row of rows) {
-            const receipt = { seq: row.seq, ...wanted, isTaken: false, isCopied: false }
-            open.add(receipt)
-            onDelivery(toDelivery(row, receipt))
-          }
-        }
+        (rows) => Effect.forEach(rows, (row) => arrive(row, { seq: row.seq, ...wanted, isTaken: false }))
       )
     })
     const look = Effect.match(receive, {
@@ -145,8 +154,7 @@ export const subscribe = (
     const extend = (delivery: Delivery.Delivery): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> => {
       const receipt = receiptOf(delivery)
       const until = now() + lease
-      const { seq } = receipt
-      const renewed = driver.call("extend", (file) => file.extend({ seq, receipt: receipt.receipt }, until, now()))
+      const renewed = driver.call("extend", (file) => file.extend(heldOf(receipt), until, now()))
       return Effect.match(renewed, {
         onSuccess: (isHeld) => {
           if (isHeld) receipt.until = until
@@ -160,7 +168,7 @@ export const subscribe = (
     const limit = yield* driver.call("publish", (file) => file.limitOf(queue))
     if (limit !== undefined) return yield* Effect.fail(limited(queue))
     yield* Effect.addFinalizer(() => {
-      const held = [...open].map(({ receipt, seq }) => ({ receipt, seq }))
+      const held = [...open].map(heldOf)
       return Effect.ignore(driver.call("settle", (file) => held.forEach(file.giveBack)))
     })
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(look, Effect.sleep(pollInterval))))
@@ -168,6 +176,6 @@ export const subscribe = (
       credit: (limit) => void (credit = limit),
       settle: (requests) => Effect.map(Effect.forEach(requests, settle), (failures) => failures.flat()),
       extend: (deliveries) => Effect.map(Effect.forEach(deliveries, extend), (failures) => failures.flat()),
-      identify: (delivery) => String(receiptOf(delivery).seq)
+      identify: nameOf
     }
   })

@@ -203,4 +203,15 @@ describe("extend", () => {
       assert.deepStrictEqual(take(), ["extend a b", "b LeaseLost"])
     })
   )
+
+  it.effect("a redelivery that has taken the place of a lost one leaves the others as lost as they are", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ takes: 10, failing: ["a", "b"] })
+      const [a, b] = [item("a"), item("b")]
+      settler.extend([a, b])
+      a.delivery = { ...a.delivery }
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual(take(), ["extend a b", "b LeaseLost"])
+    })
+  )
 })

@@ -1,5 +1,5 @@
 /** Makes the `Control` of a broker from its parts. */
-import { Metadata } from "@requeue/core/adapter-kit"
+import { type Connection, Metadata } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Control, Snapshot } from "../../Control.ts"
 import type { Dispatch } from "../consume/dispatch.ts"
@@ -21,8 +21,8 @@ export const make = (env: {
   readonly now: () => number
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
-  /** Called when the connections are made again. */
-  readonly onCut: () => void
+  /** Called when the connections are lost, and when they are made again. */
+  readonly onState: (state: Connection.Connection["state"]) => void
 }): Control => {
   const { dispatch, queues } = env
   let foreign = 0
@@ -39,8 +39,11 @@ export const make = (env: {
     })
 
   const reconnectAll = (forgetDelays: boolean): Effect.Effect<void> =>
-    Effect.sync(() => {
-      env.onCut()
+    Effect.gen(function* () {
+      env.onState("down")
+      // As on a network, everybody has the time to see it.
+      yield* Effect.yieldNow
+      env.onState("up")
       for (const queue of queues.all.values()) reconnect(queue, forgetDelays)
     })
 

@@ -112,10 +112,12 @@ export const make = (options: Options & Callbacks): Settler => {
       const unsettled = [...items].filter((item) => !isSettled(item) && !item.isLost)
       if (extending !== undefined || unsettled.length === 0) return
       extending = new Set(unsettled)
-      const extended = attempt(() => outlet.subscription!.extend(unsettled.map(({ delivery }) => delivery)))
-      call(options, unsettled, extended, (failures = [], why) => {
+      const asked = unsettled.map(({ delivery }) => ({ delivery }))
+      const extended = attempt(() => outlet.subscription!.extend(asked.map(({ delivery }) => delivery)))
+      call(options, asked, extended, (failures = [], why) => {
         extending = undefined
-        for (const failure of failures === "died" ? unsettled.map((each) => dead(each, why)) : failures) {
+        for (const failure of failures === "died" ? asked.map((each) => dead(each, why)) : failures) {
+          // None is found where a redelivery has taken the place of the lost one.
           const item = unsettled.find(({ delivery }) => delivery === failure.delivery)
           if (item !== undefined) options.onLeaseLost(item, failure)
         }
@@ -132,7 +134,7 @@ const isSettled = ({ stage }: Item): boolean => stage === "decided" || stage ===
 /** The failure of a message that brings out a defect of the adapter. */
 const died =
   (broker: string) =>
-  ({ delivery }: Item, detail = "the adapter died"): SettleFailure => ({
+  ({ delivery }: Pick<Item, "delivery">, detail = "the adapter died"): SettleFailure => ({
     delivery,
     error: new BrokerError({
       broker,

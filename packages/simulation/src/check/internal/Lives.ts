@@ -64,10 +64,8 @@ export interface DeliveryLife {
   /** The attempt that its arrival belongs to. */
   attempt: Attempt | undefined
   back: Seen<"Back"> | undefined
-  /** Index of the entry by which its connection is known to be lost; -1 where it is not. */
+  /** Index of the entry by which its connection or its lease is known to be lost; -1 where it is not. */
   disconnected: number
-  /** Index of the entry by which its process knows that its lease has ended; -1 where there is none. */
-  lapsed: number
   readonly runs: Array<Run>
   readonly settlings: Array<Settling>
 }

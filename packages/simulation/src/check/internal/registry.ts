@@ -63,7 +63,6 @@ const newDelivery = (
   attempt: undefined,
   back: undefined,
   disconnected: -1,
-  lapsed: -1,
   runs: [],
   settlings: []
 })

@@ -16,10 +16,8 @@ const atWork = ({ deliveries }: ProcessLife, { entry, index }: Seen<"Credit">) =
     runs.some((run) => isOpen(run, index, entry.at)) && !settlings.some((each) => each.index < index)
   const isSettling = ({ settlings }: DeliveryLife): boolean =>
     settlings.some((each) => each.index < index && (each.answer < 0 || each.answer > index))
-  const isLost = ({ back, copy: { gone }, disconnected, lapsed }: DeliveryLife): boolean =>
+  const isLost = ({ back, copy: { gone }, disconnected }: DeliveryLife): boolean =>
     (disconnected >= 0 && disconnected < index) ||
-    // A client may know by its clock that a lease has ended before its daemon looks.
-    (lapsed >= 0 && lapsed < index) ||
     (back !== undefined && back.index < index) ||
     // What its daemon has forgotten takes no credit, and a lease that cannot be renewed tells of it.
     (gone?.entry.why === "forgotten" && gone.index < index)

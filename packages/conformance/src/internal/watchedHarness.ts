@@ -1,0 +1,85 @@
+/** A harness whose hooks are seen: which are under way, and whether they did what they say. */
+import type { Broker } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { CheckFailed } from "../Check.ts"
+import type { FailNext, Service } from "../Harness.ts"
+import * as Wait from "../Wait.ts"
+
+/** A harness, and what it is doing. */
+export interface Watched {
+  readonly harness: Service
+  /** The hooks that have begun and not ended, by their names. */
+  readonly underWay: () => ReadonlyArray<string>
+}
+
+/** Milliseconds that a connection may take to be seen as lost, or as made again, after the broker was restarted. */
+const recovery = 120_000
+
+const numbers = ["ready", "inFlight", "delayed"] as const
+
+const failed = (hook: string, problem: string) => Effect.fail(new CheckFailed(`harness.${hook}: ${problem}`))
+
+/** Checks that the connection was lost, where every loss is seen. */
+const checkRestart = (broker: Broker.Service, restart: Effect.Effect<void, unknown>) =>
+  Effect.gen(function* () {
+    // Within one millisecond, two times cannot be told apart.
+    yield* Effect.sleep(1)
+    const { since } = broker.connection()
+    yield* restart
+    if (!broker.capabilities.connectionBound) return
+    const isAnother = Effect.sync(() => broker.connection().since !== since || undefined)
+    yield* Wait.found("harness.restart: a connection that is not that of before", isAnother, { within: recovery })
+  })
+
+const checkCounts = ({ capabilities }: Broker.Service, counts: Broker.Counts) => {
+  const missing = numbers.find((number) => capabilities.counts[number] && counts[number] === undefined)
+  return missing === undefined
+    ? Effect.succeed(counts)
+    : failed("pending", `answers no ${missing}, but capabilities.counts.${missing} is true`)
+}
+
+/** Watches the hooks of a harness, for one case on this broker. */
+export const make = (harness: Service, broker: Broker.Service): Watched => {
+  const open = new Set<readonly [name: string]>()
+  const watch = <A, E, R>(name: string, hook: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      const entry = [name] as const
+      open.add(entry)
+      return Effect.ensuring(
+        hook,
+        Effect.sync(() => open.delete(entry))
+      )
+    })
+  const { another, cutConnections, deleteQueue, failNext, foreignQueue, restart } = harness
+
+  const fail: FailNext = (operation, failure, queue) => {
+    const armed = failNext?.(operation, failure, queue)
+    if (armed === undefined) return undefined
+    const name = `failNext(${operation}, ${failure})`
+    return Effect.flatMap(watch(name, armed), (happened) =>
+      happened() ? failed(name, "says that a call has failed before there was one") : Effect.succeed(happened)
+    )
+  }
+
+  return {
+    underWay: () => Array.from(open, ([name]) => `harness.${name}`),
+    harness: {
+      ...harness,
+      uniqueQueue: (base) => watch("uniqueQueue", harness.uniqueQueue(base)),
+      publishRaw: (queue, body, headers) => watch("publishRaw", harness.publishRaw(queue, body, headers)),
+      deadLetters: (queue) => watch("deadLetters", harness.deadLetters(queue)),
+      pending: (queue) =>
+        Effect.flatMap(watch("pending", harness.pending(queue)), (counts) => checkCounts(broker, counts)),
+      cutConnections: cutConnections && watch("cutConnections", cutConnections),
+      restart: restart && watch("restart", checkRestart(broker, restart)),
+      another:
+        another &&
+        Effect.flatMap(watch("another", another), (other) =>
+          other === broker ? failed("another", "answers the broker itself") : Effect.succeed(other)
+        ),
+      failNext: failNext && fail,
+      deleteQueue: deleteQueue && ((queue) => watch("deleteQueue", deleteQueue(queue))),
+      foreignQueue: foreignQueue && ((base) => watch("foreignQueue", foreignQueue(base)))
+    }
+  }
+}
