@@ -305,7 +305,7 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "what was decided on a lost delivery is repeated on all that come after",
     file: consume("remembered"),
-    from: "      known.delete(name!)\n",
+    from: "      known.delete(found.name)\n",
     to: ""
   },
   {
@@ -407,8 +407,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "settlements that wait for an extension are not sent after it",
     file: consume("settler"),
-    from: "          if (item !== undefined) options.onLeaseLost(item, failure)\n        }\n        flush()",
-    to: "          if (item !== undefined) options.onLeaseLost(item, failure)\n        }"
+    from: "options.onExtended()\n        flush()",
+    to: "options.onExtended()"
   },
   {
     name: "the timer of settlements that gather is set once",

@@ -35,15 +35,15 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a delivery that was overtaken by a later one takes its place",
     file: consume("redeliveries"),
-    from: "(isOlder(delivery, twin) || merge(twin, delivery))",
+    from: "(isOlder(delivery, twin, isBound) || merge(twin, delivery))",
     to: "merge(twin, delivery)",
     was: "A later delivery was left unsettled, and its message came again after its lease."
   },
   {
     name: "a delivery that came before its retry was answered costs the attempts of releases",
     file: consume("redeliveries"),
-    from: "        onReturned(item)\n        item.isSuperseded = true",
-    to: "        item.isSuperseded = true",
+    from: "    onReturned(item)\n    item.isSuperseded = true",
+    to: "    item.isSuperseded = true",
     was: "A message that no handler had seen was given up after a retry whose answer came late."
   },
   {
