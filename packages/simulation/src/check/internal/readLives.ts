@@ -2,9 +2,14 @@
 import type { History } from "../../History.ts"
 import type { Scenario } from "../../Scenario.ts"
 import { attempting } from "./attempting.ts"
-import type { Lives, Run } from "./Lives.ts"
+import type { DeliveryLife, Lives, Run } from "./Lives.ts"
 import * as Registry from "./registry.ts"
 import { storing } from "./storing.ts"
+
+/** Notes the first entry by which a process knows this of a delivery. */
+const note = (life: DeliveryLife | undefined, what: "disconnected" | "lapsed", index: number): void => {
+  if (life !== undefined && life[what] < 0) life[what] = index
+}
 
 /**
  * The lives of a history.
@@ -61,16 +66,10 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
       case "Arrived":
         return arrive({ index, entry })
       case "Reconnected":
-        for (const each of entry.gone) {
-          const life = deliveries.get(each)
-          if (life !== undefined && life.disconnected < 0) life.disconnected = index
-        }
+        for (const each of entry.gone) note(deliveries.get(each), "disconnected", index)
         return
-      case "Lapsed": {
-        const life = deliveries.get(entry.delivery)
-        if (life !== undefined && life.lapsed < 0) life.lapsed = index
-        return
-      }
+      case "Lapsed":
+        return note(deliveries.get(entry.delivery), "lapsed", index)
       case "Began": {
         const run: Run = { process: processOf(entry.process), began: { index, entry }, ended: undefined, calls: [] }
         runs.push(run)
