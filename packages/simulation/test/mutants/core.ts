@@ -407,8 +407,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "settlements that wait for an extension are not sent after it",
     file: consume("settler"),
-    from: "          if (item !== undefined) options.onLeaseLost(item, failure)\n        }\n        flush()",
-    to: "          if (item !== undefined) options.onLeaseLost(item, failure)\n        }"
+    from: "options.onExtended()\n        flush()",
+    to: "options.onExtended()"
   },
   {
     name: "the timer of settlements that gather is set once",
