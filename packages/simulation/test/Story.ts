@@ -148,6 +148,20 @@ export const make = () => {
   const answer = (delivery: number, settlement: Asked, fate?: FactOf<"Answered">["fate"]): void =>
     say({ _tag: "Answered", process: of(delivery).process, delivery, settlement, fate })
 
+  /** A copy is handed out; answers the delivery, which is on its way. */
+  const handOut = (copy: number, key: number, process: string, attempts?: number): number => {
+    const count = (counts.get(copy) ?? 0) + 1
+    counts.set(copy, count)
+    const delivery = ++last
+    handed.set(delivery, { copy, key, process, attempts: attempts ?? count })
+    say({ _tag: "HandedOut", copy, delivery, key, queue: queueOf(copy), process, count })
+    return delivery
+  }
+  const arrive = (delivery: number): void => {
+    const { attempts, copy, key, process } = of(delivery)
+    say({ _tag: "Arrived", delivery, key, queue: queueOf(copy), process, attempts })
+  }
+
   return {
     history,
     say,
@@ -169,14 +183,12 @@ export const make = () => {
       say({ _tag: "Sent", key })
       return copy
     },
+    handOut,
+    arrive,
     /** A copy is handed out and arrives; answers the delivery. */
     deliver: (copy: number, key: number, process: string, attempts?: number): number => {
-      const count = (counts.get(copy) ?? 0) + 1
-      counts.set(copy, count)
-      const delivery = ++last
-      handed.set(delivery, { copy, key, process, attempts: attempts ?? count })
-      const from = { delivery, key, queue: queueOf(copy), process }
-      say({ _tag: "HandedOut", copy, ...from, count }, { _tag: "Arrived", ...from, attempts: attempts ?? count })
+      const delivery = handOut(copy, key, process, attempts)
+      arrive(delivery)
       return delivery
     },
     /** A whole handler run. */

@@ -706,6 +706,22 @@ it("unseen: what nobody ran is not given up, unless it came too often", () => {
   expect(broken(tell("too-many-deliveries", 4, 5), world)).toEqual([])
 })
 
+it("unseen: what was given up by right is given up again on a delivery that was on its way for longer", () => {
+  const tell = (reason: string) => (story: Story.Story) => {
+    const copy = story.send(1)
+    story.start("a1")
+    const late = story.handOut(copy, 1, "a1")
+    const later = story.deliver(copy, 1, "a1")
+    story.ask(later, deadLetter(reason))
+    story.answer(later, deadLetter(reason), "unknown")
+    story.arrive(late)
+    story.settle(late, deadLetter(reason))
+  }
+  expect(broken(tell("too-many-deliveries"), Story.scenario({ kind: "lease", version: { maxDeliveries: 1 } }))).toEqual(
+    []
+  )
+})
+
 describe("concurrency", () => {
   /** Handlers that are begun one beside the other, with these attempts. */
   const beside = (attempts: ReadonlyArray<number>, concurrency: number) => {

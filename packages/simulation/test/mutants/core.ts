@@ -401,8 +401,8 @@ const settling: ReadonlyArray<Mutant> = [
   {
     name: "leases are extended while they are settled",
     file: consume("settler"),
-    from: 'filter(({ isLost, stage }) => stage !== "settling" && !isLost)',
-    to: "filter(({ isLost }) => !isLost)"
+    from: "filter((item) => !isSettled(item) && !item.isLost)",
+    to: "filter((item) => !item.isLost)"
   },
   {
     name: "settlements that wait for an extension are not sent after it",

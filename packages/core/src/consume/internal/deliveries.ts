@@ -42,6 +42,8 @@ export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise">
 export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"> {
   /** Whether the broker has leases, so that it may deliver again what is still in flight. */
   readonly isLeased: boolean
+  /** Whether deliveries end with their connection. */
+  readonly isBound: boolean
   readonly decider: Decider
   readonly flow: Flow
   readonly load: Load

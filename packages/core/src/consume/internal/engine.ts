@@ -109,6 +109,7 @@ export const make = (options: Options): Engine => {
     batch: capabilities.settleBatch,
     wait: capabilities.settleWait,
     isLeased: capabilities.lease !== undefined,
+    isBound: capabilities.connectionBound,
     decider: Decider.make({ ...options, longest }),
     flow,
     load,

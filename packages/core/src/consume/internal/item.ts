@@ -20,10 +20,11 @@ export interface Item extends Bag.Member {
    * - `decoding`: its body is being decoded.
    * - `waiting`: no handler has begun it.
    * - `begun`: a handler has begun it.
+   * - `decided`: its settlement waits for others or for an extension of its lease, which is not extended again.
    * - `settling`: its settlement is on its way to the broker, and its lease is not extended.
    * - `kept`: the broker did not take its settlement, which will be tried again.
    */
-  stage: "decoding" | "waiting" | "begun" | "settling" | "kept"
+  stage: "decoding" | "waiting" | "begun" | "decided" | "settling" | "kept"
   /** `undefined` until it is decided. */
   settlement: Settlement | undefined
   /** Whether its connection or lease is known to be lost: the broker delivers the message again. */

@@ -13,7 +13,7 @@ import type { Runtime } from "./runtime.ts"
 export interface Redeliveries {
   /**
    * Tells what is known of a redelivery. `"merged"`: it has taken the place of a delivery whose handler runs, or whose
-   * settlement is under way, and needs nothing more.
+   * settlement is under way, or it came after a later one, and needs nothing more.
    */
   readonly recognise: (delivery: Delivery) => Remembered.Known | "merged" | undefined
   readonly markLost: (item: Item) => void
@@ -33,6 +33,8 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   readonly outlet: Outlet
   /** Whether the broker has leases, so that it may deliver again what is still in flight. */
   readonly isLeased: boolean
+  /** Whether deliveries end with their connection, and with them the broker's count of them may end. */
+  readonly isBound: boolean
   readonly flow: Pick<Flow, "update">
   readonly load: Load
   /** All deliveries in flight. */
@@ -54,23 +56,21 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, load, onLost, onRemoved, outlet, remove, settle, timers, wallClock } = dependencies
+  const { flow, isBound, load, onLost, onRemoved, outlet, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   const twinOf = finding(dependencies, identify)
   const onReturned = noting(remembered)
+  const supersede = superseding(onReturned)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
       // What goes back to the queue comes again by right, but not before its time, and not beside its copy.
       const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery
-      else {
-        onReturned(item)
-        item.isSuperseded = true
-      }
+      else supersede(item)
       return isMerged
     }
     // Where others have had it meanwhile, it may have to run alone, or not at all.
@@ -97,8 +97,9 @@ export const make = (dependencies: Dependencies): Redeliveries => {
   return {
     recognise: (delivery) => {
       const twin = twinOf(delivery)
-      if (twin !== undefined && (isOlder(delivery, twin) || merge(twin, delivery))) return "merged"
-      return remembered.isEmpty() ? undefined : remembered.take(delivery, wallClock())
+      if (twin !== undefined && (isOlder(delivery, twin, isBound) || merge(twin, delivery))) return "merged"
+      if (remembered.isEmpty()) return undefined
+      return !isBound && remembered.isOlder(delivery) ? "merged" : remembered.take(delivery, wallClock())
     },
     markLost: (item) => {
       if (item.isLost) return
@@ -116,6 +117,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     },
     onSettled: (settled, settlement) => {
       const { again } = settled
+      if (settled.isSuperseded) return
       const next = goesBack(settlement) ? settlement : Settlement.Ack
       if (again === undefined) remembered.add({ ...settled, settlement: next }, left(settled), wallClock())
       // Only the adapter knows whether the message went back as a copy, so that its original must be ended.
@@ -141,6 +143,15 @@ const noting =
     if (goesBack(settlement) && told !== delivery.attempts && !isSuperseded) note(item)
   }
 
+/** A later delivery knows better than an item, and than what came while that was settled. */
+const superseding =
+  (onReturned: Redeliveries["onReturned"]) =>
+  (item: Item): void => {
+    if (item.again !== undefined) loseAgain(item)
+    onReturned(item)
+    item.isSuperseded = true
+  }
+
 /** Whether its retry is a message of its own, so that the original does not come again by right. */
 const isCopied = ({ subscription }: Outlet, { settlement }: Item): boolean =>
   settlement?._tag === "Retry" && subscription?.copiesRetries === true
@@ -151,7 +162,8 @@ const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage ===
 const before = ({ delivery, told }: Item) => ({ told, attempts: delivery.attempts })
 
 /** Whether a delivery was handed out before the one that is in flight, and only came after it: nobody settles it. */
-const isOlder = ({ attempts }: Delivery, { isLost, told }: Item): boolean => !isLost && attempts < told
+const isOlder = ({ attempts }: Delivery, { isLost, told }: Item, isBound: boolean): boolean =>
+  !(isBound && isLost) && attempts < told
 
 /** Whether the message comes again by right. */
 const goesBack = (settlement: Settlement.Settlement | undefined): boolean =>

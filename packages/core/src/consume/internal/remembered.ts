@@ -21,12 +21,15 @@ export interface Remembered {
   readonly add: (item: Item, left: number, now: number) => void
   /** Remembers of an item that goes back how many attempts the broker has counted too many. */
   readonly note: (item: Item) => void
+  /** Whether a delivery was handed out before the one that is remembered of its copy, and only came after it. */
+  readonly isOlder: (delivery: Delivery) => boolean
   /** Takes out of the memory what is known of a redelivery; `undefined` when nothing is. */
   readonly take: (delivery: Delivery, now: number) => Known | undefined
   readonly isEmpty: () => boolean
 }
 
 interface Memory {
+  readonly name: string
   readonly told: number
   readonly attempts: number
   readonly settlement: Settlement.Settlement | undefined
@@ -59,6 +62,11 @@ export const remaining = (settlement: Settlement.Settlement, left: number): Sett
 /** `identify` is the subscription's. */
 export const make = (identify: (delivery: Delivery) => string | undefined): Remembered => {
   const known = BoundedMap.make<Memory>(limit)
+  const find = (delivery: Delivery): Memory | undefined => {
+    const name = identify(delivery)
+    const found = name === undefined ? undefined : known.get(name)
+    return found?.id === delivery.metadata.id ? found : undefined
+  }
   return {
     add: (item, left, now) => {
       const name = identify(item.delivery)
@@ -67,6 +75,7 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
       // Two copies of one name cannot be told apart, so that neither is settled without a run.
       const isUnsure = known.get(name)?.isLost === true
       known.set(name, {
+        name,
         told,
         attempts: delivery.attempts,
         settlement: isUnsure || settlement?._tag === "Release" ? undefined : settlement,
@@ -81,14 +90,14 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
       const { attempts, metadata } = delivery
       if (name === undefined) return
       // Unlike one that is lost, the next delivery is another attempt, unless the broker does not count this one.
-      const before = { told: told - 1, attempts, id: metadata.id }
+      const before = { name, told: told - 1, attempts, id: metadata.id }
       known.set(name, { ...before, settlement: undefined, due: 0, losses: 0, isLost: false })
     },
+    isOlder: (delivery) => delivery.attempts < (find(delivery)?.told ?? 0),
     take: (delivery, now) => {
-      const name = identify(delivery)
-      const found = name === undefined ? undefined : known.get(name)
-      if (found === undefined || found.id !== delivery.metadata.id) return undefined
-      known.delete(name!)
+      const found = find(delivery)
+      if (found === undefined) return undefined
+      known.delete(found.name)
       const { due, losses, settlement } = found
       return {
         delivery: continued(delivery, found),

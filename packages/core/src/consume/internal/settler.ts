@@ -75,6 +75,7 @@ export const make = (options: Options & Callbacks): Settler => {
 
   const send = (requests: ReadonlyArray<DecidedItem>): void => {
     options.onSending(requests[0]!)
+    for (const item of requests) item.stage = "settling"
     underWay++
     const settled = attempt(() => outlet.subscription!.settle(requests))
     call(options, requests, watch === undefined ? settled : watch.settle(requests, settled), (failures, why) => {
@@ -101,14 +102,14 @@ export const make = (options: Options & Callbacks): Settler => {
   return {
     settle: (item, settlement) => {
       item.settlement = settlement
-      item.stage = "settling"
+      item.stage = "decided"
       pending.push(item as DecidedItem) // The line above decided it.
       if (pending.length >= batch && batch > 1) flush()
       else if (wait > 0) timer ??= timers.after(wait, flush)
     },
     flush,
     extend: (items) => {
-      const unsettled = [...items].filter(({ isLost, stage }) => stage !== "settling" && !isLost)
+      const unsettled = [...items].filter((item) => !isSettled(item) && !item.isLost)
       if (extending !== undefined || unsettled.length === 0) return
       extending = new Set(unsettled)
       const asked = unsettled.map(({ delivery }) => ({ delivery }))
@@ -127,6 +128,8 @@ export const make = (options: Options & Callbacks): Settler => {
     isIdle: () => pending.length === 0 && underWay === 0 && extending === undefined
   }
 }
+
+const isSettled = ({ stage }: Item): boolean => stage === "decided" || stage === "settling"
 
 /** The failure of a message that brings out a defect of the adapter. */
 const died =

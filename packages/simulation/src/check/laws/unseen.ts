@@ -6,9 +6,11 @@ import type { Lives, Settling } from "../internal/Lives.ts"
 /** Reasons for which no handler needs to have seen a message. */
 const unread = new Set(["undecodable", "too-many-deliveries"])
 
-const faultOf = (lives: Lives, { asked, index, of: life }: Settling): string | undefined => {
+const faultOf = (lives: Lives, { asked, attempt: { decided }, index, of: life }: Settling): string | undefined => {
   const { version } = life.process
   const { reason, tag } = asked
+  // What was decided on another delivery of the attempt was judged there.
+  if (decided !== undefined && decided.index < index && decided.asked.reason === reason) return undefined
   if (version === undefined || (tag !== "DeadLetter" && tag !== "Drop")) return undefined
   if (reason === "too-many-deliveries") {
     const told = (life.arrived?.entry.attempts ?? 0) - knownUnseen(lives, life)
