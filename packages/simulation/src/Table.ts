@@ -81,8 +81,6 @@ const ofLife = (entry: Entry): string | undefined => {
       return `credit ${entry.limit}`
     case "Reconnected":
       return `connects again${entry.gone.length === 0 ? "" : `, without ${entry.gone.map((each) => `d${each}`).join(" ")}`}`
-    case "LeaseLost":
-      return `loses the lease of d${entry.delivery}`
     case "Told":
       return `tells ${entry.event}${entry.id === undefined ? "" : ` of ${entry.id}`}`
     case "Health":
@@ -98,6 +96,8 @@ const ofWork = (entry: Entry): string | undefined => {
   switch (entry._tag) {
     case "Arrived":
       return `gets d${entry.delivery}: #${entry.key}, attempt ${entry.attempts}`
+    case "Lapsed":
+      return `has lost d${entry.delivery}`
     case "Began":
       return `runs r${entry.run}: ${entry.given.map(({ attempts, key }) => `#${key}, attempt ${attempts}`).join("; ")}`
     case "Called":

@@ -534,6 +534,23 @@ describe("early", () => {
     expect(broken(tell("ours"))).toEqual(["early"])
   })
 
+  it("a lease that was renewed after a retry without an answer ends before the retry is due", () => {
+    const tell = (fate: "unknown" | undefined) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked", 1000)
+      story.answer(delivery, retry(1000), fate)
+      story.wait(500)
+      story.back(delivery, "lease")
+      story.begin(story.deliver(copy, 1, "b1", 2))
+    }
+    const world = Story.scenario({ kind: "lease" })
+    expect(broken(tell("unknown"), world)).not.toContain("early")
+    expect(broken(tell(undefined), world)).toContain("early")
+  })
+
   it("a dead letter is due when an operator sends it back", () => {
     const tell = (process: string) => (story: Story.Story) => {
       story.start("a1")
@@ -731,6 +748,19 @@ it("credit: more deliveries than it allows, unless some are gone", () => {
   expect(broken(tell(true))).toEqual([])
 })
 
+it("credit: not what another delivery of its message has settled", () => {
+  const tell = (isSettled: boolean) => (story: Story.Story) => {
+    const { copy } = first(story)
+    const echo = story.deliver(copy, 1, "a1", 2)
+    if (isSettled) story.gone(copy, 1, "settled", echo)
+    story.deliver(story.send(2), 2, "a1")
+    story.deliver(story.send(3), 3, "a1")
+  }
+  const world = Story.scenario({ kind: "lease" })
+  expect(broken(tell(true), world)).not.toContain("credit")
+  expect(broken(tell(false), world)).toContain("credit")
+})
+
 it("settle once: nothing after an answer that ends it, nor before any answer", () => {
   const tell = (fate: "unknown" | "gone" | "none" | undefined) => (story: Story.Story) => {
     const { delivery } = first(story)
@@ -797,6 +827,20 @@ it("health: it says when nothing moves, and not before", () => {
   expect(tell("stalled", 30_000, 1)).toEqual(["health"])
 })
 
+it("health: what arrives beside a handler at work ends no stall", () => {
+  const tell = (isAtWork: boolean) =>
+    broken((story) => {
+      const { delivery } = first(story, 2)
+      if (isAtWork) story.begin(delivery)
+      story.wait(70_000)
+      story.deliver(story.send(2), 2, "a1")
+      const rest = { because: [], buffered: 1, inProgress: 1, quarantined: 0, connection: "up" as const }
+      story.say({ _tag: "Health", process: "a1", state: "stalled", ...rest })
+    })
+  expect(tell(true)).toEqual([])
+  expect(tell(false)).toEqual(["health"])
+})
+
 it("health: what is kept until it is due is no stall, though it goes on later", () => {
   const tell = (fate: "refused" | "unknown") =>
     broken((story) => {
@@ -838,6 +882,40 @@ it("drain and room: what its daemon has forgotten is nobody's", () => {
     )
   expect(room(false)).toEqual(["room"])
   expect(room(true)).toEqual([])
+})
+
+it("room: a lease that has lapsed takes room as long as a handler has its message", () => {
+  const tell = (hasLapsed: boolean) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story, 2)
+        story.begin(delivery)
+        if (hasLapsed) story.say({ _tag: "Lapsed", process: "a1", delivery })
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+      },
+      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+    )
+  expect(tell(false)).toEqual(["room"])
+  expect(tell(true)).toEqual([])
+})
+
+it("room: a lost delivery takes room until its settlement is answered", () => {
+  const tell = (isAnswered: boolean) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story, 2)
+        story.run(delivery)
+        story.ask(delivery, ack)
+        story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+        const other = story.deliver(story.send(2), 2, "a1")
+        story.begin(other)
+        if (isAnswered) story.answer(delivery, ack, "gone")
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+      },
+      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+    )
+  expect(tell(false)).toEqual([])
+  expect(tell(true)).toEqual(["room"])
 })
 
 it("drain: what is not given back, unless the call that hides it met a fault", () => {

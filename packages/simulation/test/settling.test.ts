@@ -77,7 +77,7 @@ describe("a settlement that the broker cannot take", () => {
 })
 
 describe("a lease that could not be extended", () => {
-  const lease = (story: Story.Story, delivery: number) => story.say({ _tag: "LeaseLost", process: "a1", delivery })
+  const lease = (story: Story.Story, delivery: number) => story.say({ _tag: "Lapsed", process: "a1", delivery })
 
   it("begins no handler", () => {
     const tell = (isLost: boolean) => (story: Story.Story) => {

@@ -58,7 +58,8 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     onFailed: ({ key }, { _tag }, { error: { reason } }) => log.push(`${key} ${_tag} ${reason}`),
     onLeaseLost: ({ key }, { error: { reason } }) => log.push(`${key} ${reason}`),
     onSending: () => {},
-    onAnswered: () => {}
+    onAnswered: () => {},
+    onExtended: () => {}
   })
   return { settler, take: () => log.splice(0) }
 })

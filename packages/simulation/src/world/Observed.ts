@@ -76,7 +76,7 @@ export const observed = (world: World, machine: Machine, service: Broker.Service
         return Effect.map(subscription.extend(deliveries), (failures) => {
           for (const number of numbers) extending.delete(number)
           for (const { delivery, fate } of failures) {
-            if (fate === "gone") world.record({ _tag: "LeaseLost", process, delivery: numberOf(delivery) })
+            if (fate === "gone") world.record({ _tag: "Lapsed", process, delivery: numberOf(delivery) })
           }
           return failures
         })

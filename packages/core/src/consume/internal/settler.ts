@@ -44,6 +44,8 @@ export interface Callbacks {
   readonly onSending: (item: Item) => unknown
   /** Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items. */
   readonly onAnswered: () => void
+  /** Called once for each extension, after `onLeaseLost` for each of its items that are lost. */
+  readonly onExtended: () => void
 }
 
 /** An item with its settlement is itself the request for it, which saves an object for each message. */
@@ -118,6 +120,7 @@ export const make = (options: Options & Callbacks): Settler => {
           const item = unsettled.find(({ delivery }) => delivery === failure.delivery)
           if (item !== undefined) options.onLeaseLost(item, failure)
         }
+        options.onExtended()
         flush()
       })
     },

@@ -68,7 +68,7 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
         return arrive({ index, entry })
       case "Reconnected":
         return lose(index, entry.gone)
-      case "LeaseLost":
+      case "Lapsed":
         return lose(index, [entry.delivery])
       case "Began": {
         const run: Run = { process: processOf(entry.process), began: { index, entry }, ended: undefined, calls: [] }

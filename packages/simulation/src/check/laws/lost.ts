@@ -10,7 +10,7 @@ const lostSince = ({ disconnected, settlings }: DeliveryLife): number => {
 
 /** Whether it waited for the extension that tells of the loss, and is sent once that is answered, whatever the answer. */
 const hasWaited = ({ history }: Lives, since: number, at: number): boolean =>
-  history[since]?._tag === "LeaseLost" && history[since].at === at
+  history[since]?._tag === "Lapsed" && history[since].at === at
 
 /** Whether another delivery of the copy has taken its place by then. */
 const isReplaced = (lives: Lives, life: DeliveryLife, since: number, until: number): boolean =>
