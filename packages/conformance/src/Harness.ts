@@ -8,7 +8,8 @@
  *
  * 1. `uniqueQueue` answers the name of a queue that exists, is empty, and is used by nobody else. `<queue>.dlq` must be a
  *    valid name as well. Nothing else about the name matters to the cases.
- * 2. `publishRaw` publishes as a foreign producer does, with the broker's own client and without Requeue's metadata.
+ * 2. `publishRaw` publishes as a foreign producer does, with the broker's own client and without Requeue's metadata. Where
+ *    it is the producer who says when a message was published, it says so.
  * 3. `deadLetters` answers every message that waits in the queue of this name, oldest first, with the metadata that it
  *    carries. It takes none away: asked again, it answers the same.
  * 4. `pending` answers the broker's own numbers; `undefined` where `capabilities.counts` says that it cannot tell.

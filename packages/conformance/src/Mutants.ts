@@ -10,6 +10,7 @@ import { mutants as operating } from "./mutants/operating.ts"
 import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as punctuality } from "./mutants/punctuality.ts"
 import { mutants as redriving } from "./mutants/redriving.ts"
+import { mutants as restarting } from "./mutants/restarting.ts"
 import { mutants as settling } from "./mutants/settling.ts"
 import { mutants as waiting } from "./mutants/waiting.ts"
 
@@ -28,5 +29,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...waiting,
   ...punctuality,
   ...operating,
-  ...redriving
+  ...redriving,
+  ...restarting
 ]

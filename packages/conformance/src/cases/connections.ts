@@ -118,7 +118,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.sendDelayed("a", 4 * lab.unit)
       yield* lab.harness.cutConnections!
       const [run] = yield* lab.untilRuns(1, lab.recovery)
-      Check.isTrue("not early", run!.at - sent >= 4 * lab.unit, run!.at - sent)
+      lab.checkNotEarly("the message", 4 * lab.unit, sent, run!.at)
     },
     Needs.cutConnections
   ),

@@ -134,7 +134,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   ),
   test("no more deliveries are unsettled than the credit allows, and credit 0 stops them", function* (lab) {
     for (const id of ["a", "b", "c", "d", "e"]) yield* lab.publish(id)
-    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2 })
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2, keep: true })
     const [first, second] = [yield* port.next, yield* port.next]
     yield* lab.quiet()
     Check.equal("unsettled", port.waiting(), 0)
