@@ -155,6 +155,19 @@ export const cases: ReadonlyArray<Case.Case> = [
     Needs.boundConnections
   ),
   test(
+    "a subscription that begins while the connection is lost gets its messages all the same",
+    function* (lab) {
+      yield* lab.publish("a")
+      yield* lab.harness.cutConnections!
+      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, within: lab.recovery })
+      const delivery = yield* port.next
+      Check.equal("the message", delivery.metadata.id, "a")
+      yield* port.settle(delivery, Settlement.Ack)
+      yield* lab.untilEmpty
+    },
+    Needs.cutConnections
+  ),
+  test(
     "a new connection is told of before its first delivery",
     function* (lab) {
       yield* lab.publish("a")

@@ -1,4 +1,4 @@
-/** Brokers that do not get over a restart. */
+/** Brokers that do not get over the loss of a connection. */
 import { type Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
@@ -22,17 +22,24 @@ const restarted = (name: string, instead: ReturnType<Broker.Service["publish"]>)
   }
 })
 
+const noConnection = (reason: BrokerError.Reason) =>
+  Effect.fail(new BrokerError.BrokerError({ broker: "test", operation: "publish", reason, detail: "no connection" }))
+
 export const mutants: ReadonlyArray<Mutant> = [
   restarted("waits for ever when the connection was lost", Effect.never),
-  restarted(
-    "says that a broker which restarts cannot do this",
-    Effect.fail(
-      new BrokerError.BrokerError({
-        broker: "test",
-        operation: "publish",
-        reason: "Unsupported",
-        detail: "no connection"
-      })
-    )
-  )
+  restarted("says that a broker which restarts cannot do this", noConnection("Unsupported")),
+  {
+    name: "begins no subscription when the connection was lost",
+    kills: "a subscription that begins while the connection is lost gets its messages all the same",
+    broker: (broker) => {
+      const first = broker.connection()
+      return {
+        ...broker,
+        subscribe: (options) =>
+          Effect.suspend(() =>
+            broker.connection() === first ? broker.subscribe(options) : noConnection("ConnectionLost")
+          )
+      }
+    }
+  }
 ]

@@ -161,5 +161,17 @@ export const mutants: ReadonlyArray<Mutant> = [
     "extends no leases",
     "a handler may run longer than the lease: it is extended, and the message does not come twice"
   ),
-  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of what waits")
+  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of what waits"),
+  {
+    name: "tells of the first settlement that fails",
+    kills: "of settlements in one call, each that fails is told, and the others are done",
+    broker: (broker) => ({
+      ...broker,
+      subscribe: (options) =>
+        Effect.map(broker.subscribe(options), (subscription) => ({
+          ...subscription,
+          settle: (requests) => Effect.map(subscription.settle(requests), (failures) => failures.slice(0, 1))
+        }))
+    })
+  }
 ]
