@@ -4,13 +4,13 @@ import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as copying } from "./mutants/copying.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
 import { mutants as failing } from "./mutants/failing.ts"
+import { mutants as losing } from "./mutants/losing.ts"
 import { mutants as misreading } from "./mutants/misreading.ts"
 import { mutants as mistaking } from "./mutants/mistaking.ts"
 import { mutants as operating } from "./mutants/operating.ts"
 import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as punctuality } from "./mutants/punctuality.ts"
 import { mutants as redriving } from "./mutants/redriving.ts"
-import { mutants as restarting } from "./mutants/restarting.ts"
 import { mutants as settling } from "./mutants/settling.ts"
 import { mutants as waiting } from "./mutants/waiting.ts"
 
@@ -30,5 +30,5 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...punctuality,
   ...operating,
   ...redriving,
-  ...restarting
+  ...losing
 ]

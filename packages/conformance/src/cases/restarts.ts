@@ -39,7 +39,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     "a publish ends while the broker restarts, and one that fails says that it may be asked again",
     function* (lab) {
       yield* lab.publish("first")
-      const restart = yield* Effect.forkChild(lab.harness.restart!)
+      const { restart: stopAndStart = Effect.void } = lab.harness
+      const restart = yield* Effect.forkChild(stopAndStart)
       for (let [count, isOver] = [1, false]; !isOver; count++) {
         isOver = restart.pollUnsafe() !== undefined
         const told = yield* ends(lab, "the publish", Effect.result(lab.publish(`m${count}`)))

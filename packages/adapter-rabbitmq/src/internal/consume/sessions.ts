@@ -36,8 +36,8 @@ const ended = Effect.logWarning("a consumer ended at once")
 const moment = 100
 
 /**
- * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened; later ones are tried
- * until they succeed.
+ * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened on a connection that
+ * lives; later ones are tried until they succeed.
  */
 export const make = (
   options: {
@@ -103,7 +103,8 @@ export const make = (
       }
     })
 
-    session = yield* open
+    // Of a connection whose loss nobody had noticed, the first request finds out.
+    session = yield* Effect.retry(open, { times: 1, while: ({ reason }) => reason === "ConnectionLost" })
     const close = Effect.suspend(() =>
       session?.isOpen() === true
         ? Effect.ignore(request({ operation: "unsubscribe", queue }, closeTimeout, session.close))
