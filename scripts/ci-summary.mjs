@@ -31,7 +31,7 @@ if (exits.check !== "0" && checkNames.every((name) => checks[name] === "passed")
   add("npm run check", { failed: 1 }, ` (exit code ${exits.check})`)
 }
 
-for (const name of ["pack", "busy", "guard", "demo"]) add(name, verdict(exits[name] === "0"))
+for (const name of ["pack", "busy", "guard", "demo", "simulate"]) add(name, verdict(exits[name] === "0"))
 
 const total = sum(counted)
 console.log(`in all: ${show(total)}`)

@@ -107,6 +107,15 @@ describe("twins", () => {
   })
 })
 
+test.each(["native", "exact"] as const)("retry: %s tells whether every retry is a copy", async (retry) => {
+  await on({ ...one, retry }, () =>
+    Effect.gen(function* () {
+      const { copiesRetries } = yield* subscribe(queueName(retry), 0)
+      assert.strictEqual(copiesRetries, retry === "exact")
+    })
+  )
+})
+
 describe("a copy that stays under way for longer than its lease, and fails", async () => {
   const http = await proxy(two.broker.nodes[0]!.port + 1)
   afterAll(http.close)

@@ -231,6 +231,11 @@ describe("toPublication", () => {
     assert.strictEqual(Wire.decode(made.payload)!.deferred, told)
   })
 
+  it("a hop is due when the clock that set its time says so as well", () => {
+    const made = publication({ message: delayed(500), target: own, isCopy: true, isHop: true })
+    assert.deepStrictEqual([made.defer, Wire.decode(made.payload)!.deferred], [500, undefined])
+  })
+
   it("leaves the body raw in a topic of others when asked to, and never in its own", () => {
     const item = { message: message(), target: source, isCopy: false }
     const never = { envelope: "never" } as const

@@ -51,6 +51,7 @@ interface Faults {
   /** Milliseconds until a settlement is answered. */
   latency: number
   identify: (delivery: Delivery) => string | undefined
+  copiesRetries: boolean
 }
 
 /** The connection and the counts that the broker reports. */
@@ -66,7 +67,8 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
     settle: () => undefined,
     latency: 0,
     // Each receipt of a test is a copy's own.
-    identify: ({ receipt }) => receipt as string
+    identify: ({ receipt }) => receipt as string,
+    copiesRetries: false
   }
 
   const settle = (requests: ReadonlyArray<SettleRequest>) => {
@@ -99,7 +101,8 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
               log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
               return []
             }),
-          identify: (delivery) => faults.identify(delivery)
+          identify: (delivery) => faults.identify(delivery),
+          copiesRetries: faults.copiesRetries
         }
       }),
     admin: {

@@ -129,7 +129,7 @@ describe("a client", () => {
     )
   })
 
-  it("stores a copy for a longer retry, in hops of the cap, and asks no clock but the daemon's for the last one", () => {
+  it("stores a copy for a longer retry, in hops of the cap that keep its time", () => {
     const { arrived, begun, now, settle } = withOne()
     const due = now() + 90 * second
     assert.deepStrictEqual(settle(Settlement.Retry(90 * second, error)), [])
@@ -138,7 +138,14 @@ describe("a client", () => {
     assert.deepStrictEqual(settle(Settlement.Release(due - now()), 10, 1), [])
     begun.pass(31 * second)
     assert.deepStrictEqual(attemptsOf(arrived), [1, 2, 2])
-    assert.strictEqual(arrived[2]!.metadata.notBefore, 0)
+    assert.approximately(arrived[2]!.metadata.notBefore, due, 1)
+  })
+
+  it("asks no clock but the daemon's whether the delay of a copy is over", () => {
+    const { arrived, begun, settle } = withOne([], {}, { isExact: true })
+    assert.deepStrictEqual(settle(Settlement.Retry(second, error)), [])
+    begun.pass(2 * second)
+    assert.strictEqual(arrived[1]!.metadata.notBefore, 0)
   })
 
   it("stores a copy for every retry where it is exact, before it finishes the original", () => {

@@ -123,6 +123,11 @@ export interface Subscription {
    * can repeat. By it the core knows a message whose delivery was lost. Default: the broker cannot tell.
    */
   readonly identify?: ((delivery: Delivery) => string | undefined) | undefined
+  /**
+   * Whether every retry publishes a copy, also one without a delay: then a message that comes again while its retry is under
+   * way comes because its lease has ended, and waits for the answer. Default: it may be the retry itself.
+   */
+  readonly copiesRetries?: boolean | undefined
 }
 
 /** The number of messages in a queue, by their state; `undefined` where the broker cannot tell. */

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { TestClock } from "effect/testing"
 import type { Codec } from "../../src/message/Codec.ts"
 import * as Consumer from "../../src/consume/Consumer.ts"
+import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as QueueDefinition from "../../src/message/QueueDefinition.ts"
 import * as Scripted from "../scripted.ts"
 
@@ -49,6 +50,19 @@ describe("while a body is decoded", () => {
       assert.strictEqual(runs, 1)
       assert.deepStrictEqual(broker.take(), ["credit 2", "credit 2", "a:Ack"])
       assert.isTrue((yield* consumer.drain(0)).complete)
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("redeliveries that are too many by then are given up", () => {
+    const broker = Scripted.make({ lease: { duration: 3000, max: Number.POSITIVE_INFINITY }, connectionBound: false })
+    return Effect.gen(function* () {
+      const { decodeAll, queue } = slow()
+      const retry = RetryPolicy.make({ maxRetries: 0, maxDeliveries: 1 })
+      yield* Consumer.start(queue, { retry }, () => assert.fail("a handler ran"))
+      broker.deliver("a")
+      broker.deliver("a", { attempts: 3 })
+      yield* decodeAll
+      assert.deepStrictEqual(broker.take(), ["credit 2", "a:DeadLetter"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 

@@ -1,9 +1,11 @@
 /** Messages that this process keeps because the broker refuses what they need. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as Consumer from "../../src/consume/Consumer.ts"
 import * as Metadata from "../../src/message/Metadata.ts"
+import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
 import * as Scripted from "../scripted.ts"
 
 const fail = (): never => {
@@ -83,6 +85,26 @@ describe("a refused settlement", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("of a delayed retry that is lost while it waits keeps the rest of its delay", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const delays: Array<number> = []
+      yield* Consumer.start("q", { retryDelay: 10_000 }, fail)
+      broker.faults.settle = ({ settlement }) => {
+        if (settlement._tag === "Retry") delays.push(settlement.delay)
+        return { reason: "ConnectionLost", fate: "gone" }
+      }
+      for (const attempts of [1, 2, 3]) {
+        broker.deliver("a", { attempts })
+        yield* TestClock.adjust(500)
+      }
+      broker.reconnect()
+      broker.deliver("a", { attempts: 4 })
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(delays, [10_000, 9500, 8500])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("is not asked twice when its message has come again meanwhile", () => {
     const broker = Scripted.make({ lease: { duration: 1e9, max: 1e9 }, connectionBound: false })
     return Effect.gen(function* () {
@@ -93,6 +115,22 @@ describe("a refused settlement", () => {
       broker.take()
       broker.deliver("a", { attempts: 2 })
       assert.deepStrictEqual(yield* asked(broker, 20), [1, 3, 7, 15])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("is not asked again for a delivery that came meanwhile, when the consumer drains", () => {
+    const broker = Scripted.make({ lease: { duration: 1e9, max: 1e9 }, connectionBound: false })
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, () => {})
+      Object.assign(broker.faults, { latency: 1000, settle: () => "AccessRefused" })
+      broker.deliver("a")
+      yield* Effect.yieldNow
+      const drained = yield* Effect.forkChild(consumer.drain(), { startImmediately: true })
+      broker.deliver("a", { attempts: 2 })
+      broker.take()
+      yield* TestClock.adjust(3000)
+      assert.isTrue((yield* Fiber.join(drained)).complete)
+      assert.deepStrictEqual(broker.take(), ["a:Ack"])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })
@@ -122,15 +160,40 @@ describe("health", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("does not take for stalled what has come beside a kept message", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { drainTimeout: 0 }, () => Effect.sleep(1000))
+      broker.faults.settle = () => "AccessRefused"
+      broker.deliver("a", { metadata: Metadata.make("a", 0, 3_600_000) })
+      yield* TestClock.adjust("50 minutes")
+      broker.deliver("b")
+      assert.deepStrictEqual([consumer.health().inProgress, consumer.health().state], [2, "running"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("does not take for stalled what is run again at once", () => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const retry = RetryPolicy.make({ immediate: 2 })
+      const slow = () => Effect.andThen(Effect.sleep("50 seconds"), Effect.fail(new Error("no")))
+      const consumer = yield* Consumer.start("q", { handlerTimeout: "1 minute", drainTimeout: 0, retry }, slow)
+      broker.deliver("a")
+      yield* TestClock.adjust("140 seconds")
+      assert.deepStrictEqual([consumer.health().inProgress, consumer.health().state], [1, "running"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("says of a pause by hand that it is one, however long messages wait", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
-      const consumer = yield* Consumer.start("q", {}, () => {})
+      const consumer = yield* Consumer.start("q", { drainTimeout: 0 }, () => Effect.sleep(1000))
       consumer.pause()
       broker.deliver("a")
       yield* TestClock.adjust("3 hours")
       assert.strictEqual(consumer.health().state, "paused")
       consumer.resume()
+      assert.strictEqual(consumer.health().state, "running")
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })

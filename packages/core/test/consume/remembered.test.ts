@@ -79,9 +79,10 @@ it("a name that is given twice is no proof: another message of it is not taken f
 
 it("attempts that were noted make a later loss no less sure", () => {
   const remembered = make()
-  remembered.note(lost("a", undefined, 3), 2)
+  const noted = { ...lost("a", undefined, 1), told: 3 }
+  remembered.note(noted)
   remembered.add(lost("a", Settlement.Ack, 4), 0, 0)
   assert.strictEqual(remembered.take(again("a", 5), 0)?.settlement, Settlement.Ack)
-  remembered.note(lost("a", undefined, 3), 2)
+  remembered.note(noted)
   assert.deepStrictEqual(remembered.take(again("a", 4), 0)?.delivery.attempts, 2)
 })

@@ -218,6 +218,37 @@ describe("attempts", () => {
   })
 })
 
+describe("attempts of a message that is given back", () => {
+  /** How it runs when it comes with these attempts, after a delivery that was lost unseen and one that was given back. */
+  const runAt = (attempts: number) => {
+    const broker = Scripted.make()
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      yield* Consumer.start("q", { prefetch: 5 }, (message) => {
+        runs.push(`${message.id} ${message.attempts}`)
+        return message.id === "slow" ? Effect.sleep(50) : Effect.void
+      })
+      broker.deliver("slow")
+      broker.deliver("a")
+      broker.reconnect()
+      broker.deliver("a", { attempts: 2 })
+      broker.deliver("suspect", { attempts: 9 })
+      yield* TestClock.adjust(500)
+      assert.include(broker.take(), "a:Release")
+      broker.deliver("a", { attempts })
+      yield* TestClock.adjust(500)
+      return runs.at(-1)
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  }
+
+  it.effect("do not count what was lost unseen before", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* runAt(2), "a 1")
+      assert.strictEqual(yield* runAt(3), "a 2")
+    })
+  )
+})
+
 describe("a settlement that is lost with each redelivery", () => {
   it.effect("waits longer each time, so that the two do not go round", () => {
     const broker = Scripted.make()
@@ -353,6 +384,23 @@ describe("a redelivery", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("of a message that waits, and that others have had meanwhile, is given up or runs alone", () => {
+    const broker = Scripted.make(leased)
+    return Effect.gen(function* () {
+      const runs: Array<string> = []
+      const retry = RetryPolicy.make({ maxAttempts: 2, maxDeliveries: 4 })
+      yield* Consumer.start("q", { retry, batch: BatchPolicy.make({ maxBatchSize: 3 }) }, ({ attempts, id }) => {
+        runs.push(`${id} ${attempts}`)
+      })
+      for (const id of ["a", "b"]) broker.deliver(id)
+      broker.deliver("a", { attempts: 6 })
+      broker.deliver("b", { attempts: 4 })
+      broker.deliver("c")
+      for (const wait of [100, 100]) yield* TestClock.adjust(wait)
+      assert.deepStrictEqual([runs, broker.take().includes("a:DeadLetter")], [["b 3"], true])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("that is faster than the answer to the ack is acked as well", () => {
     const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
     return Effect.gen(function* () {
@@ -383,6 +431,22 @@ describe("a redelivery", () => {
           ["credit 2", "a:Retry a:Ack"]
         ]
       )
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
+  it.effect("while its retry is copied waits for the copy: the adapter ends it, and no handler runs", () => {
+    const broker = Scripted.make({ ...leased, settleBatch: 10, settleWait: 5 })
+    broker.faults.copiesRetries = true
+    return Effect.gen(function* () {
+      const runs: Array<number> = []
+      yield* Consumer.start("q", {}, ({ attempts }) => {
+        runs.push(attempts)
+        throw new Error("no")
+      })
+      broker.deliver("a")
+      broker.deliver("a", { attempts: 2 })
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual([runs, broker.take()], [[1], ["credit 2", "a:Retry", "a:Retry"]])
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 

@@ -9,7 +9,7 @@
  * | a message is handed out though its lease is not over | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues-at-least-once-delivery.html |
  * | a message that was deleted comes again | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html |
  * | a delete by a receipt that is not the last one succeeds, and does nothing | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html |
- * | a lease that is over is not extended, whatever is answered; 12 hours after the receive none is | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html |
+ * | a lease that is over is not extended, and none is 12 hours after the receive; by a receipt that is not the last one it is not either, whatever is answered | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html |
  * | single entries of a batch fail | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api-actions.html |
  * | a message that was received too often is moved away by the next receive, and keeps its count there | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html |
  * | a delay has 15 minutes at most | https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html |
@@ -143,7 +143,8 @@ const settlements = (
     const message = leases.find(handle)
     if (message?.handle === undefined) return "LeaseLost"
     const { hiddenUntil, receivedAt } = message
-    if (message.handle !== handle || now >= hiddenUntil) return outdated(place)
+    if (now >= hiddenUntil) return "LeaseLost"
+    if (message.handle !== handle) return outdated(place)
     if (now + seconds * 1000 > receivedAt + limits.hidden * 1000) return "LeaseLost"
     if (isBack) leases.giveBack(message, seconds * 1000)
     else leases.extend(message, seconds * 1000)

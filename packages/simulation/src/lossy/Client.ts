@@ -91,18 +91,17 @@ export const make = (world: World, machine: Machine, daemons: Daemons): Broker.S
       if (!isConnected()) return yield* Link.errorOf("subscribe", "ConnectionFailed", "no daemon is up")
       const settling = Settling.make({ machine, queue, publisher, memory, cap: settings.cap, isExact })
       const identify = (delivery: Delivery.Delivery) => memory.nameOf(Session.receiptOf(delivery))
-      return { credit, ...settling, identify }
+      return { credit, ...settling, identify, copiesRetries: isExact }
     })
 
   return {
     capabilities: capabilitiesOf(daemons),
     connection: tracker.current,
     publish: (messages) =>
-      Effect.forEach(
-        messages,
-        (message) => awaiting((then) => publisher.publish(message, undefined, undefined, then)),
-        { concurrency: "unbounded", discard: true }
-      ),
+      Effect.forEach(messages, (message) => awaiting((then) => publisher.publish(message, undefined, then)), {
+        concurrency: "unbounded",
+        discard: true
+      }),
     subscribe,
     admin: Admin.make(machine, servers, settings)
   }

@@ -15,15 +15,18 @@ import type { Server } from "./Server.ts"
 /** How a publish has ended; `undefined`: it is stored. */
 export type Then = (error?: BrokerError.BrokerError) => void
 
+/** The delivery that a copy is of. */
+interface Origin {
+  readonly of: number
+  /** The daemon that is the first choice. */
+  readonly prefer: Server
+  /** Whether the copy waits on for a time that another process may have set. */
+  readonly isHop: boolean
+}
+
 /** Publishes of one process. */
 export interface Publisher {
-  /** `of` is the delivery that it is a copy of; `prefer` the daemon that is the first choice. */
-  readonly publish: (
-    outgoing: Outgoing.Outgoing,
-    of: number | undefined,
-    prefer: Server | undefined,
-    then: Then
-  ) => void
+  readonly publish: (outgoing: Outgoing.Outgoing, origin: Partial<Origin> | undefined, then: Then) => void
   readonly isUp: () => boolean
   /** Waits until a daemon is up. */
   readonly ready: (then: Then) => void
@@ -36,12 +39,13 @@ const rounds = 3
 const frameOf = (
   { delay, metadata: { notBefore }, queue }: Outgoing.Outgoing,
   parcel: Parcel,
-  of: number | undefined,
+  { isHop = false, of }: Partial<Origin>,
   { cap, now }: { readonly cap: number; readonly now: number }
 ): Up => {
   if (delay === 0) return { _tag: "Pub", queue, parcel, delay, of }
   const wait = Math.max(1, Math.ceil(notBefore === 0 ? delay : Math.min(delay, notBefore - now)))
-  if (wait > cap) return { _tag: "Pub", queue, parcel, delay: cap, of }
+  // How long a hop waits is the difference of two clocks.
+  if (wait > cap || isHop) return { _tag: "Pub", queue, parcel, delay: Math.min(wait, cap), of }
   return { _tag: "Pub", queue, parcel: { ...parcel, deferred: wait }, delay: wait, of }
 }
 
@@ -72,7 +76,7 @@ export const make = (
 ): Publisher => {
   const { pick, waiting } = makeLines(machine, servers, onChange)
 
-  const publish: Publisher["publish"] = (outgoing, of, prefer, then) => {
+  const publish: Publisher["publish"] = (outgoing, origin = {}, then) => {
     const parcel = Parcels.fromOutgoing(world, outgoing)
     let written: Line.Line | undefined
     let lost: BrokerError.BrokerError | undefined
@@ -95,9 +99,9 @@ export const make = (
       else write()
     }
     const write = (): void => {
-      written = pick(prefer)
+      written = pick(origin.prefer)
       if (written === undefined) waiting.add(write)
-      else written.ask(frameOf(outgoing, parcel, of, { cap, now: machine.wallClock() }), onOutcome)
+      else written.ask(frameOf(outgoing, parcel, origin, { cap, now: machine.wallClock() }), onOutcome)
     }
     const timer = machine.after(Link.timeout, () => {
       waiting.delete(write)

@@ -31,13 +31,24 @@ interface Requeue {
 type Command =
   | { readonly _tag: "Finish" }
   | { readonly _tag: "Requeue"; readonly requeue: Requeue }
-  | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing; readonly instead: Requeue | undefined }
+  | {
+      readonly _tag: "Copy"
+      readonly outgoing: Outgoing.Outgoing
+      readonly isHop: boolean
+      readonly instead: Requeue | undefined
+    }
 
 const toCommand = (
   { delivery, settlement }: Broker.SettleRequest,
   { cap, isExact, machine, queue }: Dependencies
 ): Command => {
   const now = machine.wallClock()
+  const copy = (outgoing: Outgoing.Outgoing, instead?: Requeue, isHop = false): Command => ({
+    _tag: "Copy",
+    outgoing,
+    isHop,
+    instead
+  })
   const requeue = (delay: number): Requeue => ({ delay: Math.min(Math.ceil(delay), cap), due: now + delay })
   switch (settlement._tag) {
     case "Ack":
@@ -47,15 +58,15 @@ const toCommand = (
       const { delay } = settlement
       const isDirect = !isExact && delay <= cap && receiptOf(delivery).deliveries < countLimit
       if (isDirect) return { _tag: "Requeue", requeue: requeue(delay) }
-      return { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now), instead: requeue(delay) }
+      return copy(Outgoing.retry(delivery, settlement, queue, now), requeue(delay))
     }
     case "Release": {
       const { delay } = settlement
       if (delay === 0) return { _tag: "Requeue", requeue: requeue(0) }
-      return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now), instead: requeue(delay) }
+      return copy(Outgoing.hop(delivery, settlement, queue, now), requeue(delay), true)
     }
     case "DeadLetter":
-      return { _tag: "Copy", outgoing: Outgoing.deadLetter(delivery, settlement, queue, now), instead: undefined }
+      return copy(Outgoing.deadLetter(delivery, settlement, queue, now))
   }
 }
 
@@ -93,7 +104,8 @@ export const make = (dependencies: Dependencies): Pick<Broker.Subscription, "set
     const command = memory.isFinished(receipt) ? { _tag: "Finish" as const } : toCommand(request, dependencies)
     if (command._tag === "Finish") return end(finish(receipt))
     if (command._tag === "Requeue") return end(requeue(receipt, command.requeue))
-    publisher.publish(command.outgoing, receipt.number, receipt.session.server, (error) => {
+    const origin = { of: receipt.number, prefer: receipt.session.server, isHop: command.isHop }
+    publisher.publish(command.outgoing, origin, (error) => {
       if (error === undefined) {
         // The settlement has succeeded, even if the original comes again: then it is finished at once.
         memory.finished(receipt)

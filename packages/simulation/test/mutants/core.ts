@@ -108,27 +108,21 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "a promise that was timed out is run again at once",
     file: consume("workers"),
-    from: "if (failure !== undefined && !isLate && mayRerun",
-    to: "if (failure !== undefined && mayRerun"
+    from: "const mayRerun = failure !== undefined && !isLate && allowsRerun",
+    to: "const mayRerun = failure !== undefined && allowsRerun"
   },
   {
     name: "a lost delivery is run again at once",
     file: consume("workers"),
-    from: "    !task.items.some(({ isLost }) => isLost) &&\n",
-    to: "",
+    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
+    to: 'const isOpen = mayRerun && verdict.by === "outcome"',
     was: "A failed run was repeated at once though its delivery was lost by then."
   },
   {
-    name: "a batch that is decided on is run again at once",
+    name: "a run again has the messages that are to be retried",
     file: consume("workers"),
-    from: "    task.undecided() > 0 &&\n",
-    to: ""
-  },
-  {
-    name: "a run again has the messages that are decided on",
-    file: consume("task"),
-    from: "const open = this.#messages.filter((_, index) => this.#isUndecided(index))",
-    to: "const open = this.#messages"
+    from: 'const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost',
+    to: 'const isOpen = mayRerun && verdict._tag === "Retry" && !item.isLost'
   },
   {
     name: "a handler that a drain interrupts has failed",
@@ -137,16 +131,10 @@ const running: ReadonlyArray<Mutant> = [
     to: 'for (const item of undecided) deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
   },
   {
-    name: "calls count after the end of the handler",
-    file: consume("task"),
-    from: "    this.#closed = true\n    const verdicts",
-    to: "    const verdicts"
-  },
-  {
     name: "calls of a run count beside those of the run after it",
     file: consume("task"),
-    from: "    this.#closed = true\n    return next",
-    to: "    return next",
+    from: "    this.#closed = true\n    const verdicts",
+    to: "    const verdicts",
     was: "A run that had failed, and was repeated at once, could still decide on its messages."
   },
   {
@@ -292,8 +280,20 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "what comes again while it goes back is taken for the same",
     file: consume("redeliveries"),
-    from: "const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0",
+    from: "const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0",
     to: "const isMerged = true"
+  },
+  {
+    name: "what comes again while its retry is copied runs beside the copy",
+    file: consume("redeliveries"),
+    from: "|| isCopied(outlet, item) || item.isLost",
+    to: "|| item.isLost"
+  },
+  {
+    name: "a message that is given back counts what was lost before",
+    file: consume("redeliveries"),
+    from: "if (goesBack(settlement) && told",
+    to: 'if (settlement?._tag === "Retry" && told'
   },
   {
     name: "a message is known by its id and its time",

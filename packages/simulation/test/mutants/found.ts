@@ -14,8 +14,8 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a retry is asked again though its message has come again",
     file: consume("recovery"),
-    from: 'fate === "gone" || item.isSuperseded || load.isStopping',
-    to: 'fate === "gone" || load.isStopping',
+    from: 'fate === "gone" || item.isSuperseded',
+    to: 'fate === "gone"',
     was: "A retry was asked up to ten times, and each time a copy of it was stored."
   },
   {
@@ -28,7 +28,7 @@ export const found: ReadonlyArray<Mutant> = [
   {
     name: "a delivery that came before its retry was answered costs the attempts of releases",
     file: consume("redeliveries"),
-    from: "        onRetried(item)\n        item.isSuperseded = true",
+    from: "        onReturned(item)\n        item.isSuperseded = true",
     to: "        item.isSuperseded = true",
     was: "A message that no handler had seen was given up after a retry whose answer came late."
   },
@@ -38,6 +38,13 @@ export const found: ReadonlyArray<Mutant> = [
     from: "const native = withoutCopy(settlement)",
     to: "const native = kept.has(item) ? undefined : withoutCopy(settlement)",
     was: "A retry that was lost twice, and refused then, was kept for ever."
+  },
+  {
+    name: "a retry that is lost again while it waits here has no delay",
+    file: consume("recovery"),
+    from: '      if ("delay" in wanted) item.due = timers.now() + wanted.delay\n',
+    to: "",
+    was: "A retry of 20 minutes that was lost three times was asked for without a delay."
   },
   {
     name: "the lossy client copies again what was stored",

@@ -74,7 +74,8 @@ export const subscribe = (
     yield* topics.ready
     yield* Effect.addFinalizer(() => Effect.sync(() => connectionCounts.delete(connectionCount)))
     connectionCounts.add(connectionCount)
-    return { credit: credit.set, settle, extend, identify: (delivery) => nameOf(receiptOf(delivery)) }
+    const identify = (delivery: Delivery.Delivery) => nameOf(receiptOf(delivery))
+    return { credit: credit.set, settle, extend, identify, copiesRetries: settings.retry === "exact" }
   })
 
 /** Settles the deliveries of one subscription, and remembers what it has settled. */
@@ -101,12 +102,12 @@ const makeSettle = (
         now: now()
       })
     },
-    publish: ({ into, outgoing }, { nonce, session }) =>
+    publish: ({ into, isHop, outgoing }, { nonce, session }) =>
       Effect.gen(function* () {
         const isRetry = into === "retry"
         const to = isRetry ? plan.retry : yield* target(outgoing.queue, "settle", settings)
         // In another queue, letters of several channels would be taken for twins.
-        const item = { message: outgoing, target: to, isCopy: true, nonce: isRetry ? nonce : undefined }
+        const item = { message: outgoing, target: to, isCopy: true, isHop, nonce: isRetry ? nonce : undefined }
         yield* sender.send([item], { count: 1, prefer: session.node })
       }),
     finished: ({ delivery, settlement }) => {

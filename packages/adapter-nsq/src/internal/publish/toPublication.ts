@@ -34,13 +34,15 @@ export interface Item {
   readonly target: Queue
   /** Whether it is a copy of a delivery, which may be larger than what a program sends. */
   readonly isCopy: boolean
+  /** Whether it is the next hop of a long delay. Default: false. */
+  readonly isHop?: boolean
   /** The nonce of a message that is stored on two nsqd; see `Wire`. */
   readonly nonce?: string | undefined
 }
 
 /** The message for nsqd, or the reason why it cannot be published. */
 export const toPublication = (
-  { isCopy, message, nonce, target }: Item,
+  { isCopy, isHop = false, message, nonce, target }: Item,
   context: PublicationContext
 ): Publication | BrokerError.BrokerError => {
   const { envelope, limits } = context
@@ -58,7 +60,9 @@ export const toPublication = (
       return refusal(message, "Unsupported", "nsqd takes no empty message", `Set envelope: "always"`)
     return publication(raw)
   }
-  const parts = { ...message, deferred: defer > 0 && defer === wait ? defer : undefined, nonce }
+  // How long a hop waits is the difference of two clocks, so that the time which it waits for is asked as well.
+  const isWhole = defer > 0 && defer === wait && !isHop
+  const parts = { ...message, deferred: isWhole ? defer : undefined, nonce }
   const json = Buffer.byteLength(Wire.json(parts))
   // What is sent has room for all that its copies will tell.
   const size = json + (isCopy ? 0 : Metadata.budget)

@@ -16,6 +16,8 @@ export type Command =
   | {
       readonly _tag: "Copy"
       readonly into: "retry" | "queue"
+      /** Whether it waits on for a time that another process may have set. */
+      readonly isHop: boolean
       readonly outgoing: Outgoing.Outgoing
       readonly instead: Requeue | undefined
     }
@@ -58,18 +60,19 @@ export const toCommand = (
     case "Retry":
       return canRequeue(settlement.delay, context)
         ? requeue(settlement.delay, context)
-        : copy(Outgoing.retry(delivery, settlement, queue, now), context)
+        : copy(Outgoing.retry(delivery, settlement, queue, now), false, context)
     case "DeadLetter":
       return {
         _tag: "Copy",
         into: "queue",
+        isHop: false,
         outgoing: Outgoing.deadLetter(delivery, settlement, queue, now),
         instead: undefined
       }
     case "Release":
       return settlement.delay === 0
         ? requeue(0, context)
-        : copy(Outgoing.hop(delivery, settlement, queue, now), context)
+        : copy(Outgoing.hop(delivery, settlement, queue, now), true, context)
   }
 }
 
@@ -84,9 +87,10 @@ const requeue = (delay: number, { cap, now }: CommandContext): Requeue => ({
 })
 
 /** This process remembers when a message is due that is requeued instead, and nsqd counts its deliveries. */
-const copy = (outgoing: Outgoing.Outgoing, context: CommandContext): Command => ({
+const copy = (outgoing: Outgoing.Outgoing, isHop: boolean, context: CommandContext): Command => ({
   _tag: "Copy",
   into: "retry",
+  isHop,
   outgoing,
   instead: requeue(outgoing.delay, context)
 })

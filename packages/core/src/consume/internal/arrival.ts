@@ -124,7 +124,7 @@ export const make = (dependencies: Dependencies): Arrival => {
     lastDelivery: () => lastDelivery,
     onDelivery: (told) => {
       const now = (lastDelivery = wallClock())
-      if (load.inFlight === 0) load.lastMoved = timers.now()
+      if (load.inFlight === load.kept) load.lastMoved = timers.now()
       if (reporter.isWatched) reporter.received(told)
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return

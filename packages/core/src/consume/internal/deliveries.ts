@@ -71,7 +71,11 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   place: -1
 })
 
-/** The deliveries in flight, and what is sent to settle them. */
+/**
+ * The deliveries in flight, and what is sent to settle them.
+ *
+ * Long, because all that becomes of a delivery meets here.
+ */
 export const make = (dependencies: Dependencies): Deliveries => {
   const { decider, flow, load, onUnwaited, reporter } = dependencies
   const { add, items, remove } = tracking(load)
@@ -93,7 +97,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     if (reporter.isWatched || settlement._tag !== "Ack") reporter.settled(item.delivery, settlement)
     if (load.kept > 0) recovery.onSettled(item)
     remove(item)
-    redeliveries.onRetried(item)
+    redeliveries.onReturned(item)
     if (item.again !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
   }
 
@@ -122,6 +126,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     ...dependencies,
     items,
     remove,
+    onLost,
     onRemoved: () => onRemoved(dependencies),
     settle: (delivery, told, settlement, isEcho, losses) =>
       settleKnown(Object.assign(add(delivery, told, isEcho), { losses }), settlement)

@@ -68,7 +68,10 @@ export interface Load {
   hasGathered: boolean
   /** Batches in progress. */
   batches: number
-  /** When a message arrived at an idle consumer, or a batch or a settlement ended, in monotonic milliseconds. */
+  /**
+   * When a message arrived at a consumer that had none to work on, a handler began, or a batch or a settlement ended, in
+   * monotonic milliseconds.
+   */
   lastMoved: number
   /** Whether the consumer shuts down. */
   isStopping: boolean

@@ -86,9 +86,14 @@ export const make = (dependencies: Dependencies): Recovery => {
       // It is spent again when it is sent again.
       decider.refund(settlement)
       // A later delivery of the message is handled on its own, so that this one need not be settled.
-      if (fate === "gone" || item.isSuperseded || load.isStopping) return giveUp(item)
+      if (fate === "gone" || item.isSuperseded) return giveUp(item)
+      if (fate === "refused") {
+        redeliveries.adopt(item)
+        return load.isStopping ? giveUp(item) : keeping.refuse(item, failure, settlement)
+      }
+      // A delivery that came meanwhile is settled in its place.
+      if (load.isStopping) return giveUp(item)
       redeliveries.adopt(item)
-      if (fate === "refused") return keeping.refuse(item, failure, settlement)
       item.stage = "kept"
       held.push(item)
       load.held = held.length
@@ -147,6 +152,8 @@ const keeper = ({ flow, load, reporter, settleAgain, timers }: Dependencies) => 
     },
     settleLater: (item: Item, wanted: Settlement.Settlement): void => {
       item.settlement = wanted
+      // It may be lost while it waits.
+      if ("delay" in wanted) item.due = timers.now() + wanted.delay
       keep(item, {
         wanted,
         pause: Math.min(pauses.first * 2 ** (item.losses - 2), pauses.longest),

@@ -23,8 +23,8 @@ export interface Redeliveries {
   readonly onSettled: (settled: Item, settlement: Settlement.Settlement) => void
   /** Forgets the redeliveries that came while a settlement was under way, and are gone as well. */
   readonly onReconnect: (isGone: (delivery: Delivery) => boolean) => void
-  /** Remembers, of a message that is retried with fewer attempts than the broker counts, how many it has had. */
-  readonly onRetried: (item: Item) => void
+  /** Remembers, of a message that goes back with fewer attempts than the broker counts, how many the broker has too many. */
+  readonly onReturned: (item: Item) => void
   /** Gives the item the redelivery that came while its settlement, which has failed, was under way. */
   readonly adopt: (item: Item) => void
 }
@@ -38,6 +38,8 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   /** All deliveries in flight. */
   readonly items: Iterable<Item>
   readonly remove: (item: Item) => void
+  /** Forgets a delivery whose lease or connection is lost, unless a handler or the broker has it. */
+  readonly onLost: (item: Item) => void
   readonly onRemoved: () => void
   readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
@@ -51,31 +53,33 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
 }
 
 export const make = (dependencies: Dependencies): Redeliveries => {
-  const { flow, load, onRemoved, remove, settle, timers, wallClock } = dependencies
+  const { flow, load, onLost, onRemoved, outlet, remove, settle, timers, wallClock } = dependencies
   const identify = naming(dependencies)
   const remembered = Remembered.make(identify)
   const left = ({ due }: Item): number => Math.max(0, due - timers.now())
 
   const twinOf = finding(dependencies, identify)
-  const onRetried = noting(remembered)
+  const onReturned = noting(remembered)
 
   const merge = (item: Item, delivery: Delivery): boolean => {
     if (item.stage === "settling") {
-      // What goes back to the queue comes again by right, but not before its time.
-      const isMerged = !goesBack(item.settlement) || item.isLost || left(item) > 0
+      // What goes back to the queue comes again by right, but not before its time, and not beside its copy.
+      const isMerged = !goesBack(item.settlement) || isCopied(outlet, item) || item.isLost || left(item) > 0
       if (isMerged) item.again = delivery
       else {
-        onRetried(item)
+        onReturned(item)
         item.isSuperseded = true
       }
       return isMerged
     }
-    replace(item, delivery)
-    return true
+    // Where others have had it meanwhile, it may have to run alone, or not at all.
+    if (isUnbegun(item) && Remembered.continued(delivery, before(item)).attempts > item.delivery.attempts) onLost(item)
+    else replace(item, delivery)
+    return item.place !== -1
   }
 
   const replace = (item: Item, delivery: Delivery): void => {
-    item.delivery = Remembered.continued(delivery, { told: item.told, attempts: item.delivery.attempts })
+    item.delivery = Remembered.continued(delivery, before(item))
     item.told = delivery.attempts
     if (item.isLost) {
       item.isLost = false
@@ -84,10 +88,9 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     }
   }
 
-  const repeat = (again: Delivery, before: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
-    const { delivery, losses, told } = before
-    const continued = Remembered.continued(again, { told, attempts: delivery.attempts })
-    settle(continued, again.attempts, Remembered.remaining(settlement, left(before)), isEcho, losses)
+  const repeat = (again: Delivery, item: Item, settlement: Settlement.Settlement, isEcho: boolean): void => {
+    const continued = Remembered.continued(again, before(item))
+    settle(continued, again.attempts, Remembered.remaining(settlement, left(item)), isEcho, item.losses)
   }
 
   return {
@@ -120,7 +123,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
     onReconnect: (isGone) => {
       for (const item of dependencies.items) if (item.again !== undefined && isGone(item.again)) loseAgain(item)
     },
-    onRetried,
+    onReturned,
     adopt: (item) => {
       if (item.again === undefined) return
       const { again } = item
@@ -131,12 +134,20 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 }
 
 const noting =
-  ({ note }: Remembered.Remembered): Redeliveries["onRetried"] =>
+  ({ note }: Remembered.Remembered): Redeliveries["onReturned"] =>
   (item) => {
     const { delivery, isSuperseded, settlement, told } = item
-    if (settlement?._tag !== "Retry" || told === delivery.attempts || isSuperseded) return
-    note(item, delivery.attempts + 1)
+    if (goesBack(settlement) && told !== delivery.attempts && !isSuperseded) note(item)
   }
+
+/** Whether its retry is a message of its own, so that the original does not come again by right. */
+const isCopied = ({ subscription }: Outlet, { settlement }: Item): boolean =>
+  settlement?._tag === "Retry" && subscription?.copiesRetries === true
+
+const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
+
+/** The attempts of an item that a redelivery goes on with. */
+const before = ({ delivery, told }: Item) => ({ told, attempts: delivery.attempts })
 
 /** Whether a delivery was handed out before the one that is in flight, and only came after it: nobody settles it. */
 const isOlder = ({ attempts }: Delivery, { isLost, told }: Item): boolean => !isLost && attempts < told

@@ -19,8 +19,8 @@ export interface Known {
 export interface Remembered {
   /** Remembers an item that is lost. `left` are the milliseconds of its delay, `now` is in milliseconds since the epoch. */
   readonly add: (item: Item, left: number, now: number) => void
-  /** Remembers the attempts that the next delivery of an item has, where the broker has counted too many. */
-  readonly note: (item: Item, attempts: number) => void
+  /** Remembers of an item that goes back how many attempts the broker has counted too many. */
+  readonly note: (item: Item) => void
   /** Takes out of the memory what is known of a redelivery; `undefined` when nothing is. */
   readonly take: (delivery: Delivery, now: number) => Known | undefined
   readonly isEmpty: () => boolean
@@ -76,11 +76,13 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
         isLost: true
       })
     },
-    note: ({ delivery, told }, attempts) => {
+    note: ({ delivery, told }) => {
       const name = identify(delivery)
-      const { id } = delivery.metadata
-      if (name !== undefined)
-        known.set(name, { told, attempts, settlement: undefined, due: 0, losses: 0, id, isLost: false })
+      const { attempts, metadata } = delivery
+      if (name === undefined) return
+      // Unlike one that is lost, the next delivery is another attempt, unless the broker does not count this one.
+      const before = { told: told - 1, attempts, id: metadata.id }
+      known.set(name, { ...before, settlement: undefined, due: 0, losses: 0, isLost: false })
     },
     take: (delivery, now) => {
       const name = identify(delivery)

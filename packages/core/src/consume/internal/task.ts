@@ -28,7 +28,7 @@ const uncalled = { success: Acknowledgement.byOutcome("success"), failure: Ackno
 /** A class, so that a message costs one object and not a handful of closures. */
 export class Task implements Bag.Member {
   place = -1
-  /** The latest run of the handler that did not end at once. */
+  /** The run of the handler, unless it ended at once. */
   run: Run | undefined = undefined
   readonly items: ReadonlyArray<Item>
   readonly #options: Options
@@ -50,20 +50,9 @@ export class Task implements Bag.Member {
     return this.#messages[0]!
   }
 
-  /** The same messages for the next run of the handler, with the verdicts so far. What this run still calls is too late. */
-  again(): Task {
-    const next = new Task(this.#options, this.items)
-    next.#calls = this.#calls
-    next.#reported = this.#reported
-    this.#closed = true
-    return next
-  }
-
-  /** A batch of the messages without a verdict, for the next run of the handler. */
   toBatch(): Batch<unknown> {
     const { longest, queue } = this.#options
-    const open = this.#messages.filter((_, index) => this.#isUndecided(index))
-    return toBatch(queue, open, this, longest)
+    return toBatch(queue, this.#messages, this, longest)
   }
 
   /** Number of messages without a verdict. */

@@ -59,7 +59,6 @@ const burstLimit = 512
 export const make = (dependencies: Dependencies): Workers => {
   const { batcher, concurrency, deliveries, flow, load, reporter, single, timers } = dependencies
   const { yieldThen } = dependencies
-  const runs = runner(dependencies)
   const suspects = Suspects.make({ ...dependencies, onGathered: () => pump() })
   const taskOptions: Task.Options = {
     queue: dependencies.queue,
@@ -70,6 +69,7 @@ export const make = (dependencies: Dependencies): Workers => {
     },
     onIgnored: reporter.ignored
   }
+  const runs = runner(dependencies, taskOptions)
   let started = 0
   let isYielding = false
   let isPumping = false
@@ -109,12 +109,12 @@ export const make = (dependencies: Dependencies): Workers => {
     load.batches++
     flow.onStart(items[0]!.key)
     for (const item of items) item.stage = "begun"
-    if (!single || items.length === 1) return runs.run(new Task.Task(taskOptions, items), endBatch)
+    if (!single || items.length === 1) return runs.run(items, endBatch)
     let open = items.length
     const onTaskEnd = (): void => {
       if (--open === 0) endBatch()
     }
-    for (const item of items) runs.run(new Task.Task(taskOptions, [item]), onTaskEnd)
+    for (const item of items) runs.run([item], onTaskEnd)
   }
 
   const endBatch = (): void => {
@@ -131,15 +131,20 @@ export const make = (dependencies: Dependencies): Workers => {
   return { pump, interrupt: runs.interrupt }
 }
 
-/** Runs handlers for tasks. */
-const runner = ({ deliveries, load, reporter, retry, runHandler, wallClock, watch }: Dependencies) => {
+/** Runs handlers for messages that they answer for together. */
+const runner = (
+  { deliveries, load, reporter, retry, runHandler, timers, wallClock, watch }: Dependencies,
+  taskOptions: Task.Options
+) => {
   const running = Bag.make<Task.Task>()
 
-  /** `reruns` counts the runs for this task before this one. */
-  const run = (task: Task.Task, reruns: number, onEnd: () => void): void => {
+  /** `reruns` counts the runs for these messages before this one. */
+  const run = (items: ReadonlyArray<Item>, reruns: number, onEnd: () => void): void => {
+    const task = new Task.Task(taskOptions, items)
     let hasEnded = false
+    load.lastMoved = timers.now()
     const watched = watch?.run(
-      task.items.map(({ delivery }) => delivery),
+      items.map(({ delivery }) => delivery),
       reruns
     )
     const onEnded = (outcome: Outcome): void => {
@@ -149,12 +154,10 @@ const runner = ({ deliveries, load, reporter, retry, runHandler, wallClock, watc
       watched?.end(failure === undefined ? (outcome as Telemetry.Ending) : redacted(retry, failure)) // It did not fail.
       // A promise cannot be interrupted: a handler that was timed out may go on, and must not run beside itself.
       const isLate = outcome._tag === "Failed" && outcome.isLate === true
-      if (failure !== undefined && !isLate && mayRerun(task, failure, reruns)) {
-        for (const item of task.items) reporter.failed(item.delivery, failure, true)
-        return run(task.again(), reruns + 1, onEnd)
-      }
-      conclude(task, outcome, failure)
-      onEnd()
+      const mayRerun = failure !== undefined && !isLate && allowsRerun(failure, reruns)
+      const open = conclude(task, outcome, failure, mayRerun)
+      if (open.length === 0) onEnd()
+      else run(open, reruns + 1, onEnd)
     }
     const begun = runHandler(task, onEnded, watched?.within)
     if (hasEnded) return
@@ -162,32 +165,38 @@ const runner = ({ deliveries, load, reporter, retry, runHandler, wallClock, watc
     running.add(task)
   }
 
-  /** A handler must not run beside a redelivery. */
-  const mayRerun = (task: Task.Task, failure: Failure.Failure, reruns: number): boolean =>
-    reruns < retry.immediate &&
-    !load.isStopping &&
-    task.undecided() > 0 &&
-    !task.items.some(({ isLost }) => isLost) &&
-    Classifier.classify(retry.classify, failure).startsWith("retry")
+  const allowsRerun = (failure: Failure.Failure, reruns: number): boolean =>
+    reruns < retry.immediate && !load.isStopping && Classifier.classify(retry.classify, failure).startsWith("retry")
 
-  const conclude = (task: Task.Task, outcome: Outcome, failure: Failure.Failure | undefined): void => {
+  /** Decides on the messages of a run that has ended, and returns those that it leaves to another one. */
+  const conclude = (
+    task: Task.Task,
+    outcome: Outcome,
+    failure: Failure.Failure | undefined,
+    mayRerun: boolean
+  ): ReadonlyArray<Item> => {
+    const open: Array<Item> = []
     if (outcome._tag === "Interrupted") {
       const { decided, undecided } = task.abandon()
       for (const [item, verdict] of decided) deliveries.conclude(item, verdict, undefined)
       for (const item of undecided) deliveries.settle(item, Settlement.Release())
     } else {
       task.close(failure === undefined ? "success" : "failure", (item, verdict) => {
+        // A handler must not run beside a redelivery.
+        const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
         // An error that was given to this message alone is told when its settlement is decided.
-        if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, false)
-        deliveries.conclude(item, verdict, failure)
+        if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
+        if (isOpen) open.push(item)
+        else deliveries.conclude(item, verdict, failure)
       })
     }
     deliveries.flush()
+    return open
   }
 
   return {
-    /** Runs the handler as often as the policy's `immediate` allows, concludes the task, then calls `onEnd`. */
-    run: (task: Task.Task, onEnd: () => void): void => run(task, 0, onEnd),
+    /** Runs the handler as often as the policy's `immediate` allows, concludes each run, then calls `onEnd`. */
+    run: (items: ReadonlyArray<Item>, onEnd: () => void): void => run(items, 0, onEnd),
     interrupt: (): Interrupted => {
       const tasks = [...running]
       const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)

@@ -29,7 +29,10 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     // One that came while the handler ran has taken the place of the lost one.
     const came = life.arrived ?? run.began
     const hasEnded = last?.run.ended !== undefined && last.run.ended.index < came.index
-    const isLost = last !== undefined && last.of !== life && (hasEnded || isTimedOut(last.run, came.entry.at))
+    // Nothing waits for a promise whose time is over; the end of an Effect is waited for.
+    const isOver =
+      hasEnded || (process.version?.promise === true && last !== undefined && isTimedOut(last.run, came.entry.at))
+    const isLost = last !== undefined && last.of !== life && isOver
     const isNext = before.decided === undefined ? isLost : before.decided.asked.tag === "Retry"
     const attempt = isNext ? begin(process, life.copy, before) : before
     if (!attempt.deliveries.includes(life)) attempt.deliveries.push(life)
@@ -44,6 +47,7 @@ export const attempting = ({ attemptOf, begin, deliveries, deliveryOf, known, pr
     const sent = life.attempt?.isOver === true ? life.attempt.settlings[0] : undefined
     const isLater = sent !== undefined && (life.arrived?.index ?? -1) > sent.index
     const attempt = isLater || life.attempt === undefined ? attemptOf(life.process, life.copy) : life.attempt
+    if (!attempt.deliveries.includes(life)) attempt.deliveries.push(life)
     life.attempt = attempt
     const settling: Settling = { index, at, asked: settlement, of: life, attempt, answer: -1, fate: undefined }
     attempt.settlings.push(settling)

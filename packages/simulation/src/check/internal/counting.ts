@@ -5,6 +5,16 @@ import { hasName } from "./law.ts"
 const handedOutBefore = (copy: CopyLife, until: DeliveryLife): ReadonlyArray<DeliveryLife> =>
   copy.deliveries.slice(0, copy.deliveries.indexOf(until))
 
+/** Later deliveries of the copy that came to its process before it: each was charged with all that were handed out. */
+const overtaking = (delivery: DeliveryLife): ReadonlyArray<DeliveryLife> =>
+  delivery.copy.deliveries
+    .slice(delivery.copy.deliveries.indexOf(delivery) + 1)
+    .filter((each) => each.process === delivery.process && hasCome(each, delivery))
+
+/** Whether a delivery had come when another one came. */
+const hasCome = ({ arrived }: DeliveryLife, other: DeliveryLife): boolean =>
+  (arrived?.index ?? Infinity) < (other.arrived?.index ?? -1)
+
 /** Whether a handler began it, and it was not given back untouched. */
 const isUsed = ({ delivery, copy, runs, settlings }: DeliveryLife): boolean => {
   // A client that ends gives back what it holds, perhaps by a copy.
@@ -39,7 +49,8 @@ export const knownUnseen = (lives: Lives, until: DeliveryLife): number => {
   return handedOutBefore(until.copy, until).filter(
     (each) =>
       each.process === until.process &&
-      (each.arrived?.index ?? Infinity) < (until.arrived?.index ?? -1) &&
+      hasCome(each, until) &&
+      overtaking(each).length === 0 &&
       each.back !== undefined &&
       each.back.entry.why !== "asked" &&
       each.settlings.length === 0 &&
@@ -71,9 +82,14 @@ const mostBefore = (lives: Lives, copy: CopyLife): number => {
   return Math.max(1, ...given, ...arrived, ...handedOut) - (isHop ? 1 : 0)
 }
 
-/** The most attempts that a delivery may tell of, this one included: all that were handed out. */
-export const mostAt = (lives: Lives, delivery: DeliveryLife): number =>
-  mostBefore(lives, delivery.copy) + delivery.copy.deliveries.indexOf(delivery) + 1
+/**
+ * The most attempts that a delivery may tell of, this one included: all that were handed out before it, or before one that
+ * had overtaken it and was settled.
+ */
+export const mostAt = (lives: Lives, delivery: DeliveryLife): number => {
+  const last = overtaking(delivery).findLast(({ settlings }) => settlings.length > 0) ?? delivery
+  return mostBefore(lives, delivery.copy) + delivery.copy.deliveries.indexOf(last) + 1
+}
 
 /** All deliveries of a message's life up to this one, itself included. */
 export const lifeOf = (lives: Lives, delivery: DeliveryLife): ReadonlyArray<DeliveryLife> => {

@@ -5,6 +5,9 @@ import type { Attempt, DeliveryLife, Lives } from "./Lives.ts"
 /** A law. */
 export type Law = (lives: Lives) => ReadonlyArray<Violation>
 
+/** The process in which operators do their work. */
+export const operator = "operator"
+
 /** A violation about whatever is known; entries that are not there, at -1, are left out. */
 export const violation = (
   law: string,

@@ -2,7 +2,7 @@
 import type { Version } from "../../Scenario.ts"
 import * as Allowed from "./Allowed.ts"
 import type { Attempt, DeliveryLife, Lives, Run, Settling, Turn } from "./Lives.ts"
-import { isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
+import { decidedAt, isTimedOut, mustBeTimedOut, slack } from "./timing.ts"
 import * as Verdict from "./Verdict.ts"
 
 /** How a run ended for the core, as far as one can tell: one of these. `open`: it has not. */
@@ -44,13 +44,25 @@ const verdictsOf = ({ given, run }: Turn, settling: Settling): ReadonlyArray<Ver
 /** Errors that say themselves what is to happen. */
 const decisive = new Set(["permanent", "drop", "retryAfter"])
 
+/**
+ * Whether a delivery may be known to be lost when it is settled: by a new connection, by an extension of its lease that
+ * came too late, or by one that had no answer, of which only the fate of the settlement tells.
+ */
+const mayBeLost = ({ back, copy, disconnected, handedOut }: DeliveryLife, { fate, index }: Settling): boolean => {
+  if (fate === "gone") return true
+  const { deliveries, gone } = copy
+  const later = deliveries.find((each) => (each.handedOut?.index ?? -1) > (handedOut?.index ?? Infinity))?.handedOut
+  const signs = [back?.index, gone?.index, later?.index, disconnected < 0 ? undefined : disconnected]
+  return signs.some((sign) => sign !== undefined && sign < index)
+}
+
 /** Whether the policy wants the handler to run again in the same delivery before the failure counts. */
 const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling: Settling): boolean => {
   const { ended } = run
   const hasEnded = ended !== undefined && ended.index < settling.index && !isTimedOut(run, ended.entry.at)
   const isFailure = hasEnded && ended.entry.how === "threw" && !decisive.has(ended.entry.error ?? "")
   const isQuiet = run.process.draining === undefined || run.process.draining.index > settling.index
-  const isSame = attempt.deliveries.length === 1 && attempt.deliveries[0]?.back === undefined
+  const isSame = attempt.deliveries.every((each) => !mayBeLost(each, settling))
   const begun = attempt.turns.filter((turn) => turn.run.began.index < settling.index)
   const isSuspect = begun.some(({ given }) => given.attempts > version.maxAttempts)
   return isFailure && isQuiet && isSame && !isSuspect && begun.length <= version.immediate
@@ -59,13 +71,23 @@ const isImmediate = (attempt: Attempt, { run }: Turn, version: Version, settling
 /** The age of a message where no policy asks for it. */
 const ageless = [0, 0] as const
 
-const ageOf = ({ copy, process }: Attempt, { at }: Settling): readonly [number, number] => {
+const ageOf = (settling: Settling): readonly [number, number] => {
+  const { at, attempt, index } = settling
+  const { copy, process } = attempt
   const { plan, sending, copies } = copy.message
   if (sending === undefined || plan === undefined || plan.metadata !== undefined) return [-Infinity, Infinity]
-  const oldest = at - sending.entry.at + process.clock.mostAhead(0, at) + 1
-  // A message without metadata is as old as its adapter says, one that was redriven perhaps begins anew.
+  const [least, most] = [decidedAt(settling) + process.clock.leastAhead(0, at), at + process.clock.mostAhead(0, at)]
+  const sent = sending.entry.at
+  // One that was redriven perhaps begins anew.
   const isVague = plan.by === "foreign" || copies.filter((each) => each.parent === undefined).length > 1
-  return [isVague ? -Infinity : at - sending.entry.at + process.clock.leastAhead(0, at) - 1000, oldest]
+  if (!isVague) return [least - sent - 1000, most - sent + 1]
+  // A message without metadata is as old as its adapter says, perhaps by the clock of the process that it came to.
+  const begins = copies
+    .flatMap(({ deliveries }) => deliveries)
+    .flatMap(({ arrived, process: { clock } }) =>
+      arrived !== undefined && arrived.index < index ? arrived.entry.at + clock.leastAhead(0, arrived.entry.at) : []
+    )
+  return [-Infinity, most - Math.min(sent, ...begins) + 1]
 }
 
 const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Settling): readonly [number, number] => {
@@ -76,14 +98,25 @@ const attemptsOf = ({ given, of }: Turn, { deliveries }: Attempt, settling: Sett
   return [given.attempts, most]
 }
 
+/**
+ * A retry that the attempt before asked for, and whose end was open when this attempt's first delivery came: it is asked of
+ * that as well.
+ */
+const asBefore = ({ deliveries, prior, process }: Attempt, { at }: Settling): ReadonlyArray<Allowed.Allowed> => {
+  const came = deliveries[0]?.arrived?.index ?? -1
+  const decided = prior?.decided
+  if (prior === undefined || decided?.asked.tag !== "Retry") return []
+  const isOpen = prior.settlings.some(({ answer, fate }) => fate !== "taken" || answer > came)
+  const { delay } = decided.asked
+  return isOpen ? [{ tag: "Retry", delay, passed: process.clock.most(decidedAt(decided), at) }] : []
+}
+
 /** Settlements of a message that no handler has seen in this attempt. */
-const unseen = (
-  { copy, prior, process }: Attempt,
-  of: DeliveryLife,
-  circumstances: Allowed.Circumstances
-): ReadonlyArray<Allowed.Allowed> => {
+const unseen = (settling: Settling, circumstances: Allowed.Circumstances): ReadonlyArray<Allowed.Allowed> => {
+  const { attempt, of } = settling
+  const { copy, prior, process } = attempt
   const { version } = circumstances
-  const allowed: Array<Allowed.Allowed> = [{ tag: "Release" }]
+  const allowed: Array<Allowed.Allowed> = [{ tag: "Release" }, ...asBefore(attempt, settling)]
   const body = copy.message.plan?.body
   if (body === "undecodable") allowed.push(Allowed.giveUp(version, "undecodable"))
   if ((of.arrived?.entry.attempts ?? 0) > version.maxDeliveries) {
@@ -94,10 +127,10 @@ const unseen = (
     allowed.push({ tag: "Ack" })
   }
   // What was settled by a copy comes again where its removal was lost.
-  if (copy.children.some(({ parent }) => parent?.process === process)) {
-    allowed.push({ tag: "Ack" })
-    if (prior?.decided?.asked.tag === "Retry") allowed.push({ tag: "Retry" })
-  }
+  const isStored = copy.children.some(
+    ({ parent, stored }) => parent?.process === process && (stored?.index ?? Infinity) < settling.index
+  )
+  if (isStored) allowed.push({ tag: "Ack" })
   // Its codec may have taken longer than codecs may, which counts as a failure.
   if (body === "neverDecoded" || body === "slowToDecode") allowed.push(...Allowed.retry(circumstances, undefined))
   return allowed
@@ -117,12 +150,7 @@ const allowedFor = (
     if (waits) return []
     const given = verdict.own ?? verdict.all
     if (verdict.failed !== undefined) return Allowed.thrown(circumstances, verdict.failed, given)
-    // A later run, of the rest of the batch, may have ended otherwise.
-    const others = circumstances.version.immediate > 0 ? Allowed.retry(circumstances, given) : []
-    return [
-      ...Allowed.retry(circumstances, given ?? (error === "retryAfter" ? Allowed.retryAfter : undefined)),
-      ...others
-    ]
+    return Allowed.retry(circumstances, given ?? (error === "retryAfter" ? Allowed.retryAfter : undefined))
   }
   switch (outcome) {
     case "returned":
@@ -147,10 +175,12 @@ export const allowedAt = (lives: Lives, settling: Settling): ReadonlyArray<Allow
   const { version } = attempt.process
   const queue = of.copy.stored?.entry.queue
   if (version === undefined || queue === undefined || !lives.work.has(queue)) return undefined
-  const age = version.maxAge === undefined ? ageless : ageOf(attempt, settling)
+  const age = version.maxAge === undefined ? ageless : ageOf(settling)
   const arrived = of.arrived?.entry.attempts ?? 1
-  const turn = attempt.turns.findLast(({ run }) => run.began.index < settling.index)
-  if (turn === undefined) return unseen(attempt, of, { version, attempts: [1, arrived], passed: 0, age })
+  const begun = attempt.turns.filter(({ run }) => run.began.index < settling.index)
+  // Another run has nothing to say about what was decided on before it.
+  const turn = begun.find((each) => verdictsOf(each, settling).every(({ tag }) => tag !== undefined)) ?? begun.at(-1)
+  if (turn === undefined) return unseen(settling, { version, attempts: [1, arrived], passed: 0, age })
 
   const { began, ended } = turn.run
   const { given } = began.entry

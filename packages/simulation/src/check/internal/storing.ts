@@ -1,6 +1,16 @@
 /** Reads what brokers do with copies, and before which time no handler may begin them. */
-import type { Bound, CopyLife, ProcessLife, Seen } from "./Lives.ts"
+import { operator } from "./law.ts"
+import type { Bound, CopyLife, DeliveryLife, ProcessLife, Seen, Settling } from "./Lives.ts"
 import type { Registry } from "./registry.ts"
+
+const dueOf = ({ asked, at }: Settling): number => at + asked.delay
+
+/** The retry that a copy was made for: the first due of those whose request may have come, however late. */
+const askedFor = ({ settlings }: DeliveryLife): Settling | undefined => {
+  if (settlings.at(-1)?.asked.tag !== "Retry") return undefined
+  const may = settlings.filter(({ asked, fate }) => asked.tag === "Retry" && fate !== "ours" && fate !== "refused")
+  return may.toSorted((a, b) => dueOf(a) - dueOf(b))[0]
+}
 
 /** Readers of what a broker stores and takes back. `work` has the queues that programs send to. */
 export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, work: ReadonlySet<string>) => {
@@ -9,13 +19,11 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
   /** Before which no handler may begin a copy, as its metadata says. */
   const writtenOf = (index: number, copy: CopyLife, process: ProcessLife | undefined): Bound | undefined => {
     const { message, parent } = copy
-    const settling = parent?.settlings.at(-1)
-    if (settling?.asked.tag === "Retry") {
-      return { at: settling.at + settling.asked.delay, since: settling.at, process, index }
-    }
-    if (parent !== undefined && parent.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) {
-      return parent.copy.bound
-    }
+    // A dead letter is due whenever an operator says so.
+    if (process?.name === operator) return undefined
+    const settling = parent === undefined ? undefined : askedFor(parent)
+    if (settling !== undefined) return { at: dueOf(settling), since: settling.at, process, index }
+    if (parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) return parent.copy.bound
     const { sending } = message
     if (sending === undefined) return undefined
     // No wait ends after `maxAge`.

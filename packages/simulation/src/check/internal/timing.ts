@@ -21,5 +21,6 @@ export const decidedAt = ({ at, attempt, index }: Settling): number => {
   // A codec that takes its time is a failure of its own.
   if (run === undefined) return attempt.deliveries[0]?.arrived?.entry.at ?? at
   const { began, calls, ended } = run
-  return ended !== undefined && ended.index < index && calls.length === 0 ? ended.entry.at : began.entry.at
+  const isByEnd = ended !== undefined && ended.index < index && calls.length === 0 && !isTimedOut(run, ended.entry.at)
+  return isByEnd ? ended.entry.at : began.entry.at
 }

@@ -1,5 +1,5 @@
 import { hasName, isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Attempt, Lives, Turn } from "../internal/Lives.ts"
+import type { Attempt, CopyLife, Lives, Turn } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
 import * as Verdict from "../internal/Verdict.ts"
 
@@ -14,21 +14,27 @@ const isSuccess = ({ given, run }: Turn): boolean => {
   return tag === "ack" || (tag === undefined && ended.entry.how === "returned")
 }
 
+/** Whether a process that had made a copy was told of it: the confirmation may be lost with the original's delivery. */
+const isConfirmed = ({ scenario }: Lives, { settlings }: Attempt, { parent, stored }: CopyLife): boolean => {
+  const made = settlings.findLast(({ index, of }) => of === parent && index < (stored?.index ?? -1))
+  // A client of leases knows of the copy, and tells that it could not remove the original.
+  return made?.fate === "taken" || (scenario.kind === "lease" && made?.fate === "gone")
+}
+
 /** Index of what forbids another run in this process; -1 where nothing does. */
-const forbidden = ({ scenario }: Lives, attempt: Attempt, turn: Turn): number => {
+const forbidden = (lives: Lives, attempt: Attempt, turn: Turn): number => {
   const { decided, prior, turns } = attempt
-  // A retry without an answer, which is asked again, may have been made twice.
-  if (prior?.settlings.some(({ asked, fate }) => asked.tag === "Retry" && fate === "unknown") === true) return -1
   const began = turn.run.began.index
   if (decided !== undefined && decided.index < began && decided.asked.tag !== "Retry") return decided.index
   const earlier = turns.slice(0, turns.indexOf(turn)).findLast(isSuccess)
   if (earlier !== undefined) return earlier.run.ended?.index ?? -1
   if (prior === undefined) return -1
-  if (prior.decided?.asked.tag === "Retry" && !(scenario.kind === "lease" && prior.decided.fate === "taken")) {
+  const isTaken = prior.settlings.some(({ fate }) => fate === "taken")
+  if (prior.decided?.asked.tag === "Retry" && !(lives.scenario.kind === "lease" && isTaken)) {
     // Its copy is stored: what comes again is the original, whose removal was lost.
-    const copy = attempt.copy.children.find(({ parent, stored }) => {
-      return parent !== undefined && prior.deliveries.includes(parent) && (stored?.index ?? Infinity) < began
-    })
+    const copy = attempt.copy.children.find(
+      (each) => (each.stored?.index ?? Infinity) < began && isConfirmed(lives, prior, each)
+    )
     return copy?.stored?.index ?? -1
   }
   const isReleased = prior.settlings.length > 0

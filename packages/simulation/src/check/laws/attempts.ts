@@ -2,8 +2,17 @@ import { fewestBefore, isForged, knownUnseen, mostAt, passedBy, retriesOf } from
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Attempt, Lives, Turn } from "../internal/Lives.ts"
 
+/** The most attempts of a run that goes on where another delivery has begun: others may have had the message between the two. */
+const mostAfter = ({ deliveries, turns }: Attempt, { of: { copy }, of }: Turn): number => {
+  const first = turns[0]
+  if (first === undefined || first.of === of) return Infinity
+  const between = copy.deliveries.slice(copy.deliveries.indexOf(first.of) + 1, copy.deliveries.indexOf(of))
+  return first.given.attempts + between.filter((each) => !deliveries.includes(each)).length
+}
+
 /** The fault in a handler run, by the number of its attempt. */
-const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string | undefined => {
+const faultOf = (lives: Lives, attempt: Attempt, turn: Turn): string | undefined => {
+  const { process, turns } = attempt
   const { version } = process
   if (version === undefined) return undefined
   const { attempts } = turn.given
@@ -15,10 +24,10 @@ const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string 
   if (before?.how === "interrupted")
     return "a run right after one that was timed out; expected none in the same delivery"
 
-  // One that takes the place of a lost delivery is known to be no other attempt.
-  const arrived = turns[0]?.of === turn.of ? (turn.of.arrived?.entry.attempts ?? 0) : 0
-  const told = Math.max(attempts, arrived - passedBy(turn.of))
-  if (told > maxDeliveries) return `a run at delivery ${told}; expected it to be given up beyond ${maxDeliveries}`
+  // One that has taken the place of a delivery whose handler runs in this process is known to be no other attempt.
+  const told = Math.max(attempts, (turn.of.arrived?.entry.attempts ?? 0) - passedBy(turn.of))
+  if (told > maxDeliveries && turns[0]?.of === turn.of)
+    return `a run at delivery ${told}; expected it to be given up beyond ${maxDeliveries}`
 
   const limit = Math.max(...lives.scenario.versions.map(({ maxAttempts }) => maxAttempts))
   const retries = retriesOf(lives, turn.of)
@@ -27,7 +36,7 @@ const faultOf = (lives: Lives, { process, turns }: Attempt, turn: Turn): string 
   const isForgotten = lives.scenario.kind === "lossy" && turn.of.copy.backs.some(({ entry }) => entry.why === "restart")
   const fewest = fewestBefore(lives, turn.of, turn.of) + 1
   if (attempts < fewest && !isForgotten) return `attempt ${attempts}; expected at least ${fewest}, as handlers began it`
-  const most = mostAt(lives, turn.of) - knownUnseen(lives, turn.of)
+  const most = Math.min(mostAt(lives, turn.of) - knownUnseen(lives, turn.of), mostAfter(attempt, turn))
   if (attempts > most && !isForged(turn.of))
     return `attempt ${attempts}; expected at most ${most}, as it was handed out`
   return undefined

@@ -23,6 +23,8 @@ const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
     arrived.index < until &&
     (disconnected < 0 || disconnected > until) &&
     (back === undefined || back.index > until) &&
+    // What its daemon has forgotten, nobody can give back.
+    !(copy.gone?.entry.why === "forgotten" && copy.gone.index < until) &&
     // A lease that was lost may go unnoticed until the copy is with another process.
     copy.deliveries.findLast(({ handedOut }) => (handedOut?.index ?? 0) < until) === life &&
     settlings.length === 0 &&
@@ -30,6 +32,15 @@ const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
     attempt?.settlings.length === 0
   )
 }
+
+/**
+ * Whether a call that hides messages met a fault while a process drained. As long as the extension of a lease has no answer,
+ * its delivery is not settled; it is given back when the client closes, which tries that once.
+ */
+const isHindered = ({ history }: Lives, { drained, draining, name }: ProcessLife): boolean =>
+  history
+    .slice(draining?.index, drained?.index)
+    .some((each) => each._tag === "Fault" && each.site.includes(`${name} hide`))
 
 const isCutOff = ({ answer, at }: Settling, { clock }: ProcessLife, until: number, now: number): boolean =>
   (answer < 0 || answer > until) && clock.most(at, now) < grace.each
@@ -42,7 +53,7 @@ export const drain: Law = (lives) =>
     const { entry, index } = drained
     // A process that stood still could give nothing back in time.
     const stood = process.frozen.some(({ entry: { at, until } }) => until > draining.entry.at && at < entry.at)
-    const kept = stood ? [] : deliveries.filter((life) => isKept(lives, life, index))
+    const kept = stood || isHindered(lives, process) ? [] : deliveries.filter((life) => isKept(lives, life, index))
     const isOver = clock.most(draining.entry.at, entry.at) >= (version?.drainTimeout ?? 0) + grace.all
     const asked = isOver ? [] : settlings.filter((each) => each.index < index)
     const cutOff = asked.filter((each) => isCutOff(each, process, index, entry.at))

@@ -18,7 +18,9 @@ const bounds = (lives: Lives, { of: { bound, copy }, run }: Turn, decided: Bound
   const broken: Array<Bound> = []
   if (bound !== undefined && at + tolerance(lives, bound, run.process, at) < bound.at - slack) broken.push(bound)
   if (decided !== undefined && hasName(lives, copy)) {
-    if (decided.since + run.process.clock.most(decided.since, at) < decided.at - slack) broken.push(decided)
+    // A broker's clock may have waited for it: a process whose own is slow cannot tell.
+    const counted = Math.max(at - decided.since, run.process.clock.most(decided.since, at))
+    if (decided.since + counted < decided.at - slack) broken.push(decided)
   }
   return broken
 }
@@ -32,8 +34,10 @@ export const early: Law = (lives) =>
   lives.attempts.flatMap((attempt) => {
     if (!isWork(lives, attempt) || isCapped(lives, attempt)) return []
     const known = attempt.prior?.decided
+    // What the broker has taken, perhaps when it was asked again, is forgotten.
+    const isTaken = attempt.prior?.settlings.some(({ fate }) => fate === "taken")
     const decided: Bound | undefined =
-      known?.asked.tag === "Retry" && known.fate !== "taken"
+      known?.asked.tag === "Retry" && isTaken !== true
         ? {
             at: decidedAt(known) + known.asked.delay,
             since: decidedAt(known),

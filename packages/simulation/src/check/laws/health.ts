@@ -1,5 +1,5 @@
 import { type Law, violation } from "../internal/law.ts"
-import type { ProcessLife } from "../internal/Lives.ts"
+import type { Attempt, ProcessLife } from "../internal/Lives.ts"
 
 const moves = new Set(["Arrived", "Began", "Called", "Ended", "Asked", "Answered", "Credit", "Reconnected", "Started"])
 
@@ -12,6 +12,12 @@ const refusedAt = ({ attempts }: ProcessLife, until: number): number =>
     const fates = settlings.filter(({ answer }) => answer >= 0 && answer < until).map(({ fate }) => fate)
     return fates.includes("refused") && !fates.includes("taken")
   }).length
+
+/** Whether its process keeps a message at a moment: one that no copy can keep until it is due, or that is in quarantine. */
+const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
+  const last = settlings.findLast(({ index }) => index < until)
+  return last !== undefined && last.fate === "refused" && last.answer < until
+}
 
 /**
  * Health says `stalled` where messages are there and nothing has moved for long, and not before. In quarantine is what the
@@ -33,10 +39,7 @@ export const health: Law = ({ history, processes }) => {
     if (process?.version === undefined || since === undefined) return []
     const { batch, handlerTimeout } = process.version
     const limit = minute + handlerTimeout + (batch?.wait ?? 0)
-    // A retry that no copy can keep is kept by its process until it is due.
-    const isWaiting = process.attempts.some(
-      ({ isOver, settlings }) => !isOver && settlings.some((each) => each.fate === "refused" && each.index < index)
-    )
+    const isWaiting = process.attempts.some((each) => isKeptAt(each, index))
     const isLoaded = entry.buffered + entry.inProgress > 0
     const stood = process.frozen.some(({ entry: { at, until } }) => until >= since && at <= entry.at)
     const isLong = !stood && process.clock.least(since, entry.at) > 2 * limit

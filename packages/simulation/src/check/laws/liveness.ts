@@ -70,6 +70,8 @@ const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
   runs.some(({ ended }) => ended === undefined || ended.index > until) ||
   deliveries.some(({ arrived, back, disconnected, settlings }) => {
     if (arrived === undefined || arrived.index > until) return false
+    // What is on its way to the broker takes room, though its delivery is lost.
+    if (settlings.some(({ answer, index }) => index < until && (answer < 0 || answer > until))) return true
     const isLost = (back !== undefined && back.index < until) || (disconnected >= 0 && disconnected < until)
     return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < until)
   })
@@ -83,8 +85,24 @@ const isProbing = ({ deliveries, settlings, told }: ProcessLife, { maxAttempts }
   )
 }
 
+/**
+ * When the last pause of a process without credit can have begun: it ends by itself, and the probe after it, a run or a
+ * settlement of what the process has, may begin the next one without another word about the credit.
+ */
+const pausedAt = (
+  { history }: Lives,
+  { runs, settlings }: ProcessLife,
+  credit: Seen<"Credit">,
+  until: number
+): number => {
+  const ends = [...runs.map(({ ended }) => ended?.index ?? -1), ...settlings.map(({ answer }) => answer)]
+  const last = Math.max(credit.index, ...ends.filter((index) => index < until))
+  return history[last]!.at
+}
+
 /** Credit that is not whole when a process ends after the calm, or at the end of all. */
-const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
+const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
+  const { calm } = lives
   const { credits, draining, killed, name, version } = process
   const until = draining?.index ?? index
   if (version === undefined || calm === undefined || until < calm.index) return []
@@ -93,10 +111,13 @@ const narrow = ({ calm }: Lives, process: ProcessLife, { entry, index }: Seen<"E
   const limit = last?.entry.limit ?? 0
   const whole = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
   if (limit >= whole || (limit > 0 && isProbing(process, version))) return []
-  // A pause ends by itself.
-  const since = last?.entry.at ?? process.started?.entry.at ?? 0
   const at = draining?.entry.at ?? entry.at
-  if (last !== undefined && limit === 0 && process.clock.least(since, at) <= longestPause) return []
+  if (
+    last !== undefined &&
+    limit === 0 &&
+    process.clock.least(pausedAt(lives, process, last, until), at) <= longestPause
+  )
+    return []
   const what = `${name} ends with a credit of ${limit}; expected at least ${whole}.`
   return [violation("liveness", entry.at, { process: name }, what, [last?.index, draining?.index ?? index])]
 }

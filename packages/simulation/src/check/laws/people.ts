@@ -1,10 +1,7 @@
 import type { History } from "../../History.ts"
 import type { Operation } from "../../Scenario.ts"
-import { hasName, type Law, violation } from "../internal/law.ts"
+import { hasName, type Law, operator as name, violation } from "../internal/law.ts"
 import type { CopyLife, EntryOf, Lives, ProcessLife } from "../internal/Lives.ts"
-
-/** The process in which people work. */
-const name = "operator"
 
 /** A redrive, or a purge of some letters: what goes through a queue letter by letter. */
 interface Job {
@@ -39,11 +36,22 @@ const isTroubled = ({ history, scenario }: Lives, { from, until }: Job, of: (sit
 const isFaulty = (history: History, from: number, of: (site: string) => boolean): boolean =>
   history.some((each, index) => each._tag === "Fault" && each.site.includes(name) && of(each.site) && index > from)
 
+/** Milliseconds until the loss of a connection is noticed, and it is made again, at most. */
+const unnoticed = 11_000
+
+/** Whether the connection by which a job begins may have been lost before, so that the job only notices it. */
+const isCutBefore = ({ history }: Lives, { from }: Job): boolean => {
+  const since = history[from]!.at - unnoticed
+  return history
+    .slice(0, from)
+    .some((each) => each._tag === "Fault" && each.at >= since && each.site.includes(`${name} publish`))
+}
+
 const isDelivering = (site: string): boolean => site.includes("consume") || site.includes("receive")
 
 /** Letters that the broker has removed for a job. */
-const removedBy = ({ settlings }: ProcessLife, { from, until, what }: Job): number =>
-  settlings.filter(
+const removedBy = (people: ProcessLife | undefined, { from, until, what }: Job): number =>
+  (people?.settlings ?? []).filter(
     ({ answer, asked, fate, of: { copy } }) =>
       asked.tag === "Ack" &&
       fate === "taken" &&
@@ -63,11 +71,13 @@ const presentAt = ({ copies, history }: Lives, { from, until, what: { queue } }:
   return [...copies.values()].filter(isThere).length
 }
 
-const faultOf = (lives: Lives, people: ProcessLife, job: Job): string | undefined => {
+const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): string | undefined => {
   const { ended, what } = job
   const { count = 0, failed } = ended
   if (failed !== undefined) {
-    return failed === "died" || !isTroubled(lives, job, () => true)
+    // One that could not begin has done nothing, and says so.
+    const isExcused = isTroubled(lives, job, () => true) || (failed === "BrokerError" && isCutBefore(lives, job))
+    return failed === "died" || !isExcused
       ? `failed with ${failed}; expected it to go on with the other letters`
       : undefined
   }
@@ -104,7 +114,7 @@ export const people: Law = (lives) => {
   const operator = lives.processes.get(name)
   return jobsOf(lives).flatMap((job) => {
     const { ended, from, until, what } = job
-    const fault = operator === undefined ? undefined : faultOf(lives, operator, job)
+    const fault = faultOf(lives, operator, job)
     return [
       ...(fault === undefined
         ? []

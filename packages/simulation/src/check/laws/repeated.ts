@@ -1,7 +1,7 @@
 import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
 import type { Settling } from "../internal/Lives.ts"
-import { decidedAt } from "../internal/timing.ts"
+import { decidedAt, slack } from "../internal/timing.ts"
 
 /** Whether a settlement that was decided before is asked again as it was; of a delay, what is left of it. */
 const isSame = (first: Settling, next: Settling): boolean => {
@@ -15,6 +15,17 @@ const isSame = (first: Settling, next: Settling): boolean => {
     asked.delay <= delay + 1 &&
     asked.delay >= Math.max(0, delay - passed) - 1
   )
+}
+
+/**
+ * Whether a settlement is of another delivery than the first, where the broker may hand out one while another is settled: of
+ * one that came when the first one's retry was due, and is one too many; or of an earlier one that goes back, too late.
+ */
+const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling): boolean => {
+  const deliveries = of.copy.deliveries
+  if (asked.tag === "Retry" || asked.tag === "Release") return deliveries.indexOf(of) < deliveries.indexOf(first.of)
+  if (asked.reason !== "too-many-deliveries" || first.asked.tag !== "Retry" || of.arrived === undefined) return false
+  return process.clock.most(decidedAt(first), of.arrived.entry.at) >= first.asked.delay - slack
 }
 
 /** Once decided, a settlement is asked again as it was. It gives way only where it was refused, or its process ends. */
@@ -33,6 +44,7 @@ export const repeated: Law = (lives) =>
       const isRefused = settlings.some(({ answer, fate }) => fate === "refused" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
+      if (lives.scenario.kind !== "push" && isOther(decided, settling)) return []
       // Its copy is stored: the original may go.
       const isDone = attempt.copy.children.some(({ stored }) => stored !== undefined && stored.index < settling.index)
       if (settling.asked.tag === "Ack" && isDone) return []

@@ -13,8 +13,11 @@ const atWork = ({ deliveries }: ProcessLife, { entry, index }: Seen<"Credit">) =
     ({ runs, settlings }) =>
       runs.some((run) => isOpen(run, index, entry.at)) && !settlings.some((each) => each.index < index)
   )
-  const isLost = ({ back, disconnected }: DeliveryLife): boolean =>
-    (disconnected >= 0 && disconnected < index) || (back !== undefined && back.index < index)
+  const isLost = ({ back, copy: { gone }, disconnected }: DeliveryLife): boolean =>
+    (disconnected >= 0 && disconnected < index) ||
+    (back !== undefined && back.index < index) ||
+    // What its daemon has forgotten takes no credit, and a lease that cannot be renewed tells of it.
+    (gone?.entry.why === "forgotten" && gone.index < index)
   const lost = begun.filter(isLost).length
   return { lost, begun: begun.length - lost }
 }
