@@ -534,6 +534,23 @@ describe("early", () => {
     expect(broken(tell("ours"))).toEqual(["early"])
   })
 
+  it("a lease that was renewed after a retry without an answer ends before the retry is due", () => {
+    const tell = (fate: "unknown" | undefined) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.start("b1")
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.back(delivery, "asked", 1000)
+      story.answer(delivery, retry(1000), fate)
+      story.wait(500)
+      story.back(delivery, "lease")
+      story.begin(story.deliver(copy, 1, "b1", 2))
+    }
+    const world = Story.scenario({ kind: "lease" })
+    expect(broken(tell("unknown"), world)).not.toContain("early")
+    expect(broken(tell(undefined), world)).toContain("early")
+  })
+
   it("a dead letter is due when an operator sends it back", () => {
     const tell = (process: string) => (story: Story.Story) => {
       story.start("a1")
@@ -729,6 +746,19 @@ it("credit: more deliveries than it allows, unless some are gone", () => {
   }
   expect(broken(tell(false))).toEqual(["credit"])
   expect(broken(tell(true))).toEqual([])
+})
+
+it("credit: not what another delivery of its message has settled", () => {
+  const tell = (isSettled: boolean) => (story: Story.Story) => {
+    const { copy } = first(story)
+    const echo = story.deliver(copy, 1, "a1", 2)
+    if (isSettled) story.gone(copy, 1, "settled", echo)
+    story.deliver(story.send(2), 2, "a1")
+    story.deliver(story.send(3), 3, "a1")
+  }
+  const world = Story.scenario({ kind: "lease" })
+  expect(broken(tell(true), world)).not.toContain("credit")
+  expect(broken(tell(false), world)).toContain("credit")
 })
 
 it("settle once: nothing after an answer that ends it, nor before any answer", () => {

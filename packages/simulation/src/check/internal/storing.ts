@@ -12,6 +12,13 @@ const askedFor = ({ settlings }: DeliveryLife): Settling | undefined => {
   return may.toSorted((a, b) => dueOf(a) - dueOf(b))[0]
 }
 
+/**
+ * Whether its process could not know that a retry had hidden it, and so renewed its lease, which hides it for less. The
+ * broker says that the lease has ended only where that was the last word.
+ */
+const isOpen = (life: DeliveryLife | undefined): boolean =>
+  life?.settlings.some(({ asked, fate }) => asked.tag === "Retry" && fate === "unknown") === true
+
 /** Readers of what a broker stores and takes back. `work` has the queues that programs send to. */
 export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, work: ReadonlySet<string>) => {
   const maxAge = Math.min(...scenario.versions.map((version) => version.maxAge ?? Infinity))
@@ -55,7 +62,9 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     else if (why === "asked" && settling?.asked.tag === "Retry") {
       const { asked, at: since, index } = settling
       copy.bound = { at: since + asked.delay, since, process: life?.process, index }
-    } else if (why === "restart" && scenario.kind === "lossy") copy.bound = copy.written
+    } else if ((why === "restart" && scenario.kind === "lossy") || (why === "lease" && isOpen(life))) {
+      copy.bound = copy.written
+    }
   }
 
   return { store, back }

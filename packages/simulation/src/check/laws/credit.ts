@@ -34,6 +34,9 @@ export const credit: Law = (lives: Lives) => {
         return []
       }
       case "Gone":
+        // An echo may have taken the place of the delivery that is settled by it.
+        for (const { delivery } of lives.copies.get(entry.copy)?.deliveries ?? []) close(delivery)
+        return []
       case "Back":
         if (entry.delivery !== undefined) close(entry.delivery)
         return []
