@@ -8,7 +8,6 @@ export const variants: Readonly<Record<string, Options.Options>> = {
       countReleases: true,
       lease: { duration: 2000, max: 43_200_000 },
       forgetDelaysOnRestart: true,
-      overCountOnLoss: true,
       capabilities: {
         connectionBound: false,
         delayResolution: 1000,

@@ -48,6 +48,8 @@ interface SettleFault {
 interface Faults {
   /** How a settlement fails; `undefined`: it does not. */
   settle: (request: SettleRequest) => Reason | SettleFault | undefined
+  /** Whether a lease has ended when it is to be extended. */
+  isOver: (delivery: Delivery) => boolean
   /** Milliseconds until a settlement is answered. */
   latency: number
   identify: (delivery: Delivery) => string | undefined
@@ -65,11 +67,15 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
   let subscriber: SubscribeOptions | undefined
   const faults: Faults = {
     settle: () => undefined,
+    isOver: () => false,
     latency: 0,
     // Each receipt of a test is a copy's own.
     identify: ({ receipt }) => receipt as string,
     copiesRetries: false
   }
+
+  const errorOf = (operation: string, reason: Reason) =>
+    new BrokerError({ broker: "scripted", operation, reason, detail: "as the test asks" })
 
   const settle = (requests: ReadonlyArray<SettleRequest>) => {
     log.push(requests.map(({ delivery, settlement }) => `${delivery.metadata.id}:${settlement._tag}`).join(" "))
@@ -77,7 +83,7 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
       const fault = faults.settle(request)
       if (fault === undefined) return []
       const reason = typeof fault === "string" ? fault : fault.reason
-      const error = new BrokerError({ broker: "scripted", operation: "settle", reason, detail: "as the test asks" })
+      const error = errorOf("settle", reason)
       const fate = typeof fault === "string" ? fateOf(error) : fault.fate
       return [{ delivery: request.delivery, error, fate }]
     })
@@ -99,7 +105,8 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
           extend: (deliveries) =>
             Effect.sync(() => {
               log.push(`extend ${deliveries.map(({ metadata }) => metadata.id).join(" ")}`)
-              return []
+              const over = deliveries.filter((each) => faults.isOver(each))
+              return over.map((each) => ({ delivery: each, error: errorOf("extend", "LeaseLost"), fate: "gone" }))
             }),
           identify: (delivery) => faults.identify(delivery),
           copiesRetries: faults.copiesRetries

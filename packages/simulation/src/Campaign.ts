@@ -2,11 +2,15 @@
  * Campaigns: very many seeds, on as many threads as there are cores. Each chunk that ends is a line in a file, so that a
  * campaign that was stopped goes on where it was.
  */
-import { appendFileSync, existsSync, readFileSync } from "node:fs"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { once } from "node:events"
 import { availableParallelism } from "node:os"
 import { Worker } from "node:worker_threads"
 import type * as Chunk from "./Chunk.ts"
 import type { Counts } from "./Coverage.ts"
+import * as Fingerprint from "./Fingerprint.ts"
+import * as Range from "./Range.ts"
+import * as Results from "./Results.ts"
 import type { Kind } from "./Scenario.ts"
 
 /** Options of {@link run}. */
@@ -15,18 +19,32 @@ export interface Options {
   readonly from?: number
   /** How many seeds, 1 or more. */
   readonly seeds: number
-  /** The kinds of brokers. */
+  /** The kinds of brokers, each once. */
   readonly kinds: ReadonlyArray<Kind>
   /** Seeds in a chunk. Default: 500. */
   readonly chunk?: number
   /** Threads. Default: one for each core. */
   readonly workers?: number
-  /** A file to which each chunk's result is appended, and from which those that are there are taken. Default: none. */
+  /**
+   * A file to which each chunk's result is appended, and from which those that are there are taken. Those of other code than
+   * this are not. Default: none.
+   */
   readonly file?: string
   /** Ends at the first failure. Default: false. */
   readonly stopAtFailure?: boolean
-  /** Called with what there is so far, after each chunk. Default: nothing is called. */
+  /** Called with what there is so far, after each chunk. The campaign ends with what it throws. Default: nothing is called. */
   readonly onChunk?: (sum: Sum) => void
+}
+
+const known: OptionNames.Of<Options> = {
+  from: true,
+  seeds: true,
+  kinds: true,
+  chunk: OptionKind.whole(1),
+  workers: OptionKind.whole(1, 1000),
+  file: OptionKind.text,
+  stopAtFailure: OptionKind.flag,
+  onChunk: OptionKind.callback
 }
 
 /** The findings of all chunks together. */
@@ -38,9 +56,11 @@ export interface Sum {
   readonly cpu: number
   readonly seen: Counts
   readonly failures: ReadonlyArray<Chunk.Failure>
+  /** The fingerprint of the code. */
+  readonly code: string
+  /** Chunks that the file has of other code: they are not in this sum. */
+  readonly others: number
 }
-
-const nothing: Sum = { seeds: 0, perKind: {}, facts: 0, cpu: 0, seen: {}, failures: [] }
 
 const addCounts = (one: Counts, other: Counts): Counts => {
   const sum: Counts = { ...one }
@@ -49,6 +69,7 @@ const addCounts = (one: Counts, other: Counts): Counts => {
 }
 
 const add = (sum: Sum, result: Chunk.Result): Sum => ({
+  ...sum,
   seeds: sum.seeds + result.count,
   perKind: addCounts(sum.perKind, result.seeds),
   facts: sum.facts + result.facts,
@@ -57,57 +78,63 @@ const add = (sum: Sum, result: Chunk.Result): Sum => ({
   failures: [...sum.failures, ...result.failures]
 })
 
-const keyOf = ({ count, from, kinds }: Chunk.Task): string => `${from} ${count} ${kinds.join(" ")}`
+const workerUrl = (): URL => new URL(import.meta.url.endsWith(".ts") ? "worker.ts" : "worker.js", import.meta.url)
 
-/** The chunks that a file has; its last line may be torn. */
-const done = (file: string | undefined): Map<string, Chunk.Result> => {
-  const results = new Map<string, Chunk.Result>()
-  if (file === undefined || !existsSync(file)) return results
-  for (const line of readFileSync(file, "utf8").split("\n")) {
-    try {
-      const result: Chunk.Result = JSON.parse(line)
-      results.set(keyOf(result), result)
-    } catch {
-      continue
-    }
+/** Gives tasks to a thread until there are none. */
+const work = async (
+  worker: Worker,
+  next: () => Chunk.Task | undefined,
+  onResult: (result: Chunk.Result) => void
+): Promise<void> => {
+  const ended = once(worker, "exit").then(([code]): never => {
+    throw new Error(`a thread of the campaign ended with code ${code}`)
+  })
+  // At the end nobody waits for it.
+  ended.catch(() => {})
+  for (let task = next(); task !== undefined; task = next()) {
+    worker.postMessage(task) // oxlint-disable-line unicorn/require-post-message-target-origin -- a thread has no origin
+    const [result]: Array<Chunk.Result> = await Promise.race([once(worker, "message"), ended])
+    onResult(result!)
   }
-  return results
 }
 
-/** Runs a campaign, and answers the sum of its chunks. */
+/**
+ * Runs a campaign, and answers the sum of its chunks.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range
+ */
 export const run = async (options: Options): Promise<Sum> => {
+  OptionNames.check("Campaign.run", options, known)
   const { chunk = 500, file, from = 1, kinds, onChunk, seeds, stopAtFailure = false } = options
-  const tasks: Array<Chunk.Task> = []
-  let sum = nothing
-  const known = done(file)
-  for (let at = from; at < from + seeds; at += chunk) {
-    const task = { from: at, count: Math.min(chunk, from + seeds - at), kinds }
-    const result = known.get(keyOf(task))
-    if (result === undefined) tasks.push(task)
-    else sum = add(sum, result)
-  }
-  const wanted = Math.min(options.workers ?? availableParallelism(), tasks.length)
+  OptionNames.orThrow(Range.refusal("Campaign.run", { from, seeds, kinds }))
+  const code = Fingerprint.ofCode()
+  const results = file === undefined ? Results.none : Results.open(file, code)
+  let sum: Sum = { seeds: 0, perKind: {}, facts: 0, cpu: 0, seen: {}, failures: [], code, others: results.others }
   let isStopped = false
-
-  const work = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const worker = new Worker(new URL(import.meta.url.endsWith(".ts") ? "worker.ts" : "worker.js", import.meta.url))
-      const next = (): void => {
-        const task = isStopped ? undefined : tasks.shift()
-        if (task === undefined) return void worker.terminate().then(() => resolve(), reject)
-        worker.postMessage(task) // oxlint-disable-line unicorn/require-post-message-target-origin -- a thread has no origin
-      }
-      worker.on("error", reject)
-      worker.on("message", (result: Chunk.Result) => {
-        if (file !== undefined) appendFileSync(file, `${JSON.stringify(result)}\n`)
-        sum = add(sum, result)
-        if (stopAtFailure && result.failures.length > 0) isStopped = true
-        onChunk?.(sum)
-        next()
-      })
-      next()
-    })
-
-  await Promise.all(Array.from({ length: wanted }, work))
+  let at = from
+  const next = (): Chunk.Task | undefined => {
+    while (!isStopped && at < from + seeds) {
+      const task = { from: at, count: Math.min(chunk, from + seeds - at), kinds }
+      at += task.count
+      const result = results.known.get(Results.keyOf(task))
+      if (result === undefined) return task
+      sum = add(sum, result)
+    }
+    return undefined
+  }
+  const threads = Math.min(options.workers ?? availableParallelism(), Math.ceil(seeds / chunk))
+  const workers = Array.from({ length: threads }, () => new Worker(workerUrl()))
+  const onResult = (result: Chunk.Result): void => {
+    results.append(result)
+    sum = add(sum, result)
+    if (stopAtFailure && result.failures.length > 0) isStopped = true
+    onChunk?.(sum)
+  }
+  try {
+    await Promise.all(workers.map((worker) => work(worker, next, onResult)))
+  } finally {
+    await Promise.all(workers.map((worker) => worker.terminate()))
+    results.close()
+  }
   return sum
 }

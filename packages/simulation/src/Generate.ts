@@ -15,6 +15,7 @@ import type {
   Thrown,
   Version
 } from "./Scenario.ts"
+import * as Twists from "./Twists.ts"
 import * as Draw from "./world/Draw.ts"
 
 type Random = Draw.Sequence
@@ -238,7 +239,7 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     bursts: bursts(random, calmAt)
   }
   const focus = random.chance(0.3) ? random.pick(hasPeople ? ["operator", "operator", ...focuses] : focuses) : undefined
-  return {
+  return Twists.twisted({
     seed,
     kind,
     latency: random.pick([1, 5, 100]),
@@ -255,5 +256,5 @@ export const scenario = (seed: number, only: ReadonlyArray<Kind> = kinds): Scena
     rates: rates(random, focus !== undefined),
     ...(focus === undefined ? {} : { focus }),
     calmAt
-  }
+  })
 }

@@ -129,6 +129,8 @@ export type Fact =
     }
   /** A connection of the process was made again: `gone` are its deliveries that went with the old one. */
   | { readonly _tag: "Reconnected"; readonly process: string; readonly gone: ReadonlyArray<Delivery> }
+  /** The client tells that the lease of a delivery has ended, when that is to be extended. */
+  | { readonly _tag: "Lapsed"; readonly process: string; readonly delivery: Delivery }
   /** A handler run begins, and ends at `Ended` with the same number. */
   | { readonly _tag: "Began"; readonly process: string; readonly run: number; readonly given: ReadonlyArray<Given> }
   | { readonly _tag: "Called"; readonly process: string; readonly run: number; readonly call: Call }

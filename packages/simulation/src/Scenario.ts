@@ -66,7 +66,8 @@ export interface Sending {
 /** The broker refuses copies of one message. */
 export interface Refusal {
   readonly key: number
-  readonly of: "copy" | "retry" | "deadLetter"
+  /** `again`: the copies of its retries, and not that of its send. */
+  readonly of: "copy" | "retry" | "again" | "deadLetter"
   /** How much must be left out, 0 to 4, for a copy to be taken; 5: none is ever taken. */
   readonly until: number
   /** Whether it ends with the faults though no copy is ever taken. Default: it ends where some copy is taken. */
@@ -160,6 +161,8 @@ export interface Rates {
 export interface Scenario {
   readonly seed: number
   readonly kind: Kind
+  /** Whether the client cannot name the copies of a message; on `push` only. Default: it can. */
+  readonly isNameless?: boolean
   /** Milliseconds of one way over the network, at most. */
   readonly latency: number
   /** Milliseconds of a lease; of no meaning for `push`. */

@@ -1,4 +1,6 @@
 /** Runs a scenario: makes the world, lets everything in it happen, and answers the history. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import type { History } from "./History.ts"
 import * as Lease from "./lease/index.ts"
 import * as Operators from "./people/Operators.ts"
@@ -23,13 +25,31 @@ const longestRest = 30 * 24 * 3_600_000
 export interface Subject {
   readonly start: Population.Start
   readonly bodyOf: (sending: Sending) => Uint8Array
+  /** Asked before time goes on: a problem ends the run with its error. Default: there is none. */
+  readonly problem?: () => Problem | undefined
+}
+
+/** Something for which nothing can be learnt from a run. */
+export interface Problem {
+  readonly error: unknown
 }
 
 /** The program whose handlers do what the scenario says. */
 const scripted: Subject = { start: Program.start, bodyOf: Program.bodyOf }
 
+/** A broker's trouble passes, but a program that cannot work is started again and again, and never runs. */
+const problemOf = (cause: Cause.Cause<{ readonly _tag: string }>): Problem | undefined => {
+  for (const reason of cause.reasons) {
+    if (reason._tag === "Die" && reason.defect instanceof RangeError) return { error: reason.defect }
+    if (reason._tag === "Fail" && reason.error._tag === "ConfigurationError") return { error: reason.error }
+  }
+  return undefined
+}
+
 /**
  * All that happens in a scenario. The same scenario has the same history, always.
+ *
+ * @throws ConfigurationError or RangeError when the program cannot start, whatever the broker does
  *
  * @example
  * ```ts
@@ -39,16 +59,30 @@ const scripted: Subject = { start: Program.start, bodyOf: Program.bodyOf }
  * history.at(-1)!._tag // => "End"
  * ```
  */
-export const run = async (scenario: Scenario, { bodyOf, start }: Subject = scripted): Promise<History> => {
+export const run = async (
+  scenario: Scenario,
+  { bodyOf, problem = () => undefined, start }: Subject = scripted
+): Promise<History> => {
   const world = World.make(scenario)
   const model = modelOf(world)
   const serviceOf = (machine: Machine) => observed(world, machine, model.client(machine))
-  const population = Population.populate(world, start, serviceOf)
+  let hopeless: Problem | undefined
+  const starting: Population.Start = (...args) =>
+    Effect.tapCause(
+      Effect.suspend(() => start(...args)),
+      (cause) => Effect.sync(() => void (hopeless ??= problemOf(cause)))
+    )
+  const population = Population.populate(world, starting, serviceOf)
   const sends = Senders.send(world, model, bodyOf)
   const operations = Operators.operate(world, model, population, serviceOf)
   const isOver = resting(world, population, () => sends() + operations() + (model.underWay?.() ?? 0))
   let steps = 0
-  for (; steps < longest && !isOver() && world.step(scenario.calmAt + longestRest); steps++) {
+  for (let goesOn = true; goesOn && steps < longest && !isOver(); steps++) {
+    const found = hopeless ?? problem()
+    const before = world.now()
+    goesOn = world.step(scenario.calmAt + longestRest)
+    // At one moment much may be under way that comes to an end by itself.
+    if (found !== undefined && !(goesOn && world.now() === before)) throw found.error
     // Codecs and handlers may use promises; they go on before the next thing happens.
     await turn()
   }
@@ -56,9 +90,12 @@ export const run = async (scenario: Scenario, { bodyOf, start }: Subject = scrip
   return world.history
 }
 
-// Real turns of the event loop, in which promises go on: the world's own time does not pass.
+// Node's own, also where a test puts a fake in its place later.
 // oxlint-disable-next-line no-restricted-globals -- Effect's scheduler is the world's here
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+const soon = setImmediate
+
+/** Real turns of the event loop, in which promises go on: the world's own time does not pass. */
+const turn = (): Promise<void> => new Promise((resolve) => void soon(resolve))
 
 const modelOf = (world: World.World): Model => {
   switch (world.scenario.kind) {

@@ -1,6 +1,7 @@
 /** Tables: a history as a person reads it. Time goes downwards; people, the broker and each process have a column. */
 import type { Violation } from "./check/Violation.ts"
 import type { Asked, Call, Entry, History } from "./History.ts"
+import type { Scenario, Version } from "./Scenario.ts"
 
 /** Letters between the beginnings of two columns. Sentences may be longer, as each has a line of its own. */
 const width = 22
@@ -96,6 +97,8 @@ const ofWork = (entry: Entry): string | undefined => {
   switch (entry._tag) {
     case "Arrived":
       return `gets d${entry.delivery}: #${entry.key}, attempt ${entry.attempts}`
+    case "Lapsed":
+      return `has lost d${entry.delivery}`
     case "Began":
       return `runs r${entry.run}: ${entry.given.map(({ attempts, key }) => `#${key}, attempt ${attempts}`).join("; ")}`
     case "Called":
@@ -127,12 +130,38 @@ const sentenceOf = ({ at, delivery, key, law, process, what }: Violation, nth: n
   return `${nth + 1}. ${law} (${about.join(", ")}): ${what}`
 }
 
+const programOf = (version: Version, index: number): string => {
+  const { backoff, batch, consumerBackoff, deadLetter, immediate, maxAge, maxAttempts, maxDeliveries } = version
+  const parts = [
+    `attempts ${maxAttempts}`,
+    immediate === 0 ? "" : `${immediate} retries at once`,
+    backoff.length === 0 ? "" : `backoff ${backoff.map(millis).join(" ")}`,
+    maxAge === undefined ? "" : `for ${millis(maxAge)}`,
+    `deliveries ${maxDeliveries}`,
+    deadLetter === undefined ? "no dead letters" : `dead letters to ${deadLetter}`,
+    `concurrency ${version.concurrency}`,
+    `prefetch ${version.prefetch}`,
+    batch === undefined ? "" : `batches of ${batch.size} or ${millis(batch.wait)}`,
+    `handler timeout ${millis(version.handlerTimeout)}`,
+    `drain timeout ${millis(version.drainTimeout)}`,
+    consumerBackoff === undefined ? "" : `consumer backoff ${consumerBackoff.multiplier} to ${consumerBackoff.max}`,
+    version.promise === true ? "async" : ""
+  ]
+  return `version ${index}: ${parts.filter((part) => part !== "").join(", ")}`
+}
+
+/** The world and the programs that a table is of. */
+const headOf = ({ calmAt, kind, lease, seed, versions }: Scenario): ReadonlyArray<string> => [
+  `seed ${seed}, broker ${kind}${lease === 0 ? "" : `, leases of ${millis(lease)}`}, faults until ${millis(calmAt)}`,
+  ...versions.map(programOf)
+]
+
 /**
  * A history as a table, and what it breaks. Times are in milliseconds; `#1/2` is copy 2 of message 1, `d3` a delivery, `r4` a
  * handler run. The lines that show a violation have its number. What processes tell, and what their health is, has a line only
- * where it shows one.
+ * where it shows one. With its scenario, the table begins with the world and the versions of the program.
  */
-export const print = (history: History, violations: ReadonlyArray<Violation> = []): string => {
+export const print = (history: History, violations: ReadonlyArray<Violation> = [], scenario?: Scenario): string => {
   const columns = ["people", "broker"]
   for (const entry of history) {
     if (entry._tag === "Started" && !columns.includes(columnOf(entry.process))) columns.push(columnOf(entry.process))
@@ -143,7 +172,7 @@ export const print = (history: History, violations: ReadonlyArray<Violation> = [
   })
 
   const header = columns.map((column) => column.padEnd(width)).join("")
-  const lines = [line("", "ms", 0, header)]
+  const lines = [...(scenario === undefined ? [] : [...headOf(scenario), ""]), line("", "ms", 0, header)]
   history.forEach((entry, index) => {
     const mark = marks.get(index) ?? ""
     if (mark === "" && (entry._tag === "Told" || entry._tag === "Health")) return

@@ -4,44 +4,15 @@
  * When to use: to learn what your program can lose, repeat or delay before production shows it, and to keep that in a
  * test.
  */
-import { type BatchPolicy, Consumer, type ConsumerOptions, type Handler, RetryPolicy } from "@requeue/core"
-import * as Generate from "./Generate.ts"
-import type { History } from "./History.ts"
-import { queue, type Kind, type Scenario, type Version } from "./Scenario.ts"
-import * as Simulation from "./Simulation.ts"
-import * as Watched from "./program/Watched.ts"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import type { Kind } from "./Scenario.ts"
+import * as Table from "./Table.ts"
+import * as Fates from "./trial/Fates.ts"
+import { type Options, rangeOf } from "./trial/Options.ts"
+import * as Worlds from "./trial/Worlds.ts"
 
-/** The things that a process gives to its handler. Time in a world is virtual: timers of Node do not count in it. */
-export interface Process {
-  /** Lets so many milliseconds of the world pass. */
-  readonly sleep: (millis: number) => Promise<void>
-  /** Milliseconds since the epoch, by the process's own clock. */
-  readonly now: () => number
-}
-
-/** Options of {@link run}. */
-export interface Options {
-  /**
-   * Makes the handler of one process; each process has its own. It may wait for promises and for `sleep`, not for timers
-   * or sockets.
-   */
-  readonly handler: (process: Process) => (message: Handler.Received<any>, context: Handler.Context) => unknown // The type of a body is what the handler says it is.
-  /** The bodies that are sent in each world, as JSON, 1 to 100 of them. */
-  readonly bodies: ReadonlyArray<unknown>
-  /** Options of the consumer. Default: those of `consume`. */
-  readonly consumer?: Pick<
-    ConsumerOptions.Options,
-    "retry" | "retryDelay" | "concurrency" | "prefetch" | "handlerTimeout" | "consumerBackoff" | "drainTimeout"
-  >
-  /** How messages are gathered. Default: not at all. */
-  readonly batch?: BatchPolicy.BatchPolicy
-  /** How many worlds. Default: 300. */
-  readonly seeds?: number
-  /** The first seed. Default: 1. */
-  readonly from?: number
-  /** The kinds of brokers. Default: all. */
-  readonly kinds?: ReadonlyArray<Kind>
-}
+export type { Process } from "./program/Watched.ts"
+export type { Options } from "./trial/Options.ts"
 
 /** How many messages had this, and the first world in which one did. */
 export interface Finding {
@@ -50,13 +21,16 @@ export interface Finding {
   readonly seed: number | undefined
 }
 
-/** The ends of all messages on one kind of broker. */
+/**
+ * The ends of all messages on one kind of broker. Each message that the broker had is one of `succeeded`, `deadLettered`,
+ * `dropped`, `forgotten` and `unfinished`.
+ */
 export interface Report {
   readonly kind: Kind
   readonly worlds: number
-  /** Messages whose send was confirmed. */
+  /** Messages whose send was confirmed. The broker may have others: a confirmation can be lost on its way. */
   readonly sent: number
-  /** Messages whose handler succeeded. */
+  /** Messages of which a run succeeded: it called `ack`, or it returned and called nothing. */
   readonly succeeded: Finding
   /** Messages whose handler ran again after it had succeeded. */
   readonly repeated: Finding
@@ -68,120 +42,41 @@ export interface Report {
   readonly dropped: Finding
   /** Messages that the broker itself lost, as its kind may. */
   readonly forgotten: Finding
+  /**
+   * Messages whose handler had not succeeded, and that were still queued when their world ended: its time or its steps were
+   * over, or the broker got them late, when all processes had drained.
+   */
+  readonly unfinished: Finding
   /** The most handler runs of one message. */
   readonly mostRuns: number
   /** The longest time from the send to the handler's success, in milliseconds. */
   readonly longest: number
 }
 
-/** The end of one message, and the way to it. */
-interface Fate {
-  isSent: boolean
-  sentAt: number
-  runs: number
-  doneAt: number | undefined
-  isRepeated: boolean
-  isLetter: boolean
-  isForgotten: boolean
-}
+type Found = readonly [seed: number, fate: Fates.Fate]
 
-const fatesOf = (history: History): ReadonlyArray<Fate> => {
-  const fates = new Map<number, Fate>()
-  const open = new Map<number, ReadonlyArray<number>>()
-  for (const entry of history) {
-    if (entry._tag === "Sending") {
-      fates.set(entry.key, {
-        isSent: false,
-        sentAt: entry.at,
-        runs: 0,
-        doneAt: undefined,
-        isRepeated: false,
-        isLetter: false,
-        isForgotten: false
-      })
-    } else if (entry._tag === "Sent") fates.get(entry.key)!.isSent = true
-    else if (entry._tag === "Stored" && entry.queue !== queue) fates.get(entry.key)!.isLetter = true
-    else if (entry._tag === "Gone" && entry.why === "forgotten") fates.get(entry.key)!.isForgotten = true
-    else if (entry._tag === "Began") {
-      const keys = entry.given.map(({ key }) => key)
-      open.set(entry.run, keys)
-      for (const fate of keys.map((key) => fates.get(key)!)) {
-        fate.runs++
-        if (fate.doneAt !== undefined) fate.isRepeated = true
-      }
-    } else if (entry._tag === "Ended" && entry.how === "returned") {
-      for (const key of open.get(entry.run) ?? []) fates.get(key)!.doneAt ??= entry.at
-    }
-  }
-  return [...fates.values()]
-}
-
-const scenarioOf = (seed: number, kinds: ReadonlyArray<Kind>, options: Options): Scenario => {
-  const drawn = Generate.scenario(seed, kinds)
-  const policy = RetryPolicy.from(options.consumer?.retry ?? RetryPolicy.make())
-  const [first] = drawn.versions
-  const version: Version = {
-    ...first!,
-    maxAttempts: policy.maxAttempts,
-    maxDeliveries: policy.maxDeliveries,
-    deadLetter: RetryPolicy.deadLetterQueue(policy, queue, "retries-exhausted")
-  }
-  const { sendings } = drawn
-  return {
-    ...drawn,
-    versions: [version],
-    processes: drawn.processes.map((each) => ({ ...each, versions: [0] })),
-    // People who redrive or purge would change what is counted.
-    operations: drawn.operations.filter(({ what: { _tag } }) => _tag === "Restart" || _tag === "Throttle"),
-    refusals: [],
-    sendings: options.bodies.map((_, index) => ({
-      key: index + 1,
-      at: sendings[index % sendings.length]!.at,
-      by: "ours",
-      id: `m${index + 1}`,
-      delay: 0,
-      body: "good",
-      runs: []
-    }))
-  }
-}
-
-const subjectOf = ({ batch, bodies, consumer, handler }: Options): Simulation.Subject => ({
-  bodyOf: ({ key }) => Buffer.from(JSON.stringify(bodies[key - 1])),
-  start: (world, machine) => {
-    const sleep = (millis: number) => new Promise<void>((resolve) => void machine.after(millis, resolve))
-    const own = handler({ sleep, now: machine.wallClock })
-    return Consumer.start(
-      queue,
-      { ...consumer, ...(batch === undefined ? {} : { batch }) },
-      Watched.watched(world, machine, own)
-    )
-  }
-})
-
-const finding = (all: ReadonlyArray<readonly [number, Fate]>, is: (fate: Fate) => boolean): Finding => {
+const finding = (all: ReadonlyArray<Found>, is: (fate: Fates.Fate) => boolean): Finding => {
   const found = all.filter(([, fate]) => is(fate))
   return { messages: found.length, seed: found[0]?.[0] }
 }
 
-const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<readonly [number, Fate]>): Report => {
-  const isDone = ({ doneAt }: Fate): boolean => doneAt !== undefined
-  const durations = all.map(([, { doneAt, sentAt }]) => (doneAt ?? sentAt) - sentAt)
+const most = (numbers: ReadonlyArray<number>): number => numbers.reduce((one, other) => Math.max(one, other), 0)
+
+const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<Found>): Report => {
+  const ended = (end: ReturnType<typeof Fates.endOf>): Finding => finding(all, (fate) => Fates.endOf(fate) === end)
   return {
     kind,
     worlds,
-    sent: all.filter(([, { isSent }]) => isSent).length,
-    succeeded: finding(all, isDone),
+    sent: finding(all, ({ isSent }) => isSent).messages,
+    succeeded: ended("succeeded"),
     repeated: finding(all, ({ isRepeated }) => isRepeated),
-    deadLettered: finding(all, (fate) => fate.isLetter && !isDone(fate)),
-    deadLetteredDone: finding(all, (fate) => fate.isLetter && isDone(fate)),
-    dropped: finding(
-      all,
-      (fate) => fate.isSent && fate.runs > 0 && !isDone(fate) && !fate.isLetter && !fate.isForgotten
-    ),
-    forgotten: finding(all, (fate) => fate.isForgotten && !isDone(fate) && !fate.isLetter),
-    mostRuns: Math.max(0, ...all.map(([, { runs }]) => runs)),
-    longest: Math.round(Math.max(0, ...durations))
+    deadLettered: ended("deadLettered"),
+    deadLetteredDone: finding(all, ({ doneAt, isLetter }) => isLetter && doneAt !== undefined),
+    dropped: ended("dropped"),
+    forgotten: ended("forgotten"),
+    unfinished: ended("unfinished"),
+    mostRuns: most(all.map(([, { runs }]) => runs)),
+    longest: Math.round(most(all.map(([, { doneAt, sentAt }]) => (doneAt ?? sentAt) - sentAt)))
   }
 }
 
@@ -189,7 +84,11 @@ const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<readonly [numbe
  * Runs a program in many worlds, and tells what happened to its messages on each kind of broker. The same options have the
  * same reports, as long as the handler itself reads no clock and no random number of its own.
  *
- * @throws RangeError when there are no bodies, or more than 100, or an option of the consumer is wrong
+ * A world ends when all its messages have ended, 30 days after its last fault, or after 200,000 steps.
+ *
+ * @throws RangeError when an option is unknown, of another kind or out of its range, or a body is no JSON
+ * @throws Error when the handler waits for something outside the world; what making a handler throws; ConfigurationError
+ * when the consumer cannot start
  *
  * @example
  * ```ts
@@ -209,19 +108,41 @@ const reportOf = (kind: Kind, worlds: number, all: ReadonlyArray<readonly [numbe
  * ```
  */
 export const run = async (options: Options): Promise<ReadonlyArray<Report>> => {
-  const { bodies, from = 1, kinds = ["push", "lease", "lossy"], seeds = 300 } = options
-  if (bodies.length < 1 || bodies.length > 100) {
-    throw new RangeError(`Trial.run: bodies must be 1 to 100, got ${bodies.length}`)
-  }
-  const subject = subjectOf(options)
+  const { from, kinds, seeds } = rangeOf("Trial.run", options)
   const reports: Array<Report> = []
   for (const kind of kinds) {
-    const all: Array<readonly [number, Fate]> = []
+    const all: Array<Found> = []
     for (let seed = from; seed < from + seeds; seed++) {
-      const history = await Simulation.run(scenarioOf(seed, [kind], options), subject)
-      for (const fate of fatesOf(history)) all.push([seed, fate])
+      const history = await Worlds.run(Worlds.scenarioOf(seed, kind, options), options)
+      for (const fate of Fates.of(history)) all.push([seed, fate])
     }
     reports.push(reportOf(kind, seeds, all))
   }
   return reports
+}
+
+/**
+ * All that happened in the world of one seed, as a table for each kind of broker: `seed` of a {@link Finding}, with the
+ * other options as they were. `seeds` and `from` have no meaning for it.
+ *
+ * @throws whatever {@link run} throws
+ *
+ * @example
+ * ```ts
+ * import { Trial } from "@requeue/simulation"
+ *
+ * const options: Trial.Options = { kinds: ["push"], bodies: [{ amount: 1 }], handler: () => () => {} }
+ * const text = await Trial.show({ ...options, seed: 7 })
+ * text.includes("#1 is confirmed") // => true
+ * ```
+ */
+export const show = async ({ seed, ...options }: Options & { readonly seed: number }): Promise<string> => {
+  const { kinds } = rangeOf("Trial.show", options)
+  OptionNames.orThrow(OptionNames.argument("Trial.show", "seed", seed, OptionKind.whole(0)))
+  const tables: Array<string> = []
+  for (const kind of kinds) {
+    const scenario = Worlds.scenarioOf(seed, kind, options)
+    tables.push(Table.print(await Worlds.run(scenario, options), [], scenario))
+  }
+  return tables.join("\n\n")
 }

@@ -1,15 +1,15 @@
 /** `npm run simulate`: campaigns of many seeds, and one seed as a table that a person can read. */
-import { readFileSync, writeFileSync } from "node:fs"
-import { parseArgs } from "node:util"
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs"
 import * as Campaign from "./Campaign.ts"
-import * as Coverage from "./Coverage.ts"
-import * as Generate from "./Generate.ts"
 import * as Checked from "./Checked.ts"
-import type { Kind, Scenario } from "./Scenario.ts"
+import { type Arguments, Misuse, read } from "./cli/Arguments.ts"
+import * as Report from "./cli/Report.ts"
+import * as Generate from "./Generate.ts"
+import { kinds } from "./Range.ts"
+import type { Scenario } from "./Scenario.ts"
+import * as ScenarioFile from "./ScenarioFile.ts"
 import * as Shrink from "./Shrink.ts"
 import * as Table from "./Table.ts"
-
-const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
 
 const help = `npm run simulate -- [options]
 
@@ -19,60 +19,29 @@ Runs Requeue's core in simulated worlds: brokers, processes, faults and people, 
   --from n        the first seed (default 1)
   --kind k        ${kinds.join(", ")}; repeat it for several (default: all)
   --workers n     threads (default: one for each core)
-  --results file  appends each chunk of seeds to the file; chunks that are there are not run again
+  --results file  appends each chunk of seeds to the file; chunks that this code has run are not run again
   --report file   writes what was found, as JSON
 
   --seed n        runs one seed, shrinks it if it breaks a law, and prints what happened
   --scenario file runs the scenario in a JSON file, and prints what happened
   --whole         does not shrink
 
-Exit codes: 0 no law was broken, 1 one was, or a situation was never seen, 2 misused.`
+Exit codes: 0 no law was broken, 1 one was, or a situation was seen too rarely, 2 misused, 3 it failed itself.`
 
-class Misuse extends Error {}
-
-const options = {
-  seeds: { type: "string", default: "20000" },
-  from: { type: "string", default: "1" },
-  kind: { type: "string", multiple: true },
-  workers: { type: "string" },
-  results: { type: "string" },
-  report: { type: "string" },
-  seed: { type: "string" },
-  scenario: { type: "string" },
-  whole: { type: "boolean", default: false },
-  help: { type: "boolean", short: "h", default: false }
-} as const
-
-const whole = (name: string, text: string, least: number): number => {
-  const value = Number(text.replaceAll(/[,_]/g, ""))
-  if (Number.isSafeInteger(value) && value >= least) return value
-  throw new Misuse(`--${name} must be a whole number >= ${least}, got ${text}`)
-}
-
-const kindsOf = (named: ReadonlyArray<string> | undefined): ReadonlyArray<Kind> =>
-  (named ?? kinds).map((name) => {
-    const found = kinds.find((kind) => kind === name)
-    if (found === undefined) throw new Misuse(`--kind must be one of ${kinds.join(", ")}, got ${name}`)
-    return found
-  })
-
-/** The least part of all seeds in which every situation must be seen; fewer seeds than these prove nothing. */
-const leastSeen = 0.01
-const seedsForCoverage = 10_000
-
-const percent = (part: number): string => `${(part * 100).toFixed(2)} %`
-
-const campaign = async (values: ReturnType<typeof parse>): Promise<number> => {
-  const seeds = whole("seeds", values.seeds, 1)
-  const wanted = kindsOf(values.kind)
+const campaign = async (
+  { from, kinds, report: file, results, seeds, workers }: Extract<Arguments, { readonly _tag: "Campaign" }>,
+  args: ReadonlyArray<string>
+): Promise<number> => {
+  // Nobody should wait for a campaign whose report cannot be written.
+  if (file !== undefined) closeSync(openSync(file, "a"))
   const begun = performance.now()
   let told = begun
   const sum = await Campaign.run({
     seeds,
-    from: whole("from", values.from, 0),
-    kinds: wanted,
-    ...(values.workers === undefined ? {} : { workers: whole("workers", values.workers, 1) }),
-    ...(values.results === undefined ? {} : { file: values.results }),
+    from,
+    kinds,
+    ...(workers === undefined ? {} : { workers }),
+    ...(results === undefined ? {} : { file: results }),
     onChunk: ({ cpu, failures, seeds: ran }) => {
       if (performance.now() - told < 5000) return
       told = performance.now()
@@ -80,25 +49,11 @@ const campaign = async (values: ReturnType<typeof parse>): Promise<number> => {
       console.error(`${ran} of ${seeds} seeds, ${rate} in a CPU second, ${failures.length} broke a law`)
     }
   })
-  const least = wanted.length === kinds.length && seeds >= seedsForCoverage ? leastSeen : 0
-  const missing = least === 0 ? [] : Coverage.missing(sum.seen, sum.seeds, least)
-  const report = {
-    seeds: sum.seeds,
-    perKind: sum.perKind,
-    facts: sum.facts,
-    seconds: Math.round((performance.now() - begun) / 1000),
-    seedsPerCpuSecond: Math.round(sum.seeds / (sum.cpu / 1000)),
-    failures: sum.failures,
-    seen: Object.fromEntries(Object.entries(sum.seen).map(([name, count]) => [name, percent(count / sum.seeds)]))
-  }
-  if (values.report !== undefined) writeFileSync(values.report, `${JSON.stringify(report, undefined, 2)}\n`)
-  for (const { kind, law, seed, what } of sum.failures.slice(0, 20))
-    console.log(`seed ${seed} (${kind}): ${law}: ${what}`)
-  for (const [name, part] of missing) console.log(`seen too rarely, in ${percent(part)} of the seeds: ${name}`)
-  console.log(
-    `${sum.seeds} seeds, ${report.seconds} s, ${report.seedsPerCpuSecond} in a CPU second: ${sum.failures.length} broke a law`
-  )
-  return sum.failures.length > 0 || missing.length > 0 ? 1 : 0
+  if (sum.others > 0) console.error(`${results} has ${sum.others} chunks of other code: they count for nothing here`)
+  const report = Report.make(sum, { args, from, kinds, wall: performance.now() - begun })
+  if (file !== undefined) writeFileSync(file, `${JSON.stringify(report, undefined, 2)}\n`)
+  console.log(Report.print(report))
+  return Report.isBad(report) ? 1 : 0
 }
 
 const show = async (scenario: Scenario, replay: string, shrinks: boolean): Promise<number> => {
@@ -108,47 +63,42 @@ const show = async (scenario: Scenario, replay: string, shrinks: boolean): Promi
     console.error(`${law}: shrinking ...`)
     const small = await Shrink.shrink(scenario, law, Checked.run)
     checked = await Checked.run(small)
-    console.error(`${Shrink.size(small)} events are left. The scenario:\n${JSON.stringify(small)}\n`)
+    console.error(`${Shrink.size(small)} events are left. The scenario:\n${ScenarioFile.write(small)}\n`)
   }
-  console.log(Table.print(checked.history, checked.violations))
+  console.log(Table.print(checked.history, checked.violations, checked.scenario))
   console.log(`Replay: ${replay}`)
   return law === undefined ? 0 : 1
 }
 
-const parse = (args: Array<string>) => {
-  try {
-    return parseArgs({ args, options }).values
-  } catch (error) {
-    throw new Misuse(error instanceof Error ? error.message : String(error))
+const main = async (args: Array<string>): Promise<number> => {
+  const wanted = read(args)
+  switch (wanted._tag) {
+    case "Help":
+      console.log(help)
+      return 0
+    case "Seed": {
+      const { kinds, seed, whole } = wanted
+      return show(Generate.scenario(seed, kinds), Report.replayOf(seed, kinds), !whole)
+    }
+    case "Scenario": {
+      const scenario = ScenarioFile.read(readFileSync(wanted.file, "utf8"))
+      return show(scenario, `npm run simulate -- --scenario ${wanted.file}`, !wanted.whole)
+    }
+    case "Campaign":
+      return campaign(wanted, args)
   }
 }
 
-const main = async (args: Array<string>): Promise<number> => {
-  const values = parse(args)
-  if (values.help) {
-    console.log(help)
-    return 0
-  }
-  if (values.seed !== undefined) {
-    const seed = whole("seed", values.seed, 0)
-    const named = values.kind?.map((kind) => ` --kind ${kind}`).join("") ?? ""
-    return show(
-      Generate.scenario(seed, kindsOf(values.kind)),
-      `npm run simulate -- --seed ${seed}${named}`,
-      !values.whole
-    )
-  }
-  if (values.scenario !== undefined) {
-    const scenario: Scenario = JSON.parse(readFileSync(values.scenario, "utf8"))
-    return show(scenario, `npm run simulate -- --scenario ${values.scenario}`, !values.whole)
-  }
-  return campaign(values)
-}
+/** Whether an error is the caller's: an argument, a file, or a scenario whose program cannot start. */
+const isMisuse = (error: unknown): error is Error =>
+  error instanceof Misuse ||
+  // The house's form, which no error of the engine has.
+  (error instanceof RangeError && /^[\w.]+: /.test(error.message)) ||
+  (error instanceof Error && ("syscall" in error || ("_tag" in error && error._tag === "ConfigurationError")))
 
 try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
-  if (!(error instanceof Misuse)) throw error
-  console.error(`${error.message}\n\n${help}`)
-  process.exitCode = 2
+  process.exitCode = isMisuse(error) ? 2 : 3
+  console.error(isMisuse(error) ? `${error.message.replaceAll(/\s+/g, " ")} (--help tells the options)` : error)
 }

@@ -827,6 +827,20 @@ it("health: it says when nothing moves, and not before", () => {
   expect(tell("stalled", 30_000, 1)).toEqual(["health"])
 })
 
+it("health: what arrives beside a handler at work ends no stall", () => {
+  const tell = (isAtWork: boolean) =>
+    broken((story) => {
+      const { delivery } = first(story, 2)
+      if (isAtWork) story.begin(delivery)
+      story.wait(70_000)
+      story.deliver(story.send(2), 2, "a1")
+      const rest = { because: [], buffered: 1, inProgress: 1, quarantined: 0, connection: "up" as const }
+      story.say({ _tag: "Health", process: "a1", state: "stalled", ...rest })
+    })
+  expect(tell(true)).toEqual([])
+  expect(tell(false)).toEqual(["health"])
+})
+
 it("health: what is kept until it is due is no stall, though it goes on later", () => {
   const tell = (fate: "refused" | "unknown") =>
     broken((story) => {
@@ -868,6 +882,40 @@ it("drain and room: what its daemon has forgotten is nobody's", () => {
     )
   expect(room(false)).toEqual(["room"])
   expect(room(true)).toEqual([])
+})
+
+it("room: a lease that has lapsed takes room as long as a handler has its message", () => {
+  const tell = (hasLapsed: boolean) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story, 2)
+        story.begin(delivery)
+        if (hasLapsed) story.say({ _tag: "Lapsed", process: "a1", delivery })
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+      },
+      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+    )
+  expect(tell(false)).toEqual(["room"])
+  expect(tell(true)).toEqual([])
+})
+
+it("room: a lost delivery takes room until its settlement is answered", () => {
+  const tell = (isAnswered: boolean) =>
+    broken(
+      (story) => {
+        const { delivery } = first(story, 2)
+        story.run(delivery)
+        story.ask(delivery, ack)
+        story.say({ _tag: "Reconnected", process: "a1", gone: [delivery] })
+        const other = story.deliver(story.send(2), 2, "a1")
+        story.begin(other)
+        if (isAnswered) story.answer(delivery, ack, "gone")
+        story.say({ _tag: "Credit", process: "a1", limit: 1 })
+      },
+      Story.scenario({ kind: "lossy", version: { concurrency: 2 } })
+    )
+  expect(tell(false)).toEqual([])
+  expect(tell(true)).toEqual(["room"])
 })
 
 it("drain: what is not given back, unless the call that hides it met a fault", () => {
@@ -944,6 +992,7 @@ describe("liveness", () => {
         story.run(delivery, { error: "permanent" })
         story.ask(delivery, deadLetter("permanent"))
         story.answer(delivery, deadLetter("permanent"), "refused")
+        story.say({ _tag: "Credit", process: "a1", limit: 2 })
       }
       const refusals = [{ key: 1, of: "deadLetter" as const, until, reason: "Unroutable" as const }]
       return atEnd(tell, Story.scenario({ refusals }))

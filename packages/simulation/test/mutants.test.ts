@@ -15,22 +15,23 @@ describe("mutants", () => {
     assert.deepStrictEqual(stale, [])
   })
 
-  it("have names of their own", () => {
+  it("have names of their own, and a death each", () => {
     const names = mutants.map(({ name }) => name)
     assert.strictEqual(new Set(names).size, names.length)
+    assert.deepStrictEqual(
+      deaths.map(({ name }) => name),
+      names
+    )
   })
 
   it("die at their seeds", async () => {
     const found = new Map<string, Death | undefined>()
-    const dying = mutants.flatMap((mutant) => {
-      const death = deaths.find(({ name }) => name === mutant.name)
-      return death === undefined ? [] : [{ mutant, death }]
-    })
-    await inPairs(dying, async ({ death, mutant }) => {
-      found.set(mutant.name, await find(mutant, { from: death.seed, count: 1, kinds }))
+    await inPairs(mutants, async (mutant) => {
+      const seed = deaths.find(({ name }) => name === mutant.name)?.seed ?? 1
+      found.set(mutant.name, await find(mutant, { from: seed, count: 1, kinds }))
     })
     assert.deepStrictEqual(
-      dying.map(({ death }): Death | undefined => found.get(death.name)),
+      deaths.map(({ name }): Death | undefined => found.get(name)),
       [...deaths]
     )
   })

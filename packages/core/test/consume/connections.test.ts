@@ -45,6 +45,22 @@ describe("a lost connection of several", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("gives the room back once for all that is settled together", () => {
+    const broker = Scripted.make({ settleBatch: 2 })
+    return Effect.gen(function* () {
+      const batch = BatchPolicy.make({ maxBatchSize: 2, maxBatchTimeout: 1000 })
+      yield* Consumer.startBatch("q", { batch }, () => Effect.sleep(1000))
+      broker.deliver("x")
+      broker.deliver("y")
+      const [full] = broker.take()
+      broker.reconnect()
+      broker.take()
+      broker.faults.settle = () => ({ reason: "ConnectionLost", fate: "gone" })
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual(broker.take(), ["x:Ack y:Ack", full])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("leaves alone what another one's codec still decodes", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
@@ -62,6 +78,22 @@ describe("a lost connection of several", () => {
       for (const resume of waiting) resume()
       yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
       assert.deepStrictEqual(runs, ["y"])
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+})
+
+describe("a lost lease", () => {
+  it.effect("takes room as long as a handler has its message", () => {
+    const broker = Scripted.make({ lease: { duration: 3000, max: 10_000 } })
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", { concurrency: 2 }, () => Effect.never)
+      broker.deliver("x")
+      const full = Number(broker.take()[0]!.split(" ")[1])
+      broker.faults.isOver = () => true
+      yield* TestClock.adjust(3000)
+      const credit = broker.take().at(-1)
+      yield* consumer.drain(0)
+      assert.strictEqual(credit, `credit ${full - 1}`)
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 })

@@ -58,7 +58,8 @@ const start = Effect.fnUntraced(function* ({ batch = 1, dies = false, failing = 
     onFailed: ({ key }, { _tag }, { error: { reason } }) => log.push(`${key} ${_tag} ${reason}`),
     onLeaseLost: ({ key }, { error: { reason } }) => log.push(`${key} ${reason}`),
     onSending: () => {},
-    onAnswered: () => {}
+    onAnswered: () => {},
+    onExtended: () => {}
   })
   return { settler, take: () => log.splice(0) }
 })
@@ -199,6 +200,17 @@ describe("extend", () => {
     Effect.gen(function* () {
       const { settler, take } = yield* start({ failing: ["b"] })
       settler.extend([item("a"), item("b")])
+      assert.deepStrictEqual(take(), ["extend a b", "b LeaseLost"])
+    })
+  )
+
+  it.effect("a redelivery that has taken the place of a lost one leaves the others as lost as they are", () =>
+    Effect.gen(function* () {
+      const { settler, take } = yield* start({ takes: 10, failing: ["a", "b"] })
+      const [a, b] = [item("a"), item("b")]
+      settler.extend([a, b])
+      a.delivery = { ...a.delivery }
+      yield* TestClock.adjust(10)
       assert.deepStrictEqual(take(), ["extend a b", "b LeaseLost"])
     })
   )

@@ -8,6 +8,7 @@ import type { Law } from "./internal/law.ts"
 import { readLives } from "./internal/readLives.ts"
 import { afterDeath } from "./laws/afterDeath.ts"
 import { again } from "./laws/again.ts"
+import { anew } from "./laws/anew.ts"
 import { attempts } from "./laws/attempts.ts"
 import { books } from "./laws/books.ts"
 import { concurrency } from "./laws/concurrency.ts"
@@ -29,7 +30,9 @@ import { refused } from "./laws/refused.ts"
 import { repeated } from "./laws/repeated.ts"
 import { room } from "./laws/room.ts"
 import { settleOnce } from "./laws/settleOnce.ts"
+import { smaller } from "./laws/smaller.ts"
 import { unseen } from "./laws/unseen.ts"
+import { waiting } from "./laws/waiting.ts"
 import type { Violation } from "./Violation.ts"
 
 export type { Violation } from "./Violation.ts"
@@ -42,6 +45,7 @@ const laws: ReadonlyArray<Law> = [
   precedence,
   repeated,
   again,
+  anew,
   doubleRun,
   lost,
   early,
@@ -54,11 +58,13 @@ const laws: ReadonlyArray<Law> = [
   room,
   settleOnce,
   refused,
+  smaller,
   afterDeath,
   events,
   health,
   drain,
   people,
+  waiting,
   liveness
 ]
 

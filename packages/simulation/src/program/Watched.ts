@@ -1,5 +1,10 @@
-/** A user's handler, whose runs are written down. */
-import type { Handler } from "@requeue/core"
+/** A user's handler, whose runs and calls are written down. */
+import { Delay, type Handler } from "@requeue/core"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { Call } from "../History.ts"
 import type { Machine } from "../world/Machine.ts"
 import { mark } from "../world/Parcels.ts"
 import { keyHeader } from "../world/Store.ts"
@@ -7,21 +12,138 @@ import type { World } from "../world/World.ts"
 
 type Body = any // It is what the user's handler says it is.
 
-type Own = (message: Handler.Received<Body>, context: Handler.Context) => unknown
+/** The things that a process gives to its handler. Time in a world is virtual: timers of Node do not count in it. */
+export interface Process {
+  /**
+   * Lets so many milliseconds of the world pass; `Infinity` is for ever. Rejects with a RangeError when they are no number
+   * >= 0.
+   */
+  readonly sleep: (millis: number) => Promise<void>
+  /** Milliseconds since the epoch, by the process's own clock. */
+  readonly now: () => number
+}
 
-/** The handler, observed. */
-export const watched =
-  (world: World, { name }: Machine, handler: Own): Handler.MessageHandler<Body> =>
-  async (message, context) => {
+/** A user's handler of single messages. It may return an Effect that needs no services. */
+export type Own = (message: Handler.Received<Body>, context: Handler.Context) => unknown
+
+/** The handler of one process, observed. */
+export interface Watched {
+  readonly handler: Handler.MessageHandler<Body>
+  /** Whether a run is open while nothing sleeps: it waits for something that is not in the world. */
+  readonly isStuck: () => boolean
+}
+
+const millisOf = (options: Handler.RetryOptions | undefined): number | undefined =>
+  options?.delay === undefined ? undefined : Delay.parse("delay", options.delay)
+
+type Called = (name: Call["name"], delay?: number) => void
+
+/** The message, whose calls are written down. A call that throws counts for nothing. */
+const callsOf = (message: Handler.Received<Body>, called: Called): Handler.Received<Body> => ({
+  ...message,
+  ack: () => {
+    // It is settled at once, so that it must be written down before.
+    called("ack")
+    message.ack()
+  },
+  retry: (options) => {
+    message.retry(options)
+    called("retry", millisOf(options))
+  },
+  fail: (error, options) => {
+    message.fail(error, options)
+    called("fail", millisOf(options))
+  }
+})
+
+/** Makes the handler of a process. */
+export const watch = (world: World, machine: Machine, make: (process: Process) => Own): Watched => {
+  const { isAlive, name: process } = machine
+  let open = 0
+  let asleep = 0
+
+  const sleep = async (millis: number): Promise<void> => {
+    OptionNames.orThrow(OptionNames.argument("sleep", "millis", millis, OptionKind.number(0)))
+    asleep++
+    await new Promise<void>((resolve) => {
+      if (Number.isFinite(millis)) machine.after(millis, resolve)
+    })
+    asleep--
+  }
+
+  /** An Effect's clock, whose sleeps count. */
+  /** An Effect's clock, whose sleeps count. */
+  const sleeping = Effect.updateService(Clock.Clock, (clock): Clock.Clock => {
+    const counted: Clock.Clock["sleep"] = (duration) =>
+      Effect.suspend(() => {
+        asleep++
+        return Effect.ensuring(
+          clock.sleep(duration),
+          Effect.sync(() => asleep--)
+        )
+      })
+    return Object.create(clock, { sleep: { value: counted } })
+  })
+
+  const own = make({ sleep, now: machine.wallClock })
+  OptionNames.orThrow(OptionNames.argument("Trial.run", "the result of handler", own, OptionKind.callback))
+
+  const handler: Handler.MessageHandler<Body> = (message, context) => {
     const run = world.number()
     const { attempts, headers } = message
-    const given = [{ key: Number(headers[keyHeader]), delivery: Number(headers[mark]), attempts }]
-    world.record({ _tag: "Began", process: name, run, given })
-    try {
-      await handler(message, context)
-      world.record({ _tag: "Ended", process: name, run, how: "returned", error: undefined })
-    } catch (error) {
-      world.record({ _tag: "Ended", process: name, run, how: "threw", error: "error" })
+    const key = Number(headers[keyHeader])
+    world.record({ _tag: "Began", process, run, given: [{ key, delivery: Number(headers[mark]), attempts }] })
+    const began = (): void => void open++
+    const ended = (how: How): void => {
+      open--
+      const error = how === "threw" ? "error" : undefined
+      if (isAlive()) world.record({ _tag: "Ended", process, run, how, error })
+    }
+    const called: Called = (call, delay) => {
+      if (isAlive()) world.record({ _tag: "Called", process, run, call: { name: call, key, delay } })
+    }
+    const returned = (): unknown => own(callsOf(message, called), context)
+    return observed(returned, { began, ended }, sleeping)
+  }
+
+  return { handler, isStuck: () => isAlive() && !machine.isFrozen() && open > 0 && asleep === 0 }
+}
+
+type How = "returned" | "threw" | "interrupted"
+
+interface Observer {
+  readonly began: () => void
+  readonly ended: (how: How) => void
+}
+
+type Ran = Effect.Effect<unknown, unknown>
+
+const howOf = (exit: Exit.Exit<unknown, unknown>): How =>
+  Exit.isSuccess(exit) ? "returned" : Exit.hasInterrupts(exit) ? "interrupted" : "threw"
+
+/** Runs the handler, and tells when it begins and how it ends. An Effect begins when its fiber does. */
+const observed = (run: () => unknown, { began, ended }: Observer, sleeping: (effect: Ran) => Ran): Handler.Result => {
+  let result: unknown
+  try {
+    result = run()
+    if (Effect.isEffect(result)) {
+      const effect = sleeping(result as Ran) // A service that it needs is missed where it runs.
+      return Effect.andThen(
+        Effect.sync(began),
+        Effect.onExit(effect, (exit) => Effect.sync(() => ended(howOf(exit))))
+      )
+    }
+  } catch (error) {
+    began()
+    ended("threw")
+    throw error
+  }
+  began()
+  return Promise.resolve(result).then(
+    () => ended("returned"),
+    (error) => {
+      ended("threw")
       throw error
     }
-  }
+  )
+}

@@ -166,7 +166,7 @@ const copyOf = (
  * Long, because settlements, deliveries and credit are of one connection.
  */
 const subscribing =
-  (machine: Machine, server: Server, publish: Publish): Broker.Service["subscribe"] =>
+  (machine: Machine, server: Server, publish: Publish, isNameless: boolean): Broker.Service["subscribe"] =>
   ({ onDelivery, onReconnect, queue, retry }) => {
     let credit = 0
     let lives = 0
@@ -180,7 +180,7 @@ const subscribing =
         place: `${machine.name} consume ${queue}`,
         onUp: () => void machine.after(0, consume),
         onDeliver: ({ count, delivery: number, parcel, tag }) => {
-          const receipt: Receipt = { number, tag, epoch: line.epoch(), nonce: parcel.nonce }
+          const receipt: Receipt = { number, tag, epoch: line.epoch(), nonce: isNameless ? undefined : parcel.nonce }
           if (isSettled(receipt)) return line.send({ _tag: "Ack", tag })
           onDelivery(Parcels.toDelivery(parcel, machine, { delivery: number, count, receipt }))
         }
@@ -291,7 +291,7 @@ export const make = (world: World, machine: Machine, server: Server): Broker.Ser
         (message) => Effect.callback<unknown, BrokerError.BrokerError>((resume) => publish(message, undefined, resume)),
         { concurrency: "unbounded", discard: true }
       ),
-    subscribe: subscribing(machine, server, publish),
+    subscribe: subscribing(machine, server, publish, world.scenario.isNameless === true),
     admin: {
       counts: (queue) =>
         Effect.map(

@@ -21,6 +21,7 @@ export interface Machine {
   /** The name of this life. */
   readonly name: string
   readonly isAlive: () => boolean
+  readonly isFrozen: () => boolean
   /** Milliseconds since the epoch, as its wall clock has them. */
   readonly wallClock: () => number
   /** Milliseconds since some moment, as its own clock counts them. */
@@ -129,6 +130,7 @@ export const make = (world: World, name: string, plan: Process["clock"]): Machin
   return {
     name,
     isAlive: () => isAlive,
+    isFrozen: () => world.now() < frozenUntil,
     wallClock: () => clock.currentTimeMillisUnsafe(),
     monotonic: () => world.now() * plan.speed,
     perform,

@@ -75,6 +75,9 @@ export const observed = (world: World, machine: Machine, service: Broker.Service
         begin(numbers, extending, settling)
         return Effect.map(subscription.extend(deliveries), (failures) => {
           for (const number of numbers) extending.delete(number)
+          for (const { delivery, fate } of failures) {
+            if (fate === "gone") world.record({ _tag: "Lapsed", process, delivery: numberOf(delivery) })
+          }
           return failures
         })
       }

@@ -75,14 +75,26 @@ interface Tale {
   readonly cut: number
 }
 
-const taleOf = (metadata: string | undefined): Tale => {
-  if (metadata === undefined) return { reason: undefined, cut: 0 }
+// Cast, because anybody may have written it.
+const read = (metadata: string | undefined): Partial<Record<string, any>> => {
   try {
-    const { c, dl } = JSON.parse(metadata)
-    return { reason: dl?.r, cut: typeof c === "number" ? c : 0 }
+    return metadata === undefined ? {} : JSON.parse(metadata)
   } catch {
-    return { reason: undefined, cut: 0 }
+    return {}
   }
+}
+
+const taleOf = (metadata: string | undefined): Tale => {
+  const { c, dl } = read(metadata)
+  return { reason: dl?.r, cut: typeof c === "number" ? c : 0 }
+}
+
+/** Whether a refusal is meant for this copy. */
+const isMeant = (of: Refusal["of"], queue: string, { metadata }: Parcel): boolean => {
+  if (of === "copy") return true
+  const isLetter = queue !== "work"
+  if (of === "deadLetter" || isLetter) return of === "deadLetter" && isLetter
+  return of === "retry" || read(metadata)["a"] > 0
 }
 
 /** Whether the broker refuses this copy for good; the reason if it does. */
@@ -93,9 +105,7 @@ export const refusal = (world: World, queue: string, parcel: Parcel): Refusal["r
   const found = refusals.find((each) => each.key === key)
   if (found === undefined || (world.isCalm() && !isForever(found))) return undefined
   const { cut } = taleOf(parcel.metadata)
-  const isLetter = queue !== "work"
-  const isMeant = found.of === "copy" || (found.of === "deadLetter") === isLetter
-  return isMeant && cut < found.until ? found.reason : undefined
+  return isMeant(found.of, queue, parcel) && cut < found.until ? found.reason : undefined
 }
 
 /**

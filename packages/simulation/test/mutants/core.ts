@@ -303,10 +303,10 @@ const losing: ReadonlyArray<Mutant> = [
     was: "Of two messages with one id and one time, one was acked without a run."
   },
   {
-    name: "two copies of one name are taken for one",
+    name: "what was decided on a lost delivery is repeated on all that come after",
     file: consume("remembered"),
-    from: "const isUnsure = known.get(name)?.isLost === true",
-    to: "const isUnsure = false"
+    from: "      known.delete(name!)\n",
+    to: ""
   },
   {
     name: "a delivery that no handler has begun costs an attempt",

@@ -119,7 +119,11 @@ export const make = (dependencies: Dependencies): Deliveries => {
       reporter.leaseLost(item.delivery, error)
       if (fate === "gone") onLost(item)
     },
-    onAnswered: () => onRemoved(dependencies)
+    onAnswered: () => {
+      flow.update()
+      onMoved(dependencies)
+    },
+    onExtended: flow.update
   })
   const flush = flushing(dependencies, settler)
   const redeliveries = Redeliveries.make({
@@ -127,7 +131,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     items,
     remove,
     onLost,
-    onRemoved: () => onRemoved(dependencies),
+    onRemoved: () => onMoved(dependencies),
     settle: (delivery, told, settlement, isEcho, losses) =>
       settleKnown(Object.assign(add(delivery, told, isEcho), { losses }), settlement)
   })
@@ -201,9 +205,8 @@ const concluding =
     settle(item, settlement)
   }
 
-/** Must be called after deliveries have been removed, once for all that one call of the broker settled. */
-const onRemoved = ({ flow, load, timers }: Dependencies): void => {
-  flow.update()
+/** Must be called after deliveries have been removed. */
+const onMoved = ({ load, timers }: Dependencies): void => {
   load.lastMoved = timers.now()
   load.onMoved?.()
 }

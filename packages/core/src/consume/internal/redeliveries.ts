@@ -40,6 +40,7 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   readonly remove: (item: Item) => void
   /** Forgets a delivery whose lease or connection is lost, unless a handler or the broker has it. */
   readonly onLost: (item: Item) => void
+  /** Called when a delivery has been removed. The credit is updated once for all that are. */
   readonly onRemoved: () => void
   readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */

@@ -44,6 +44,8 @@ export interface Callbacks {
   readonly onSending: (item: Item) => unknown
   /** Called once for each call of the broker, after `onSettled` or `onFailed` for each of its items. */
   readonly onAnswered: () => void
+  /** Called once for each extension, after `onLeaseLost` for each of its items that are lost. */
+  readonly onExtended: () => void
 }
 
 /** An item with its settlement is itself the request for it, which saves an object for each message. */
@@ -109,13 +111,16 @@ export const make = (options: Options & Callbacks): Settler => {
       const unsettled = [...items].filter(({ isLost, stage }) => stage !== "settling" && !isLost)
       if (extending !== undefined || unsettled.length === 0) return
       extending = new Set(unsettled)
-      const extended = attempt(() => outlet.subscription!.extend(unsettled.map(({ delivery }) => delivery)))
-      call(options, unsettled, extended, (failures = [], why) => {
+      const asked = unsettled.map(({ delivery }) => ({ delivery }))
+      const extended = attempt(() => outlet.subscription!.extend(asked.map(({ delivery }) => delivery)))
+      call(options, asked, extended, (failures = [], why) => {
         extending = undefined
-        for (const failure of failures === "died" ? unsettled.map((each) => dead(each, why)) : failures) {
+        for (const failure of failures === "died" ? asked.map((each) => dead(each, why)) : failures) {
+          // None is found where a redelivery has taken the place of the lost one.
           const item = unsettled.find(({ delivery }) => delivery === failure.delivery)
           if (item !== undefined) options.onLeaseLost(item, failure)
         }
+        options.onExtended()
         flush()
       })
     },
@@ -126,7 +131,7 @@ export const make = (options: Options & Callbacks): Settler => {
 /** The failure of a message that brings out a defect of the adapter. */
 const died =
   (broker: string) =>
-  ({ delivery }: Item, detail = "the adapter died"): SettleFailure => ({
+  ({ delivery }: Pick<Item, "delivery">, detail = "the adapter died"): SettleFailure => ({
     delivery,
     error: new BrokerError({
       broker,

@@ -64,7 +64,7 @@ export interface DeliveryLife {
   /** The attempt that its arrival belongs to. */
   attempt: Attempt | undefined
   back: Seen<"Back"> | undefined
-  /** Index of the entry by which its connection is known to be lost; -1 where it is not. */
+  /** Index of the entry by which its connection or its lease is known to be lost; -1 where it is not. */
   disconnected: number
   readonly runs: Array<Run>
   readonly settlings: Array<Settling>

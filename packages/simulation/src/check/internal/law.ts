@@ -37,11 +37,10 @@ export const isWork = ({ work }: Lives, { copy }: Pick<DeliveryLife | Attempt, "
   copy.stored !== undefined && work.has(copy.stored.entry.queue)
 
 /**
- * Whether a process knows a copy again when it is redelivered. It cannot where a foreign producer's message has nothing that
- * names it: on brokers that push.
+ * Whether a process knows a copy again when it is redelivered. On brokers that push it cannot where a foreign producer's
+ * message has nothing that names it, or the client names none.
  */
 export const hasName = ({ scenario }: Pick<Lives, "scenario">, { message, parent, stored }: Attempt["copy"]): boolean =>
   scenario.kind !== "push" ||
-  parent !== undefined ||
-  stored?.entry.process !== undefined ||
-  message.plan?.by !== "foreign"
+  (scenario.isNameless !== true &&
+    (parent !== undefined || stored?.entry.process !== undefined || message.plan?.by !== "foreign"))

@@ -1,5 +1,5 @@
 /** Reads a history once, and answers the lives of all that is in it. */
-import type { History } from "../../History.ts"
+import type { Delivery, History } from "../../History.ts"
 import type { Scenario } from "../../Scenario.ts"
 import { attempting } from "./attempting.ts"
 import type { Lives, Run } from "./Lives.ts"
@@ -18,6 +18,12 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
   const { answer, arrive, ask, turn } = attempting(registry)
   const runs: Array<Run> = []
   const byNumber = new Map<number, Run>()
+  const lose = (index: number, lost: ReadonlyArray<Delivery>): void => {
+    for (const each of lost) {
+      const life = deliveries.get(each)
+      if (life !== undefined && life.disconnected < 0) life.disconnected = index
+    }
+  }
   let calm: Lives["calm"]
   let end: Lives["end"]
 
@@ -61,11 +67,9 @@ export const readLives = (scenario: Scenario, history: History): Lives => {
       case "Arrived":
         return arrive({ index, entry })
       case "Reconnected":
-        for (const each of entry.gone) {
-          const life = deliveries.get(each)
-          if (life !== undefined && life.disconnected < 0) life.disconnected = index
-        }
-        return
+        return lose(index, entry.gone)
+      case "Lapsed":
+        return lose(index, [entry.delivery])
       case "Began": {
         const run: Run = { process: processOf(entry.process), began: { index, entry }, ended: undefined, calls: [] }
         runs.push(run)

@@ -21,8 +21,6 @@ const isOpen = (life: DeliveryLife | undefined): boolean =>
 
 /** Readers of what a broker stores and takes back. `work` has the queues that programs send to. */
 export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, work: ReadonlySet<string>) => {
-  const maxAge = Math.min(...scenario.versions.map((version) => version.maxAge ?? Infinity))
-
   /** Before which no handler may begin a copy, as its metadata says. */
   const writtenOf = (index: number, copy: CopyLife, process: ProcessLife | undefined): Bound | undefined => {
     const { message, parent } = copy
@@ -33,9 +31,7 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     if (parent?.copy.stored !== undefined && work.has(parent.copy.stored.entry.queue)) return parent.copy.bound
     const { sending } = message
     if (sending === undefined) return undefined
-    // No wait ends after `maxAge`.
-    const at = Math.min(sending.entry.earliest, sending.entry.at + maxAge)
-    return { at, since: sending.entry.at, process: undefined, index: sending.index }
+    return { at: sending.entry.earliest, since: sending.entry.at, process: undefined, index: sending.index }
   }
 
   const store = (seen: Seen<"Stored">): void => {

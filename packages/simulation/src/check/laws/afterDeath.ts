@@ -10,6 +10,7 @@ const acts = new Set([
   "Answered",
   "Told",
   "Arrived",
+  "Lapsed",
   "Credit",
   "Health",
   "Reconnected"

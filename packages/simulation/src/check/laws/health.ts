@@ -1,7 +1,11 @@
 import { type Law, violation } from "../internal/law.ts"
+import type { History } from "../../History.ts"
 import type { Attempt, ProcessLife } from "../internal/Lives.ts"
 
 const moves = new Set(["Arrived", "Began", "Called", "Ended", "Asked", "Answered", "Credit", "Reconnected", "Started"])
+
+/** Moves that end a stall whenever they happen. */
+const starts = new Set(["Began", "Answered", "Started"])
 
 /** Milliseconds without a move after which health says so, beyond what handlers and batches may take. */
 const minute = 60_000
@@ -18,6 +22,16 @@ const isKeptAt = ({ settlings }: Attempt, until: number): boolean => {
   const last = settlings.findLast(({ index }) => index < until)
   return last !== undefined && last.fate === "refused" && last.answer < until
 }
+
+/** The last move that a process must know: a message that arrives beside a handler at work moves none of the others. */
+const surelyMoved = (history: History, { name, runs }: ProcessLife, until: number): number =>
+  history.findLastIndex((entry, index) => {
+    if (index >= until || !("process" in entry) || entry.process !== name) return false
+    const isBeside = runs.some(
+      ({ began, ended }) => began.index < index && (ended === undefined || ended.index > index)
+    )
+    return starts.has(entry._tag) || (entry._tag === "Arrived" && !isBeside)
+  })
 
 /**
  * Health says `stalled` where messages are there and nothing has moved for long, and not before. In quarantine is what the
@@ -47,9 +61,11 @@ export const health: Law = ({ history, processes }) => {
       const what = `${entry.process} is running, with messages, though nothing has moved since ${Math.round(since)} ms; expected stalled.`
       return [violation("health", entry.at, { process: entry.process }, what, [last, index])]
     }
-    if (entry.state === "stalled" && process.clock.most(since, entry.at) < minute) {
-      const what = `${entry.process} is stalled though it moved at ${Math.round(since)} ms; expected a minute without a move.`
-      return [violation("health", entry.at, { process: entry.process }, what, [last, index])]
+    const surely = entry.state === "stalled" ? surelyMoved(history, process, index) : -1
+    const moment = history[surely]?.at
+    if (moment !== undefined && process.clock.most(moment, entry.at) < minute) {
+      const what = `${entry.process} is stalled though it moved at ${Math.round(moment)} ms; expected a minute without a move.`
+      return [violation("health", entry.at, { process: entry.process }, what, [surely, index])]
     }
     return []
   })

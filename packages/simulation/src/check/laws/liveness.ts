@@ -1,7 +1,7 @@
 import { isForever, type Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
 import { type Law, violation } from "../internal/law.ts"
-import type { CopyLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
+import type { CopyLife, DeliveryLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 
 /** Milliseconds by which a due time may be later than what the policy names: pauses of what waits for its broker. */
 const late = 120_000
@@ -65,16 +65,24 @@ const openRuns = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Vi
     return [violation("liveness", entry.at, { process: process.name }, what, [began.index, index])]
   })
 
-/** Whether a process is at work at a moment: what it holds may hold back its credit. */
-const isBusy = ({ deliveries, runs }: ProcessLife, until: number): boolean =>
-  runs.some(({ ended }) => ended === undefined || ended.index > until) ||
-  deliveries.some(({ arrived, back, disconnected, settlings }) => {
+/** The deliveries that a process holds at a moment. */
+const heldAt = ({ deliveries }: ProcessLife, until: number): ReadonlyArray<DeliveryLife> =>
+  deliveries.filter(({ arrived, back, disconnected, settlings }) => {
     if (arrived === undefined || arrived.index > until) return false
     // What is on its way to the broker takes room, though its delivery is lost.
     if (settlings.some(({ answer, index }) => index < until && (answer < 0 || answer > until))) return true
     const isLost = (back !== undefined && back.index < until) || (disconnected >= 0 && disconnected < until)
     return !isLost && !settlings.some(({ answer, fate }) => (fate === "taken" || fate === "gone") && answer < until)
   })
+
+/** Whether it only waits because the broker has refused its settlement. */
+const isKept = ({ settlings }: DeliveryLife, until: number): boolean => {
+  const last = settlings.findLast(({ index }) => index < until)
+  return last?.fate === "refused" && last.answer < until
+}
+
+/** Kept messages beside which a process takes as many others as without them. */
+const spare = 100
 
 /** Whether a process waits for the message that shows that all is well: after a backoff, a suspect, a failed settlement. */
 const isProbing = ({ deliveries, settlings, told }: ProcessLife, { maxAttempts }: Version): boolean => {
@@ -103,13 +111,18 @@ const pausedAt = (
 /** Credit that is not whole when a process ends after the calm, or at the end of all. */
 const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End">): ReadonlyArray<Violation> => {
   const { calm } = lives
-  const { credits, draining, killed, name, version } = process
+  const { credits, draining, killed, name, runs, version } = process
   const until = draining?.index ?? index
   if (version === undefined || calm === undefined || until < calm.index) return []
-  if ((killed !== undefined && killed.index < until) || isBusy(process, until)) return []
+  const held = heldAt(process, until)
+  // What it works on may hold back its credit.
+  const isBusy =
+    runs.some(({ ended }) => ended === undefined || ended.index > until) || !held.every((each) => isKept(each, until))
+  if ((killed !== undefined && killed.index < until) || isBusy) return []
   const last = credits.findLast((each) => each.index < until)
   const limit = last?.entry.limit ?? 0
-  const whole = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
+  const own = version.concurrency * (version.batch?.size ?? 1) + version.prefetch
+  const whole = own + Math.min(held.length, spare)
   if (limit >= whole || (limit > 0 && isProbing(process, version))) return []
   const at = draining?.entry.at ?? entry.at
   if (

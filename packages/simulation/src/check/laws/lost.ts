@@ -8,6 +8,10 @@ const lostSince = ({ disconnected, settlings }: DeliveryLife): number => {
   return settlings.find(({ fate }) => fate === "gone")?.answer ?? -1
 }
 
+/** Whether it waited for the extension that tells of the loss, and is sent once that is answered, whatever the answer. */
+const hasWaited = ({ history }: Lives, since: number, at: number): boolean =>
+  history[since]?._tag === "Lapsed" && history[since].at === at
+
 /** Whether another delivery of the copy has taken its place by then. */
 const isReplaced = (lives: Lives, life: DeliveryLife, since: number, until: number): boolean =>
   hasName(lives, life.copy) &&
@@ -28,7 +32,8 @@ export const lost: Law = (lives) =>
         return violation("lost", began.entry.at, of(life), what, [since, began.index])
       })
     const hasFailed = life.settlings.some(({ answer }) => answer >= 0 && answer < since)
-    const asked = (hasFailed ? life.settlings.filter(({ index }) => index > since) : []).map(({ asked, at, index }) => {
+    const later = life.settlings.filter(({ at, index }) => index > since && !hasWaited(lives, since, at))
+    const asked = (hasFailed ? later : []).map(({ asked, at, index }) => {
       const what = `${name} asked for ${describe(asked)} of a delivery that it knew to be lost; expected nothing more.`
       return violation("lost", at, of(life), what, [since, index])
     })

@@ -1,7 +1,7 @@
 import type { History } from "../../History.ts"
 import type { Operation } from "../../Scenario.ts"
 import { hasName, type Law, operator as name, violation } from "../internal/law.ts"
-import type { CopyLife, EntryOf, Lives, ProcessLife } from "../internal/Lives.ts"
+import type { CopyLife, DeliveryLife, EntryOf, Lives, ProcessLife } from "../internal/Lives.ts"
 
 /** A redrive, or a purge of some letters: what goes through a queue letter by letter. */
 interface Job {
@@ -90,6 +90,13 @@ const faultOf = (lives: Lives, people: ProcessLife | undefined, job: Job): strin
   return count > present ? `took ${count} letters; expected the ${present} that were there when it began` : undefined
 }
 
+/** Deliveries of a letter that were removed by an ack which the broker never had: nameless, it comes as another letter. */
+const lostAcks = ({ deliveries }: CopyLife): ReadonlyArray<DeliveryLife> =>
+  deliveries.filter(
+    ({ back, settlings }) =>
+      back !== undefined && settlings.some(({ asked, fate }) => asked.tag === "Ack" && fate === "taken")
+  )
+
 /** Letters of which a redrive has published more copies than there were. */
 const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
   const { from, until, what } = job
@@ -103,9 +110,17 @@ const doubled = (lives: Lives, job: Job): ReadonlyArray<CopyLife> => {
         stored.index > from &&
         stored.index < until
     )
-    const letters = copies.filter(({ stored }) => stored?.entry.queue === what.queue)
-    const isKnown = letters.every((letter) => hasName(lives, letter))
-    return isKnown ? published.slice(letters.length) : []
+    const letters = copies.filter(
+      ({ gone, stored }) =>
+        stored?.entry.queue === what.queue && stored.index < until && (gone === undefined || gone.index > from)
+    )
+    const again = letters
+      .filter((letter) => !hasName(lives, letter))
+      .flatMap(lostAcks)
+      .filter(({ handedOut }) => handedOut !== undefined && handedOut.index > from && handedOut.index < until)
+    // What a process has published is known by its metadata, where it has no name.
+    const isKnown = letters.every((letter) => hasName(lives, letter) || letter.stored?.entry.process !== undefined)
+    return isKnown ? published.slice(letters.length + again.length) : []
   })
 }
 

@@ -7,19 +7,22 @@ import type { Violation } from "../Violation.ts"
 const isOpen = (run: Run, index: number, at: number): boolean =>
   run.began.index < index && !(run.ended !== undefined && run.ended.index < index) && !isTimedOut(run, at)
 
-/** Messages that a handler has at a moment; of these, those whose delivery is lost. */
+/**
+ * Messages that a handler has at a moment, and those that it or a settlement has though their delivery is lost: these take
+ * room, and none of the credit.
+ */
 const atWork = ({ deliveries }: ProcessLife, { entry, index }: Seen<"Credit">) => {
-  const begun = deliveries.filter(
-    ({ runs, settlings }) =>
-      runs.some((run) => isOpen(run, index, entry.at)) && !settlings.some((each) => each.index < index)
-  )
+  const isBegun = ({ runs, settlings }: DeliveryLife): boolean =>
+    runs.some((run) => isOpen(run, index, entry.at)) && !settlings.some((each) => each.index < index)
+  const isSettling = ({ settlings }: DeliveryLife): boolean =>
+    settlings.some((each) => each.index < index && (each.answer < 0 || each.answer > index))
   const isLost = ({ back, copy: { gone }, disconnected }: DeliveryLife): boolean =>
     (disconnected >= 0 && disconnected < index) ||
     (back !== undefined && back.index < index) ||
     // What its daemon has forgotten takes no credit, and a lease that cannot be renewed tells of it.
     (gone?.entry.why === "forgotten" && gone.index < index)
-  const lost = begun.filter(isLost).length
-  return { lost, begun: begun.length - lost }
+  const lost = deliveries.filter((life) => isLost(life) && (isBegun(life) || isSettling(life))).length
+  return { lost, begun: deliveries.filter((life) => isBegun(life) && !isLost(life)).length }
 }
 
 /** Whether a message is with its process at a moment: unsettled, or with a handler though its delivery is lost. */

@@ -1,0 +1,237 @@
+/**
+ * Twists: changes to a few seeds, for situations that hardly any seed would have by chance. What a twist draws is its own, so
+ * that all other seeds are what they were.
+ */
+import type { Behaviour, Kind, Operation, Process, Rates, Scenario, Sending, Version } from "./Scenario.ts"
+import * as Draw from "./world/Draw.ts"
+
+type Random = Draw.Sequence
+
+/** A twist. */
+interface Twist {
+  /** Says what it is for. */
+  readonly name: string
+  /** The kinds of brokers that it is for. Default: all. */
+  readonly kinds?: ReadonlyArray<Kind>
+  /** The part of their seeds that has it. */
+  readonly part: number
+  readonly of: (scenario: Scenario, random: Random) => Scenario
+}
+
+const calm: Rates = { cut: 0, lostAnswer: 0, lostRequest: 0, late: 0, twice: 0, busy: 0, echo: 0 }
+
+/** Messages that one producer sends at one moment. */
+const crowd = (count: number, at: number, run: Partial<Behaviour>, runs = 1): ReadonlyArray<Sending> =>
+  Array.from({ length: count }, (_, index) => ({
+    key: index + 1,
+    at,
+    by: "ours",
+    id: `m${index + 1}`,
+    delay: 0,
+    body: "good",
+    runs: Array.from({ length: runs }, () => ({ takes: 0, ...run }))
+  }))
+
+/** The first process alone, which lives on. */
+const alone = ({ processes }: Scenario, lives: Process["lives"] = []): ReadonlyArray<Process> =>
+  processes.slice(0, 1).map((process) => ({ ...process, startsAt: 0, lives, freezes: [] }))
+
+const each = ({ versions }: Scenario, changes: Partial<Version>): ReadonlyArray<Version> =>
+  versions.map((version) => ({ ...version, ...changes }))
+
+/** Dead letters, which a person redrives now and then. */
+const letters = (scenario: Scenario, random: Random, redrives: number): Scenario => ({
+  ...scenario,
+  versions: each(scenario, { maxAttempts: 1, immediate: 0, deadLetter: "work.dlq", consumerBackoff: undefined }),
+  processes: alone(scenario),
+  sendings: crowd(random.whole(3, 9), 500, { throws: random.pick(["error", "permanent"]) }, redrives),
+  refusals: [],
+  operations: Array.from({ length: redrives }, (_, nth) => ({
+    at: 8000 + nth * 28_000,
+    what: { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false }
+  })),
+  calmAt: redrives * 30_000
+})
+
+/** The way of people to the broker is bad. */
+const troubled = (scenario: Scenario, random: Random): Scenario => {
+  const places = {
+    push: ["operator", "operator consume", "operator publish"],
+    lease: ["operator", "operator receive", "operator remove", "operator send"],
+    lossy: ["operator", "operator consume", "operator publish"]
+  }
+  const often = () => random.pick([0.05, 0.2, 0.4])
+  return {
+    ...letters(scenario, random, 4),
+    rates: { ...calm, cut: often(), lostAnswer: often(), late: random.pick([0, 0.2]), busy: random.pick([0, 0.2]) },
+    focus: random.pick(places[scenario.kind])
+  }
+}
+
+/** Their connection breaks, and what comes again has no name. */
+const nameless = (scenario: Scenario, random: Random): Scenario => ({
+  ...letters(scenario, random, 10),
+  isNameless: true,
+  latency: random.pick([30, 100, 300]),
+  rates: { ...calm, cut: random.pick([0.1, 0.2]) },
+  focus: "operator consume"
+})
+
+const twists: ReadonlyArray<Twist> = [
+  {
+    name: "more messages come at once than are taken, and then none; a person may pause meanwhile",
+    part: 0.02,
+    of: (scenario, random) => ({
+      ...scenario,
+      versions: each(scenario, {
+        concurrency: 1,
+        prefetch: random.pick([5, 10]),
+        batch: random.chance(0.7) ? { size: random.whole(2, 4), wait: 2000 } : undefined,
+        consumerBackoff: undefined
+      }),
+      processes: alone(scenario),
+      sendings: crowd(random.whole(3, 9), 1000, { takes: random.pick([300, 900]) }),
+      refusals: [],
+      operations: random.chance(0.3) ? [{ at: random.whole(1100, 2000), what: { _tag: "Pause", for: 20_000 } }] : []
+    })
+  },
+  { name: "a redrive meets failures", part: 0.04, of: troubled },
+  { name: "a redrive has letters again that it cannot name", kinds: ["push"], part: 0.08, of: nameless },
+  {
+    name: "a message whose dead letter is refused outlives many processes",
+    kinds: ["push", "lease"],
+    part: 0.05,
+    of: (scenario, random) => ({
+      ...scenario,
+      versions: each(scenario, {
+        maxAttempts: 1,
+        maxDeliveries: 1,
+        deadLetter: "work.dlq",
+        consumerBackoff: undefined
+      }),
+      processes: alone(
+        scenario,
+        Array.from({ length: 25 }, () => ({ lasts: random.pick([700, 3000]), ends: "kill", away: 100 }))
+      ),
+      sendings: crowd(random.whole(1, 4), 100, { throws: "error" }),
+      refusals: [
+        { key: 1, of: "deadLetter", until: 5, ends: true, reason: random.pick(["BodyTooLarge", "Unroutable"]) }
+      ],
+      operations: [],
+      rates: calm,
+      calmAt: 120_000
+    })
+  },
+  {
+    name: "daemons end while they have messages",
+    kinds: ["lossy"],
+    part: 0.08,
+    of: (scenario, random) => ({
+      ...scenario,
+      operations: [
+        ...scenario.operations,
+        ...Array.from(
+          { length: random.whole(1, 3) },
+          (): Operation => ({
+            at: Math.min(random.pick(scenario.sendings).at + random.whole(100, 2000), scenario.calmAt),
+            what: { _tag: "Restart", away: random.pick([500, 5000]) }
+          })
+        )
+      ]
+    })
+  },
+  {
+    name: "copies of retries are refused",
+    part: 0.025,
+    of: (scenario, random) => ({
+      ...scenario,
+      versions: each(scenario, { maxAttempts: 4, maxDeliveries: 14, backoff: [random.pick([5000, 60_000])] }),
+      sendings: crowd(random.whole(2, 5), 500, { throws: "error" }, 2),
+      refusals: [
+        {
+          key: random.whole(1, 2),
+          of: "again",
+          until: random.pick([1, 2, 3, 4, 5, 5, 5]),
+          ends: random.chance(0.6),
+          reason: random.pick(["BodyTooLarge", "Unroutable", "AccessRefused"])
+        }
+      ],
+      // Some are lost again and again before they are refused.
+      ...(random.chance(0.5) ? { rates: { ...calm, cut: random.pick([0.2, 0.4]) }, focus: "consume" } : {})
+    })
+  },
+  {
+    name: "messages are too old for their delay",
+    part: 0.02,
+    of: (scenario, random) => ({
+      ...scenario,
+      versions: each(scenario, { maxAge: random.pick([5000, 60_000]) }),
+      sendings: scenario.sendings.map((sending) =>
+        sending.by === "ours" && random.chance(0.3) ? { ...sending, delay: random.pick([10_000, 1_200_000]) } : sending
+      )
+    })
+  },
+  {
+    name: "answers to retries are lost, and their messages come again meanwhile",
+    kinds: ["lease"],
+    part: 0.04,
+    of: (scenario, random) => ({
+      ...scenario,
+      lease: 30_000,
+      versions: each(scenario, {
+        maxAttempts: 4,
+        maxDeliveries: 14,
+        immediate: 0,
+        backoff: [0, 60_000],
+        batch: undefined,
+        handlerTimeout: 10_000,
+        consumerBackoff: undefined
+      }),
+      processes: alone(scenario),
+      sendings: crowd(random.whole(1, 2), 500, { takes: random.pick([3000, 5000]), throws: "error" }, 2),
+      refusals: [],
+      operations: [],
+      rates: { ...calm, lostAnswer: 0.5 },
+      focus: "hide",
+      calmAt: 30_000
+    })
+  },
+  {
+    name: "copies have no answer, while leases are short and deliveries come again",
+    kinds: ["lossy"],
+    part: 0.06,
+    of: (scenario, random) => ({
+      ...scenario,
+      lease: random.pick([5000, 30_000]),
+      versions: each(scenario, {
+        maxAttempts: 1,
+        deadLetter: "work.dlq",
+        concurrency: random.whole(1, 2),
+        prefetch: random.whole(0, 1),
+        batch: undefined,
+        handlerTimeout: 1000,
+        consumerBackoff: undefined
+      }),
+      sendings: crowd(random.whole(4, 9), 500, { throws: "error" }),
+      processes: alone(scenario),
+      refusals: [],
+      operations: [],
+      rates: {
+        ...calm,
+        late: random.pick([0.2, 0.4]),
+        lostAnswer: random.pick([0, 0.2]),
+        cut: random.pick([0, 0.05, 0.2])
+      },
+      calmAt: random.pick([5000, 10_000, 30_000])
+    })
+  }
+]
+
+/** The scenario, or what a twist makes of it. */
+export const twisted = (scenario: Scenario): Scenario => {
+  const random = Draw.sequence(scenario.seed + 0x2f6b_1d37)
+  for (const { kinds = [scenario.kind], of, part } of twists) {
+    if (kinds.includes(scenario.kind) && random.chance(part)) return of(scenario, random)
+  }
+  return scenario
+}

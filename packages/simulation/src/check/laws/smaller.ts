@@ -1,0 +1,14 @@
+import { describe } from "../internal/Allowed.ts"
+import { type Law, of, violation } from "../internal/law.ts"
+
+/** A broker that refuses copies of a message takes one that leaves out enough: then the copy is smaller, and says so. */
+export const smaller: Law = ({ deliveries, scenario: { refusals } }) =>
+  [...deliveries.values()].flatMap((life) =>
+    life.settlings.flatMap((settling) => {
+      const { answer, asked, at, fate, index } = settling
+      const refusal = refusals.find(({ key }) => key === life.copy.message.key)
+      if (fate !== "refused" || asked.cut === 0 || refusal === undefined || asked.cut < refusal.until) return []
+      const what = `${life.process.name} asked for ${describe(asked)}, to leave out ${asked.cut}, and its copy was refused; the broker takes one that leaves out ${refusal.until}.`
+      return [violation("smaller", at, of(life), what, [index, answer])]
+    })
+  )
