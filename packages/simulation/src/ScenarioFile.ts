@@ -67,7 +67,7 @@ const Sending = strict({
 
 const Refusal = strict({
   key: whole(1),
-  of: Schema.Literals(["copy", "retry", "deadLetter"]),
+  of: Schema.Literals(["copy", "retry", "again", "deadLetter"]),
   until: whole(0, 5),
   ends: optionalKey(Schema.Boolean),
   reason: Schema.Literals(["BodyTooLarge", "Unroutable", "AccessRefused"])
@@ -139,6 +139,7 @@ const File = strict({
     busy: Part,
     echo: Part
   }),
+  isNameless: optionalKey(Schema.Boolean),
   focus: optionalKey(Schema.String),
   calmAt: Millis,
   only: optionalKey(list(Schema.String))
