@@ -123,7 +123,8 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         publishRaw: (queue, body, headers) =>
           Effect.promise(() =>
             raw.use(async (channel) => {
-              channel.sendToQueue(queue, Buffer.from(body), { persistent: true, headers: { ...headers } })
+              const timestamp = Math.floor(Date.now() / 1000)
+              channel.sendToQueue(queue, Buffer.from(body), { persistent: true, headers: { ...headers }, timestamp })
               await channel.waitForConfirms()
             })
           ),

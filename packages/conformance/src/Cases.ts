@@ -32,6 +32,7 @@ import { cases as settling } from "./cases/settling.ts"
 import { cases as shutdown } from "./cases/shutdown.ts"
 import { cases as time } from "./cases/time.ts"
 import { cases as topologyLost } from "./cases/topologyLost.ts"
+import { cases as truths } from "./cases/truths.ts"
 
 /** All cases, by group, in the order in which they run. */
 export const cases: ReadonlyArray<Case> = [
@@ -62,6 +63,7 @@ export const cases: ReadonlyArray<Case> = [
   ...processes,
   ...failingCalls,
   ...removals,
+  ...truths,
   ...topologyLost,
   ...adoption,
   ...restarts,

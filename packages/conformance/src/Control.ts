@@ -22,6 +22,8 @@ export interface Service {
    * not come within a minute, though no connection broke.
    */
   readonly lateness: (from: number, to: number) => Effect.Effect<number, CheckFailed>
+  /** Milliseconds by which two clocks, of the broker and of a test, may differ in what they call a time. */
+  readonly precision: number
   /** Waits for the end of controls that begin now. By then a test has seen everything that was under way before. */
   readonly pulse: Effect.Effect<void>
 }
@@ -56,10 +58,16 @@ export const check = (
   )
 
 /** The controls for virtual time, in which nothing is late. */
-export const none: Service = { lateness: () => Effect.succeed(0), pulse: Effect.void }
+export const none: Service = { lateness: () => Effect.succeed(0), precision: 0, pulse: Effect.void }
 
 /** The controls at hand. The suite provides them in real time. Default: {@link none}. */
 export const Control = Context.Reference<Service>("@requeue/conformance/Control", { defaultValue: () => none })
+
+/**
+ * Milliseconds: both clocks tell whole ones, and a timer counts from the beginning of the turn of the event loop in which
+ * it was set.
+ */
+const precision = 2
 
 /** Milliseconds from one timer to the next. */
 const timerInterval = 10
@@ -172,6 +180,7 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
           }
           return spans.longest(from, to)
         }),
+      precision,
       pulse: Effect.andThen(
         Effect.sleep(2 * echoInterval),
         Effect.suspend(() => returned(now()))

@@ -8,7 +8,8 @@
  *
  * 1. `uniqueQueue` answers the name of a queue that exists, is empty, and is used by nobody else. `<queue>.dlq` must be a
  *    valid name as well. Nothing else about the name matters to the cases.
- * 2. `publishRaw` publishes as a foreign producer does, with the broker's own client and without Requeue's metadata.
+ * 2. `publishRaw` publishes as a foreign producer does, with the broker's own client and without Requeue's metadata. Where
+ *    it is the producer who says when a message was published, it says so.
  * 3. `deadLetters` answers every message that waits in the queue of this name, oldest first, with the metadata that it
  *    carries. It takes none away: asked again, it answers the same.
  * 4. `pending` answers the broker's own numbers; `undefined` where `capabilities.counts` says that it cannot tell.
@@ -18,9 +19,14 @@
  *    It shares no object with the first; the scope closes it.
  * 8. `failNext` lets one call fail below the adapter: between its driver and the broker, or in the broker. Calls before it
  *    and after it pass, and so do those of other queues, as long as the connection does not break.
- * 9. `deleteQueue` deletes a queue as an operator does by mistake, with its messages and under its consumers.
+ * 9. `deleteQueue` deletes a queue as an operator does by mistake, with its messages and under its consumers. The adapter
+ *    must make it again, and go on.
  * 10. `foreignQueue` makes a queue as somebody else has made it, of another kind than the adapter would choose, and answers
- *    its name.
+ *    its name. The adapter must refuse it as `QueueMismatch`, with a remedy, or give its messages all their attempts.
+ *
+ * Before the first case, the suite refuses a harness that lacks a member or has one of another kind. While a case runs, it
+ * sees that `another` is another broker, that `restart` has ended the connection (where deliveries end with it), that no
+ * call is told as failed before there was one, and that `pending` tells the numbers that `capabilities.counts` promises.
  */
 import type { Broker, Delivery, Message } from "@requeue/core"
 import * as Context from "effect/Context"
@@ -33,7 +39,7 @@ import type * as Scope from "effect/Scope"
  * - `publish`: it stores a message or a copy.
  * - `settle`: it removes a delivered message, or gives it back.
  * - `extend`: it renews a lease.
- * - `receive`: it asks for messages.
+ * - `receive`: it asks for messages. Where the broker pushes them, that is what allows it to: a credit, such as NSQ's `RDY`.
  */
 export type Operation = "publish" | "settle" | "extend" | "receive"
 
@@ -43,7 +49,8 @@ export const operations: ReadonlyArray<Operation> = ["publish", "settle", "exten
 /**
  * How a call fails:
  *
- * - `refused`: the broker says no, and nothing happens.
+ * - `refused`: the broker says that it is too busy, and nothing happens: no message is stored, a delivery stays as it is, and
+ *   so does its lease. Any other refusal may be for good, and has another reason than `Throttled`.
  * - `lostRequest`: nothing happens, and no answer comes.
  * - `lostAnswer`: the broker does it, and its answer never comes.
  *

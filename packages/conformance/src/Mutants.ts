@@ -4,6 +4,7 @@ import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as copying } from "./mutants/copying.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
 import { mutants as failing } from "./mutants/failing.ts"
+import { mutants as losing } from "./mutants/losing.ts"
 import { mutants as misreading } from "./mutants/misreading.ts"
 import { mutants as mistaking } from "./mutants/mistaking.ts"
 import { mutants as operating } from "./mutants/operating.ts"
@@ -28,5 +29,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...waiting,
   ...punctuality,
   ...operating,
-  ...redriving
+  ...redriving,
+  ...losing
 ]

@@ -2,7 +2,7 @@
  * A subscription that is driven by hand, below the consumer: the driver grants credit, takes deliveries and settles them.
  *
  * When to use: in a case, or in an adapter's own test, about what the broker does for each call of its port. Nothing is
- * repeated, extended or given back by itself.
+ * repeated or given back by itself, and no lease is renewed unless `keep` says so.
  *
  * @example
  * ```ts
@@ -37,6 +37,8 @@ export interface Options {
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
   /** The policy for which the adapter declares what it needs. Default: `RetryPolicy.make()`. */
   readonly retry?: RetryPolicy.RetryPolicy | undefined
+  /** Whether the leases of all that is not settled are renewed, so that no time is too long. Default false. */
+  readonly keep?: boolean | undefined
   /** Milliseconds that `next` waits at most. Default 60,000. */
   readonly within?: number | undefined
 }
@@ -68,25 +70,65 @@ export interface Port {
   readonly reconnects: () => number
 }
 
+/** Deliveries whose leases are to be renewed. */
+type Held = Set<Delivery.Delivery>
+
 /** Milliseconds from one look at the deliveries to the next. */
 const pollInterval = 5
+
+/** Renews the leases of what is held, often enough for each. */
+const keeping = ({ capabilities: { lease } }: Broker.Service, { extend }: Broker.Subscription, held: Held) =>
+  lease === undefined
+    ? Effect.void
+    : Effect.suspend(() => extend([...held])).pipe(
+        Effect.map((failures) => failures.forEach(({ delivery, fate }) => fate === "gone" && held.delete(delivery))),
+        Effect.delay(lease.duration / 4),
+        Effect.forever
+      )
+
+/** Settles what is held; what could not be settled is held again. */
+const settling =
+  ({ settle }: Broker.Subscription, held: Held): Broker.Subscription["settle"] =>
+  (requests) =>
+    Effect.suspend(() => {
+      for (const { delivery } of requests) held.delete(delivery)
+      return Effect.tap(settle(requests), (failures) =>
+        Effect.sync(() => failures.forEach(({ delivery, fate }) => fate !== "gone" && held.add(delivery)))
+      )
+    })
 
 /** Subscribes until the scope closes. */
 export const open = (
   broker: Broker.Service,
-  { credit = 0, queue, deadLetterQueues = [`${queue}.dlq`], retry = RetryPolicy.make(), within = 60_000 }: Options
+  {
+    credit = 0,
+    queue,
+    deadLetterQueues = [`${queue}.dlq`],
+    keep = false,
+    retry = RetryPolicy.make(),
+    within = 60_000
+  }: Options
 ): Effect.Effect<Port, Effect.Error<ReturnType<Broker.Service["subscribe"]>>, Scope.Scope> =>
   Effect.gen(function* () {
     const inbox: Array<Delivery.Delivery> = []
+    const held: Held = new Set()
     let reconnects = 0
     const subscription = yield* broker.subscribe({
       queue,
       retry,
       deadLetterQueues,
-      onDelivery: (delivery) => void inbox.push(delivery),
-      onReconnect: () => void reconnects++
+      onDelivery: (delivery) => {
+        inbox.push(delivery)
+        held.add(delivery)
+      },
+      onReconnect: (isGone = () => true) => {
+        reconnects++
+        for (const delivery of held) if (isGone(delivery)) held.delete(delivery)
+      }
     })
     subscription.credit(credit)
+    if (keep) yield* Effect.forkScoped(keeping(broker, subscription, held))
+    const settleAll = settling(subscription, held)
     const take = (count: number) =>
       Wait.found(
         () => `${count} deliveries from ${queue}, ${inbox.length} came`,
@@ -98,8 +140,8 @@ export const open = (
       waiting: () => inbox.length,
       next: Effect.map(take(1), ([first]) => first!),
       take,
-      settle: (delivery, settlement) => subscription.settle([{ delivery, settlement }]),
-      settleAll: subscription.settle,
+      settle: (delivery, settlement) => settleAll([{ delivery, settlement }]),
+      settleAll,
       extend: (delivery) => subscription.extend([delivery]),
       extendAll: subscription.extend,
       identify: (delivery) => subscription.identify?.(delivery),

@@ -47,10 +47,10 @@ const letters = (scenario: Scenario, random: Random, redrives: number): Scenario
   sendings: crowd(random.whole(3, 9), 500, { throws: random.pick(["error", "permanent"]) }, redrives),
   refusals: [],
   operations: Array.from({ length: redrives }, (_, nth) => ({
-    at: 8000 + nth * 28_000,
+    at: 8000 + nth * 60_000,
     what: { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false }
   })),
-  calmAt: redrives * 30_000
+  calmAt: redrives * 60_000
 })
 
 /** The way of people to the broker is bad. */
@@ -70,10 +70,10 @@ const troubled = (scenario: Scenario, random: Random): Scenario => {
 
 /** Their connection breaks, and what comes again has no name. */
 const nameless = (scenario: Scenario, random: Random): Scenario => ({
-  ...letters(scenario, random, 10),
+  ...letters(scenario, random, 6),
   isNameless: true,
   latency: random.pick([30, 100, 300]),
-  rates: { ...calm, cut: random.pick([0.1, 0.2]) },
+  rates: { ...calm, cut: random.pick([0.03, 0.06, 0.1]) },
   focus: "operator consume"
 })
 
@@ -96,7 +96,7 @@ const twists: ReadonlyArray<Twist> = [
     })
   },
   { name: "a redrive meets failures", part: 0.04, of: troubled },
-  { name: "a redrive has letters again that it cannot name", kinds: ["push"], part: 0.08, of: nameless },
+  { name: "a redrive has letters again that it cannot name", kinds: ["push"], part: 0.04, of: nameless },
   {
     name: "a message whose dead letter is refused outlives many processes",
     kinds: ["push", "lease"],
@@ -194,6 +194,23 @@ const twists: ReadonlyArray<Twist> = [
       rates: { ...calm, lostAnswer: 0.5 },
       focus: "hide",
       calmAt: 30_000
+    })
+  },
+  {
+    name: "leases end while they are extended, and their messages come again",
+    kinds: ["lease"],
+    part: 0.06,
+    of: (scenario, random) => ({
+      ...scenario,
+      lease: 5000,
+      versions: each(scenario, { concurrency: 1, prefetch: random.pick([5, 10]), handlerTimeout: 25_000 }),
+      processes: alone(scenario),
+      sendings: crowd(random.whole(4, 9), 500, { takes: random.pick([3000, 9000]) }),
+      refusals: [],
+      operations: [],
+      rates: { ...calm, late: random.pick([0.2, 0.4]) },
+      focus: "hide",
+      calmAt: 60_000
     })
   },
   {

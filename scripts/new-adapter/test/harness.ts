@@ -22,6 +22,7 @@ export const layer = Layer.effectContext(
       publishRaw: () => unwritten("publishRaw"),
       deadLetters: () => unwritten("deadLetters"),
       pending: () => unwritten("pending"),
+      // What a harness cannot do is undefined: the suite refuses one that lacks a member.
       cutConnections: undefined,
       restart: undefined,
       another: AcmeBroker.make({ url }),

@@ -6,15 +6,15 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",
-    text: "publish([command.outgoing], settler), Effect.ignore(remove))",
-    replacement: "publish([command.outgoing], settler), Effect.void)"
+    text: "        Effect.ignore(remove)\n",
+    replacement: "        Effect.void\n"
   },
   {
     name: "does not store the copy of what it removes",
     kills: "delayed retries count as well",
     file: "settle/settle.ts",
-    text: "Effect.andThen(publish([command.outgoing], settler), ",
-    replacement: "Effect.andThen(publish([], settler), "
+    text: "publish([command.outgoing], settler)",
+    replacement: "publish([], settler)"
   },
   {
     name: "settles a delivery twice",

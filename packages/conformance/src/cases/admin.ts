@@ -90,6 +90,25 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.quiet()
     Check.equal("runs", lab.runs.length, 0)
   }),
+  test(
+    "a purge counts a delayed message if it removes it; if not, that comes at its time",
+    function* (lab) {
+      const delay = 6 * lab.unit
+      yield* lab.send("a", "b", "c")
+      yield* lab.untilPending({ ready: 3 })
+      yield* lab.sendDelayed("late", delay)
+      const purged = yield* lab.broker.admin.purge(lab.queue)
+      Check.isTrue("purged", purged === 3 || purged === 4, purged)
+      yield* lab.start()
+      yield* lab.quiet(delay + lab.slack + lab.harness.settleTime)
+      Check.equal(
+        "runs",
+        lab.runs.map(({ id }) => id),
+        purged === 4 ? [] : ["late"]
+      )
+    },
+    Needs.has("exactCounts")
+  ),
   test("a purge leaves alone what a consumer has", function* (lab) {
     yield* lab.send("a")
     yield* lab.start({}, () => Effect.sleep(3 * lab.unit))

@@ -29,7 +29,7 @@ const exhausts = (lab: Lab.Lab) =>
         runs.map(({ attempts }) => attempts),
         [1, 2, 3, 4, 5]
       )
-      Check.isTrue("the last one is not early", runs[4]!.at - runs[3]!.at >= 2 * lab.unit)
+      lab.checkNotEarly("the last one", 2 * lab.unit, runs[3]!.at, runs[4]!.at)
     }
     yield* lab.untilEmpty
   })

@@ -47,12 +47,20 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.isTrue("credit never falls", !credits(lab).slice(1).includes(0), credits(lab))
   }),
   test("a failure pauses the consumer, then one probe decides", function* (lab) {
-    yield* failing(lab, 1)
+    let atProbe: ReadonlyArray<number> = []
+    yield* lab.send("a", "b", "c", "d", "e")
+    yield* lab.start({ retry: patient(lab), consumerBackoff: policy(lab) }, () => {
+      if (lab.runs.length === 2) atProbe = credits(lab)
+      return lab.runs.length === 1 ? fail() : undefined
+    })
     yield* lab.untilRuns(3)
     lab.checkDelay("the pause", lab.unit, lab.runs[0]!.at, lab.runs[1]!.at)
     Check.equal("pauses", pauses(lab), [1])
-    Check.equal("credit", credits(lab).slice(0, 4), [2, 0, 1, 2])
     yield* lab.untilEvents("BackoffLeft", 1)
+    // On a machine that is late, the probe may begin before there is credit for it.
+    Check.equal("credit in the pause", atProbe.slice(0, 2), [2, 0])
+    Check.isTrue("credit of the probe", Math.max(...atProbe.slice(1)) <= 1, atProbe)
+    yield* lab.until("all the credit", () => credits(lab).at(-1) === 2)
   }),
   test("credit 0 is given before the retry of the message that caused it", function* (lab) {
     yield* failing(lab, 1)

@@ -1,10 +1,11 @@
 /** A message comes out as it was put in. */
-import { Codec, QueueDefinition } from "@requeue/core"
+import { Codec, QueueDefinition, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
+import * as Port from "../Port.ts"
 
 const test = Case.inGroup("delivery")
 
@@ -93,6 +94,22 @@ export const cases: ReadonlyArray<Case.Case> = [
         lab.runs.map(({ id }) => id),
         ids
       )
+    },
+    Needs.has("ordered")
+  ),
+  test(
+    "where the broker keeps an order, what is given back comes before what was sent after it",
+    function* (lab) {
+      for (const id of ["a", "b", "c"]) yield* lab.publish(id)
+      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1 })
+      yield* port.settle(yield* port.next, Settlement.Release())
+      const seen: Array<string> = []
+      for (let count = 1; count <= 3; count++) {
+        const delivery = yield* port.next
+        seen.push(delivery.metadata.id)
+        yield* port.settle(delivery, Settlement.Ack)
+      }
+      Check.equal("order", seen, ["a", "b", "c"])
     },
     Needs.has("ordered")
   ),

@@ -1,9 +1,9 @@
 /** Calls of the broker that fail below the adapter: it says no, or nobody hears its answer, or nobody asks it. */
-import { RetryPolicy, Settlement } from "@requeue/core"
+import { BrokerError, RetryPolicy, Settlement } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { failures, type Failure } from "../Harness.ts"
@@ -82,14 +82,25 @@ const abandons = (lab: Lab, failure: Failure) =>
     yield* Wait.found("the message or its letter", isThere, { within: within(lab), every: lab.unit })
   })
 
+/** Why a publish has failed. */
+const reasons: Readonly<Record<Failure, ReadonlyArray<string>>> = {
+  refused: ["Throttled"],
+  lostRequest: ["ConnectionFailed", "ConnectionLost", "Timeout"],
+  lostAnswer: ["ConnectionFailed", "ConnectionLost", "Timeout"]
+}
+
 const sends = (lab: Lab, failure: Failure) =>
   Effect.gen(function* () {
     yield* lab.publish("first")
     const happened = yield* lab.failNext("publish", failure)
-    const exit = yield* ends(lab, "the publish", Effect.exit(lab.publish("a")))
+    const told = yield* ends(lab, "the publish", Effect.result(lab.publish("a")))
     Check.isTrue("the call has failed", happened())
     // A refusal by the broker, and an answer that never came, are errors; what was told as stored is there.
-    if (Exit.isFailure(exit)) yield* lab.publish("a")
+    if (Result.isFailure(told)) {
+      const reason = told.failure instanceof BrokerError.BrokerError ? told.failure.reason : String(told.failure)
+      Check.isTrue("its reason", reasons[failure].includes(reason), reason)
+      yield* lab.publish("a")
+    }
     const stored = Effect.map(lab.harness.pending(lab.queue), ({ ready }) => (ready ?? 2) >= 2 || undefined)
     yield* Wait.found("both messages", stored, { within: lab.recovery })
     yield* lab.start()

@@ -1,9 +1,10 @@
 /** Messages of producers that know nothing of Requeue. */
-import { Backoff, Metadata, RetryPolicy } from "@requeue/core"
+import { Backoff, Metadata, RetryPolicy, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import * as Needs from "../Needs.ts"
+import * as Port from "../Port.ts"
 
 const test = Case.inGroup("foreign messages")
 
@@ -18,6 +19,19 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("attempts", [first!.attempts, second!.attempts], [1, 2])
     Check.isTrue("it has an id", first!.id.length > 0)
     Check.equal("the id stays the same", second!.id, first!.id)
+  }),
+  test("a foreign message has the same id and time of first publish at each delivery", function* (lab) {
+    yield* lab.harness.publishRaw(lab.queue, new TextEncoder().encode("1"), {})
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, within: lab.recovery })
+    const names: Array<string> = []
+    for (let count = 1; count <= 3; count++) {
+      const delivery = yield* port.next
+      names.push(`${delivery.metadata.id}, ${delivery.metadata.firstPublished}`)
+      // Times are told apart.
+      yield* Effect.sleep(5)
+      yield* port.settle(delivery, Settlement.Release())
+    }
+    Check.equal("ids and times", new Set(names).size, 1)
   }),
   test(
     "a foreign producer's headers are kept",

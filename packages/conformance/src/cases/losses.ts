@@ -29,6 +29,8 @@ const losesWaiting = (lab: Lab, retry: RetryPolicy.RetryPolicy, loss: Loss) =>
     for (let count = 1; count <= times; count++) {
       yield* lab.until(`delivery ${count}`, () => lab.entriesOf("Delivered").length >= 2 * count, lab.recovery)
       yield* loss
+      // In virtual time, no time at all would let the batch's own come next.
+      yield* Effect.sleep(1)
     }
     yield* lab.until("the last delivery", () => lab.entriesOf("Delivered").length >= 2 * (times + 1), lab.recovery)
     lab.faults.extend = undefined

@@ -1,6 +1,7 @@
 /** Redrives: every dead letter is at work again or still there, and the report says which. */
 import { BrokerError, type DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import type { Lab } from "../Lab.ts"
@@ -65,11 +66,17 @@ export const cases: ReadonlyArray<Case.Case> = [
           lab.until(`${count} redriven letters`, () => (report?.redriven ?? 0) >= count, lab.recovery),
           lab.harness.cutConnections!
         )
+      const begun = lab.now()
       const [end] = yield* Effect.all([redrive, Effect.andThen(cut(3), cut(7))], { concurrency: "unbounded" })
       Check.equal("decided", decided.toSorted(), ids.toSorted())
       Check.equal("redriven or in both queues", end.redriven + end.unremoved, meant.length)
       Check.equal("passed over", end.filtered, ids.length - meant.length)
-      yield* lab.untilPending({ ready: ids.length - end.redriven, inFlight: 0 }, lab.dlq)
+      const isLeft = yield* Effect.exit(lab.untilPending({ ready: ids.length - end.redriven, inFlight: 0 }, lab.dlq))
+      if (lab.capabilities.lease !== undefined && Exit.isFailure(isLeft)) {
+        // A process that stands still for longer than a lease removes nothing, and not every broker tells it so.
+        return lab.checkTimely("letters that are left", String(isLeft.cause), "as the report tells", begun)
+      }
+      yield* isLeft
       const unremoved = end.failures.map(({ id }) => id)
       const passed = ids.filter((id) => !isMeant(id))
       Check.equal("left", yield* left(lab), [...passed, ...unremoved].toSorted())

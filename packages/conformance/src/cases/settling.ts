@@ -111,6 +111,22 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("the last settlement", (yield* port.settle(second, Settlement.Ack)).length, 0)
     yield* lab.untilEmpty
   }),
+  test("of settlements in one call, each that fails is told, and the others are done", function* (lab) {
+    for (const id of ["a", "b", "c"]) yield* lab.publish(id)
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 3, keep: true })
+    const deliveries = yield* port.take(3)
+    const ack = (some: typeof deliveries) =>
+      port.settleAll(some.map((delivery) => ({ delivery, settlement: Settlement.Ack })))
+    const [first, second] = deliveries
+    Check.equal("failures of two", yield* ack([first!, second!]), [])
+    const told = yield* ack(deliveries)
+    Check.equal(
+      "told",
+      told.map(({ delivery }) => delivery.metadata.id).toSorted(),
+      [first!.metadata.id, second!.metadata.id].toSorted()
+    )
+    yield* lab.untilEmpty
+  }),
   test(
     "a settlement of a connection that is gone is refused, and the message comes back on the new one",
     function* (lab) {
@@ -134,7 +150,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   ),
   test("no more deliveries are unsettled than the credit allows, and credit 0 stops them", function* (lab) {
     for (const id of ["a", "b", "c", "d", "e"]) yield* lab.publish(id)
-    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2 })
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2, keep: true })
     const [first, second] = [yield* port.next, yield* port.next]
     yield* lab.quiet()
     Check.equal("unsettled", port.waiting(), 0)

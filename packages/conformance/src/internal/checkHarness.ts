@@ -3,7 +3,7 @@ import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { failures, operations, type Service } from "../Harness.ts"
 
-/** What a member must be, and how to write it. */
+/** The kind of a member, and how to write it. */
 interface Kind extends OptionKind.OptionKind {
   readonly isOptional?: boolean | undefined
   readonly advice: string

@@ -20,6 +20,8 @@ export interface Checks {
    * are known.
    */
   readonly checkDelay: (what: string, delay: number, from: number, at: number, options?: DelayOptions) => void
+  /** Checks that what was to come after a delay, from `from`, did not come before. Fails at once. */
+  readonly checkNotEarly: (what: string, delay: number, from: number, at: number) => void
   /** Checks at the case's end that two values were equal, unless the machine was late between `from` and now. */
   readonly checkTimely: (what: string, actual: unknown, expected: unknown, from: number) => void
   /** Checks all that is left for the case's end. Fails with `CheckFailed` or `NotMeasurable`. */
@@ -35,10 +37,14 @@ export const make = (env: {
 }): Checks => {
   const { bound, control, now, slack } = env
   const arrivals: Array<Control.Arrival> = []
+  const checkNotEarly: Checks["checkNotEarly"] = (what, delay, from, at) => {
+    const took = at - from
+    Check.isTrue(`${what}: early, asked for ${delay} ms, came after ${took} ms`, took >= delay - control.precision)
+  }
   return {
+    checkNotEarly,
     checkDelay: (what, delay, from, at, { accepted = from, hops = 1 } = {}) => {
-      const took = at - from
-      Check.isTrue(`${what}: early, asked for ${delay} ms, came after ${took} ms`, took >= delay)
+      checkNotEarly(what, delay, from, at)
       const late = Math.max(0, at - accepted - delay)
       arrivals.push({ what: `${what}, asked for ${delay} ms`, late, bound: slack, from, at, hops })
     },

@@ -1,5 +1,5 @@
 /** Brokers that store or deliver wrongly. */
-import type { Broker, Delivery, Metadata, Outgoing } from "@requeue/core"
+import type { Delivery, Metadata, Outgoing } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
@@ -211,62 +211,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     broker: (broker) => decorate(broker, { credit: (limit, subscription) => subscription.credit(limit > 0 ? 1000 : 0) })
   },
   {
-    name: "keeps lost connections to itself",
-    kills: "a connection that breaks in the middle of a batch loses nothing",
-    broker: (broker) => decorate(broker, { onReconnect: () => {} })
-  },
-  {
-    name: "resumes with its first credit",
-    kills: "a subscription without credit has none on its new connection, and that of later there",
-    broker: (broker) => ({
-      ...broker,
-      subscribe: (options) =>
-        Effect.gen(function* () {
-          let first: number | undefined
-          const subscription: Broker.Subscription = yield* broker.subscribe({
-            ...options,
-            onReconnect: (isGone) => {
-              options.onReconnect(isGone)
-              subscription.credit(first ?? 0)
-            }
-          })
-          return {
-            ...subscription,
-            credit: (limit) => {
-              first ??= limit
-              subscription.credit(limit)
-            }
-          }
-        })
-    })
-  },
-  {
-    name: "tells of a new connection after its first deliveries",
-    kills: "a new connection is told of before its first delivery",
-    broker: (broker, fork) =>
-      decorate(broker, {
-        onReconnect: ({ onReconnect }) => fork(Effect.delay(Effect.sync(onReconnect), 1))
-      })
-  },
-  {
-    name: "says at once that its connection is up again",
-    kills: "the connection is said to be down from its cut until it is made again",
-    broker: (broker) => ({ ...broker, connection: () => ({ ...broker.connection(), state: "up" }) })
-  },
-  {
     name: "publishes to the queue of the first message",
     kills: "a publish of messages for several queues ends when each is stored in its own",
     broker: (broker) =>
       decorate(broker, {
         publish: (messages, publish) => publish(messages.map((message) => ({ ...message, queue: messages[0]!.queue })))
       })
-  },
-  {
-    name: "always says that its connection is up, and has been from the start",
-    kills: "the connection is said to be up since it was made again, and never since before it was cut",
-    broker: (broker) => {
-      const first = broker.connection()
-      return { ...broker, connection: () => first }
-    }
   }
 ]

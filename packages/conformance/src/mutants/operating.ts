@@ -28,6 +28,18 @@ export const mutants: ReadonlyArray<Mutant> = [
     broker: (broker) => ({ ...broker, admin: { ...broker.admin, purge: () => Effect.succeed(3) } })
   },
   {
+    name: "purges what is delayed, and counts it not",
+    kills: "a purge counts a delayed message if it removes it; if not, that comes at its time",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        purge: (queue) =>
+          Effect.andThen(broker.admin.counts(queue), ({ ready = 0 }) => Effect.as(broker.admin.purge(queue), ready))
+      }
+    })
+  },
+  {
     name: "counts what is delayed as ready",
     kills: "the counts tell ready, delayed and in flight apart",
     broker: (broker) => ({

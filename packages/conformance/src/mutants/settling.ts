@@ -1,5 +1,6 @@
 /** Brokers that settle wrongly. */
-import { Settlement } from "@requeue/core"
+import { type Broker, Settlement } from "@requeue/core"
+import { Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
@@ -161,5 +162,44 @@ export const mutants: ReadonlyArray<Mutant> = [
     "extends no leases",
     "a handler may run longer than the lease: it is extended, and the message does not come twice"
   ),
-  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of what waits")
+  extendsNothing("extends no leases of what waits", "a paused consumer keeps the leases of what waits"),
+  {
+    name: "tells of the first settlement that fails",
+    kills: "of settlements in one call, each that fails is told, and the others are done",
+    broker: (broker) => ({
+      ...broker,
+      subscribe: (options) =>
+        Effect.map(broker.subscribe(options), (subscription) => ({
+          ...subscription,
+          settle: (requests) => Effect.map(subscription.settle(requests), (failures) => failures.slice(0, 1))
+        }))
+    })
+  },
+  {
+    name: "gives back to the tail",
+    kills: "where the broker keeps an order, what is given back comes before what was sent after it",
+    broker: (broker) => ({
+      ...broker,
+      subscribe: (options) =>
+        Effect.map(broker.subscribe(options), (subscription) => {
+          const again = ({ delivery, settlement }: Broker.SettleRequest) =>
+            settlement._tag === "Release"
+              ? [Outgoing.hop(delivery, settlement, options.queue, delivery.metadata.firstPublished)]
+              : []
+          return {
+            ...subscription,
+            settle: (requests) =>
+              Effect.andThen(
+                Effect.orDie(broker.publish(requests.flatMap(again))),
+                subscription.settle(
+                  requests.map(({ delivery, settlement }) => ({
+                    delivery,
+                    settlement: settlement._tag === "Release" ? Settlement.Ack : settlement
+                  }))
+                )
+              )
+          }
+        })
+    })
+  }
 ]

@@ -161,6 +161,66 @@ export const patches: ReadonlyArray<Patch> = [
       replacement: "() => {}"
     }
   ),
+  ...[
+    (failure: string) => `the fate of an ack ${failure} is true, and it can be asked again`,
+    (failure: string) => `the fate of a dead letter with a copy ${failure} is true, and it can be asked again`
+  ].flatMap((kills) => [
+    ...failing([refused, lostRequest, lostAnswer], kills, {
+      name: "tells of every settlement that fails as of a lost lease",
+      file: "victim/subscription.ts",
+      text: "const fate = Broker.fateOf(error)",
+      replacement: `const fate = "gone"`
+    }),
+    ...failing([refused], kills, {
+      name: "takes a file that is locked for a refusal",
+      file: "victim/subscription.ts",
+      text: "const fate = Broker.fateOf(error)",
+      replacement: `const fate = error.reason === "Throttled" ? "refused" : Broker.fateOf(error)`
+    })
+  ]),
+  // After an ack that was done without an answer, the message is gone.
+  ...[
+    ...[refused, lostRequest].map((failure) => `the fate of an ack ${failure} is true, and it can be asked again`),
+    ...[refused, lostRequest, lostAnswer].map(
+      (failure) => `the fate of a dead letter with a copy ${failure} is true, and it can be asked again`
+    )
+  ].map((kills) => ({
+    name: "holds what it could not settle as settled",
+    kills,
+    file: "victim/subscription.ts",
+    text: "          receipt.isTaken = false\n",
+    replacement: ""
+  })),
+  ...failing(
+    [refused, lostRequest, lostAnswer],
+    (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,
+    {
+      name: "gives a wrong reason",
+      file: "victim/driver.ts",
+      text: `new BrokerError.BrokerError({ broker: "file", operation, reason, detail })`,
+      replacement: `new BrokerError.BrokerError({ broker: "file", operation, reason: "Unsupported", detail })`
+    }
+  ),
+  ...failing([refused, lostRequest], (failure) => `a purge with a look ${failure} says so, or has removed what waits`, {
+    name: "hides that a purge has failed",
+    file: "victim/FileBroker.ts",
+    text: `driver.call("receive", (file) => file.purge(queue, now()))`,
+    replacement: `Effect.orElseSucceed(driver.call("receive", (file) => file.purge(queue, now())), () => 0)`
+  }),
+  ...[
+    ["gives a foreign message another id each time", "`file-${seq}`", "`file-${seq}-${Math.random()}`"],
+    [
+      "takes the time of delivery for that of a foreign publish",
+      "`, published)",
+      "`, published + Math.floor(Math.random() * 1e9))"
+    ]
+  ].map(([name = "", text = "", replacement = ""]) => ({
+    name,
+    kills: "a foreign message has the same id and time of first publish at each delivery",
+    file: "victim/toDelivery.ts",
+    text,
+    replacement
+  })),
   ...failing(
     [refused, lostRequest],
     (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,

@@ -7,7 +7,8 @@
  * 1. `publish` succeeds only when the broker has confirmed every message and routed each of them.
  * 2. A settlement that publishes a copy (a delayed retry, a dead letter) settles the original only after the broker has
  *    confirmed the copy. From then on the settlement has succeeded: where the broker delivers the original again, the
- *    adapter acknowledges it, when it arrives and whatever settlement is asked for it.
+ *    adapter acknowledges it, when it arrives and whatever settlement is asked for it. No copy is published for a delivery
+ *    whose lease or connection is known to be lost: somebody else may have the message.
  * 3. A delivery is settled on the connection that delivered it, or not at all. A second settlement of the same delivery is
  *    a mistake of the caller, and MUST NOT reach the broker.
  * 4. `settle` never fails as a whole: it returns the deliveries that it could not settle, each with its {@link Fate}. A
@@ -15,7 +16,9 @@
  * 5. At most `credit` deliveries are unsettled at any time. `credit(0)` takes effect before any settlement that is given
  *    after it. Deliveries that were on their way already may still arrive; the core buffers them.
  * 6. A lost connection is made again without the core's help: the adapter declares again what it needs, and resumes with
- *    the last credit. Where deliveries end with their connection, it calls `onReconnect`.
+ *    the last credit. Where deliveries end with their connection, it calls `onReconnect`. A `subscribe` that comes meanwhile
+ *    waits for the connection, or tries again. A queue that is deleted under a subscription is declared again as well, with
+ *    pauses between attempts that fail.
  * 7. `publish`, `settle` and `extend` end in bounded time. When the broker does not answer, `publish` fails, and the others
  *    return the deliveries with an error.
  * 8. No message is delivered before it is due. Where the broker cannot keep it for so long, the delivery has
@@ -142,7 +145,10 @@ export interface Admin {
   readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
   /** Up to `limit` waiting messages, oldest first, as the next consumer would see them. */
   readonly peek: (queue: string, limit: number) => Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
-  /** Removes all waiting messages, and returns their number. */
+  /**
+   * Removes all messages that are ready, and returns their number. It may remove those that wait for their delay as well:
+   * then these count. What a consumer has stays. It fails when it does not know that they are removed.
+   */
   readonly purge: (queue: string) => Effect.Effect<number, BrokerError>
 }
 

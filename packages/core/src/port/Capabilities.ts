@@ -49,7 +49,10 @@ export interface Capabilities {
   readonly connectionBound: boolean
   /** The lease of deliveries; `undefined` when they last as long as their connection. */
   readonly lease: Lease | undefined
-  /** Whether messages without a delay are delivered in the order in which they were published. */
+  /**
+   * Whether messages without a delay are delivered in the order in which they were published; one that is given back at
+   * once comes before those that were published after it.
+   */
   readonly ordered: boolean
   /**
    * The number of settlements in one call of the broker, which the core gathers. The adapter must split longer lists: when

@@ -26,13 +26,6 @@ export const found: ReadonlyArray<Mutant> = [
     was: "Leases that had ended went unnoticed where one of them was extended while its message came again."
   },
   {
-    name: "a settlement that is lost is asked again of its delivery",
-    file: consume("recovery"),
-    from: "if (load.isStopping || item.isLost) return giveUp(item)",
-    to: "if (load.isStopping) return giveUp(item)",
-    was: "A settlement without an answer, whose delivery was lost meanwhile, was asked again."
-  },
-  {
     name: "a delivery that was overtaken by a later one takes its place",
     file: consume("redeliveries"),
     from: "(isOlder(delivery, twin, isBound) || merge(twin, delivery))",

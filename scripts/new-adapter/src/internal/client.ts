@@ -41,6 +41,8 @@ interface Listener {
 export interface Consumer {
   /** At most so many messages are out at a time, 0 at first; 0 holds before any later call. MUST 5. */
   readonly credit: (limit: number) => void
+  /** Whether a message is still held: neither its lease nor its connection is lost, as far as is known. */
+  readonly holds: (received: Received) => boolean
   /** Removes a message, or rejects. */
   readonly remove: (received: Received) => Promise<void>
   /** Gives a message back, for the next delivery at once, or rejects. */
@@ -60,7 +62,7 @@ interface Depths {
 export interface Client {
   /** Resolves when all are confirmed and each was routable. MUST 1. */
   readonly publish: (publications: ReadonlyArray<Publication>) => Promise<void>
-  /** Delivers nothing before its time. MUST 8. */
+  /** Delivers nothing before its time: MUST 8. Waits for a connection that is lost: MUST 6. */
   readonly consume: (queue: string, listener: Listener) => Promise<Consumer>
   /** Creates a queue that is not there. */
   readonly declare: (queue: string) => Promise<void>
@@ -70,7 +72,7 @@ export interface Client {
   readonly depths: (queue: string) => Promise<Depths>
   /** Up to `limit` ready messages, oldest first, which stay as they are; `deliveries` is one more than so far. */
   readonly peek: (queue: string, limit: number) => Promise<ReadonlyArray<Received>>
-  /** Removes all messages that are ready or delayed, and answers how many. */
+  /** Removes all messages that are ready, perhaps those that are delayed as well, and answers how many. */
   readonly purge: (queue: string) => Promise<number>
 }
 

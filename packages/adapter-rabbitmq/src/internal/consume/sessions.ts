@@ -35,9 +35,13 @@ const ended = Effect.logWarning("a consumer ended at once")
 /** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
 const moment = 100
 
+/** Tries once more: of a connection whose loss nobody had noticed, the first request finds out. */
+const foundOut = <A>(open: Effect.Effect<A, BrokerError.BrokerError>): Effect.Effect<A, BrokerError.BrokerError> =>
+  Effect.retry(open, { times: 1, while: ({ reason }) => reason === "ConnectionLost" })
+
 /**
- * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened; later ones are tried
- * until they succeed.
+ * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened on a connection that
+ * lives; later ones are tried until they succeed.
  */
 export const make = (
   options: {
@@ -103,7 +107,7 @@ export const make = (
       }
     })
 
-    session = yield* open
+    session = yield* foundOut(open)
     const close = Effect.suspend(() =>
       session?.isOpen() === true
         ? Effect.ignore(request({ operation: "unsubscribe", queue }, closeTimeout, session.close))

@@ -1,12 +1,16 @@
 /** A consumer's subscription: deliveries under its credit, and their settlements. MUST 5, 6 and 8. */
-import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { BoundedMap, type Broker, type BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Consumer } from "../client.ts"
 import { declare } from "../declare/declare.ts"
 import { type Receipt, settle } from "../settle/settle.ts"
 import { call } from "../toBrokerError.ts"
 import type { Tools } from "../tools.ts"
 import { toDelivery } from "./toDelivery.ts"
+
+/** Messages that are remembered because their copy is stored. */
+const copiedLimit = 10_000
 
 /** Delivers until the scope closes, which gives back all that is unsettled. */
 export const subscribe = (
@@ -15,11 +19,17 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* declare([queue, ...deadLetterQueues], tools)
+    const fork = Effect.runForkWith(yield* Effect.context())
+    const copied = BoundedMap.make<true>(copiedLimit)
     const onMessage = (received: Receipt["received"]): void => {
+      if (copied.has(received.id)) {
+        fork(Effect.ignore(call({ operation: "settle", queue }, tools.deadlines, () => consumer.remove(received))))
+        return
+      }
       const receipt: Receipt = { received, isTaken: false }
       onDelivery({ ...toDelivery(received), receipt })
     }
-    const consumer = yield* Effect.acquireRelease(
+    const consumer: Consumer = yield* Effect.acquireRelease(
       call({ operation: "subscribe", queue }, tools.deadlines, () =>
         tools.client.consume(queue, { onMessage, onReconnect: () => onReconnect() })
       ),
@@ -27,8 +37,9 @@ export const subscribe = (
     )
     return {
       credit: consumer.credit,
-      settle: (requests) => settle(requests, { ...tools, consumer, queue }),
+      settle: (requests) => settle(requests, { ...tools, consumer, copied, queue }),
       // Acme has no leases. For a broker that has them, this renews those of the deliveries.
-      extend: () => Effect.succeed([])
+      extend: () => Effect.succeed([]),
+      identify: ({ receipt }) => (receipt as Receipt).received.id // onMessage made it
     }
   })

@@ -1,5 +1,5 @@
 /** Carries out settlements. It never fails as a whole: it answers with the deliveries that could not be settled. MUST 4. */
-import { Broker, BrokerError } from "@requeue/core/adapter-kit"
+import { type BoundedMap, Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Consumer, Received } from "../client.ts"
 import { publish } from "../publish/publisher.ts"
@@ -11,6 +11,8 @@ import { type Command, toCommand } from "./toCommand.ts"
 interface Settler extends Tools {
   readonly consumer: Consumer
   readonly queue: string
+  /** Messages whose copy is stored, by Acme's ids. Should one come again, it is removed. MUST 2. */
+  readonly copied: BoundedMap.BoundedMap<true>
 }
 
 /** The adapter's handle for settling a delivery. */
@@ -20,21 +22,15 @@ export interface Receipt {
   isTaken: boolean
 }
 
-const settledBefore = (queue: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "acme",
-    operation: "settle",
-    queue,
-    reason: "LeaseLost",
-    detail: "the delivery was settled before"
-  })
+const gone = (queue: string, detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({ broker: "acme", operation: "settle", queue, reason: "LeaseLost", detail })
 
 const carryOut = (
   command: Command,
   { received }: Receipt,
   settler: Settler
 ): Effect.Effect<void, BrokerError.BrokerError> => {
-  const { consumer, deadlines, queue } = settler
+  const { consumer, copied, deadlines, queue } = settler
   const context = { operation: "settle", queue }
   const remove = call(context, deadlines, () => consumer.remove(received))
   switch (command._tag) {
@@ -43,9 +39,12 @@ const carryOut = (
     case "Requeue":
       return call(context, deadlines, () => consumer.requeue(received))
     case "Copy":
-      // The original goes only after the copy is confirmed: MUST 2. If it cannot be removed then, there are two of them;
-      // to settle it again would make a third.
-      return Effect.andThen(publish([command.outgoing], settler), Effect.ignore(remove))
+      // The original goes only after the copy is confirmed: MUST 2. From then on the settlement has succeeded, also when
+      // the original cannot be removed now: it is when it comes again.
+      return Effect.andThen(
+        Effect.tap(publish([command.outgoing], settler), () => Effect.sync(() => copied.set(received.id, true))),
+        Effect.ignore(remove)
+      )
   }
 }
 
@@ -54,17 +53,19 @@ const settleOne = (
   settler: Settler
 ): Effect.Effect<ReadonlyArray<Broker.SettleFailure>> =>
   Effect.suspend(() => {
-    const { now, queue } = settler
+    const { consumer, now, queue } = settler
     const receipt = delivery.receipt as Receipt // subscribe made it
-    // MUST 3: it does not reach the broker a second time.
-    if (receipt.isTaken) return Effect.succeed([{ delivery, error: settledBefore(queue), fate: "gone" as const }])
+    const lost = (detail: string) => Effect.succeed([{ delivery, error: gone(queue, detail), fate: "gone" as const }])
+    // MUST 3: it does not reach the broker a second time, and what is not ours any more is not copied either.
+    if (receipt.isTaken) return lost("the delivery was settled before")
+    if (!consumer.holds(receipt.received)) return lost("its lease or its connection is lost; Acme delivers it again")
     receipt.isTaken = true
     return Effect.match(carryOut(toCommand(delivery, settlement, queue, now()), receipt, settler), {
       onSuccess: () => [],
       onFailure: (error) => {
-        // It can be settled again, unless its lease or its connection is lost: say `gone` then.
+        // It can be settled again, unless its lease or its connection was lost meanwhile.
         receipt.isTaken = false
-        return [{ delivery, error, fate: Broker.fateOf(error) }]
+        return [{ delivery, error, fate: consumer.holds(receipt.received) ? Broker.fateOf(error) : "gone" }]
       }
     })
   })

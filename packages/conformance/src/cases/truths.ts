@@ -1,0 +1,94 @@
+/** Settlements that fail below the adapter, asked below the consumer: the fate that is told of each is true. */
+import { Settlement } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import { failures, type Failure, type Operation } from "../Harness.ts"
+import { ends, within, words } from "../internal/calls.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+import * as Port from "../Port.ts"
+import * as Wait from "../Wait.ts"
+
+const test = Case.inGroup("failing calls")
+
+/** The fates of a delivery that is still held. */
+const held = { refused: ["ours"], lostRequest: ["ours", "unknown"], lostAnswer: ["ours", "unknown"] } as const
+
+/** Waits until it is seen why a delivery is gone: its connection was lost, or its lease is over. */
+const untilLost = (lab: Lab, port: Port.Port, begun: number, before: number) => {
+  const { connectionBound, lease } = lab.capabilities
+  const isCut = () => connectionBound && (port.reconnects() > 0 || lab.broker.connection().since !== before)
+  const isOver = () => lease !== undefined && lab.now() - begun >= lease.duration / 2
+  return lab.until(
+    "the end of the connection or the lease of what is gone",
+    () => isCut() || isOver(),
+    connectionBound ? lab.recovery : 0
+  )
+}
+
+/** Settles while this call fails, and again until it is settled or gone. What is gone comes again. */
+const tells = (lab: Lab, operation: Operation, failure: Failure, settlement: Settlement.Settlement) =>
+  Effect.gen(function* () {
+    yield* lab.publish("a")
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, within: within(lab) })
+    const delivery = yield* port.next
+    const happened = yield* lab.failNext(operation, failure)
+    const [begun, { since }] = [lab.now(), lab.broker.connection()]
+    /** Whether the broker has settled it, though it has not said so. */
+    const isDone = operation === "settle" && failure === "lostAnswer"
+    let tries = 0
+    const settle = Effect.gen(function* () {
+      tries++
+      const [told] = yield* ends(lab, "the settlement", port.settle(delivery, settlement))
+      if (told === undefined) return "settled"
+      if (told.fate === "gone") {
+        if (!isDone || tries === 1) yield* untilLost(lab, port, begun, since)
+        return isDone ? "settled" : "gone"
+      }
+      const fates: ReadonlyArray<string> = held[failure]
+      Check.isTrue(`the fate is ${fates.join(" or ")}, or it is gone`, fates.includes(told.fate), told.fate)
+      return undefined
+    })
+    const end = yield* Wait.found("the settlement", settle, { within: within(lab), every: lab.unit })
+    yield* lab.until("the failure", happened, lab.recovery)
+    if (end === "gone") yield* port.settle(yield* port.next, settlement)
+    yield* lab.untilEmpty
+    if (settlement._tag !== "DeadLetter") return
+    const letters = yield* lab.untilDeadLetters(1)
+    // A copy of which nobody heard may be there beside the one that was confirmed.
+    Check.isTrue("no more letters than publishes", letters.length <= (failure === "refused" ? 1 : 2), letters.length)
+  })
+
+const fates = failures.flatMap((failure) => [
+  test(
+    `the fate of an ack ${words[failure]} is true, and it can be asked again`,
+    (lab) => tells(lab, "settle", failure, Settlement.Ack),
+    Needs.failNext("settle", failure)
+  ),
+  test(
+    `the fate of a dead letter with a copy ${words[failure]} is true, and it can be asked again`,
+    (lab) =>
+      tells(lab, "publish", failure, Settlement.DeadLetter("permanent", lab.dlq, { name: "Error", message: "no" })),
+    Needs.failNext("publish", failure)
+  )
+])
+
+/** After these, nothing has happened. */
+const undone = failures.filter((failure) => failure !== "lostAnswer")
+
+const purges = undone.map((failure) =>
+  test(
+    `a purge with a look ${words[failure]} says so, or has removed what waits`,
+    function* (lab) {
+      yield* lab.publish("a")
+      yield* lab.untilPending({ ready: 1 })
+      yield* lab.failNext("receive", failure)
+      const purged = yield* ends(lab, "the purge", Effect.exit(lab.broker.admin.purge(lab.queue)))
+      if (purged._tag === "Success") yield* lab.untilEmpty
+    },
+    Needs.failNext("receive", failure)
+  )
+)
+
+export const cases: ReadonlyArray<Case.Case> = [...fates, ...purges]
