@@ -34,7 +34,7 @@ describe("mutants", () => {
       deaths.map(({ name }): Death | undefined => found.get(name)),
       [...deaths]
     )
-  })
+  }, 600_000)
 
   it("are what breaks the laws there", async () => {
     const broken: Array<number> = []
