@@ -298,26 +298,6 @@ describe("a settlement that was sent before another connection came back", () =>
       assert.include(broker.take().join(" "), "b:Ack")
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
-
-  it.effect("waits for the next delivery where its own was lost with the connection", () => {
-    const broker = Scripted.make()
-    return Effect.gen(function* () {
-      yield* Consumer.start("q", {}, () => {})
-      broker.faults.settle = () => "Timeout"
-      broker.faults.latency = 100
-      broker.deliver("a")
-      yield* TestClock.adjust(50)
-      broker.reconnect()
-      yield* TestClock.adjust(50)
-      broker.take()
-      broker.faults.settle = () => undefined
-      yield* TestClock.adjust("1 minute")
-      assert.notInclude(broker.take().join(" "), "a:Ack")
-      broker.deliver("a", { attempts: 2 })
-      yield* TestClock.adjust(1000)
-      assert.include(broker.take().join(" "), "a:Ack")
-    }).pipe(Effect.scoped, Effect.provide(broker.layer))
-  })
 })
 
 describe("a redelivery", () => {

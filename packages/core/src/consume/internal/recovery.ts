@@ -91,8 +91,8 @@ export const make = (dependencies: Dependencies): Recovery => {
         redeliveries.adopt(item)
         return load.isStopping ? giveUp(item) : keeping.refuse(item, failure, settlement)
       }
-      // A delivery that came meanwhile, or will come, is settled in its place.
-      if (load.isStopping || item.isLost) return giveUp(item)
+      // A delivery that came meanwhile is settled in its place.
+      if (load.isStopping) return giveUp(item)
       redeliveries.adopt(item)
       item.stage = "kept"
       held.push(item)
