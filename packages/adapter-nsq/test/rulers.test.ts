@@ -11,7 +11,7 @@ const broker = await start("nsq", { flags: { "queue-scan-selection-count": 1000 
 afterAll(() => broker.dispose())
 
 const way = layer(broker, { by: "address", lateness, queues: 2 })
-const { kills } = Mutants.shifted(-5)
+const { kills } = Mutants.shifted(-20)
 const options = { name: "nsq", layer: way, cases: Cases.cases.filter(({ name }) => name === kills) }
 
 describe("nsqd", () => {
@@ -22,7 +22,7 @@ describe("nsqd", () => {
         way
       )
     )
-    for (const mutant of [Mutants.shifted(2 * (lateness + delayResolution)), Mutants.shifted(-5)]) {
+    for (const mutant of [Mutants.shifted(2 * (lateness + delayResolution)), Mutants.shifted(-20)]) {
       const verdict = await Effect.runPromise(Mutant.run(mutant, options))
       assert.strictEqual(verdict._tag, "Killed", `${mutant.name}: ${JSON.stringify(verdict)}`)
       if (verdict._tag === "Killed") assert.match(String(verdict.error), /late; |early/)

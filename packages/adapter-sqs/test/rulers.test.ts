@@ -9,7 +9,7 @@ const target = await open("fauxqs", 400)
 const options = { name: target.name, layer: layer(target) }
 const bound = target.lateness + capabilities.delayResolution
 
-test.concurrent.each([Mutants.shifted(2 * bound), Mutants.shifted(-5)])(
+test.concurrent.each([Mutants.shifted(2 * bound), Mutants.shifted(-20)])(
   "a broker that $name is found",
   async (mutant) => {
     const verdict = await Effect.runPromise(Mutant.run(mutant, options))
@@ -19,5 +19,5 @@ test.concurrent.each([Mutants.shifted(2 * bound), Mutants.shifted(-5)])(
 
 Suite.register(
   { describe, test, afterAll },
-  { ...options, cases: Cases.cases.filter(({ name }) => name === Mutants.shifted(-5).kills) }
+  { ...options, cases: Cases.cases.filter(({ name }) => name === Mutants.shifted(-20).kills) }
 )

@@ -17,7 +17,7 @@ const name = (by: number): string =>
  * Makes a mutant that hands over every delayed retry `by` milliseconds late, or early where `by` is negative.
  *
  * When to use: to see that a suite measures well on a real broker. Retries that are late by twice what the harness allows,
- * and those that are 5 ms early, must be found on any machine, also on a busy one.
+ * and those that are 20 ms early, must be found on any machine, also on a busy one: one that holds a retry may be late itself.
  */
 export const shifted = (by: number): Mutant => ({
   name: name(by),
