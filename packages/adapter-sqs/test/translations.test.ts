@@ -5,6 +5,7 @@ import * as fc from "fast-check"
 import type { Message, MessageAttributeValue } from "../src/internal/client.ts"
 import { fromRefusal, toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type Command, type Input, hideFor, toCommand } from "../src/internal/settle/toCommand.ts"
+import * as Remembered from "../src/internal/consume/remembered.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { toPublication } from "../src/internal/publish/toPublication.ts"
 import * as Limits from "../src/internal/limits.ts"
@@ -494,4 +495,13 @@ describe("toBrokerError", () => {
     const error = toBrokerError(sdk("UnrecognizedClientException", 400), { operation: "find", queue: "q" })
     assert.include(error.message, "Check access key and secret")
   })
+})
+
+it("a message without an id is not remembered: what is settled for one would be taken for all", () => {
+  const { addUncounted, settled, uncounted } = Remembered.make(10)
+  for (const id of ["", "a"]) {
+    settled.set(id, true)
+    addUncounted(id)
+  }
+  assert.deepStrictEqual([settled.has(""), settled.has("a"), uncounted(""), uncounted("a")], [false, true, 0, 1])
 })

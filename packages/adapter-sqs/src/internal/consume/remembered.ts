@@ -16,12 +16,20 @@ export interface Remembered {
   readonly forgetUncounted: (messageId: string) => void
 }
 
+/** Forgets messages without an id: all of them would be taken for one, and deleted with it. */
+const named = <A>(map: BoundedMap.BoundedMap<A>): BoundedMap.BoundedMap<A> => ({
+  ...map,
+  set: (messageId, value) => {
+    if (messageId !== "") map.set(messageId, value)
+  }
+})
+
 /** Remembers nothing yet. `settledLimit` is the number of settled messages that are kept; the oldest are forgotten. */
 export const make = (settledLimit: number): Remembered => {
-  const receives = BoundedMap.make<number>(uncountedLimit)
+  const receives = named(BoundedMap.make<number>(uncountedLimit))
   const uncounted = (messageId: string): number => receives.get(messageId) ?? 0
   return {
-    settled: BoundedMap.make<true>(settledLimit),
+    settled: named(BoundedMap.make<true>(settledLimit)),
     uncounted,
     addUncounted: (messageId) => receives.set(messageId, uncounted(messageId) + 1),
     forgetUncounted: receives.delete
