@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { names as checkNames } from "./checks.mjs"
-import { results, show, sum } from "./results.mjs"
+import { failedLines, results, show, sum } from "./results.mjs"
 import { root } from "./workspace.mjs"
 
 const exits = Object.fromEntries(process.argv.slice(2).map((argument) => argument.split("=")))
@@ -18,7 +18,8 @@ const add = (what, counts, note = "") => {
 }
 const verdict = (passed) => ({ passed: Number(passed), failed: Number(!passed) })
 
-for (const { counts, folder } of results()) {
+const tests = results()
+for (const { counts, folder } of tests) {
   if (counts === undefined) add(folder, { failed: 1 }, " (no test-results.json)")
   else add(folder, counts)
 }
@@ -32,6 +33,9 @@ if (exits.check !== "0" && checkNames.every((name) => checks[name] === "passed")
 }
 
 for (const name of ["pack", "busy", "guard", "demo", "simulate"]) add(name, verdict(exits[name] === "0"))
+
+// Last, where a log that is cut short still has them.
+for (const line of failedLines(tests)) console.log(line)
 
 const total = sum(counted)
 console.log(`in all: ${show(total)}`)

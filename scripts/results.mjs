@@ -34,24 +34,39 @@ export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, 
   }
 }
 
+/** The tests that failed in one of Vitest's JSON reports, and files that could not be loaded: a line each, with its error's first. */
+export const failures = ({ testResults }) =>
+  testResults.flatMap(({ assertionResults, message, name, status }) => {
+    const failed = assertionResults.filter((test) => test.status === "failed")
+    if (status === "failed" && failed.length === 0) return [`${name}: ${firstLine(message)}`]
+    return failed.map((test) => `${test.fullName}: ${firstLine(test.failureMessages?.[0])}`)
+  })
+
+const firstLine = (message = "") => message.trim().split("\n", 1)[0]
+
 const tested = packages.filter(({ manifest }) => manifest.scripts?.test !== undefined)
 const reportOf = (folder) => join(root, folder, "test-results.json")
 
 /** A report that was cut off says that something failed. */
 export const read = (text) => {
   try {
-    return count(JSON.parse(text))
+    const report = JSON.parse(text)
+    return { counts: count(report), failed: failures(report) }
   } catch {
-    return sum([{ failed: 1 }])
+    return { counts: sum([{ failed: 1 }]), failed: ["its test-results.json was cut off"] }
   }
 }
 
-/** `undefined` for a package that left no report. */
+/** Without counts for a package that left no report. */
 export const results = () =>
   tested.map(({ folder }) => {
     const file = reportOf(folder)
-    return { folder, counts: existsSync(file) ? read(readFileSync(file, "utf8")) : undefined }
+    return existsSync(file) ? { folder, ...read(readFileSync(file, "utf8")) } : { folder, failed: [] }
   })
+
+/** A line for each test that failed. */
+export const failedLines = (tests) =>
+  tests.flatMap(({ failed, folder }) => failed.map((line) => `failed in ${folder}: ${line}`))
 
 /** Removes the reports of earlier runs; those of tests that need not run again come back from the cache. */
 export const forget = () => {

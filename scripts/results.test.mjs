@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { count, read, show, sum } from "./results.mjs"
+import { count, failures, read, show, sum } from "./results.mjs"
 
 const report = (tests, { status = "passed", success = true } = {}) => ({
   numTotalTests: tests.length,
@@ -36,7 +36,7 @@ test("a run without tests, or one that failed and does not say in what, has fail
 
 test("a package all of whose tests were skipped has failed, and so has one whose report was cut off", () => {
   assert.equal(count(report([{ status: "skipped", meta: {} }])).failed, 1)
-  assert.equal(read('{"numFai').failed, 1)
+  assert.equal(read('{"numFai').counts.failed, 1)
 })
 
 test("only what was skipped can have been not measurable", () => {
@@ -52,4 +52,15 @@ test("what is not told counts as 0", () => {
     notMeasurable: 0,
     measuredAgain: 0
   })
+})
+
+test("each test that failed is named with the first line of its error, and so is a file that cannot be loaded", () => {
+  const broken = { status: "failed", name: "/a.test.ts", message: "Cannot find module b\n  at c", assertionResults: [] }
+  const failed = { status: "failed", fullName: "books balance", failureMessages: ["Error: 1 lost\n  at d"] }
+  const { testResults } = report([passed, failed, { status: "failed", fullName: "silent" }])
+  assert.deepEqual(failures({ testResults: [...testResults, broken] }), [
+    "books balance: Error: 1 lost",
+    "silent: ",
+    "/a.test.ts: Cannot find module b"
+  ])
 })

@@ -2,7 +2,7 @@
  * `npm test`: runs the tests of every package, and closes with a line that counts them all. What follows the
  * command goes to turbo, for example `npm test -- --filter=@requeue/core`.
  */
-import { forget, results, show, sum } from "./results.mjs"
+import { failedLines, forget, results, show, sum } from "./results.mjs"
 import { explain, run } from "./run.mjs"
 
 // What could not be measured the last time is measured again, and not taken from the cache.
@@ -15,7 +15,9 @@ const turbo = ["turbo", "run", "test", "--continue=dependencies-successful", ...
 const result = run(turbo, { stdio: "inherit" })
 if (result.status !== 0) explain(result)
 
-const all = sum(results().flatMap(({ counts }) => counts ?? []))
+const after = results()
+for (const line of failedLines(after)) console.log(line)
+const all = sum(after.flatMap(({ counts }) => counts ?? []))
 // A package that was killed has left no report.
 const untold = result.status !== 0 && all.failed === 0 ? 1 : 0
 const seconds = Math.round((performance.now() - started) / 1000)
