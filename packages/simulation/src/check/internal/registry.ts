@@ -47,6 +47,10 @@ const newProcess = (name: string, plan: Process | undefined): ProcessLife => ({
   told: []
 })
 
+/** Whether a broker hands out what it was to hold back for longer. Who gets it knows only the time in the metadata. */
+const isBefore = ({ backs }: CopyLife, handedOut: DeliveryLife["handedOut"]): boolean =>
+  handedOut !== undefined && handedOut.entry.at < (backs.at(-1)?.entry.due ?? 0)
+
 const newDelivery = (
   delivery: Delivery,
   copy: CopyLife,
@@ -58,7 +62,7 @@ const newDelivery = (
   process,
   handedOut,
   isEcho: copy.deliveries.some((each) => each.back === undefined),
-  bound: copy.bound,
+  bound: isBefore(copy, handedOut) ? copy.written : copy.bound,
   arrived: undefined,
   attempt: undefined,
   back: undefined,

@@ -1,6 +1,6 @@
 import { isForever, type Version } from "../../Scenario.ts"
 import type { Violation } from "../Violation.ts"
-import { type Law, violation } from "../internal/law.ts"
+import { hasName, type Law, violation } from "../internal/law.ts"
 import type { CopyLife, DeliveryLife, Lives, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 
 /** Milliseconds by which a due time may be later than what the policy names: pauses of what waits for its broker. */
@@ -65,10 +65,19 @@ const openRuns = (lives: Lives, { entry, index }: Seen<"End">): ReadonlyArray<Vi
     return [violation("liveness", entry.at, { process: process.name }, what, [began.index, index])]
   })
 
-/** The deliveries that a process holds at a moment. */
-const heldAt = ({ deliveries }: ProcessLife, until: number): ReadonlyArray<DeliveryLife> =>
-  deliveries.filter(({ arrived, back, disconnected, settlings }) => {
+const isBetween = ({ arrived }: DeliveryLife, from: number, until: number): boolean =>
+  arrived !== undefined && arrived.index > from && arrived.index < until
+
+/** The deliveries that a process holds at a moment. One that the broker handed out twice is held once. */
+const heldAt = (lives: Lives, { deliveries }: ProcessLife, until: number): ReadonlyArray<DeliveryLife> =>
+  deliveries.filter(({ arrived, back, copy, disconnected, settlings }) => {
     if (arrived === undefined || arrived.index > until) return false
+    if (
+      hasName(lives, copy) &&
+      deliveries.some((each) => each.copy === copy && isBetween(each, arrived.index, until))
+    ) {
+      return false
+    }
     // What is on its way to the broker takes room, though its delivery is lost.
     if (settlings.some(({ answer, index }) => index < until && (answer < 0 || answer > until))) return true
     const isLost = (back !== undefined && back.index < until) || (disconnected >= 0 && disconnected < until)
@@ -114,7 +123,7 @@ const narrow = (lives: Lives, process: ProcessLife, { entry, index }: Seen<"End"
   const { credits, draining, killed, name, runs, version } = process
   const until = draining?.index ?? index
   if (version === undefined || calm === undefined || until < calm.index) return []
-  const held = heldAt(process, until)
+  const held = heldAt(lives, process, until)
   // What it works on may hold back its credit.
   const isBusy =
     runs.some(({ ended }) => ended === undefined || ended.index > until) || !held.every((each) => isKept(each, until))

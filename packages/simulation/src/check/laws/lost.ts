@@ -8,7 +8,7 @@ const lostSince = ({ disconnected, settlings }: DeliveryLife): number => {
   return settlings.find(({ fate }) => fate === "gone")?.answer ?? -1
 }
 
-/** Whether it waited for the extension that tells of the loss, and is sent once that is answered, whatever the answer. */
+/** Whether what was asked then had waited for the extension that tells of the loss: it is sent once that is answered, whatever the answer. */
 const hasWaited = ({ history }: Lives, since: number, at: number): boolean =>
   history[since]?._tag === "Lapsed" && history[since].at === at
 
@@ -32,8 +32,10 @@ export const lost: Law = (lives) =>
         return violation("lost", began.entry.at, of(life), what, [since, began.index])
       })
     const hasFailed = life.settlings.some(({ answer }) => answer >= 0 && answer < since)
-    const later = life.settlings.filter(({ at, index }) => index > since && !hasWaited(lives, since, at))
-    const asked = (hasFailed ? later : []).map(({ asked, at, index }) => {
+    const later = life.settlings.filter(({ index }) => index > since)
+    // What is under way is asked until it is answered.
+    const isUnderWay = later.some(({ at }) => hasWaited(lives, since, at))
+    const asked = (hasFailed && !isUnderWay ? later : []).map(({ asked, at, index }) => {
       const what = `${name} asked for ${describe(asked)} of a delivery that it knew to be lost; expected nothing more.`
       return violation("lost", at, of(life), what, [since, index])
     })

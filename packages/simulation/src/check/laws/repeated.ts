@@ -19,12 +19,15 @@ const isSame = (first: Settling, next: Settling): boolean => {
 
 /**
  * Whether a settlement is of another delivery than the first, where the broker may hand out one while another is settled: of
- * one that came when the first one's retry was due, and is one too many; or of an earlier one that goes back, too late.
+ * one that came when the first one's retry was due, and is one too many or goes back; or of an earlier one that goes back,
+ * too late.
  */
 const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling): boolean => {
   const deliveries = of.copy.deliveries
-  if (asked.tag === "Retry" || asked.tag === "Release") return deliveries.indexOf(of) < deliveries.indexOf(first.of)
-  if (asked.reason !== "too-many-deliveries" || first.asked.tag !== "Retry" || of.arrived === undefined) return false
+  const isReturned = asked.tag === "Retry" || asked.tag === "Release"
+  if (isReturned && deliveries.indexOf(of) < deliveries.indexOf(first.of)) return true
+  const mayFollow = asked.tag === "Release" || asked.reason === "too-many-deliveries"
+  if (!mayFollow || first.asked.tag !== "Retry" || of === first.of || of.arrived === undefined) return false
   return process.clock.most(decidedAt(first), of.arrived.entry.at) >= first.asked.delay - slack
 }
 
