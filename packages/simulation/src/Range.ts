@@ -1,9 +1,6 @@
 /** Ranges: the seeds and the kinds of brokers that a caller asks for. */
 import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
-import type { Kind } from "./Scenario.ts"
-
-/** All kinds of brokers. */
-export const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
+import { type Kind, kinds } from "./Scenario.ts"
 
 /** The seeds and the kinds. */
 export interface Range {

@@ -6,17 +6,24 @@
 /** The kinds of brokers. Each has its model, with the promises of its kind and no more. */
 export type Kind = "push" | "lease" | "lossy"
 
+/** All kinds of brokers. */
+export const kinds: ReadonlyArray<Kind> = ["push", "lease", "lossy"]
+
+/** All kinds of things that handlers throw. */
+export const thrown = [
+  "error",
+  "permanent",
+  "drop",
+  "retryAfter",
+  "string",
+  "undefined",
+  "unprintable",
+  "trap",
+  "hostileRetryAfter"
+] as const
+
 /** A kind of thing that a handler throws. */
-export type Thrown =
-  | "error"
-  | "permanent"
-  | "drop"
-  | "retryAfter"
-  | "string"
-  | "undefined"
-  | "unprintable"
-  | "trap"
-  | "hostileRetryAfter"
+export type Thrown = (typeof thrown)[number]
 
 /** A call that a handler makes. `on` is the index of a message in its batch; without it, the call is on the whole batch. */
 export interface Call {

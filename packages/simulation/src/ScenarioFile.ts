@@ -2,8 +2,7 @@
 import { StrictSchema } from "@requeue/core/schema"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { kinds } from "./Range.ts"
-import type * as Scenario from "./Scenario.ts"
+import * as Scenario from "./Scenario.ts"
 
 /** The version of the format. */
 const format = 1
@@ -37,19 +36,7 @@ const Behaviour = strict({
   first: optionalKey(list(Call)),
   last: optionalKey(list(Call)),
   late: optionalKey(list(Call)),
-  throws: optionalKey(
-    Schema.Literals([
-      "error",
-      "permanent",
-      "drop",
-      "retryAfter",
-      "string",
-      "undefined",
-      "unprintable",
-      "trap",
-      "hostileRetryAfter"
-    ])
-  ),
+  throws: optionalKey(Schema.Literals(Scenario.thrown)),
   kills: optionalKey(Schema.Boolean),
   meddles: optionalKey(Schema.Boolean)
 })
@@ -122,7 +109,7 @@ const Operation = strict({
 const File = strict({
   format: Schema.Literal(format),
   seed: whole(0),
-  kind: Schema.Literals(kinds),
+  kind: Schema.Literals(Scenario.kinds),
   latency: between(0.1, longest),
   lease: Millis,
   versions: list(Version).check(Schema.isMinLength(1)),

@@ -1,7 +1,6 @@
 /** The arguments of `npm run simulate`, and what is wrong with them. */
 import { parseArgs } from "node:util"
-import { kinds } from "../Range.ts"
-import type { Kind } from "../Scenario.ts"
+import { type Kind, kinds } from "../Scenario.ts"
 
 /** Something that the caller can mend: it is said in one line. */
 export class Misuse extends Error {}

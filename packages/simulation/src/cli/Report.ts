@@ -2,8 +2,8 @@
 import type * as Campaign from "../Campaign.ts"
 import type * as Chunk from "../Chunk.ts"
 import * as Coverage from "../Coverage.ts"
-import * as Range from "../Range.ts"
-import type { Kind } from "../Scenario.ts"
+import type * as Range from "../Range.ts"
+import * as Scenario from "../Scenario.ts"
 
 /** A campaign's report, as it is written to a file. */
 export interface Report {
@@ -15,7 +15,7 @@ export interface Report {
   readonly code: string
   readonly from: number
   readonly seeds: number
-  readonly kinds: ReadonlyArray<Kind>
+  readonly kinds: ReadonlyArray<Scenario.Kind>
   readonly perKind: Readonly<Record<string, number>>
   readonly facts: number
   readonly cpuSeconds: number
@@ -30,8 +30,8 @@ export interface Report {
 }
 
 /** The command that runs a seed of these kinds again. */
-export const replayOf = (seed: number, kinds: ReadonlyArray<Kind>): string => {
-  const isAll = kinds.join(" ") === Range.kinds.join(" ")
+export const replayOf = (seed: number, kinds: ReadonlyArray<Scenario.Kind>): string => {
+  const isAll = kinds.join(" ") === Scenario.kinds.join(" ")
   return `npm run simulate -- --seed ${seed}${isAll ? "" : kinds.map((kind) => ` --kind ${kind}`).join("")}`
 }
 
@@ -41,8 +41,8 @@ const seedsForCoverage = 10_000
 
 const percent = (part: number): string => `${(part * 100).toFixed(2)} %`
 
-const missingOf = (sum: Campaign.Sum, kinds: ReadonlyArray<Kind>): Report["missing"] => {
-  if (Range.kinds.some((kind) => !kinds.includes(kind)))
+const missingOf = (sum: Campaign.Sum, kinds: ReadonlyArray<Scenario.Kind>): Report["missing"] => {
+  if (Scenario.kinds.some((kind) => !kinds.includes(kind)))
     return "not checked: only seeds of all kinds meet every situation"
   if (sum.seeds < seedsForCoverage) return `not checked: it needs ${seedsForCoverage} seeds, there are ${sum.seeds}`
   return Coverage.missing(sum.seen, sum.seeds, leastSeen).map(([name]) => name)

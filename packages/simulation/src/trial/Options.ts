@@ -4,7 +4,7 @@ import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import { isDeepStrictEqual } from "node:util"
 import type * as Watched from "../program/Watched.ts"
 import * as Range from "../Range.ts"
-import type { Kind } from "../Scenario.ts"
+import * as Scenario from "../Scenario.ts"
 
 /** Options of `Trial.run`. */
 export interface Options {
@@ -27,7 +27,7 @@ export interface Options {
   /** The first seed. Default: 1. */
   readonly from?: number
   /** The kinds of brokers, each once. Default: all. */
-  readonly kinds?: ReadonlyArray<Kind>
+  readonly kinds?: ReadonlyArray<Scenario.Kind>
 }
 
 const { batch, concurrency, consumerBackoff, drainTimeout, handlerTimeout, prefetch, retry, retryDelay } =
@@ -77,7 +77,7 @@ const bodies = (call: string, all: ReadonlyArray<unknown>): RangeError | undefin
  */
 export const rangeOf = (call: string, options: Options): Range.Range => {
   OptionNames.check(call, options, known)
-  const { consumer = {}, from = 1, kinds = Range.kinds, seeds = 300 } = options
+  const { consumer = {}, from = 1, kinds = Scenario.kinds, seeds = 300 } = options
   const range = { from, seeds, kinds }
   OptionNames.orThrow(
     OptionNames.argument(call, "handler", options.handler, OptionKind.callback) ??

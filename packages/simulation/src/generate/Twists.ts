@@ -2,8 +2,10 @@
  * Twists: changes to a few seeds, for situations that hardly any seed would have by chance. What a twist draws is its own, so
  * that all other seeds are what they were.
  */
-import type { Behaviour, Kind, Operation, Process, Rates, Scenario, Sending, Version } from "./Scenario.ts"
-import * as Draw from "./world/Draw.ts"
+import type { Kind, Operation, Scenario } from "../Scenario.ts"
+import * as Draw from "../world/Draw.ts"
+import * as Redrives from "./Redrives.ts"
+import { alone, calm, burst, each } from "./Shapes.ts"
 
 type Random = Draw.Sequence
 
@@ -18,65 +20,6 @@ interface Twist {
   readonly of: (scenario: Scenario, random: Random) => Scenario
 }
 
-const calm: Rates = { cut: 0, lostAnswer: 0, lostRequest: 0, late: 0, twice: 0, busy: 0, echo: 0 }
-
-/** Messages that one producer sends at one moment. */
-const crowd = (count: number, at: number, run: Partial<Behaviour>, runs = 1): ReadonlyArray<Sending> =>
-  Array.from({ length: count }, (_, index) => ({
-    key: index + 1,
-    at,
-    by: "ours",
-    id: `m${index + 1}`,
-    delay: 0,
-    body: "good",
-    runs: Array.from({ length: runs }, () => ({ takes: 0, ...run }))
-  }))
-
-/** The first process alone, which lives on. */
-const alone = ({ processes }: Scenario, lives: Process["lives"] = []): ReadonlyArray<Process> =>
-  processes.slice(0, 1).map((process) => ({ ...process, startsAt: 0, lives, freezes: [] }))
-
-const each = ({ versions }: Scenario, changes: Partial<Version>): ReadonlyArray<Version> =>
-  versions.map((version) => ({ ...version, ...changes }))
-
-/** Dead letters, which a person redrives now and then. */
-const letters = (scenario: Scenario, random: Random, redrives: number): Scenario => ({
-  ...scenario,
-  versions: each(scenario, { maxAttempts: 1, immediate: 0, deadLetter: "work.dlq", consumerBackoff: undefined }),
-  processes: alone(scenario),
-  sendings: crowd(random.whole(3, 9), 500, { throws: random.pick(["error", "permanent"]) }, redrives),
-  refusals: [],
-  operations: Array.from({ length: redrives }, (_, nth) => ({
-    at: 8000 + nth * 60_000,
-    what: { _tag: "Redrive", queue: "work.dlq", limit: undefined, odd: false }
-  })),
-  calmAt: redrives * 60_000
-})
-
-/** The way of people to the broker is bad. */
-const troubled = (scenario: Scenario, random: Random): Scenario => {
-  const places = {
-    push: ["operator", "operator consume", "operator publish"],
-    lease: ["operator", "operator receive", "operator remove", "operator send"],
-    lossy: ["operator", "operator consume", "operator publish"]
-  }
-  const often = () => random.pick([0.05, 0.2, 0.4])
-  return {
-    ...letters(scenario, random, 4),
-    rates: { ...calm, cut: often(), lostAnswer: often(), late: random.pick([0, 0.2]), busy: random.pick([0, 0.2]) },
-    focus: random.pick(places[scenario.kind])
-  }
-}
-
-/** Their connection breaks, and what comes again has no name. */
-const nameless = (scenario: Scenario, random: Random): Scenario => ({
-  ...letters(scenario, random, 6),
-  isNameless: true,
-  latency: random.pick([30, 100, 300]),
-  rates: { ...calm, cut: random.pick([0.03, 0.06, 0.1]) },
-  focus: "operator consume"
-})
-
 const twists: ReadonlyArray<Twist> = [
   {
     name: "more messages come at once than are taken, and then none; a person may pause meanwhile",
@@ -90,13 +33,13 @@ const twists: ReadonlyArray<Twist> = [
         consumerBackoff: undefined
       }),
       processes: alone(scenario),
-      sendings: crowd(random.whole(3, 9), 1000, { takes: random.pick([300, 900]) }),
+      sendings: burst(random.whole(3, 9), 1000, { takes: random.pick([300, 900]) }),
       refusals: [],
       operations: random.chance(0.3) ? [{ at: random.whole(1100, 2000), what: { _tag: "Pause", for: 20_000 } }] : []
     })
   },
-  { name: "a redrive meets failures", part: 0.04, of: troubled },
-  { name: "a redrive has letters again that it cannot name", kinds: ["push"], part: 0.04, of: nameless },
+  { name: "a redrive meets failures", part: 0.04, of: Redrives.troubled },
+  { name: "a redrive has letters again that it cannot name", kinds: ["push"], part: 0.04, of: Redrives.nameless },
   {
     name: "a message whose dead letter is refused outlives many processes",
     kinds: ["push", "lease"],
@@ -113,7 +56,7 @@ const twists: ReadonlyArray<Twist> = [
         scenario,
         Array.from({ length: 25 }, () => ({ lasts: random.pick([700, 3000]), ends: "kill", away: 100 }))
       ),
-      sendings: crowd(random.whole(1, 4), 100, { throws: "error" }),
+      sendings: burst(random.whole(1, 4), 100, { throws: "error" }),
       refusals: [
         { key: 1, of: "deadLetter", until: 5, ends: true, reason: random.pick(["BodyTooLarge", "Unroutable"]) }
       ],
@@ -146,7 +89,7 @@ const twists: ReadonlyArray<Twist> = [
     of: (scenario, random) => ({
       ...scenario,
       versions: each(scenario, { maxAttempts: 4, maxDeliveries: 14, backoff: [random.pick([5000, 60_000])] }),
-      sendings: crowd(random.whole(2, 5), 500, { throws: "error" }, 2),
+      sendings: burst(random.whole(2, 5), 500, { throws: "error" }, 2),
       refusals: [
         {
           key: random.whole(1, 2),
@@ -188,7 +131,7 @@ const twists: ReadonlyArray<Twist> = [
         consumerBackoff: undefined
       }),
       processes: alone(scenario),
-      sendings: crowd(random.whole(1, 2), 500, { takes: random.pick([3000, 5000]), throws: "error" }, 2),
+      sendings: burst(random.whole(1, 2), 500, { takes: random.pick([3000, 5000]), throws: "error" }, 2),
       refusals: [],
       operations: [],
       rates: { ...calm, lostAnswer: 0.5 },
@@ -205,7 +148,7 @@ const twists: ReadonlyArray<Twist> = [
       lease: 5000,
       versions: each(scenario, { concurrency: 1, prefetch: random.pick([5, 10]), handlerTimeout: 25_000 }),
       processes: alone(scenario),
-      sendings: crowd(random.whole(4, 9), 500, { takes: random.pick([3000, 9000]) }),
+      sendings: burst(random.whole(4, 9), 500, { takes: random.pick([3000, 9000]) }),
       refusals: [],
       operations: [],
       rates: { ...calm, late: random.pick([0.2, 0.4]) },
@@ -229,7 +172,7 @@ const twists: ReadonlyArray<Twist> = [
         handlerTimeout: 1000,
         consumerBackoff: undefined
       }),
-      sendings: crowd(random.whole(4, 9), 500, { throws: "error" }),
+      sendings: burst(random.whole(4, 9), 500, { throws: "error" }),
       processes: alone(scenario),
       refusals: [],
       operations: [],
