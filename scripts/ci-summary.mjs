@@ -1,6 +1,6 @@
 /**
  * Adds up one run of .ci/run: the tests of every package (test-results.json), the checks (check-results.json) and the
- * exit codes of its other steps, given as `test=0 check=0 pack=0 guard=0`. A result that should be there and is not
+ * exit codes and seconds of its steps, given as `test=0:600 check=0:100`. A result that should be there and is not
  * counts as failed, and so does a test that could not be measured: CI is a quiet machine.
  */
 import { existsSync, readFileSync } from "node:fs"
@@ -9,7 +9,8 @@ import { names as checkNames } from "./checks.mjs"
 import { failedLines, results, show, sum } from "./results.mjs"
 import { root } from "./workspace.mjs"
 
-const exits = Object.fromEntries(process.argv.slice(2).map((argument) => argument.split("=")))
+const steps = process.argv.slice(2).map((argument) => argument.split(/[=:]/))
+const exits = Object.fromEntries(steps)
 const counted = []
 const add = (what, counts, note = "") => {
   const all = sum([counts])
@@ -34,6 +35,7 @@ if (exits.check !== "0" && checkNames.every((name) => checks[name] === "passed")
 
 for (const name of ["pack", "busy", "guard", "demo", "simulate"]) add(name, verdict(exits[name] === "0"))
 
+console.log(`seconds: ${steps.map(([name, , seconds]) => `${name} ${seconds}`).join(", ")}`)
 // Last, where a log that is cut short still has them.
 for (const line of failedLines(tests)) console.log(line)
 
