@@ -1,7 +1,7 @@
 /** What is between us and nsqd: compression, TLS, several nsqd. */
+import { certificate } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
-import { execFileSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, test } from "vitest"
@@ -38,24 +38,15 @@ test.each(["deflate", "snappy"] as const)("%s carries messages of any size", asy
 
 const folder = mkdtempSync(join(tmpdir(), "requeue-nsq-"))
 afterAll(() => rmSync(folder, { recursive: true }))
-const file = (name: string) => join(folder, name)
-
-/** A certificate of its own for `nsqd.test`; false where there is no openssl. */
-const certify = (): boolean => {
-  try {
-    const subject = ["-subj", "/CN=nsqd.test", "-addext", "subjectAltName=DNS:nsqd.test"]
-    const made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...subject]
-    execFileSync("openssl", [...made, "-keyout", file("key.pem"), "-out", file("cert.pem")], { stdio: "ignore" })
-    return true
-  } catch {
-    return false
-  }
+const file = (name: string, pem: string): string => {
+  writeFileSync(join(folder, name), pem)
+  return join(folder, name)
 }
 
-describe.runIf(certify())("TLS", async () => {
-  const flags = { "tls-cert": file("cert.pem"), "tls-key": file("key.pem"), "tls-required": "tcp-https" }
+describe("TLS", async () => {
+  const { cert: ca, key } = certificate("nsqd.test")
+  const flags = { "tls-cert": file("cert.pem", ca), "tls-key": file("key.pem", key), "tls-required": "tcp-https" }
   const { direct } = await server({ flags })
-  const ca = readFileSync(file("cert.pem"))
 
   test.each(["none", "deflate", "snappy"] as const)("with compression %s", async (compression) => {
     const tls = { ca, servername: "nsqd.test" }

@@ -10,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
+import { refusal, type Tls } from "./internal/tls.ts"
 
 /** Where the delays of a queue are kept; the package's README has a drawing of each. */
 export const Topology = Schema.Literals([
@@ -103,16 +104,7 @@ const fields = {
 
 type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
 
-/** TLS options, as `node:tls` takes them. https://nodejs.org/api/tls.html#tlscreatesecurecontextoptions */
-export interface Tls {
-  readonly ca?: string | Buffer | Array<string | Buffer> | undefined
-  readonly cert?: string | Buffer | undefined
-  readonly key?: string | Buffer | undefined
-  readonly pfx?: Buffer | undefined
-  readonly passphrase?: Redacted.Redacted | undefined
-  readonly servername?: string | undefined
-  readonly rejectUnauthorized?: boolean | undefined
-}
+export type { Tls }
 
 /** The options of a broker. Times are in milliseconds. */
 export interface Options extends Partial<Fields> {
@@ -178,7 +170,13 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   if (Result.isFailure(address)) return Result.fail(address.failure)
   const decoded = decodeFields(address.success.parameters, rest)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
+  const insecure = refusal(options.tls, address.success.address.secure)
+  if (insecure !== undefined) return Result.fail(insecure)
   const { management, maxBodySize, ...values } = decoded.success
+  if (management !== undefined && !/^https?:$/.test(URL.parse(management)?.protocol ?? "")) {
+    // The text itself is not shown: it may hold a password.
+    return Result.fail(refuse("management", "it is no URL of HTTP", "Write http://user:password@host:15672"))
+  }
   const settings: Settings = {
     ...defaults,
     ...values,

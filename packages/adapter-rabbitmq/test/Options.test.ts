@@ -55,6 +55,24 @@ describe("options", () => {
     if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
   })
 
+  it.each<[RabbitMqOptions.Options, string]>([
+    [{ url: "amqp://h", tls: { ca: "a" } }, "tls"],
+    [{ url: "amqps://h", tls: { cart: "a" } as RabbitMqOptions.Tls }, "tls.cart"],
+    [{ url: "amqps://h", tls: { rejectUnauthorized: "no" } as never }, "tls.rejectUnauthorized"],
+    [{ url: "amqps://h", tls: true as never }, "tls"],
+    [{ management: "localhost:port" }, "management"],
+    [{ management: "http://u:hunter2@h:port" }, "management"]
+  ])("refuse what would be less secure than it looks: %o", (options, field) => {
+    const refused = decode(options)
+    assert.isTrue(Result.isFailure(refused))
+    if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
+  })
+
+  it("take certificates as text and as bytes", () => {
+    const tls = { ca: ["a", Buffer.from("b")], key: Buffer.from("c"), passphrase: Redacted.make("d"), servername: "h" }
+    assert.strictEqual(ok({ url: "amqps://h", tls }).tls, tls)
+  })
+
   it("never show a password", () => {
     const secret = "hunter2"
     const settings = ok({ url: `amqp://u:${secret}@h`, management: `http://u:${secret}@h:15672` })

@@ -1,6 +1,15 @@
 import type { Broker, Node } from "./Broker.ts"
+import type { Certificate } from "./certificates.ts"
+
+/** The server's certificate, and that of the authority of its clients. */
+export interface Certificates extends Certificate {
+  /** As PEM text. */
+  readonly ca: string
+}
 
 export interface RabbitMqNode extends Node {
+  /** Its address with TLS, where it was started with certificates. Clients with one may log in by it: `EXTERNAL`. */
+  readonly tlsUrl: string | undefined
   /** Runs `rabbitmqctl` against it and answers what that prints. */
   readonly ctl: (...args: ReadonlyArray<string>) => Promise<string>
 }

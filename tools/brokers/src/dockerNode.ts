@@ -37,6 +37,7 @@ export const make = async (instance: Instance, { image, password, deadline, say 
   return {
     name: "rabbit@requeue",
     url,
+    tlsUrl: undefined,
     managementUrl: `http://requeue:${password}@127.0.0.1:${managementPort}/`,
     port,
     pid: () => undefined,

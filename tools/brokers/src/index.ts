@@ -1,6 +1,8 @@
 export { Unavailable, type Broker, type Node, type StartOptions } from "./Broker.ts"
+export { certificate, type Certificate } from "./certificates.ts"
 export type { NsqBroker, NsqStartOptions } from "./nsq.ts"
 export { proxy, type TcpProxy } from "./proxy.ts"
+export type { RabbitMqStartOptions } from "./rabbitmq.ts"
 export type { RabbitMqBroker } from "./RabbitMqNode.ts"
 export type { Fault } from "./sqs/strict/faults.ts"
 export type { SqsBroker } from "./sqs/SqsNode.ts"

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import type { Instance } from "./Instance.ts"
 import type { Installation } from "./installation.ts"
-import type { RabbitMqNode } from "./RabbitMqNode.ts"
+import type { Certificates, RabbitMqNode } from "./RabbitMqNode.ts"
 import { handshake } from "./amqp.ts"
 import * as processes from "./processes.ts"
 import { untilReady } from "./ready.ts"
@@ -16,6 +16,7 @@ import { untilReady } from "./ready.ts"
 interface Options {
   readonly count: number
   readonly password: string
+  readonly tls: Certificates | undefined
   readonly deadline: number
   readonly say: (line: string) => void
 }
@@ -33,7 +34,23 @@ root=$1
 shift 2
 exec chroot "$root" "$@"`
 
-const configuration = (instance: Instance, index: number, options: Options): string =>
+/** Port of a node with TLS: those before it are the port mapper's and three for each node. */
+const tlsPort = (instance: Instance, index: number, { count }: Options): number => instance.port(3 * count + 1 + index)
+
+/** Where the node sees its certificates. Clients need none, unless they log in by it: as the user that it is made for. */
+const tlsConfiguration = (folder: string, port: number): ReadonlyArray<string> => [
+  `listeners.ssl.1 = 127.0.0.1:${port}`,
+  `ssl_options.cacertfile = ${folder}/ca.pem`,
+  `ssl_options.certfile = ${folder}/cert.pem`,
+  `ssl_options.keyfile = ${folder}/key.pem`,
+  "ssl_options.verify = verify_peer",
+  "ssl_options.fail_if_no_peer_cert = false",
+  "ssl_cert_login_from = common_name",
+  "auth_mechanisms.1 = PLAIN",
+  "auth_mechanisms.2 = EXTERNAL"
+]
+
+const configuration = (instance: Instance, index: number, options: Options, folder: string): string =>
   [
     `listeners.tcp.1 = 127.0.0.1:${instance.port(3 * index + 1)}`,
     `management.tcp.ip = 127.0.0.1`,
@@ -43,6 +60,7 @@ const configuration = (instance: Instance, index: number, options: Options): str
     "log.console = false",
     // Keeps the counts of the management API current.
     "collect_statistics_interval = 250",
+    ...(options.tls === undefined ? [] : tlsConfiguration(folder, tlsPort(instance, index, options))),
     ...(options.count === 1 ? [] : ["cluster_formation.peer_discovery_backend = classic_config"]),
     ...Array.from({ length: options.count === 1 ? 0 : options.count }, (_, peer) => {
       return `cluster_formation.classic_config.nodes.${peer + 1} = n${peer + 1}@localhost`
@@ -119,9 +137,11 @@ const prepare = (instance: Instance, { env, home }: Commands, options: Options, 
   const folder = join(instance.folder, name)
   const own = `${home}/${name}`
   mkdirSync(folder)
-  writeFileSync(join(folder, "rabbitmq.conf"), configuration(instance, index, options))
+  writeFileSync(join(folder, "rabbitmq.conf"), configuration(instance, index, options, own))
   writeFileSync(join(folder, "advanced.config"), advanced)
-  writeFileSync(join(folder, "enabled_plugins"), "[rabbitmq_management].\n")
+  const plugins = ["rabbitmq_management", ...(options.tls === undefined ? [] : ["rabbitmq_auth_mechanism_ssl"])]
+  writeFileSync(join(folder, "enabled_plugins"), `[${plugins.join(",")}].\n`)
+  for (const [kind, pem] of Object.entries(options.tls ?? {})) writeFileSync(join(folder, `${kind}.pem`), pem)
   return {
     ...env,
     RABBITMQ_NODENAME: `${name}@localhost`,
@@ -182,6 +202,7 @@ export const make = (
       name,
       url,
       port,
+      tlsUrl: options.tls === undefined ? undefined : `amqps://127.0.0.1:${tlsPort(instance, index, options)}/`,
       managementUrl: `http://requeue:${options.password}@127.0.0.1:${port + 1}/`,
       pid: () => (isRunning() ? vm?.pid : undefined),
       start,

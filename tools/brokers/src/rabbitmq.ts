@@ -8,8 +8,13 @@ import * as dockerNode from "./dockerNode.ts"
 import * as Instance from "./Instance.ts"
 import { byAge, isOf, ofSystem, ofTree, type Installation } from "./installation.ts"
 import * as localNodes from "./localNodes.ts"
-import type { RabbitMqBroker, RabbitMqNode } from "./RabbitMqNode.ts"
+import type { Certificates, RabbitMqBroker, RabbitMqNode } from "./RabbitMqNode.ts"
 import { untilReady } from "./ready.ts"
+
+export interface RabbitMqStartOptions extends StartOptions {
+  /** Listens with TLS as well. Default: it does not. */
+  readonly tls?: Certificates | undefined
+}
 
 const variable = "REQUEUE_RABBITMQ_URL"
 
@@ -20,11 +25,15 @@ const newestImage = "4.3"
 
 const isRelease = (version: string) => /^\d/.test(version)
 
-const defaults = (options: StartOptions) => ({ ...settingsOf(options), password: randomBytes(8).toString("hex") })
+const defaults = (options: RabbitMqStartOptions) => ({
+  ...settingsOf(options),
+  tls: options.tls,
+  password: randomBytes(8).toString("hex")
+})
 
 type Settings = ReturnType<typeof defaults>
 
-const attach = async ({ version, count }: Settings): Promise<RabbitMqBroker> => {
+const attach = async ({ version, count, tls }: Settings): Promise<RabbitMqBroker> => {
   const url = process.env[variable] ?? ""
   if (url === "") throw new Unavailable(`${variable} is not set`)
   if (!/^amqps?:\/\//.test(url) || !URL.canParse(url)) {
@@ -37,6 +46,7 @@ const attach = async ({ version, count }: Settings): Promise<RabbitMqBroker> => 
     throw new Error(`${variable}: RabbitMQ ${version} was asked for, ${redact(url)} is ${found}. Unset it`)
   }
   if (count > 1) throw new Error(`${variable}: a cluster of ${count} nodes cannot be made of one address. Unset it`)
+  if (tls !== undefined) throw new Error(`${variable}: TLS can be set only where a server is started. Unset it`)
   return foreign(variable, { version: found, url, managementUrl: process.env["REQUEUE_RABBITMQ_MANAGEMENT_URL"] })
 }
 
@@ -99,9 +109,10 @@ const launchLocal = (found: Installation, settings: Settings) =>
   launch(found.root ?? found.scripts, settings, async (instance) => localNodes.make(instance, found, settings))
 
 const launchContainer = async (settings: Settings): Promise<RabbitMqBroker> => {
-  const { version, count } = settings
+  const { version, count, tls } = settings
   if (version === "system") throw new Unavailable("the machine's own server was asked for")
   if (count > 1) throw new Unavailable("clusters are made of servers on this machine only")
+  if (tls !== undefined) throw new Unavailable("only servers on this machine have TLS")
   await docker.needsEngine()
   const image = `rabbitmq:${isRelease(version) ? version : newestImage}-management`
   if (!isRelease(version) && atHand().length > 0 && !(await docker.hasImage(image))) {
@@ -138,7 +149,7 @@ export const answers = (url: string): Promise<boolean> =>
     () => false
   )
 
-export const sources: ReadonlyArray<Source<StartOptions, RabbitMqBroker>> = [
+export const sources: ReadonlyArray<Source<RabbitMqStartOptions, RabbitMqBroker>> = [
   { name: "the environment", open: (options) => attach(defaults(options)) },
   { name: "a Docker engine", open: (options) => launchContainer(defaults(options)) },
   { name: "an installed server", open: (options) => launchInstalled(defaults(options)) },

@@ -2,6 +2,7 @@ import { firstOf, type Broker, type Source, type StartOptions } from "./Broker.t
 import * as nsq from "./nsq.ts"
 import type { NsqBroker, NsqStartOptions } from "./nsq.ts"
 import * as rabbitmq from "./rabbitmq.ts"
+import type { RabbitMqStartOptions } from "./rabbitmq.ts"
 import type { RabbitMqBroker } from "./RabbitMqNode.ts"
 import * as sqs from "./sqs.ts"
 import type { SqsBroker } from "./sqs/SqsNode.ts"
@@ -29,7 +30,7 @@ export const kinds: Readonly<Record<BrokerName, Kind>> = { rabbitmq, nsq, sqs }
 export const isName = (text: unknown): text is BrokerName => names.some((name) => name === text)
 
 /** Starts a broker, or finds a running one. It ends with this process at the latest. */
-export function start(name: "rabbitmq", options?: StartOptions): Promise<RabbitMqBroker>
+export function start(name: "rabbitmq", options?: RabbitMqStartOptions): Promise<RabbitMqBroker>
 export function start(name: "nsq", options?: NsqStartOptions): Promise<NsqBroker>
 export function start(name: "sqs", options?: StartOptions): Promise<SqsBroker>
 export function start(name: BrokerName, options?: StartOptions): Promise<Broker>

@@ -2,10 +2,10 @@
 import { connect } from "amqplib"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, test, vi } from "vitest"
-import { start, type RabbitMqBroker, type StartOptions } from "../src/index.ts"
+import { start, type RabbitMqBroker, type RabbitMqStartOptions } from "../src/index.ts"
 import { starting, until } from "./lifecycle.ts"
 
-const startOne = starting("rabbitmq", (options: StartOptions) => start("rabbitmq", options))
+const startOne = starting("rabbitmq", (options: RabbitMqStartOptions) => start("rabbitmq", options))
 
 const publish = async (url: string, queue: string): Promise<void> => {
   const connection = await connect(url)

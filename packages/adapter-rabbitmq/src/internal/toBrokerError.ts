@@ -28,6 +28,8 @@ const remedies = {
   size: "Send a smaller body, or raise max_message_size of the server",
   headers: "Send fewer or shorter headers",
   encoding: "Send headers as text, and properties of at most 255 bytes",
+  plain: "The server speaks no TLS on this port: name the one of amqps:, 5671 by default",
+  secure: "Check that the port is one of AMQP 0-9-1; if it wants TLS, write amqps:",
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
 
@@ -70,6 +72,8 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
   [/NOT[_-]ALLOWED.*vhost|vhost .*not found/i, { reason: "AccessRefused", remedy: remedies.vhost }],
   [/inequivalent arg|PRECONDITION[_-]FAILED/i, { reason: "QueueMismatch", remedy: remedies.mismatch }],
   [/NOT[_-]FOUND/i, { reason: "QueueMissing", remedy: remedies.missing }],
+  [/wrong version number/i, { reason: "ConnectionFailed", remedy: remedies.plain }],
+  [/closed abruptly during opening handshake/i, { reason: "ConnectionFailed", remedy: remedies.secure }],
   [/certificate|self.signed|SSL|TLS|altnames/i, { reason: "ConnectionFailed", remedy: remedies.tls }],
   [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|ECONNRESET/,
@@ -94,7 +98,7 @@ const textOf = (cause: unknown): string => {
 }
 
 /** The server's own words, where the text quotes them. They name queues, users and virtual hosts, never a password. */
-const detailOf = (text: string): string => /"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text
+const detailOf = (text: string): string => /"([A-Z_-]+ - .*)"/s.exec(text)?.[1] ?? text.trim()
 
 /** The reason and the remedy follow from the text of the cause; `otherwise` is the reason where the text is unknown. */
 export const toBrokerError = (
