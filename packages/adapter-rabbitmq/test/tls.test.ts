@@ -30,7 +30,7 @@ const failureOf = (options: RabbitMqOptions.Options): Promise<string> => {
     yield* connected.publish([outgoing(queueName("tls"), "a")])
     return ""
   })
-  return Effect.runPromise(Effect.scoped(Effect.catch(sent, (error) => Effect.succeed(`${error.message}`))))
+  return Effect.runPromise(Effect.scoped(Effect.catch(sent, (error) => Effect.succeed(error.message))))
 }
 
 describe("a connection by amqps:", () => {
