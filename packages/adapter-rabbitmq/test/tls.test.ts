@@ -28,9 +28,9 @@ const failureOf = (options: RabbitMqOptions.Options): Promise<string> => {
   const sent = Effect.gen(function* () {
     const connected = yield* RabbitMqBroker.make(options)
     yield* connected.publish([outgoing(queueName("tls"), "a")])
-    return ""
   })
-  return Effect.runPromise(Effect.scoped(Effect.catch(sent, (error) => Effect.succeed(error.message))))
+  const told = Effect.match(sent, { onSuccess: () => "", onFailure: ({ message }) => message })
+  return Effect.runPromise(Effect.scoped(told))
 }
 
 describe("a connection by amqps:", () => {
