@@ -8,7 +8,7 @@ import type { Violation } from "../Violation.ts"
 const waits = { first: 1000, longest: 60_000 }
 
 /** Milliseconds for which extensions, gates and time-outs may hold up what is tried again. */
-const patience = 120_000
+const grace = 120_000
 
 /** Whether another settlement is asked as all copies of the one before were refused: it leaves out no more than that did. */
 const isAnew = ({ asked: before }: Settling, { asked }: Settling): boolean => asked.cut <= before.cut
@@ -16,7 +16,7 @@ const isAnew = ({ asked: before }: Settling, { asked }: Settling): boolean => as
 /** Whether its process keeps the delay of a message whose copy is refused: then the pause is that. */
 const hasDelay = ({ asked }: Settling): boolean => asked.delay > 0
 
-/** What is tried again too early. */
+/** Settlements that are tried again too early. */
 const hammered = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violation> => {
   const { process, settlings } = life
   let pause = waits.first
@@ -35,7 +35,7 @@ const hammered = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violati
   })
 }
 
-/** What is refused, and never tried again. */
+/** A settlement that is refused, and never tried again. */
 const forgotten = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violation> => {
   const { back, copy, disconnected, process, settlings } = life
   const last = settlings.at(-1)
@@ -43,7 +43,7 @@ const forgotten = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violat
   const pause = hasDelay(last) ? last.asked.delay : waits.longest
   const since = history[last.answer]?.at ?? last.at
   const stood = process.frozen.reduce((sum, { entry }) => sum + entry.until - entry.at, 0)
-  const due = since + pause / (process.plan?.clock.speed ?? 1) + stood + patience
+  const due = since + pause / (process.plan?.clock.speed ?? 1) + stood + grace
   const ends = [process.draining, process.killed, back, copy.gone].map((each) => each?.entry.at ?? Infinity)
   // A later delivery of the copy is handled in its place.
   const isLost =
@@ -53,7 +53,7 @@ const forgotten = ({ history }: Lives, life: DeliveryLife): ReadonlyArray<Violat
   return [violation("pauses", due, of(life), what, [last.index, last.answer])]
 }
 
-/** What the broker refuses is tried again after pauses that grow from a second to a minute: not before, and not never. */
+/** A settlement that the broker refuses is tried again after pauses that grow from a second to a minute: not before, and not never. */
 export const pauses: Law = (lives) =>
   [...lives.deliveries.values()].flatMap((life) =>
     isWork(lives, life) && life.process.version !== undefined
