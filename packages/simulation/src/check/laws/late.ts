@@ -1,5 +1,5 @@
 import { isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Attempt, Bound, CopyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
+import type { Attempt, Bound, CopyLife, KeyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
 import type { Violation } from "../Violation.ts"
 
 /** Milliseconds that a message which is due may take to its handler: leases and daemons are looked at every few seconds. */
@@ -77,16 +77,25 @@ const busyUntil = ({ deliveries, history, runs }: Lives, { run: own }: Turn): nu
 }
 
 /**
- * Whether the broker did not take a settlement of a message before an entry: that is asked again with the whole delay, or its
- * process keeps it.
+ * The first settlement of each message that the broker did not take: it is asked again with the whole delay, or its process
+ * keeps it.
  */
-const isHindered = ({ message }: CopyLife, before: number): boolean =>
-  message.copies.some(({ deliveries }) =>
-    deliveries.some(({ settlings }) => settlings.some(({ fate, index }) => index < before && fate !== "taken"))
-  )
+const hindrances = ({ deliveries }: Lives): ReadonlyMap<KeyLife, number> => {
+  const first = new Map<KeyLife, number>()
+  for (const { copy, settlings } of deliveries.values()) {
+    const { index = Infinity } = settlings.find(({ fate }) => fate !== "taken") ?? {}
+    first.set(copy.message, Math.min(index, first.get(copy.message) ?? Infinity))
+  }
+  return first
+}
+
+type Hindered = ReturnType<typeof hindrances>
+
+const isHindered = (hindered: Hindered, { message }: CopyLife, before: number): boolean =>
+  (hindered.get(message) ?? Infinity) < before
 
 /** A handler that begins long after its message is due, though nothing was in its way. */
-const begunLate = (lives: Lives, { turns }: Attempt): ReadonlyArray<Violation> => {
+const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): ReadonlyArray<Violation> => {
   const [turn] = turns
   if (turn === undefined) return []
   const { of: life, run } = turn
@@ -99,7 +108,7 @@ const begunLate = (lives: Lives, { turns }: Attempt): ReadonlyArray<Violation> =
   const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
   const limit = longest + gathering(lives)
   if (entry.at - known <= limit) return []
-  if (isHindered(copy, index)) return []
+  if (isHindered(hindered, copy, index)) return []
   const free = Math.max(known, busyUntil(lives, turn), troubledUntil(lives, entry.at))
   if (entry.at - free <= limit) return []
   const what = `${process.name} began a handler at ${Math.round(entry.at)} ms, and nothing was in its way since ${Math.round(free)} ms; expected it within ${Math.round(limit)} ms.`
@@ -107,11 +116,15 @@ const begunLate = (lives: Lives, { turns }: Attempt): ReadonlyArray<Violation> =
 }
 
 /** A message that goes back for longer than until it is due. */
-const heldBack = (lives: Lives, { asked, at, index, of: life }: Settling): ReadonlyArray<Violation> => {
+const heldBack = (
+  lives: Lives,
+  hindered: Hindered,
+  { asked, at, index, of: life }: Settling
+): ReadonlyArray<Violation> => {
   const { bound, copy } = life
   if (asked.tag !== "Release" || asked.delay === 0 || bound === undefined) return []
   // What comes again beside a retry waits as that does.
-  if (life.attempt?.prior !== undefined || isHindered(copy, index)) return []
+  if (life.attempt?.prior !== undefined || isHindered(hindered, copy, index)) return []
   const due = bound.at + tolerance(lives, bound, at) + longest
   if (at + asked.delay <= due) return []
   const what = `${life.process.name} holds it back until ${Math.round(at + asked.delay)} ms; expected ${Math.round(due)} ms at the latest, when it is due.`
@@ -137,10 +150,13 @@ const storedLate = (lives: Lives, { message, parent, stored }: CopyLife): Readon
  * No handler begins long after its message is due, where nothing is in its way: none is at work, nothing has failed for long,
  * and nobody has meddled. Nor is a message held back for longer than until it is due.
  */
-export const late: Law = (lives) => [
-  ...lives.attempts.flatMap((attempt) => (isWork(lives, attempt) ? begunLate(lives, attempt) : [])),
-  ...[...lives.deliveries.values()].flatMap((life) =>
-    isWork(lives, life) ? life.settlings.flatMap((settling) => heldBack(lives, settling)) : []
-  ),
-  ...[...lives.copies.values()].flatMap((copy) => storedLate(lives, copy))
-]
+export const late: Law = (lives) => {
+  const hindered = hindrances(lives)
+  return [
+    ...lives.attempts.flatMap((attempt) => (isWork(lives, attempt) ? begunLate(lives, hindered, attempt) : [])),
+    ...[...lives.deliveries.values()].flatMap((life) =>
+      isWork(lives, life) ? life.settlings.flatMap((settling) => heldBack(lives, hindered, settling)) : []
+    ),
+    ...[...lives.copies.values()].flatMap((copy) => storedLate(lives, copy))
+  ]
+}
