@@ -578,6 +578,123 @@ describe("early", () => {
   })
 })
 
+describe("late", () => {
+  const sent = (story: Story.Story) => {
+    story.start("a1")
+    return story.send(1, 500)
+  }
+
+  it("a handler that begins long after its message is due, though nothing is in its way", () => {
+    const tell =
+      (wait: number, trouble: (story: Story.Story) => void = () => {}) =>
+      (story: Story.Story) => {
+        const copy = sent(story)
+        trouble(story)
+        story.wait(wait)
+        story.begin(story.deliver(copy, 1, "a1"))
+      }
+    expect(broken(tell(10_501))).toEqual(["late"])
+    expect(broken(tell(10_500))).toEqual([])
+    const fault = (story: Story.Story) => story.say({ _tag: "Fault", site: "cut a1 consume work 1", kind: "cut" })
+    expect(broken(tell(10_501, fault))).toEqual([])
+    expect(broken(tell(600_000 + 10_001, fault))).toEqual(["late"])
+  })
+
+  it("but another handler may be at work, and a batch may be gathered", () => {
+    const busy = (takes: number) => (story: Story.Story) => {
+      const copy = sent(story)
+      const other = story.deliver(story.send(2), 2, "a1")
+      story.run(other, { takes })
+      story.settle(other, ack)
+      story.wait(15_000 - takes)
+      story.begin(story.deliver(copy, 1, "a1"))
+    }
+    expect(broken(busy(4000))).toEqual(["late"])
+    expect(broken(busy(6000))).toEqual([])
+    const gathered = (wait: number) => (story: Story.Story) => {
+      const delivery = story.deliver(sent(story), 1, "a1")
+      story.wait(wait)
+      story.begin(delivery)
+    }
+    const world = Story.scenario({ version: { batch: { size: 2, wait: 2000 } } })
+    expect(broken(gathered(12_500), world)).toEqual([])
+    expect(broken(gathered(12_501), world)).toEqual(["late"])
+  })
+
+  it("a message that goes back for longer than until it is due, as clocks have it", () => {
+    const tell = (delay: number) => (story: Story.Story) => {
+      story.ask(story.deliver(sent(story), 1, "a1"), Story.asked("Release", { delay }))
+    }
+    expect(broken(tell(10_500))).toEqual([])
+    expect(broken(tell(10_501))).toEqual(["late"])
+    const clock = { offset: -1000, speed: 1, jumps: [] }
+    const world = Story.scenario({ processes: [{ ...Story.process("a"), clock }] })
+    expect(broken(tell(11_500), world)).toEqual([])
+    expect(broken(tell(11_501), world)).toEqual(["late"])
+  })
+
+  it("a copy that is held back for longer than was asked", () => {
+    const tell = (due: number) => (story: Story.Story) => {
+      const { copy, delivery } = first(story)
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      story.store(1, { process: "a1", of: delivery, due })
+      story.gone(copy, 1, "settled", delivery)
+      story.answer(delivery, retry(1000))
+    }
+    expect(broken(tell(1002))).toEqual([])
+    expect(broken(tell(1003))).toEqual(["late"])
+  })
+})
+
+describe("pauses", () => {
+  /** A dead letter that is refused, and tried again after each of these pauses. */
+  const quarantined =
+    (...pauses: ReadonlyArray<number>) =>
+    (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "permanent" })
+      story.ask(delivery, deadLetter("permanent"))
+      story.answer(delivery, deadLetter("permanent"), "refused")
+      story.say({ _tag: "Told", process: "a1", event: "Quarantined", id: "m1", detail: "" })
+      for (const pause of pauses) {
+        story.wait(pause)
+        story.ask(delivery, deadLetter("permanent"))
+        story.answer(delivery, deadLetter("permanent"), "refused")
+      }
+    }
+
+  it("grow from a second to a minute", () => {
+    expect(broken(quarantined(1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000))).toEqual([])
+    expect(broken(quarantined(900))).toEqual(["pauses"])
+    expect(broken(quarantined(1000, 1000))).toEqual(["pauses"])
+    expect(broken(quarantined(1000, 2000, 4000, 8000, 16_000, 32_000, 50_000))).toEqual(["pauses"])
+  })
+
+  it("have an end", () => {
+    const tell = (wait: number) => (story: Story.Story) => {
+      quarantined(1000)(story)
+      story.wait(wait)
+      story.end("time")
+    }
+    expect(broken(tell(180_000))).toEqual([])
+    expect(broken(tell(180_001))).toEqual(["pauses"])
+  })
+
+  it("do not keep smaller copies from being tried at once", () => {
+    const tell = (story: Story.Story) => {
+      const { delivery } = first(story)
+      story.run(delivery, { error: "permanent" })
+      for (const cut of [0, 1, 2]) {
+        const letter = Story.asked("DeadLetter", { reason: "permanent", cut })
+        story.ask(delivery, letter)
+        story.answer(delivery, letter, "refused")
+      }
+    }
+    expect(broken(tell)).toEqual([])
+  })
+})
+
 describe("attempts", () => {
   it("are not fewer than handlers began, nor more than were handed out", () => {
     const tell = (attempts: number) => (story: Story.Story) => {
@@ -798,6 +915,7 @@ it("refused: a smaller copy, or quarantine", () => {
     story.ask(delivery, deadLetter("permanent"))
     story.answer(delivery, deadLetter("permanent"), "refused")
     if (isQuarantined) story.say({ _tag: "Told", process: "a1", event: "Quarantined", id: "m1", detail: "" })
+    if (cut === 0) story.wait(1000)
     story.ask(delivery, { ...deadLetter("permanent"), cut })
   }
   expect(broken(tell(0, false))).toEqual(["refused"])
@@ -1000,7 +1118,7 @@ describe("liveness", () => {
       story.say({ _tag: "Sent", key: 1 })
     }
     expect(atEnd(waits(5000))).toEqual([])
-    expect(atEnd(waits(500_000))).toEqual(["liveness"])
+    expect(atEnd(waits(500_000))).toEqual(["late", "liveness"])
 
     const refuse = (until: number) => {
       const tell = (story: Story.Story) => {

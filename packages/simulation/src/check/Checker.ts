@@ -20,8 +20,10 @@ import { drain } from "./laws/drain.ts"
 import { early } from "./laws/early.ts"
 import { events } from "./laws/events.ts"
 import { health } from "./laws/health.ts"
+import { late } from "./laws/late.ts"
 import { liveness } from "./laws/liveness.ts"
 import { lost } from "./laws/lost.ts"
+import { pauses } from "./laws/pauses.ts"
 import { pausing } from "./laws/pausing.ts"
 import { people } from "./laws/people.ts"
 import { precedence } from "./laws/precedence.ts"
@@ -49,6 +51,7 @@ const laws: ReadonlyArray<Law> = [
   doubleRun,
   lost,
   early,
+  late,
   attempts,
   unseen,
   concurrency,
@@ -58,6 +61,7 @@ const laws: ReadonlyArray<Law> = [
   room,
   settleOnce,
   refused,
+  pauses,
   smaller,
   afterDeath,
   events,

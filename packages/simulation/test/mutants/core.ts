@@ -518,6 +518,33 @@ const redriving: ReadonlyArray<Mutant> = [
   }
 ]
 
+const waiting: ReadonlyArray<Mutant> = [
+  {
+    name: "the rest of a delay is rounded up to a minute",
+    file: message("Metadata"),
+    from: "Math.max(0, Math.ceil(due - now))",
+    to: "Math.max(0, Math.ceil((due - now) / 60_000) * 60_000)"
+  },
+  {
+    name: "the pauses of a message in quarantine do not grow",
+    file: consume("recovery"),
+    from: "pause: Math.min(2 * before.pause, pauses.longest)",
+    to: "pause: Math.min(before.pause, pauses.longest)"
+  },
+  {
+    name: "a message in quarantine is tried again at once",
+    file: consume("recovery"),
+    from: "keep(item, { wanted, pause: pauses.first, isQuarantined: true })",
+    to: "keep(item, { wanted, pause: 0, isQuarantined: true })"
+  },
+  {
+    name: "a message stays in quarantine",
+    file: consume("recovery"),
+    from: "return keep(item, { ...before, pause: Math.min(2 * before.pause, pauses.longest) })",
+    to: 'kept.set(item, { ...before, pause: Math.min(2 * before.pause, pauses.longest) })\n      item.stage = "kept"\n      return flow.update()'
+  }
+]
+
 const clients: ReadonlyArray<Mutant> = [
   {
     name: "the lossy client counts a delivery whose place was taken",
@@ -550,6 +577,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
   ...flowing,
   ...redriving,
+  ...waiting,
   ...clients,
   ...found
 ]

@@ -1,0 +1,162 @@
+import { isWork, type Law, of, violation } from "../internal/law.ts"
+import type { Attempt, Bound, CopyLife, KeyLife, Lives, Settling, Turn } from "../internal/Lives.ts"
+import type { Violation } from "../Violation.ts"
+
+/** Milliseconds that a message which is due may take to its handler: leases and daemons are looked at every few seconds. */
+const longest = 10_000
+
+/** Milliseconds for which what went wrong has consequences: pauses, leases and time-outs, one after the other. */
+const aftermath = 600_000
+
+/** Milliseconds by which brokers may be late with a delay; a daemon looks at a new channel every five seconds. */
+const resolution = { push: 1, lease: 1000, lossy: 5200 }
+
+/** Milliseconds by which handlers may be later than a time because the clocks of who wrote it and of who waits for it differ. */
+const tolerance = ({ processes }: Lives, { process, since }: Bound, at: number): number => {
+  const ahead = process === undefined ? 0 : Math.max(0, process.clock.mostAhead(since, at))
+  const behind = [...processes.values()].map(({ clock }) => -clock.leastAhead(since, at))
+  return ahead + Math.max(0, ...behind)
+}
+
+/** The longest time for which messages wait for others of their batch, by the slowest clock. */
+const gathering = ({ scenario: { processes, versions } }: Lives): number =>
+  Math.max(...versions.map(({ batch }) => batch?.wait ?? 0)) / Math.min(...processes.map(({ clock }) => clock.speed))
+
+/** When the last thing has no consequences any more that held up messages, of those that began before a moment. */
+const troubledUntil = ({ history }: Lives, before: number): number => {
+  const answered = new Set(["gone", "ours", "unknown"])
+  const last = history.findLast((entry) => {
+    if (entry.at > before) return false
+    switch (entry._tag) {
+      case "Fault":
+      case "NotSent":
+      case "Frozen":
+      case "Killed":
+      case "Draining":
+      case "Reconnected":
+      case "Lapsed":
+      case "Operates":
+      case "Operated":
+        return true
+      case "Told":
+        return entry.event === "BackoffEntered"
+      case "Back":
+        return entry.why !== "asked"
+      case "Answered":
+        return answered.has(entry.fate ?? "")
+      default:
+        return false
+    }
+  })
+  if (last === undefined) return 0
+  return (last._tag === "Frozen" ? Math.max(last.at, last.until) : last.at) + aftermath
+}
+
+const isSlowToDecode = (body: string | undefined): boolean => body === "slowToDecode" || body === "neverDecoded"
+
+/** When the last handler, settlement or codec has ended that was at work beside a turn before its run began. */
+const busyUntil = ({ deliveries, history, runs }: Lives, { run: own }: Turn): number => {
+  const { at: before } = own.began.entry
+  let until = 0
+  const work = (from: number, to: number | undefined): void => {
+    if (from <= before) until = Math.max(until, Math.min(before, to ?? before))
+  }
+  for (const run of runs) {
+    const { handlerTimeout = 0 } = run.process.version ?? {}
+    const { began, ended } = run
+    // Nothing waits for a promise whose time is over.
+    if (run !== own) work(began.entry.at, ended?.entry.at ?? began.entry.at + 2 * handlerTimeout)
+  }
+  for (const { arrived, copy, process, runs: its, settlings } of deliveries.values()) {
+    if (process.version === undefined) continue
+    for (const { answer, at } of settlings) work(at, history[answer]?.at)
+    if (arrived === undefined || !isSlowToDecode(copy.message.plan?.body)) continue
+    work(arrived.entry.at, its[0]?.began.entry.at ?? settlings[0]?.at)
+  }
+  return until
+}
+
+/**
+ * The first settlement of each message that the broker did not take: it is asked again with the whole delay, or its process
+ * keeps it.
+ */
+const hindrances = ({ deliveries }: Lives): ReadonlyMap<KeyLife, number> => {
+  const first = new Map<KeyLife, number>()
+  for (const { copy, settlings } of deliveries.values()) {
+    const { index = Infinity } = settlings.find(({ fate }) => fate !== "taken") ?? {}
+    first.set(copy.message, Math.min(index, first.get(copy.message) ?? Infinity))
+  }
+  return first
+}
+
+type Hindered = ReturnType<typeof hindrances>
+
+const isHindered = (hindered: Hindered, { message }: CopyLife, before: number): boolean =>
+  (hindered.get(message) ?? Infinity) < before
+
+/** A handler that begins long after its message is due, though nothing was in its way. */
+const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): ReadonlyArray<Violation> => {
+  const [turn] = turns
+  if (turn === undefined) return []
+  const { of: life, run } = turn
+  const { bound, copy, process } = life
+  const { plan } = copy.message
+  const { entry, index } = run.began
+  if (process.version === undefined || copy.stored === undefined) return []
+  if (plan?.metadata !== undefined || isSlowToDecode(plan?.body)) return []
+  const due = bound === undefined ? 0 : bound.at + tolerance(lives, bound, entry.at)
+  const known = Math.max(due, copy.stored.entry.at, process.started?.entry.at ?? 0)
+  const limit = longest + gathering(lives)
+  if (entry.at - known <= limit) return []
+  if (isHindered(hindered, copy, index)) return []
+  const free = Math.max(known, busyUntil(lives, turn), troubledUntil(lives, entry.at))
+  if (entry.at - free <= limit) return []
+  const what = `${process.name} began a handler at ${Math.round(entry.at)} ms, and nothing was in its way since ${Math.round(free)} ms; expected it within ${Math.round(limit)} ms.`
+  return [violation("late", entry.at, of(life), what, [bound?.index, copy.stored.index, life.arrived?.index, index])]
+}
+
+/** A message that goes back for longer than until it is due. */
+const heldBack = (
+  lives: Lives,
+  hindered: Hindered,
+  { asked, at, index, of: life }: Settling
+): ReadonlyArray<Violation> => {
+  const { bound, copy } = life
+  if (asked.tag !== "Release" || asked.delay === 0 || bound === undefined) return []
+  // What comes again beside a retry waits as that does.
+  if (life.attempt?.prior !== undefined || isHindered(hindered, copy, index)) return []
+  const due = bound.at + tolerance(lives, bound, at) + longest
+  if (at + asked.delay <= due) return []
+  const what = `${life.process.name} holds it back until ${Math.round(at + asked.delay)} ms; expected ${Math.round(due)} ms at the latest, when it is due.`
+  return [violation("late", at, of(life), what, [bound.index, index])]
+}
+
+/** A copy that the broker is to hold back for longer than was asked. */
+const storedLate = (lives: Lives, { message, parent, stored }: CopyLife): ReadonlyArray<Violation> => {
+  if (stored === undefined || stored.entry.native || !lives.work.has(stored.entry.queue)) return []
+  const { at, due } = stored.entry
+  const sent = message.sending?.entry
+  const delays =
+    parent === undefined
+      ? [sent === undefined ? 0 : sent.earliest - sent.at]
+      : parent.settlings.filter((each) => each.index < stored.index).map(({ asked }) => asked.delay)
+  const most = Math.max(0, ...delays)
+  if (due - at <= most + resolution[lives.scenario.kind]) return []
+  const what = `A copy is held back for ${Math.round(due - at)} ms; expected ${Math.round(most)} ms, as was asked.`
+  return [violation("late", at, { key: message.key }, what, [stored.index])]
+}
+
+/**
+ * No handler begins long after its message is due, where nothing is in its way: none is at work, nothing has failed for long,
+ * and nobody has meddled. Nor is a message held back for longer than until it is due.
+ */
+export const late: Law = (lives) => {
+  const hindered = hindrances(lives)
+  return [
+    ...lives.attempts.flatMap((attempt) => (isWork(lives, attempt) ? begunLate(lives, hindered, attempt) : [])),
+    ...[...lives.deliveries.values()].flatMap((life) =>
+      isWork(lives, life) ? life.settlings.flatMap((settling) => heldBack(lives, hindered, settling)) : []
+    ),
+    ...[...lives.copies.values()].flatMap((copy) => storedLate(lives, copy))
+  ]
+}
