@@ -3,6 +3,7 @@ import { RetryPolicy, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { checkKept } from "../internal/kept.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
@@ -44,12 +45,11 @@ const keeps = (lab: Lab, count: number) =>
       yield* Effect.sleep(duration / 4)
       told.push(...(yield* port.extendAll(port.deliveries)))
     }
-    // A process that stands still for longer than a lease loses it, whatever the adapter does.
-    lab.checkTimely("told, and delivered elsewhere", [told.length, elsewhere.waiting()], [0, 0], begun)
+    checkKept(lab, "told, and delivered elsewhere", [told.length, elsewhere.waiting()], [0, 0], begun)
     const unsettled = yield* port.settleAll(
       port.deliveries.map((delivery) => ({ delivery, settlement: Settlement.Ack }))
     )
-    lab.checkTimely("their settlements", unsettled.length, 0, begun)
+    checkKept(lab, "their settlements", unsettled.length, 0, begun)
   })
 
 const error = { name: "Error", message: "no" }
