@@ -43,10 +43,12 @@ const keeps = (lab: Lab, count: number) =>
   Effect.gen(function* () {
     const { duration } = lab.capabilities.lease!
     for (let n = 1; n <= count; n++) yield* lab.publish(`m${n}`)
-    const port = yield* taken(lab, count)
-    const begun = lab.now()
+    // Open before the leases begin, as it takes its time to connect. What is not extended meanwhile would be lost.
     const other = yield* lab.another
-    const elsewhere = yield* Port.open(other.broker, { queue: lab.queue, credit: count })
+    const elsewhere = yield* Port.open(other.broker, { queue: lab.queue })
+    const begun = lab.now()
+    const port = yield* taken(lab, count)
+    elsewhere.credit(count)
     const told: Array<unknown> = []
     for (let time = 0; time < 1.5 * duration; time += duration / 4) {
       yield* Effect.sleep(duration / 4)
