@@ -62,7 +62,7 @@ const leasesEnd = (lab: Lab) =>
     return lab.until("the end of the first leases", () => lab.now() > ends, within(lab))
   })
 
-/** What the effect has acquired is released by the answer's `close`. */
+/** Acquires in a scope of its own, which the answer's `close` closes. */
 const released = <A, E, R>(acquire: Effect.Effect<A, E, R | Scope.Scope>) =>
   Effect.gen(function* () {
     const scope = yield* Effect.acquireRelease(Scope.make(), (open) => Scope.close(open, Exit.void))
