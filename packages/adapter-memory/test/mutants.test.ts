@@ -10,7 +10,7 @@ const verdict = (mutant: Mutant.Mutant, makeLayer = layer) =>
   Effect.gen(function* () {
     for (const [name, options] of Object.entries(variants)) {
       const answer = yield* Mutant.run(mutant, { name, layer: makeLayer(options), virtualTime: true })
-      if (answer._tag === "Killed" || answer.outcome._tag !== "NotApplicable") return answer
+      if (answer._tag !== "Survived" || answer.outcome._tag !== "NotApplicable") return answer
     }
     return yield* Effect.die(new Error(`${mutant.kills} applies to no variant`))
   })

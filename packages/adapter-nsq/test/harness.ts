@@ -1,5 +1,5 @@
 /** The real NSQ with a harness that looks behind the adapter, by HTTP and the protocol alone. */
-import { wire, type NsqBroker, type Reader, type Wire } from "@requeue/brokers"
+import { wire, type Command, type NsqBroker, type Reader, type Wire } from "@requeue/brokers"
 import { Harness, Wait } from "@requeue/conformance"
 import { Broker } from "@requeue/core"
 import * as Context from "effect/Context"
@@ -174,18 +174,19 @@ const failNext =
   (proxies: ReadonlyArray<Wire>): Harness.FailNext =>
   (operation, failure, queue) => {
     if (failure === "refused" || operation === "extend") return undefined
+    if (failure === "lateAnswer" && operation !== "publish") return undefined
     const arm = Effect.sync(() => {
       const topics = [queue, `${queue}.dlq`].flatMap((each) => [names(each).topic, Names.retry(names(each)).topic])
       let isFirst = true
-      return proxies.map(({ loseNext }) =>
-        loseNext(
-          ({ about, name }) => {
-            const holds = isFirst && commandsOf[operation].includes(name) && topics.includes(about)
-            isFirst &&= !holds
-            return holds
-          },
-          failure === "lostRequest" ? "command" : "answer"
-        )
+      const concerns = ({ about, name }: Command): boolean => {
+        const holds = isFirst && commandsOf[operation].includes(name) && topics.includes(about)
+        isFirst &&= !holds
+        return holds
+      }
+      return proxies.map(({ delayNext, loseNext }) =>
+        failure === "lateAnswer"
+          ? delayNext(concerns)
+          : loseNext(concerns, failure === "lostRequest" ? "command" : "answer")
       )
     })
     const disarm = (faults: Effect.Success<typeof arm>) => Effect.sync(() => faults.forEach(({ end }) => end()))

@@ -22,6 +22,13 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
       ),`
   },
   {
+    name: "retries an original whose copy is stored",
+    kills: "a message that came again while its copy was under way is settled by that: a retry of it only ends it",
+    file: "settle/toCommand.ts",
+    text: `if (isFinished) return { _tag: "Fin" }`,
+    replacement: ""
+  },
+  {
     name: "keeps an original whose copy is stored",
     kills: "what was settled comes to no other process when its subscription ends, nor when its lease would",
     file: "settle/settle.ts",

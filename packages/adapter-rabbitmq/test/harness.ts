@@ -1,4 +1,5 @@
 /** The real RabbitMQ with a harness that looks behind the adapter, by the driver alone. */
+import type { Command } from "@requeue/brokers"
 import { Harness } from "@requeue/conformance"
 import { Broker } from "@requeue/core"
 import { connect, type ChannelModel } from "amqplib"
@@ -51,16 +52,16 @@ const client = (url: string) => {
 const failNext =
   ({ proxy }: Server): Harness.FailNext =>
   (operation, failure, queue) =>
-    failure === "refused" || !["publish", "settle"].includes(operation)
+    failure === "refused" || !(failure === "lateAnswer" ? ["publish"] : ["publish", "settle"]).includes(operation)
       ? undefined
       : Effect.map(
           Effect.acquireRelease(
-            Effect.sync(() =>
-              proxy.loseNext(
-                ({ about, name }) => name === operation && about.includes(queue),
-                failure === "lostRequest" ? "command" : "answer"
-              )
-            ),
+            Effect.sync(() => {
+              const concerns = ({ about, name }: Command) => name === operation && about.includes(queue)
+              return failure === "lateAnswer"
+                ? proxy.delayNext(concerns)
+                : proxy.loseNext(concerns, failure === "lostRequest" ? "command" : "answer")
+            }),
             ({ end }) => Effect.sync(end)
           ),
           ({ happened }) => happened

@@ -10,6 +10,7 @@ import { cases as classification } from "./cases/classification.ts"
 import { cases as concurrency } from "./cases/concurrency.ts"
 import { cases as connections } from "./cases/connections.ts"
 import { cases as deadLetters } from "./cases/deadLetters.ts"
+import { cases as deliveredTwice } from "./cases/deliveredTwice.ts"
 import { cases as delays } from "./cases/delays.ts"
 import { cases as delivery } from "./cases/delivery.ts"
 import { cases as failing } from "./cases/failing.ts"
@@ -55,6 +56,7 @@ export const cases: ReadonlyArray<Case> = [
   ...operator,
   ...shutdown,
   ...settling,
+  ...deliveredTwice,
   ...refusals,
   ...fates,
   ...connections,

@@ -53,13 +53,21 @@ export const operations: ReadonlyArray<Operation> = ["publish", "settle", "exten
  *   so does its lease. Any other refusal may be for good, and has another reason than `Throttled`.
  * - `lostRequest`: nothing happens, and no answer comes.
  * - `lostAnswer`: the broker does it, and its answer never comes.
+ * - `lateAnswer`: the broker does it, and its answer comes when the scope closes. No delivery and no settlement waits for
+ *   that.
  *
  * Where no answer comes, the connection may break.
  */
-export type Failure = "refused" | "lostRequest" | "lostAnswer"
+export type Failure = Loss | "lateAnswer"
+
+/** How a call fails that nobody can finish. */
+export type Loss = "refused" | "lostRequest" | "lostAnswer"
+
+/** All of them. */
+export const losses: ReadonlyArray<Loss> = ["refused", "lostRequest", "lostAnswer"]
 
 /** All failures. */
-export const failures: ReadonlyArray<Failure> = ["refused", "lostRequest", "lostAnswer"]
+export const failures: ReadonlyArray<Failure> = [...losses, "lateAnswer"]
 
 /** Lets a call fail; `undefined` where the harness cannot let this call fail in this way. */
 export type FailNext = (

@@ -68,17 +68,18 @@ export interface TestContext {
 export const inTest = async (context: TestContext, measurement: Effect.Effect<void, unknown>): Promise<void> =>
   report(context, await Effect.runPromise(run(measurement)))
 
+/** Skips a test that the machine was too late for, so that reports count it among those. */
+export const skip = ({ skip, task: { meta } = { meta: {} } }: TestContext, reason: string): void => {
+  Object.assign(meta, { notMeasurable: reason })
+  skip(`not measurable here: ${reason}`)
+}
+
 /**
  * Reports to a test runner how often something was measured. Throws the error of a measurement that failed; skips the test
  * where the last measurement says nothing.
  */
-export const report = (
-  { skip, task: { meta } = { meta: {} } }: TestContext,
-  { exit, reason, times }: Measured<unknown, unknown>
-): void => {
-  if (times > 1) Object.assign(meta, { measured: times })
-  if (reason !== undefined) {
-    Object.assign(meta, { notMeasurable: reason.message })
-    skip(`not measurable here: ${reason.message}`)
-  } else if (Exit.isFailure(exit)) throw errorOf(exit.cause)
+export const report = (context: TestContext, { exit, reason, times }: Measured<unknown, unknown>): void => {
+  if (times > 1) Object.assign(context.task?.meta ?? {}, { measured: times })
+  if (reason !== undefined) skip(context, reason.message)
+  else if (Exit.isFailure(exit)) throw errorOf(exit.cause)
 }

@@ -12,6 +12,7 @@ import type * as Case from "./Case.ts"
 import { cases as allCases } from "./Cases.ts"
 import { Harness } from "./Harness.ts"
 import * as Ledger from "./Ledger.ts"
+import * as Measured from "./Measured.ts"
 import { original, type Shape, Subject } from "./Subject.ts"
 import * as Suite from "./Suite.ts"
 
@@ -62,6 +63,8 @@ export type Verdict =
   | { readonly _tag: "Killed"; readonly error: unknown }
   /** The case passes on the mutant, or does not apply to this broker. */
   | { readonly _tag: "Survived"; readonly outcome: Ledger.Outcome }
+  /** The machine was too late, at each measurement, to tell whether the case passes. See {@link report}. */
+  | { readonly _tag: "NotMeasurable"; readonly reason: string }
 
 /** Runs the case that the mutant names against the mutant. Dies unless exactly one case has that name. */
 export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdict> => {
@@ -72,6 +75,7 @@ export const run = (mutant: Mutant, options: Suite.Options): Effect.Effect<Verdi
     Suite.run({ ...options, cases: one, layer: apply(mutant, options.layer) }),
     ({ lines }): Verdict => {
       const { outcome } = lines[0]!
+      if (outcome._tag === "NotMeasurable") return outcome
       return outcome._tag === "Failed" ? { _tag: "Killed", error: outcome.error } : { _tag: "Survived", outcome }
     }
   )
@@ -84,7 +88,7 @@ const limit = { millis: 2000, times: 3 } as const
  * Runs the case that the patch names in real time, on the sound adapter first, then on the patched one. There it fails as
  * well when it takes two seconds more than three times as long: so a mutant on which it would wait for ever is killed.
  *
- * Dies when the case does not pass on the sound adapter.
+ * Dies when the case fails on the sound adapter, or does not apply to it.
  */
 export const runPatched = (
   patch: Patch,
@@ -101,12 +105,22 @@ export const runPatched = (
 ): Effect.Effect<Verdict> =>
   Effect.gen(function* () {
     const [taken, verdict] = yield* Effect.timed(run(patch, { ...options, layer: sound }))
+    if (verdict._tag === "NotMeasurable") return verdict
     if (verdict._tag === "Killed" || verdict.outcome._tag !== "Passed") {
       return yield* Effect.die(new Error(`"${patch.kills}" does not pass on the sound adapter`, { cause: verdict }))
     }
     const timeout = limit.millis + limit.times * Duration.toMillis(taken)
     return yield* run(patch, { ...options, layer: broken, timeout })
   }).pipe(Effect.provideService(References.MinimumLogLevel, options.logs === true ? "All" : "None"))
+
+/**
+ * Reports a verdict to a test runner: throws for a mutant that survived, and skips the test where the machine was too late
+ * to tell, as the suite does with a case.
+ */
+export const report = (context: Measured.TestContext, verdict: Verdict): void => {
+  if (verdict._tag === "NotMeasurable") return Measured.skip(context, verdict.reason)
+  if (verdict._tag === "Survived") throw new Error(`the mutant survived: ${JSON.stringify(verdict.outcome)}`)
+}
 
 /**
  * Answers the names of all cases that fail on the mutant.

@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import type { Case } from "../src/Case.ts"
 import { Harness } from "../src/Harness.ts"
 import * as Mutant from "../src/Mutant.ts"
-import { fails, layer, passes } from "./fake.ts"
+import { fails, layer, passes, unmeasurable } from "./fake.ts"
 
 /** The fake under another name. */
 const broken = Layer.provideMerge(
@@ -41,6 +41,16 @@ describe("runPatched", () => {
     })
   )
 
+  it.live("tells of a machine that is too late for the case, on the sound adapter or on the patched one", () =>
+    Effect.gen(function* () {
+      for (const isLateOn of [true, false]) {
+        const late = one((isBroken) => (isBroken === isLateOn ? unmeasurable(5).run : Effect.void))
+        const verdict = yield* runPatched(late)
+        assert.strictEqual(verdict._tag, "NotMeasurable")
+      }
+    })
+  )
+
   it.live("dies when the case does not pass without the patch", () =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(runPatched(one((isBroken) => (isBroken ? passes.run : fails.run))))
@@ -48,4 +58,23 @@ describe("runPatched", () => {
       assert.include(String(exit), "does not pass on the sound adapter")
     })
   )
+})
+
+describe("report", () => {
+  const reported = (verdict: Mutant.Verdict) => {
+    const meta: { notMeasurable?: string } = {}
+    const skips: Array<string | undefined> = []
+    Mutant.report({ task: { meta }, skip: (reason) => skips.push(reason) }, verdict)
+    return { meta, skips }
+  }
+
+  it("skips what could not be measured, and says so in the report", () => {
+    const { meta, skips } = reported({ _tag: "NotMeasurable", reason: "late" })
+    assert.deepStrictEqual([meta, skips], [{ notMeasurable: "late" }, ["not measurable here: late"]])
+  })
+
+  it("throws for a mutant that survived, and for none that was killed", () => {
+    assert.throws(() => reported({ _tag: "Survived", outcome: { _tag: "Passed" } }), /survived: \{"_tag":"Passed"/)
+    assert.deepStrictEqual(reported({ _tag: "Killed", error: new Error("no") }), { meta: {}, skips: [] })
+  })
 })

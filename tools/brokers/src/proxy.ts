@@ -41,8 +41,8 @@ interface State {
 /** Answers after how many of these bytes the connection breaks; `undefined` where all of them pass. */
 type Gate = (bytes: Buffer) => number | undefined
 
-/** Passes all that arrives at one socket to another, in order and with the proxy's delay. */
-const forward = (from: Socket, to: Socket, state: State, gate?: Gate): void => {
+/** Passes all that arrives at one socket to another, in order and with the proxy's delay. `held` ends when it may pass. */
+const forward = (from: Socket, to: Socket, state: State, gate?: Gate, held?: () => Promise<void>): void => {
   const pieces: Array<Piece> = []
   let underway = 0
   let pumping = false
@@ -53,6 +53,7 @@ const forward = (from: Socket, to: Socket, state: State, gate?: Gate): void => {
       // Timers fire up to a millisecond early.
       while (performance.now() < piece.due) await sleep(Math.ceil(piece.due - performance.now()))
       while (state.opened !== undefined) await state.opened.promise
+      await held?.()
       // A receiver that is gone never drains, or fails meanwhile; the next piece finds that out.
       if (!piece.pass() && !to.destroyed) await Promise.race([once(to, "drain"), once(to, "close")]).catch(() => {})
       underway -= piece.size
@@ -90,8 +91,8 @@ const forward = (from: Socket, to: Socket, state: State, gate?: Gate): void => {
 /** Sees the bytes of each direction as they arrive. Connections are counted from 1. */
 export type Tap = (connection: number, from: "client" | "server", bytes: Buffer) => void
 
-/** Makes the gate of a new connection, for what its client sends. */
-export type MakeGate = (connection: number) => Gate
+/** Makes the gate of a new connection, for what its client sends. `hold` keeps back what the server answers until then. */
+export type MakeGate = (connection: number, hold: (until: Promise<void>) => void) => Gate
 
 /** Forwards connections to a port of 127.0.0.1. */
 export const proxy = async (target: number, tap?: Tap, makeGate?: MakeGate): Promise<TcpProxy> => {
@@ -108,8 +109,12 @@ export const proxy = async (target: number, tap?: Tap, makeGate?: MakeGate): Pro
     const connection = ++accepted
     client.on("data", (bytes) => tap?.(connection, "client", bytes))
     upstream.on("data", (bytes) => tap?.(connection, "server", bytes))
-    forward(client, upstream, state, makeGate?.(connection))
-    forward(upstream, client, state)
+    let until = Promise.resolve()
+    const gate = makeGate?.(connection, (promise) => {
+      until = promise
+    })
+    forward(client, upstream, state, gate)
+    forward(upstream, client, state, undefined, () => until)
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")

@@ -1,4 +1,7 @@
-/** A proxy that knows the client's commands, and loses one on demand, or the answer to it. The connection breaks then. */
+/**
+ * A proxy that knows the client's commands, and loses one on demand, or the answer to it: then the connection breaks. Or it
+ * keeps the answer back.
+ */
 import { proxy, type MakeGate, type TcpProxy } from "./proxy.ts"
 
 /** A command of a client. */
@@ -19,15 +22,25 @@ export interface Wire extends TcpProxy {
    * Loses the next command for which this holds: the server never sees it. With `answer` it does, and the client never
    * sees what it answers. What was sent before it is seen, and what is sent after it is lost.
    */
-  readonly loseNext: (
-    holds: (command: Command) => boolean,
-    part: "command" | "answer"
-  ) => { readonly happened: () => boolean; readonly end: () => void }
+  readonly loseNext: (holds: (command: Command) => boolean, part: "command" | "answer") => WireFault
+  /**
+   * Keeps back what the server answers to the next command for which this holds, and all that it sends on this connection
+   * afterwards, until the fault ends.
+   */
+  readonly delayNext: (holds: (command: Command) => boolean) => WireFault
+}
+
+/** A fault that waits for its command, or has happened. */
+export interface WireFault {
+  readonly happened: () => boolean
+  readonly end: () => void
 }
 
 interface Fault {
   readonly holds: (command: Command) => boolean
-  readonly part: "command" | "answer"
+  readonly part: "command" | "answer" | "nothing"
+  /** Until then the answer is kept back. */
+  readonly over: Promise<void>
   happened: boolean
 }
 
@@ -41,7 +54,18 @@ export const wire = async (target: number, makeReader: () => Reader): Promise<Wi
     return found
   }
 
-  const makeGate: MakeGate = () => {
+  const add = (holds: Fault["holds"], part: Fault["part"]): WireFault => {
+    const { promise: over, resolve } = Promise.withResolvers<void>()
+    const fault: Fault = { holds, part, over, happened: false }
+    faults.add(fault)
+    const end = () => {
+      faults.delete(fault)
+      resolve()
+    }
+    return { happened: () => fault.happened, end }
+  }
+
+  const makeGate: MakeGate = (_, hold) => {
     const reader = makeReader()
     /** The beginning of a command whose end is still to come. */
     let input = Buffer.alloc(0)
@@ -52,7 +76,8 @@ export const wire = async (target: number, makeReader: () => Reader): Promise<Wi
       for (let command = reader(input); command !== undefined; command = reader(input)) {
         const fault = lost(command)
         // A command whose beginning has passed is none to the server without its end.
-        if (fault !== undefined) return Math.max(0, at - passed + (fault.part === "answer" ? command.size : 0))
+        if (fault?.part === "nothing") hold(fault.over)
+        else if (fault !== undefined) return Math.max(0, at - passed + (fault.part === "answer" ? command.size : 0))
         at += command.size
         input = input.subarray(command.size)
       }
@@ -62,10 +87,7 @@ export const wire = async (target: number, makeReader: () => Reader): Promise<Wi
 
   return {
     ...(await proxy(target, undefined, makeGate)),
-    loseNext: (holds, part) => {
-      const fault: Fault = { holds, part, happened: false }
-      faults.add(fault)
-      return { happened: () => fault.happened, end: () => void faults.delete(fault) }
-    }
+    loseNext: add,
+    delayNext: (holds) => add(holds, "nothing")
   }
 }

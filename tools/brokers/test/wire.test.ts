@@ -1,5 +1,5 @@
 import { once } from "node:events"
-import { connect, createServer, type AddressInfo, type Server } from "node:net"
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net"
 import { text } from "node:stream/consumers"
 import { afterEach, assert, beforeEach, test } from "vitest"
 import { wire, type Reader, type Wire } from "../src/wire.ts"
@@ -8,6 +8,8 @@ let server: Server
 let between: Wire
 /** All that each connection brought to the server. */
 let seen: Array<Promise<string>>
+/** The connections, as the server has them. */
+let sockets: Array<Socket>
 
 /** A command is a line. */
 const reader = (): Reader => (input) => {
@@ -19,9 +21,11 @@ const reader = (): Reader => (input) => {
 
 beforeEach(async () => {
   seen = []
+  sockets = []
   server = createServer((socket) => {
     socket.on("error", () => {})
     socket.write("hello\n")
+    sockets.push(socket)
     seen.push(text(socket))
   })
   server.listen(0, "127.0.0.1")
@@ -71,4 +75,32 @@ test("without a fault, or after its end, all passes", async () => {
   fault.end()
   assert.strictEqual(await send("PUB a\nFI", "N b\nPUB c\n"), "PUB a\nFIN b\nPUB c\n")
   assert.isFalse(fault.happened())
+})
+
+test("an answer that is kept back comes when the fault ends, and nothing is lost", async () => {
+  faulty = false
+  const fault = between.delayNext(({ name }) => name === "FIN")
+  const socket = connect({ port: between.port, host: "127.0.0.1", noDelay: true })
+  const heard: Array<string> = []
+  socket.on("data", (data) => heard.push(String(data)))
+  await once(socket, "data")
+  const [answering] = sockets
+  const commands = once(answering!, "data")
+  socket.write("FIN a\n")
+  assert.strictEqual(String((await commands)[0]), "FIN a\n")
+  assert.isTrue(fault.happened())
+  await new Promise<unknown>((resolve) => answering!.write("done\n", resolve))
+  // What another connection hears meanwhile was written later.
+  const other = connect({ port: between.port, host: "127.0.0.1", noDelay: true })
+  await once(other, "data")
+  assert.deepStrictEqual(heard, ["hello\n"])
+  const told = once(socket, "data")
+  fault.end()
+  await told
+  assert.strictEqual(heard.join(""), "hello\ndone\n")
+  for (const each of [socket, other]) {
+    const closed = once(each, "close")
+    each.end()
+    await closed
+  }
 })

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
+import { broken } from "../internal/faults.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
 import * as Port from "../Port.ts"
@@ -79,13 +80,18 @@ export const cases: ReadonlyArray<Case.Case> = [
       const window = lab.entriesOf("Credit").at(-1)!.limit
       yield* lab.send(...Array.from({ length: 10 }, (_, index) => String(index)))
       yield* lab.untilRuns(2)
-      yield* lab.harness.cutConnections!
-      yield* lab.untilReconnected
-      // Redeliveries of the two take their places, or else the room of others.
       const held = () => {
         const { buffered, inProgress } = consumer.stats()
         return buffered + inProgress
       }
+      // The connection has all of the credit: an adapter that never gives it back has none left.
+      yield* lab.until("a full window", () => held() >= window, lab.recovery)
+      // Nor does anybody ask it for their leases, by which it would see one by one what is lost.
+      lab.faults.extend = () => broken("Timeout")
+      yield* lab.harness.cutConnections!
+      yield* lab.untilReconnected
+      lab.faults.extend = undefined
+      // Redeliveries of the two take their places, or else the room of others.
       yield* lab.until("what there is room for", () => held() >= window, lab.recovery)
       yield* lab.quiet(lab.harness.settleTime + lab.unit)
       Check.equal("held, with the two of before", held(), window)

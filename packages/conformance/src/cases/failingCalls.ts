@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
-import { failures, type Failure } from "../Harness.ts"
+import { type Loss, losses } from "../Harness.ts"
 import { ends, within, words } from "../internal/calls.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
@@ -15,7 +15,7 @@ import * as Wait from "../Wait.ts"
 
 const test = Case.inGroup("failing calls")
 
-const settles = (lab: Lab, failure: Failure) =>
+const settles = (lab: Lab, failure: Loss) =>
   Effect.gen(function* () {
     const happened = yield* lab.failNext("settle", failure)
     yield* Effect.scoped(
@@ -37,7 +37,7 @@ const settles = (lab: Lab, failure: Failure) =>
     Check.equal("runs", lab.runs.map(({ id }) => id).toSorted(), ["a", "b"])
   })
 
-const buries = (lab: Lab, failure: Failure) =>
+const buries = (lab: Lab, failure: Loss) =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
     yield* lab.send("a")
@@ -61,7 +61,7 @@ const buries = (lab: Lab, failure: Failure) =>
     Check.equal("runs", lab.runs.length, 1)
   })
 
-const abandons = (lab: Lab, failure: Failure) =>
+const abandons = (lab: Lab, failure: Loss) =>
   Effect.gen(function* () {
     const open = Port.open(lab.broker, { queue: lab.queue, credit: 1, within: lab.recovery })
     const letter = Settlement.DeadLetter("permanent", lab.dlq, { name: "Error", message: "no" })
@@ -83,13 +83,13 @@ const abandons = (lab: Lab, failure: Failure) =>
   })
 
 /** Why a publish has failed. */
-const reasons: Readonly<Record<Failure, ReadonlyArray<string>>> = {
+const reasons: Readonly<Record<Loss, ReadonlyArray<string>>> = {
   refused: ["Throttled"],
   lostRequest: ["ConnectionFailed", "ConnectionLost", "Timeout"],
   lostAnswer: ["ConnectionFailed", "ConnectionLost", "Timeout"]
 }
 
-const sends = (lab: Lab, failure: Failure) =>
+const sends = (lab: Lab, failure: Loss) =>
   Effect.gen(function* () {
     yield* lab.publish("first")
     const happened = yield* lab.failNext("publish", failure)
@@ -108,7 +108,7 @@ const sends = (lab: Lab, failure: Failure) =>
     yield* lab.untilEmpty
   })
 
-const receives = (lab: Lab, failure: Failure) =>
+const receives = (lab: Lab, failure: Loss) =>
   Effect.gen(function* () {
     yield* lab.send("a")
     const happened = yield* lab.failNext("receive", failure)
@@ -125,7 +125,7 @@ const receives = (lab: Lab, failure: Failure) =>
     yield* lab.untilEmpty
   })
 
-const extendsAgain = (lab: Lab, failure: Failure) =>
+const extendsAgain = (lab: Lab, failure: Loss) =>
   Effect.gen(function* () {
     const { duration } = lab.capabilities.lease!
     yield* lab.publish("a")
@@ -143,10 +143,10 @@ const extendsAgain = (lab: Lab, failure: Failure) =>
   })
 
 /** After these, no copy is there. */
-const unstored = failures.filter((failure) => failure !== "lostAnswer")
+const unstored = losses.filter((failure) => failure !== "lostAnswer")
 
 export const cases: ReadonlyArray<Case.Case> = [
-  ...failures.flatMap((failure) => [
+  ...losses.flatMap((failure) => [
     test(
       `an ack ${words[failure]} is settled in the end, without a second run`,
       (lab) => settles(lab, failure),

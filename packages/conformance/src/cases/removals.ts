@@ -4,7 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
-import { failures, type Failure } from "../Harness.ts"
+import { type Loss, losses } from "../Harness.ts"
 import { within, words } from "../internal/calls.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
@@ -14,7 +14,7 @@ const test = Case.inGroup("failing calls")
 /** Lets the call fail that settles the first run of a message, and waits until all is over. */
 const settles = (
   lab: Lab,
-  failure: Failure,
+  failure: Loss,
   retry: RetryPolicy.RetryPolicy,
   first: (message: Handler.Received<unknown>) => Effect.Effect<void, Error>
 ) =>
@@ -39,7 +39,7 @@ const settles = (
     yield* lab.quiet()
   })
 
-export const cases: ReadonlyArray<Case.Case> = failures.flatMap((failure) => [
+export const cases: ReadonlyArray<Case.Case> = losses.flatMap((failure) => [
   test(
     `a delayed retry with a removal ${words[failure]} has its second run, and no third`,
     function* (lab) {

@@ -3,7 +3,7 @@ import { Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
-import { failures, type Failure, type Operation } from "../Harness.ts"
+import { type Loss, losses, type Operation } from "../Harness.ts"
 import { ends, within, words } from "../internal/calls.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
@@ -28,7 +28,7 @@ const untilLost = (lab: Lab, port: Port.Port, begun: number, before: number) => 
 }
 
 /** Settles while this call fails, and again until it is settled or gone. What is gone comes again. */
-const tells = (lab: Lab, operation: Operation, failure: Failure, settlement: Settlement.Settlement) =>
+const tells = (lab: Lab, operation: Operation, failure: Loss, settlement: Settlement.Settlement) =>
   Effect.gen(function* () {
     yield* lab.publish("a")
     const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, within: within(lab) })
@@ -60,7 +60,7 @@ const tells = (lab: Lab, operation: Operation, failure: Failure, settlement: Set
     Check.isTrue("no more letters than publishes", letters.length <= (failure === "refused" ? 1 : 2), letters.length)
   })
 
-const fates = failures.flatMap((failure) => [
+const fates = losses.flatMap((failure) => [
   test(
     `the fate of an ack ${words[failure]} is true, and it can be asked again`,
     (lab) => tells(lab, "settle", failure, Settlement.Ack),
@@ -75,7 +75,7 @@ const fates = failures.flatMap((failure) => [
 ])
 
 /** After these, nothing has happened. */
-const undone = failures.filter((failure) => failure !== "lostAnswer")
+const undone = losses.filter((failure) => failure !== "lostAnswer")
 
 const purges = undone.map((failure) =>
   test(

@@ -2,11 +2,11 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Check from "../Check.ts"
-import type { Failure } from "../Harness.ts"
+import type { Loss } from "../Harness.ts"
 import type { Lab } from "../Lab.ts"
 
 /** How a call fails, for the names of cases. */
-export const words: Readonly<Record<Failure, string>> = {
+export const words: Readonly<Record<Loss, string>> = {
   refused: "that the broker refuses",
   lostRequest: "that never reaches the broker",
   lostAnswer: "that the broker never answers"

@@ -22,8 +22,11 @@ export interface Checks {
   readonly checkDelay: (what: string, delay: number, from: number, at: number, options?: DelayOptions) => void
   /** Checks that what was to come after a delay, from `from`, did not come before. Fails at once. */
   readonly checkNotEarly: (what: string, delay: number, from: number, at: number) => void
-  /** Checks at the case's end that two values were equal, unless the machine was late between `from` and now. */
-  readonly checkTimely: (what: string, actual: unknown, expected: unknown, from: number) => void
+  /**
+   * Checks at the case's end that two values were equal, unless the machine was late between `from` and now. `bound` is the
+   * milliseconds of which the machine is late by more than half where it can be to blame. Default: the harness's lateness.
+   */
+  readonly checkTimely: (what: string, actual: unknown, expected: unknown, from: number, bound?: number) => void
   /** Checks all that is left for the case's end. Fails with `CheckFailed` or `NotMeasurable`. */
   readonly checkLateness: Effect.Effect<void, Check.CheckFailed | NotMeasurable>
 }
@@ -48,10 +51,10 @@ export const make = (env: {
       const late = Math.max(0, at - accepted - delay)
       arrivals.push({ what: `${what}, asked for ${delay} ms`, late, bound: slack, from, at, hops })
     },
-    checkTimely: (what, actual, expected, from) => {
+    checkTimely: (what, actual, expected, from, least = bound) => {
       const difference = Check.difference(what, actual, expected)
       if (difference === undefined) return
-      arrivals.push({ what: difference, late: Number.POSITIVE_INFINITY, bound, from, at: now() })
+      arrivals.push({ what: difference, late: Number.POSITIVE_INFINITY, bound: least, from, at: now() })
     },
     checkLateness: Effect.suspend(() => Control.check(control, arrivals))
   }

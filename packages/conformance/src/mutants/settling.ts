@@ -38,6 +38,26 @@ const extendsNothing = (name: string, kills: string): Mutant => ({
   })
 })
 
+/** Every retry is stored, whatever becomes of its delivery. */
+const retriesLost = (broker: Broker.Service): Broker.Service => ({
+  ...broker,
+  subscribe: (options) =>
+    Effect.map(broker.subscribe(options), (subscription) => ({
+      ...subscription,
+      settle: (requests) =>
+        Effect.flatMap(subscription.settle(requests), (failures) => {
+          const lost = failures.flatMap(({ delivery, fate }) =>
+            requests.flatMap(({ delivery: asked, settlement }) =>
+              asked === delivery && fate === "gone" && settlement._tag === "Retry"
+                ? [Outgoing.retry(delivery, settlement, options.queue, delivery.metadata.firstPublished)]
+                : []
+            )
+          )
+          return Effect.as(lost.length === 0 ? Effect.void : Effect.orDie(broker.publish(lost)), failures)
+        })
+    }))
+})
+
 export const mutants: ReadonlyArray<Mutant> = [
   instead("acks dead letters", "maxRetries 0: one delivery, then the dead letters", "DeadLetter", () => Settlement.Ack),
   instead(
@@ -143,6 +163,18 @@ export const mutants: ReadonlyArray<Mutant> = [
           if (delivery.attempts === 1) onDelivery(delivery)
         }
       })
+  },
+  {
+    name: "makes a copy for a retry whose delivery is gone",
+    kills:
+      "a message that came again with a new connection is settled once: a retry of its first delivery makes no second one",
+    broker: retriesLost
+  },
+  {
+    name: "makes a copy for a retry whose lease is gone",
+    kills:
+      "a message that came again with a new lease is settled once: a retry of its first delivery makes no second one",
+    broker: retriesLost
   },
   {
     name: "lets a second settlement undo the first",

@@ -47,14 +47,16 @@ export const layer = Layer.effectContext(
       restart: undefined,
       another: Effect.map(FileBroker.make(path), (other) => other.broker),
       failNext: (operation, failure) =>
-        Effect.acquireRelease(
-          Effect.sync(() => {
-            const fault = { operation, failure, happened: false }
-            driver.fault = fault
-            return () => fault.happened
-          }),
-          () => Effect.sync(() => (driver.fault = undefined))
-        ),
+        failure === "lateAnswer"
+          ? undefined
+          : Effect.acquireRelease(
+              Effect.sync(() => {
+                const fault = { operation, failure, happened: false }
+                driver.fault = fault
+                return () => fault.happened
+              }),
+              () => Effect.sync(() => (driver.fault = undefined))
+            ),
       deleteQueue: (queue) => Effect.sync(() => file.deleteQueue(queue)),
       foreignQueue: (base) =>
         Effect.sync(() => {

@@ -1,0 +1,107 @@
+/** Two deliveries of one message: what settles one of them ends both, and nothing that is asked of the other undoes that. */
+import { type Delivery, Settlement } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as Case from "../Case.ts"
+import * as Check from "../Check.ts"
+import { within } from "../internal/calls.ts"
+import type { Lab } from "../Lab.ts"
+import * as Needs from "../Needs.ts"
+import * as Port from "../Port.ts"
+
+const test = Case.inGroup("two deliveries of one message")
+
+/** Longer than a case waits for what must not come, so that it tells by numbers as well where the broker has some. */
+const minute = 60_000
+
+const letter = ({ dlq }: Lab) => Settlement.DeadLetter("permanent", dlq, { name: "Error", message: "no" })
+
+const byId = (deliveries: ReadonlyArray<Delivery.Delivery>) =>
+  new Map(deliveries.map((delivery) => [delivery.metadata.id, delivery]))
+
+/** A minute, where the broker tells how many messages are delayed; else a delay that can be waited for. */
+const retryFor = ({ capabilities, unit }: Lab) => Settlement.Retry(capabilities.counts.delayed ? minute : unit)
+
+/** Nothing is left of the messages but so many dead letters, and nothing comes. */
+const balances = (lab: Lab, port: Port.Port, letters: number) =>
+  Effect.gen(function* () {
+    yield* lab.quiet(2 * lab.unit + lab.slack)
+    Check.equal("deliveries that come", port.waiting(), 0)
+    yield* lab.untilEmpty
+    Check.equal("dead letters", (yield* lab.untilDeadLetters(letters)).length, letters)
+  })
+
+/** The deliveries of the messages are lost, and they come again. The newer ones are settled, the older ones retried. */
+const settlesNewer = (lab: Lab, loss: Effect.Effect<unknown, unknown>) =>
+  Effect.gen(function* () {
+    const settlements = [Settlement.Ack, letter(lab)]
+    for (const { _tag } of settlements) yield* lab.publish(_tag)
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: settlements.length, within: within(lab) })
+    const older = byId(yield* port.take(settlements.length))
+    yield* loss
+    const newer = byId(yield* port.take(settlements.length))
+    for (const settlement of settlements) {
+      const [before, after] = [older.get(settlement._tag)!, newer.get(settlement._tag)!]
+      Check.equal(`the ${settlement._tag}`, yield* port.settle(after, settlement), [])
+      const told = yield* port.settle(before, retryFor(lab))
+      Check.isTrue(
+        "the retry of the other is told as gone, if it is told as failed",
+        told.every(({ fate }) => fate === "gone"),
+        told.map(({ fate }) => fate)
+      )
+    }
+    yield* balances(lab, port, 1)
+  })
+
+/** Until the leases of what was delivered by now are over by the clock of this process, which began to count late. */
+const leasesEnd = (lab: Lab) =>
+  Effect.suspend(() => {
+    const ends = lab.now() + lab.capabilities.lease!.duration
+    return lab.until("the end of the first leases", () => lab.now() > ends, within(lab))
+  })
+
+/** Acquires in a scope of its own, which the answer's `close` closes. */
+const released = <A, E, R>(acquire: Effect.Effect<A, E, R | Scope.Scope>) =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.acquireRelease(Scope.make(), (open) => Scope.close(open, Exit.void))
+    const value = yield* Effect.provideService(acquire, Scope.Scope, scope)
+    return { value, close: Scope.close(scope, Exit.void) }
+  })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test(
+    "a message that came again with a new connection is settled once: a retry of its first delivery makes no second one",
+    (lab) => settlesNewer(lab, lab.harness.cutConnections!),
+    Needs.boundConnections
+  ),
+  test(
+    "a message that came again with a new lease is settled once: a retry of its first delivery makes no second one",
+    (lab) => settlesNewer(lab, leasesEnd(lab)),
+    Needs.all(Needs.lease, Needs.lacks("connectionBound"))
+  ),
+  test(
+    "a message that came again while its copy was under way is settled by that: a retry of it only ends it",
+    function* (lab) {
+      for (const id of ["a", "b"]) yield* lab.publish(id)
+      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2, within: within(lab) })
+      const first = byId(yield* port.take(2))
+      const late = yield* released(lab.failNext("publish", "lateAnswer"))
+      const settling = yield* Effect.forkChild(port.settle(first.get("a")!, letter(lab)))
+      yield* lab.until("the copy", late.value, lab.recovery)
+      // The connection of the deliveries is lost with this ack, and that of the copy is not.
+      const lost = yield* lab.failNext("settle", "lostRequest")
+      yield* port.settle(first.get("b")!, Settlement.Ack)
+      yield* lab.until("the loss", lost, lab.recovery)
+      let again = yield* port.next
+      // Where the ack of the other was told as lost, it comes again as well.
+      for (; again.metadata.id !== "a"; again = yield* port.next) yield* port.settle(again, Settlement.Ack)
+      yield* late.close
+      Check.equal("the copy", yield* Fiber.join(settling), [])
+      Check.equal("the retry of the other delivery", yield* port.settle(again, retryFor(lab)), [])
+      yield* balances(lab, port, 1)
+    },
+    Needs.all(Needs.boundConnections, Needs.failNext("publish", "lateAnswer"), Needs.failNext("settle", "lostRequest"))
+  )
+]

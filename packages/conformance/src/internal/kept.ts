@@ -1,0 +1,20 @@
+/** Leases that are extended for as long as a case runs, on a machine that may stand still. */
+import type { Lab } from "../Lab.ts"
+
+/**
+ * Checks at the case's end what holds as long as leases are kept that are extended three times or more within their time.
+ *
+ * A process, or a broker, that stands still for longer than a lease loses it, whatever the adapter does. For less it is
+ * not to blame: a pause of a few milliseconds, which is much for a delay, explains no lease that was lost. Of two
+ * extensions that come too late, one is late by more than a quarter of the lease.
+ */
+export const checkKept = (
+  { capabilities, checkTimely, harness }: Pick<Lab, "capabilities" | "checkTimely" | "harness">,
+  what: string,
+  actual: unknown,
+  expected: unknown,
+  from: number
+): void => {
+  const { duration } = capabilities.lease ?? { duration: 0 }
+  checkTimely(what, actual, expected, from, Math.max(harness.lateness, duration / 2))
+}
