@@ -115,6 +115,12 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
   return [violation("late", entry.at, of(life), what, [bound?.index, copy.stored.index, life.arrived?.index, index])]
 }
 
+/** Until when its parent was held back, which may have known more of its time than its metadata: a retry's, say. */
+const heldUntil = ({ parent, stored }: CopyLife): number => {
+  const asked = parent?.settlings.findLast(({ index }) => index < (stored?.index ?? 0))
+  return asked === undefined ? 0 : asked.at + asked.asked.delay
+}
+
 /** A message that goes back for longer than until it is due. */
 const heldBack = (
   lives: Lives,
@@ -125,7 +131,7 @@ const heldBack = (
   if (asked.tag !== "Release" || asked.delay === 0 || bound === undefined) return []
   // What comes again beside a retry waits as that does.
   if (life.attempt?.prior !== undefined || isHindered(hindered, copy, index)) return []
-  const due = bound.at + tolerance(lives, bound, at) + longest
+  const due = Math.max(bound.at, heldUntil(copy)) + tolerance(lives, bound, at) + longest
   if (at + asked.delay <= due) return []
   const what = `${life.process.name} holds it back until ${Math.round(at + asked.delay)} ms; expected ${Math.round(due)} ms at the latest, when it is due.`
   return [violation("late", at, of(life), what, [bound.index, index])]
