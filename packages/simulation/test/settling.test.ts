@@ -45,7 +45,7 @@ describe("a settlement that is refused", () => {
       story.ask(delivery, letter)
       story.answer(delivery, letter, "refused")
       story.say({ _tag: "Credit", process: "a1", limit: credit }, { _tag: "Calm" })
-      story.wait(200_000)
+      story.wait(100_000)
       story.end()
     }
     expect(broken(tell(2), world(5))).toEqual([])

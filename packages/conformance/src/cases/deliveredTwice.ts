@@ -13,7 +13,10 @@ import * as Port from "../Port.ts"
 
 const test = Case.inGroup("two deliveries of one message")
 
-/** Longer than a case waits for what must not come, so that it tells by numbers as well where the broker has some. */
+/**
+ * Long enough to be seen to wait. An adapter that ends what comes again of a settled message hides a retry that has come,
+ * and none that is still to come.
+ */
 const minute = 60_000
 
 const letter = ({ dlq }: Lab) => Settlement.DeadLetter("permanent", dlq, { name: "Error", message: "no" })
