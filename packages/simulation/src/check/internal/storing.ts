@@ -53,7 +53,7 @@ export const storing = ({ copyOf, deliveries, processOf, scenario }: Registry, w
     if (life !== undefined) life.back = seen
     const settling = life?.settlings.at(-1)
     // A client that ends gives back what it could not settle, as it is.
-    const isUnsettled = settling?.fate === "ours" || settling?.fate === "unknown"
+    const isUnsettled = settling?.fate === "ours" || settling?.fate === "unknown" || settling?.fate === "refused"
     if (why === "asked" && isUnsettled && life?.process.draining !== undefined) copy.bound = undefined
     else if (why === "asked" && settling?.asked.tag === "Retry") {
       const { asked, at: since, index } = settling
