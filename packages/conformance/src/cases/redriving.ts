@@ -132,19 +132,30 @@ export const cases: ReadonlyArray<Case.Case> = [
     Check.equal("at work again", (yield* redriven(lab, 5, 5)).toSorted(), some)
   }),
   test("a redrive that is aborted ends at once, and another one goes on with the others", function* (lab) {
-    const some = ids.slice(0, 5)
+    const some = ids.slice(0, 10)
     yield* bury(lab, some)
     const letters = yield* lab.letters
     const stop = new AbortController()
+    const before = lab.entriesOf("Publishing").length
+    const published = () => lab.entriesOf("Publishing").length - before
+    let begun = 0
     const first = yield* letters.redrive({
       rate: 2,
       signal: stop.signal,
-      onProgress: ({ redriven }) => (redriven === 2 ? stop.abort() : undefined)
+      onProgress: ({ redriven }) => {
+        if (redriven !== 2) return
+        begun = published()
+        stop.abort()
+      }
     })
-    Check.equal("redriven", [first.redriven, first.unremoved, first.unconfirmed], [2, 0, 0])
-    if (lab.capabilities.counts.ready) Check.equal("queued", first.queued, 3)
-    yield* lab.untilPending({ ready: 3, inFlight: 0 }, lab.dlq)
-    Check.equal("redriven by another one", (yield* letters.redrive()).redriven, 3)
-    Check.equal("at work again", (yield* redriven(lab, 5, 5)).toSorted(), some)
+    // Where the broker is slower than the rate, the next publish is under way then. It ends, and none begins.
+    Check.isTrue("publishes before the abort", begun >= 2 && begun < some.length, begun)
+    Check.equal("publishes", published(), begun)
+    Check.equal("redriven", [first.redriven, first.unremoved, first.unconfirmed], [begun, 0, 0])
+    const rest = some.length - begun
+    if (lab.capabilities.counts.ready) Check.equal("queued", first.queued, rest)
+    yield* lab.untilPending({ ready: rest, inFlight: 0 }, lab.dlq)
+    Check.equal("redriven by another one", (yield* letters.redrive()).redriven, rest)
+    Check.equal("at work again", (yield* redriven(lab, some.length, some.length)).toSorted(), some.toSorted())
   })
 ]
