@@ -103,7 +103,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
             channel.ack(message)
             letters.push(
               toDelivery(message, {
-                queueType: settings.queueType,
+                type: settings.queueType,
                 serverVersion: version,
                 keepsNotBefore: true,
                 now: Date.now
