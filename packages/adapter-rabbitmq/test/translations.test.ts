@@ -243,7 +243,7 @@ describe("toPublication", () => {
 
 describe("toBrokerError", () => {
   const login = `Handshake terminated by server: 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN."`
-  const inequivalent = `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' for queue 'q'"`
+  const inequivalent = `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/': received none but current is '5'"`
 
   it.each([
     [login, "AccessRefused", /user name and password/],
@@ -257,7 +257,7 @@ describe("toBrokerError", () => {
       "AccessRefused",
       /set_permissions/
     ],
-    [inequivalent, "QueueMismatch", /assert: "never"/],
+    [inequivalent, "QueueMismatch", /queues\["q"\]\.assert: "passive"/],
     [
       `Operation failed: QueueDeclare; 404 (NOT-FOUND) with message "NOT_FOUND - no queue 'q'"`,
       "QueueMissing",
