@@ -23,7 +23,7 @@ export interface Finding {
 }
 
 /** The delivery limit that a quorum queue has: the smallest of its argument and its policy's, else the server's own. */
-const limitOf = ({ arguments: args, policy }: Management.QueueInfo, version: string): number => {
+const limitOf = ({ arguments: args, policy = {} }: Management.QueueInfo, version: string): number => {
   const given = [args["x-delivery-limit"], policy["delivery-limit"]].filter((limit) => typeof limit === "number")
   const limit = given.length > 0 ? Math.min(...given) : Version.isAtLeast(version, "4.0") ? 20 : -1
   return limit < 0 ? Number.POSITIVE_INFINITY : limit

@@ -16,7 +16,7 @@ export type Type = "quorum" | "classic" | "stream" | "unknown"
  * Who has told what a queue is:
  *
  * - `declaration`: the adapter declares it, and the server refuses a declaration that differs.
- * - `management`: the management interface, which knows the server's policies as well.
+ * - `management`: the management interface, which knows the server's policies as well, some seconds later.
  * - `refusal`: the server's refusals of questions, which name the arguments but neither the delivery limit nor policies.
  * - `options`: the queue's `arguments` in the options.
  * - `nobody`.
@@ -64,18 +64,20 @@ const ofPolicy = (policy: Arguments): Arguments =>
 /** A queue by its arguments and the definition of the server's policies for it, as the management interface tells them. */
 export const managed = (
   name: string,
-  told: { readonly arguments: Arguments; readonly policy: Arguments; readonly type?: Type | undefined },
+  told: { readonly arguments: Arguments; readonly policy: Arguments | undefined; readonly type?: Type | undefined },
   serverVersion: string,
   isOurs: boolean
 ): RabbitMqQueue => {
   const type = told.type ?? typeOf(told.arguments)
-  const limit = smallest(told.arguments["x-delivery-limit"], told.policy["delivery-limit"])
+  const limit = smallest(told.arguments["x-delivery-limit"], told.policy?.["delivery-limit"])
   const otherwise = Version.isAtLeast(serverVersion, "4.0") ? serverLimit : Number.POSITIVE_INFINITY
+  // A policy may have made the limit smaller. What a queue of ours gives up then is a dead letter.
+  const isKnown = isOurs || told.policy !== undefined
   return {
     name,
     type,
-    deliveryLimit: type === "quorum" ? (limit ?? otherwise) : Number.POSITIVE_INFINITY,
-    arguments: { ...ofPolicy(told.policy), ...told.arguments },
+    deliveryLimit: type !== "quorum" ? Number.POSITIVE_INFINITY : isKnown ? (limit ?? otherwise) : undefined,
+    arguments: { ...ofPolicy(told.policy ?? {}), ...told.arguments },
     isOurs,
     toldBy: "management"
   }
@@ -109,7 +111,7 @@ export const ofOptions = (name: string, planned: Arguments, settings: Settings):
 
 /** The error of a queue with which no policy, or not this one, can be kept; `undefined` for one that will do. */
 export const refusal = (
-  { deliveryLimit, isOurs, name, type }: RabbitMqQueue,
+  { arguments: args, deliveryLimit, isOurs, name, type }: RabbitMqQueue,
   retry: RetryPolicy.RetryPolicy | undefined
 ): ConfigurationError.ConfigurationError | undefined => {
   if (retry === undefined) return undefined
@@ -119,7 +121,7 @@ export const refusal = (
     const detail = "it is a stream, which keeps its messages: none is taken out by an ack, none put back by a retry"
     return refuse("queue", detail, "Consume a quorum queue or a classic queue that is bound to the same exchange")
   }
-  const limit = deliveryLimit ?? Number.POSITIVE_INFINITY
+  const limit = deliveryLimit ?? smallest(args["x-delivery-limit"]) ?? Number.POSITIVE_INFINITY
   if (limit >= smallestLimit || retry.maxDeliveries <= limit) return undefined
   const detail = `the server gives a message up after ${limit + 1} deliveries, and the policy allows ${retry.maxDeliveries}`
   // The smaller one of argument and policy holds, and the argument of a queue that exists cannot be changed.

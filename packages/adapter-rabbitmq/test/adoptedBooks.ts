@@ -70,6 +70,20 @@ export const readerAndWriter = async (management: string, username: string) => {
   return { username, password: "s3cret" }
 }
 
-/** Sets a policy of the server for one queue. */
-export const policyOf = (management: string, queue: string, definition: Arguments) =>
-  put(management, `policies/%2F/${queue}`, { pattern: `^${queue}$`, definition, "apply-to": "queues" })
+/** The management interface's answer. */
+export const get = async (management: string, path: string): Promise<unknown> => {
+  const base = new URL(management)
+  const authorization = `Basic ${btoa(`${base.username}:${base.password}`)}`
+  return (await fetch(new URL(`/api/${path}`, base.origin), { headers: { authorization } })).json()
+}
+
+/** Sets a policy of the server for one queue, and waits until it is told. */
+export const policyOf = async (management: string, queue: string, definition: Arguments) => {
+  await put(management, `policies/%2F/${queue}`, { pattern: `^${queue}$`, definition, "apply-to": "queues" })
+  const isTold = async () => {
+    const told = await get(management, `queues/%2F/${queue}`)
+    const { effective_policy_definition: policy } = told as { readonly effective_policy_definition?: Arguments } // As RabbitMQ documents it.
+    return Object.entries(definition).every(([name, value]) => policy?.[name] === value)
+  }
+  await Effect.runPromise(until("the policy", isTold))
+}

@@ -5,7 +5,7 @@ import { connect } from "amqplib"
 import { assert, describe, test } from "vitest"
 import { adapter, type RabbitMqOptions } from "../../src/index.ts"
 import { isAtLeast } from "../../src/internal/version.ts"
-import { balance, make, policyOf, readerAndWriter } from "../adoptedBooks.ts"
+import { balance, get, make, policyOf, readerAndWriter } from "../adoptedBooks.ts"
 import { shared } from "../server.ts"
 import { drainIds, on, queueName, until } from "../world.ts"
 import { raw } from "./trap.ts"
@@ -104,8 +104,8 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
     assert.match(error.message, /x-delivery-limit.*after \d deliveries, and the policy allows/)
     assert.match(error.remedy ?? "", /again with an x-delivery-limit of 4 or more, and give it no less by a policy/)
     await raw(url, (channel) => channel.deleteQueue(queue))
-    if ("delivery-limit" in policy) await policyOf(management!, queue, { "delivery-limit": 4 })
     await make(url, queue, { "x-queue-type": "quorum", "x-delivery-limit": 4 })
+    if ("delivery-limit" in policy) await policyOf(management!, queue, { "delivery-limit": 4 })
     await balance(url, queue, { ...passive(queue), management: management! }, atOnce)
   })
 
@@ -177,10 +177,8 @@ describe.concurrent("nothing is declared", () => {
     const queue = queueName("kept")
     await make(url, queue, {})
     await balance(url, queue, passive(queue), delayed)
-    const base = new URL(management!)
-    const authorization = `Basic ${btoa(`${base.username}:${base.password}`)}`
-    const answer = await fetch(`${base.origin}/api/queues/%2F/${queue}/bindings`, { headers: { authorization } })
-    const bindings = (await answer.json()) as ReadonlyArray<{ readonly source: string }> // As RabbitMQ documents it.
+    const told = await get(management!, `queues/%2F/${queue}/bindings`)
+    const bindings = told as ReadonlyArray<{ readonly source: string }> // As RabbitMQ documents it.
     assert.deepStrictEqual(
       bindings.map(({ source }) => source),
       [""]

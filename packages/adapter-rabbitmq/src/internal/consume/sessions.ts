@@ -37,7 +37,9 @@ const ended = Effect.logWarning("a consumer ended at once")
 const moment = 100
 
 /** Tries once more: of a connection whose loss nobody had noticed, the first request finds out. */
-export const foundOut = <A>(open: Effect.Effect<A, BrokerError.BrokerError>): Effect.Effect<A, BrokerError.BrokerError> =>
+export const foundOut = <A>(
+  open: Effect.Effect<A, BrokerError.BrokerError>
+): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.retry(open, { times: 1, while: ({ reason }) => reason === "ConnectionLost" })
 
 /**

@@ -13,8 +13,8 @@ export interface QueueInfo {
   /** Its type; `undefined` for one that is not known here. */
   readonly type?: Type | undefined
   readonly arguments: Readonly<Record<string, unknown>>
-  /** The definition of the server's policies for this queue, such as `delivery-limit`. */
-  readonly policy: Readonly<Record<string, unknown>>
+  /** The definition of the server's policies for it, such as `delivery-limit`; `undefined` in its first seconds. */
+  readonly policy: Readonly<Record<string, unknown>> | undefined
   readonly messages: number | undefined
   readonly unacknowledged: number | undefined
 }
@@ -53,7 +53,7 @@ const toQueue = (json: unknown): QueueInfo => {
     name: String(name),
     type: type === "quorum" || type === "classic" || type === "stream" ? type : undefined,
     arguments: toObject(args),
-    policy: toObject(effective_policy_definition),
+    policy: Predicate.isObject(effective_policy_definition) ? toObject(effective_policy_definition) : undefined,
     messages: number(messages),
     unacknowledged: number(messages_unacknowledged)
   }

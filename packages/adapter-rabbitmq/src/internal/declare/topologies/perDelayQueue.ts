@@ -23,12 +23,7 @@ export const make = ({ found, queue, retry, settings }: TopologyRequest): Topolo
       expiration: undefined,
       kept,
       objects: [
-        Objects.delayQueue(
-          name,
-          settings,
-          { ttl: kept, exchange: back, key: queue },
-          settings.assert
-        ),
+        Objects.delayQueue(name, settings, { ttl: kept, exchange: back, key: queue }, settings.assert),
         ...(found.isOurs ? [Objects.binding(back, queue, queue)] : [])
       ]
     }
