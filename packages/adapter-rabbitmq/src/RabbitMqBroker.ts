@@ -39,6 +39,36 @@ const uniqueNames = Effect.map(
   }
 )
 
+/** Makes the plan of a consumer, by what its queue is. Nothing has been delivered yet. */
+const preparer =
+  (
+    env: Found.Dependencies & {
+      readonly ensure: Declarer.Declarer["ensure"]
+      readonly found: Map<string, RabbitMqQueue.RabbitMqQueue>
+      readonly plan: (request: Plan.Request) => Effect.Effect<Plan.Plan, BrokerError.BrokerError>
+    }
+  ) =>
+  (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> =>
+    Effect.gen(function* () {
+      const { ensure, found, management, plan, settings } = env
+      const { queue } = request
+      // Only a queue that is there can be looked at.
+      const isMade = management !== undefined && RabbitMqQueue.assertOf(queue, settings) === "declare"
+      if (isMade) yield* ensure((yield* plan(request)).objects, queue)
+      const one = yield* Found.find(env, queue)
+      found.set(queue, one)
+      const planned = yield* plan({ ...request, found: one })
+      yield* Found.checkObjects(env, planned)
+      return planned
+    })
+
+/** Tells people what should be known of a plan, and loudly what the queue itself loses. */
+const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
+  const warnings = RabbitMqQueue.warnings(found)
+  const log = (note: string) => (warnings.includes(note) ? Effect.logWarning(note) : Effect.logInfo(note))
+  return Effect.forEach(notes, (note) => Effect.annotateLogs(log(note), { queue }), { discard: true })
+}
+
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context())
@@ -71,19 +101,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
       : Effect.succeed(made)
   }
-  /** The plan of a consumer, by what its queue is. Nothing has been delivered yet. */
-  const prepare = (request: Plan.Request) =>
-    Effect.gen(function* () {
-      const { queue } = request
-      // Only a queue that is there can be looked at.
-      const isMade = management !== undefined && RabbitMqQueue.assertOf(queue, settings) === "declare"
-      if (isMade) yield* declarer.ensure((yield* plan(request)).objects, queue)
-      const one = yield* Found.find(finder, queue)
-      found.set(queue, one)
-      const planned = yield* plan({ ...request, found: one })
-      yield* Found.checkObjects(finder, planned)
-      return planned
-    })
+  const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })
   /** The plans of producers, which know no policy. */
   const producing = new Map<string, Plan.Plan>()
 
@@ -106,11 +124,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options
         const planned = yield* foundOut(prepare({ queue, retry, deadLetterQueues }))
-        const warnings = RabbitMqQueue.warnings(planned.found)
-        for (const note of planned.notes) {
-          const log = warnings.includes(note) ? Effect.logWarning(note) : Effect.logInfo(note)
-          yield* Effect.annotateLogs(log, { queue })
-        }
+        yield* tell(planned)
         return yield* subscribe(options, planned, {
           settings,
           connection: consuming,

@@ -21,10 +21,10 @@ const kinds: Readonly<Record<string, Arguments>> = {
   "classic with TTL": { "x-message-ttl": 60_000 },
   "quorum with TTL": { "x-queue-type": "quorum", "x-message-ttl": 60_000 },
   "DLX of its own": { "x-queue-type": "quorum", "x-dead-letter-exchange": "amq.fanout" },
-  "drop-head": { "x-queue-type": "quorum", "x-max-length": 50, "x-overflow": "drop-head" },
-  "reject-publish": { "x-queue-type": "quorum", "x-max-length": 50, "x-overflow": "reject-publish" },
+  "drop-head": { "x-queue-type": "quorum", "x-max-length": 4, "x-overflow": "drop-head" },
+  "reject-publish": { "x-queue-type": "quorum", "x-max-length": 4, "x-overflow": "reject-publish" },
   "reject-publish-dlx": {
-    "x-max-length": 50,
+    "x-max-length": 4,
     "x-overflow": "reject-publish-dlx",
     "x-dead-letter-exchange": "amq.fanout"
   },

@@ -42,6 +42,17 @@ export const foundOut = <A>(
 ): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.retry(open, { times: 1, while: ({ reason }) => reason === "ConnectionLost" })
 
+/** Reads the messages of a source, each with its receipt. */
+const toReceived =
+  (source: Source) =>
+  (message: Incoming, settler: Settler, consumer: Consumer): Received => {
+    const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
+    const { fields, properties } = message
+    const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
+    const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
+    return { body, headers, attempts, metadata, redelivered, receipt }
+  }
+
 /**
  * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened on a connection that
  * lives; later ones are tried until they succeed.
@@ -68,16 +79,6 @@ export const make = (
     const later = (run: () => void) => void timers.after(moment, run)
     let limit = 0
     let session: Session.Session | undefined
-
-    const toReceived =
-      (source: Source) =>
-      (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-        const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
-        const { fields, properties } = message
-        const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
-        const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
-        return { body, headers, attempts, metadata, redelivered, receipt }
-      }
 
     const open = Effect.gen(function* () {
       const context = { operation: "subscribe", queue }

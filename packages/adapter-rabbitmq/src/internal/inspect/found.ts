@@ -10,7 +10,7 @@ import type { Management } from "./management.ts"
 import * as Question from "./question.ts"
 
 /** The broker's own, which all of its queues share. */
-interface Dependencies {
+export interface Dependencies {
   readonly settings: Settings
   readonly declarer: Pick<Declarer, "onChannel">
   readonly management: Management | undefined
