@@ -86,6 +86,9 @@ const foundFinding = (found: RabbitMqQueue.RabbitMqQueue): ReadonlyArray<Plan.Fi
   ...RabbitMqQueue.warnings(found).map((detail) => ({ about: "loss", verdict: "bad" as const, detail }))
 ]
 
+const unusable = ({ detail, queue, remedy = "" }: BrokerError.BrokerError): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({ field: "queue", queue, broker: "rabbitmq", detail, remedy })
+
 const bindingVerdict = (binding: NativeBinding, there: ReadonlyArray<Management.BindingInfo> | undefined): Verdict => {
   if (there === undefined) return { state: "unknown", why: withoutManagement }
   const isThere = there.some(
@@ -133,8 +136,10 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     capabilities: Capabilities.make(settings, version),
     plan: (request) =>
       Effect.gen(function* () {
-        // A plan is also made where the server does not tell.
-        const found = yield* Effect.orElseSucceed(find(request.queue), () => undefined)
+        const found = yield* Effect.catch(Found.find(finder, request.queue), (error) =>
+          // A plan is also made where the server does not tell, but not for a queue that a consumer could not use.
+          error.isRetryable ? Effect.undefined : Effect.fail(unusable(error))
+        )
         return toPlan(yield* planFor(request, settings, version, found), request, settings)
       }),
     inspect: (request) =>
