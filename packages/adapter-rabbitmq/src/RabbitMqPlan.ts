@@ -76,17 +76,20 @@ export const assumed = (name: string, settings: Settings): RabbitMqQueue.RabbitM
  * A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. A queue
  * that is not declared has none of these: nothing is bound to it.
  */
-export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> =>
-  RabbitMqQueue.assertOf(name, settings) === "declare"
+export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> => {
+  const assert = RabbitMqQueue.assertOf(name, settings)
+  const bindings = (settings.queues[name]?.bindings ?? []).map(({ exchange, routingKey }) =>
+    Objects.binding(exchange, name, routingKey, {}, assert)
+  )
+  return assert === "declare"
     ? [
         ...Objects.safetyNet(settings),
         queue(name, settings),
         Objects.binding(Names.deliver(settings), name, name),
-        ...(settings.queues[name]?.bindings ?? []).map(({ exchange, routingKey }) =>
-          Objects.binding(exchange, name, routingKey)
-        )
+        ...bindings
       ]
-    : [queue(name, settings)]
+    : [queue(name, settings), ...bindings]
+}
 
 /** Whether a policy may ask for a delay by itself. Handlers may do so under any policy. */
 const hasDelays = (retry: RetryPolicy.RetryPolicy | undefined): boolean =>

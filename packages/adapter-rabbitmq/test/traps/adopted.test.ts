@@ -134,6 +134,18 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
     await balance(url, queue, { ...passive(queue), topology: "auto" }, delayed)
   })
 
+  test.runIf(management !== undefined)("a binding that is missing", async () => {
+    const queue = queueName("bound")
+    await make(url, queue, {})
+    const bindings = [{ exchange: "amq.topic", routingKey: queue }]
+    const options = { management: management!, queues: { [queue]: { assert: "passive", bindings } } } as const
+    const error = await refusal(queue, options)
+    assert.include(error.detail, `it is not there: binding amq.topic -> ${queue}`)
+    assert.strictEqual(error.remedy, "Make them as that layout needs them")
+    await raw(url, (channel) => channel.bindQueue(queue, "amq.topic", queue))
+    await balance(url, queue, options, atOnce)
+  })
+
   test("delays that lead back by a binding", async () => {
     const queue = queueName("unbound")
     await make(url, queue, {})

@@ -98,8 +98,9 @@ export const checkObjects = (
       if (found.failure.reason !== "QueueMissing") return yield* found.failure
       absent.push(`${object._tag.toLowerCase()} ${object.name}`)
     }
-    absent.push(...(yield* absentBindings(foreign, management)))
-    if (absent.length > 0) return yield* BrokerError.ofPlan("rabbitmq", incomplete(queue, absent, settings))
+    const unbound = yield* absentBindings(foreign, management)
+    if (absent.length + unbound.length > 0)
+      return yield* BrokerError.ofPlan("rabbitmq", incomplete(queue, absent, unbound, settings))
   })
 
 const absentBindings = (objects: ReadonlyArray<NativeObject>, management: Management | undefined) =>
@@ -117,16 +118,25 @@ const absentBindings = (objects: ReadonlyArray<NativeObject>, management: Manage
 
 const listed = 3
 
-const incomplete = (queue: string, absent: ReadonlyArray<string>, settings: Settings) => {
-  const some = absent.slice(0, listed).join(", ")
-  const more = absent.length > listed ? ` and ${absent.length - listed} more` : ""
+const incomplete = (
+  queue: string,
+  absent: ReadonlyArray<string>,
+  unbound: ReadonlyArray<string>,
+  settings: Settings
+) => {
+  const all = [...absent, ...unbound]
+  const some = all.slice(0, listed).join(", ")
+  const more = all.length > listed ? ` and ${all.length - listed} more` : ""
+  // A layout of somebody else's, and bindings of a queue that is not declared, are made by nobody here.
+  const isTheirs = absent.length === 0 || settings.topology === "perMessageTtlShared"
   return new ConfigurationError.ConfigurationError({
     field: settings.assert === "declare" ? "queues" : "assert",
     queue,
     broker: "rabbitmq",
     detail: `nothing of this is declared, and it is not there: ${some}${more}`,
-    remedy:
-      `Make them once: run requeue create with assert: "declare" and queues["${queue}"].assert: "passive", ` +
-      `as a user who may configure`
+    remedy: isTheirs
+      ? "Make them as that layout needs them"
+      : `Make them once: run requeue create with assert: "declare" and queues["${queue}"].assert: "passive", ` +
+        `as a user who may configure`
   })
 }
