@@ -117,7 +117,7 @@ export const make = (
   serverVersion: string
 ): Plan | ConfigurationError.ConfigurationError => {
   const found = told ?? assumed(name, settings)
-  const refusal = Version.refusal(serverVersion) ?? RabbitMqQueue.refusal(found, retry)
+  const refusal = Version.refusal(serverVersion) ?? RabbitMqQueue.refusal(found, retry, settings)
   if (refusal !== undefined) return refusal
   const topology = Topologies.choose({ queue: name, retry, found, settings, serverVersion })
   if (topology instanceof ConfigurationError.ConfigurationError) return topology

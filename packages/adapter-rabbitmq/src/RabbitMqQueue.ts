@@ -46,6 +46,8 @@ export const smallestLimit = 4
 export const assertOf = (name: string, settings: Settings): Settings["assert"] =>
   settings.queues[name]?.assert ?? settings.assert
 
+const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+
 const typeOf = (args: Arguments): Type => {
   const type = args["x-queue-type"] ?? "classic"
   return type === "quorum" || type === "classic" || type === "stream" ? type : "unknown"
@@ -109,17 +111,33 @@ export const ofOptions = (name: string, planned: Arguments, settings: Settings):
   return { name, type, deliveryLimit, arguments: own, isOurs: false, toldBy }
 }
 
+const maxLength = ({ arguments: args }: RabbitMqQueue): number | undefined =>
+  number(args["x-max-length"]) ?? number(args["x-max-length-bytes"])
+
+/** Whether a full queue makes room by dropping its oldest message, as it does by default. */
+const dropsHead = (found: RabbitMqQueue): boolean =>
+  maxLength(found) !== undefined && (found.arguments["x-overflow"] ?? "drop-head") === "drop-head"
+
 /** The error of a queue with which no policy, or not this one, can be kept; `undefined` for one that will do. */
 export const refusal = (
-  { arguments: args, deliveryLimit, isOurs, name, type }: RabbitMqQueue,
-  retry: RetryPolicy.RetryPolicy | undefined
+  found: RabbitMqQueue,
+  retry: RetryPolicy.RetryPolicy | undefined,
+  settings: Settings
 ): ConfigurationError.ConfigurationError | undefined => {
   if (retry === undefined) return undefined
+  const { arguments: args, deliveryLimit, isOurs, name, type } = found
   const refuse = (field: string, detail: string, remedy: string) =>
     new ConfigurationError.ConfigurationError({ field, detail, remedy, queue: name, broker: "rabbitmq" })
   if (type === "stream") {
     const detail = "it is a stream, which keeps its messages: none is taken out by an ack, none put back by a retry"
     return refuse("queue", detail, "Consume a quorum queue or a classic queue that is bound to the same exchange")
+  }
+  const isAccepted = isOurs || settings.queues[name]?.arguments?.["x-overflow"] === "drop-head"
+  if (dropsHead(found) && retry.maxAttempts > 1 && !isAccepted) {
+    const detail = "when the queue is full, each retry that is put back makes the server drop its oldest message"
+    const accept = `queues["${name}"].arguments: { "x-overflow": "drop-head" }`
+    const remedy = `Make the queue again with x-overflow reject-publish, or accept the loss by ${accept}`
+    return refuse(`queues.${name}.arguments.x-overflow`, detail, remedy)
   }
   const limit = deliveryLimit ?? smallest(args["x-delivery-limit"]) ?? Number.POSITIVE_INFINITY
   if (limit >= smallestLimit || retry.maxDeliveries <= limit) return undefined
@@ -131,20 +149,17 @@ export const refusal = (
   return refuse(`queues.${name}.arguments.x-delivery-limit`, detail, remedy)
 }
 
-const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
-
 /** Remarks on a queue that loses messages of its own accord, whoever consumes it. */
-export const warnings = ({ arguments: args, name }: RabbitMqQueue): ReadonlyArray<string> => {
+export const warnings = (queue: RabbitMqQueue): ReadonlyArray<string> => {
+  const { arguments: args, name } = queue
   const exchange = args["x-dead-letter-exchange"]
   const then = typeof exchange === "string" ? `go to exchange "${exchange}"` : "are lost"
   const found: Array<string> = []
   const ttl = number(args["x-message-ttl"])
   if (ttl !== undefined) found.push(`queue ${name}: messages that wait for ${Delay.format(ttl)}, retries too, ${then}`)
-  const length = number(args["x-max-length"]) ?? number(args["x-max-length-bytes"])
-  const overflow = args["x-overflow"] ?? "drop-head"
-  if (length !== undefined && overflow === "drop-head")
+  if (dropsHead(queue))
     found.push(`queue ${name}: when it is full, its oldest messages ${then}, also when a retry is put back`)
-  if (length !== undefined && overflow === "reject-publish-dlx")
+  if (maxLength(queue) !== undefined && args["x-overflow"] === "reject-publish-dlx")
     found.push(`queue ${name}: when it is full, each attempt to put a retry back also leaves a copy at its exchange`)
   const expires = number(args["x-expires"])
   if (expires !== undefined)

@@ -8,7 +8,7 @@ import { isAtLeast } from "../../src/internal/version.ts"
 import { balance, get, make, policyOf, readerAndWriter } from "../adoptedBooks.ts"
 import { shared } from "../server.ts"
 import { drainIds, on, queueName, until } from "../world.ts"
-import { raw } from "./trap.ts"
+import { consume, no, raw, type Run } from "./trap.ts"
 
 const { broker: server, url, version } = await shared()
 const management = server.managementUrl
@@ -146,6 +146,32 @@ describe("a consumer does not start, and does when the remedy is followed:", () 
     await balance(url, queue, options, atOnce)
   })
 
+  test.each([{}, { "x-queue-type": "quorum" }])(
+    "a queue %j that drops its oldest message when it is full",
+    async (type) => {
+      const queue = queueName("dropping")
+      await make(url, queue, { ...type, "x-max-length": 4 })
+      for (const more of [{}, management === undefined ? {} : { management }]) {
+        const error = await refusal(queue, { ...passive(queue), ...more })
+        assert.match(error.detail, /x-overflow: when the queue is full, each retry/)
+        const accept = `accept the loss by queues["${queue}"].arguments: { "x-overflow": "drop-head" }`
+        assert.include(error.remedy, `Make the queue again with x-overflow reject-publish, or ${accept}`)
+      }
+      await balance(
+        url,
+        queue,
+        { queues: { [queue]: { assert: "passive", arguments: { "x-overflow": "drop-head" } } } },
+        atOnce
+      )
+      await raw(url, async (channel) => {
+        await channel.deleteQueue(queue)
+        await channel.deleteQueue(`${queue}.dlq`)
+      })
+      await make(url, queue, { ...type, "x-max-length": 4, "x-overflow": "reject-publish" })
+      await balance(url, queue, passive(queue), atOnce)
+    }
+  )
+
   test("delays that lead back by a binding", async () => {
     const queue = queueName("unbound")
     await make(url, queue, {})
@@ -261,4 +287,66 @@ test("a single active consumer's queue has all of its credit again after a pause
       yield* until("the others", () => deliveries === 20)
     })
   )
+})
+
+describe.concurrent("a queue that its producers have filled while a handler ran", () => {
+  const quorum = { "x-queue-type": "quorum" }
+  const cells = [undefined, management].flatMap((address) =>
+    [0, 300].flatMap((delay) =>
+      (
+        [
+          ["reject-publish", quorum],
+          ["reject-publish", {}],
+          ["reject-publish-dlx", {}],
+          ["drop-head", quorum],
+          ["drop-head", {}]
+        ] as const
+      ).map(([overflow, type]) => ({
+        address,
+        delay,
+        overflow,
+        isManaged: address !== undefined,
+        type: Object.keys(type).length > 0 ? "quorum" : "classic"
+      }))
+    )
+  )
+
+  test.each(cells)("$type, $overflow, retries after $delay ms, with management: $isManaged", async (cell) => {
+    const { address, delay, overflow, type } = cell
+    const queue = queueName("full")
+    const args = { "x-queue-type": type, "x-max-length": 2, "x-overflow": overflow }
+    const send = (...ids: ReadonlyArray<string>) =>
+      raw(url, async (channel) => {
+        for (const messageId of ids) channel.sendToQueue(queue, Buffer.from('"x"'), { persistent: true, messageId })
+      })
+    await raw(url, (channel) => channel.assertQueue(queue, { durable: true, arguments: args }))
+    await send("a")
+    const runs: Array<Run> = []
+    let isFull = false
+    const retry = RetryPolicy.make({ maxRetries: 2, ...(delay > 0 ? { backoff: Backoff.constant(delay) } : {}) })
+    const told = address === undefined ? {} : { management: address }
+    const accepted = overflow === "drop-head" ? { arguments: { "x-overflow": overflow } } : {}
+    await on({ url, ...told, queues: { [queue]: { assert: "passive", ...accepted } } }, () =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, { retry, concurrency: 1, prefetch: 0 }, ({ id }) =>
+          Effect.gen(function* () {
+            if (id !== "a") return
+            if (!isFull) yield* Effect.promise(() => send("b", "c"))
+            isFull = true
+            return yield* no()
+          })
+        )
+        yield* until("its end", async () => {
+          const letters = await raw(url, (channel) => channel.checkQueue(`${queue}.dlq`))
+          const left = await raw(url, (channel) => channel.checkQueue(queue))
+          return letters.messageCount === 1 && left.messageCount === 0
+        })
+      })
+    )
+    const counted = (id: string) => runs.filter((run) => run.id === id).length
+    assert.strictEqual(counted("a"), 3)
+    assert.strictEqual(counted("c"), 1)
+    // The copy of the first one has made the server drop it, as was accepted.
+    assert.strictEqual(counted("b"), overflow === "drop-head" && delay === 0 ? 0 : 1)
+  })
 })
