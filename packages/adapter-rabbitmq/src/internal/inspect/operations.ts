@@ -1,6 +1,7 @@
 /** Shows a queue's plan, compares it with the objects of the server, and creates it. */
 import { type Adapter, type BrokerError, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as RabbitMqOperator from "../../RabbitMqOperator.ts"
 import { decode, type Settings } from "../../RabbitMqOptions.ts"
 import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
@@ -136,10 +137,10 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     capabilities: Capabilities.make(settings, version),
     plan: (request) =>
       Effect.gen(function* () {
-        const found = yield* Effect.catch(Found.find(finder, request.queue), (error) =>
-          // A plan is also made where the server does not tell, but not for a queue that a consumer could not use.
-          error.isRetryable ? Effect.undefined : Effect.fail(unusable(error))
-        )
+        // A plan is also made where the server does not tell, but not for a queue that a consumer could not use.
+        const told = yield* Effect.result(Found.find(finder, request.queue))
+        if (Result.isFailure(told) && !told.failure.isRetryable) return yield* unusable(told.failure)
+        const found = Result.isSuccess(told) ? told.success : undefined
         return toPlan(yield* planFor(request, settings, version, found), request, settings)
       }),
     inspect: (request) =>
