@@ -191,31 +191,8 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
 }
 
-const tlsNames = ["ca", "cert", "key", "pfx", "passphrase", "servername", "rejectUnauthorized"]
-
-/** The error of TLS options that would be ignored. */
-const wrongTls = ({ address, tls }: Settings): ConfigurationError.ConfigurationError | undefined => {
-  const given = Object.entries(tls).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  const unknown = given.find((name) => !tlsNames.includes(name))
-  if (unknown !== undefined) return refuse(`tls.${unknown}`, "there is no such option", `Use ${tlsNames.join(", ")}`)
-  return address.secure || given.length === 0
-    ? undefined
-    : refuse("tls", "the URL's scheme is amqp:, which does not encrypt", "Write amqps: in the URL, or leave tls out")
-}
-
 /** The error of options that do not go together. */
 const contradiction = (settings: Settings): ConfigurationError.ConfigurationError | undefined => {
-  const { management } = settings
-  const address = management === undefined ? undefined : URL.parse(Redacted.value(management))
-  // The text itself is not shown: it may hold a password.
-  if (address === null || (address !== undefined && !/^https?:$/.test(address.protocol)))
-    return refuse(
-      "management",
-      "it is no URL of HTTP",
-      "Write http://host:15672, or with user:password@ before the host"
-    )
-  const tls = wrongTls(settings)
-  if (tls !== undefined) return tls
   if (settings.queueType === "classic" && settings.topology === "native") {
     return refuse("topology", "native delays need quorum queues", `Set queueType: "quorum", or another topology`)
   }

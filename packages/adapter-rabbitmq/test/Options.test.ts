@@ -55,26 +55,6 @@ describe("options", () => {
     if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
   })
 
-  it.each([
-    [{ management: "http://u:hunter2@h:x" }, "management"],
-    [{ management: "h:15672" }, "management"],
-    [{ url: "amqp://h", tls: { ca: "c" } }, "tls"],
-    [{ url: "amqps://h", tls: { rejectUnauthorised: false } }, "tls.rejectUnauthorised"],
-    [{ url: "amqps://h", tls: { cA: "c" } }, "tls.cA"]
-  ])("refuse %j", (options, field) => {
-    const refused = decode(options as RabbitMqOptions.Options) // As somebody might misspell it.
-    assert.isTrue(Result.isFailure(refused))
-    if (!Result.isFailure(refused)) return
-    assert.strictEqual(refused.failure.field, field)
-    assert.notInclude(inspect(refused.failure), "hunter2")
-  })
-
-  it("take TLS for amqps:", () => {
-    const tls = { ca: "c", rejectUnauthorized: false, servername: "s" }
-    assert.deepStrictEqual(ok({ url: "amqps://h", tls }).tls, tls)
-    assert.deepStrictEqual(ok({ url: "amqp://h", tls: {} }).tls, {})
-  })
-
   it("never show a password", () => {
     const secret = "hunter2"
     const settings = ok({ url: `amqp://u:${secret}@h`, management: `http://u:${secret}@h:15672` })
