@@ -14,10 +14,12 @@ import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import * as Capabilities from "./internal/capabilities.ts"
 import * as Connect from "./internal/connect/connection.ts"
+import { foundOut } from "./internal/consume/sessions.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
+import * as Found from "./internal/inspect/found.ts"
 import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
@@ -25,6 +27,7 @@ import * as Routes from "./internal/publish/routes.ts"
 import * as Sender from "./internal/publish/sender.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
 import * as Plan from "./RabbitMqPlan.ts"
+import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
 /** Makes names that nobody else has: random for each broker, then counted. */
 const uniqueNames = Effect.map(
@@ -35,6 +38,36 @@ const uniqueNames = Effect.map(
     return () => `${mine}.${(++count).toString(36)}`
   }
 )
+
+/** Makes the plan of a consumer, by what its queue is. Nothing has been delivered yet. */
+const preparer =
+  (
+    env: Found.Dependencies & {
+      readonly ensure: Declarer.Declarer["ensure"]
+      readonly found: Map<string, RabbitMqQueue.RabbitMqQueue>
+      readonly plan: (request: Plan.Request) => Effect.Effect<Plan.Plan, BrokerError.BrokerError>
+    }
+  ) =>
+  (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> =>
+    Effect.gen(function* () {
+      const { ensure, found, management, plan, settings } = env
+      const { queue } = request
+      // Only a queue that is there can be looked at.
+      const isMade = management !== undefined && RabbitMqQueue.assertOf(queue, settings) === "declare"
+      if (isMade) yield* ensure((yield* plan(request)).objects, queue)
+      const one = yield* Found.find(env, queue)
+      found.set(queue, one)
+      const planned = yield* plan({ ...request, found: one })
+      yield* Found.checkObjects(env, planned)
+      return planned
+    })
+
+/** Tells people what should be known of a plan, and loudly what the queue itself loses. */
+const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
+  const warnings = RabbitMqQueue.warnings(found)
+  const log = (note: string) => (warnings.includes(note) ? Effect.logWarning(note) : Effect.logInfo(note))
+  return Effect.forEach(notes, (note) => Effect.annotateLogs(log(note), { queue }), { discard: true })
+}
 
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
@@ -57,12 +90,18 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   // A missing permission to declare is an error of the start, and not of the first message.
   if (settings.assert === "declare") yield* declarer.ensure(safetyNet(settings))
 
+  const management = Management.make(settings)
+  const finder = { settings, declarer, management, serverVersion }
+  /** Queues that were found out. */
+  const found = new Map<string, RabbitMqQueue.RabbitMqQueue>()
+
   const plan = (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
     const made = Plan.make(request, settings, serverVersion())
     return made instanceof ConfigurationError.ConfigurationError
       ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
       : Effect.succeed(made)
   }
+  const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })
   /** The plans of producers, which know no policy. */
   const producing = new Map<string, Plan.Plan>()
 
@@ -84,8 +123,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     subscribe: (options) =>
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options
-        const planned = yield* plan({ queue, retry, deadLetterQueues })
-        for (const note of planned.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue })
+        const planned = yield* foundOut(prepare({ queue, retry, deadLetterQueues }))
+        yield* tell(planned)
         return yield* subscribe(options, planned, {
           settings,
           connection: consuming,
@@ -96,7 +135,13 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           fork
         })
       }),
-    admin: Admin.make({ settings, declarer, management: Management.make(settings), serverVersion, now })
+    admin: Admin.make({
+      found: (queue) => found.get(queue) ?? Plan.assumed(queue, settings),
+      declarer,
+      management,
+      serverVersion,
+      now
+    })
   }
   return service
 })

@@ -10,8 +10,8 @@ import * as Declarer from "./internal/declare/declare.ts"
 import * as Management from "./internal/inspect/management.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
-import * as RabbitMqPlan from "./RabbitMqPlan.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
+import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
 /** A property that a queue should have. */
 export interface Finding {
@@ -23,7 +23,7 @@ export interface Finding {
 }
 
 /** The delivery limit that a quorum queue has: the smallest of its argument and its policy's, else the server's own. */
-const limitOf = ({ arguments: args, policy }: Management.QueueInfo, version: string): number => {
+const limitOf = ({ arguments: args, policy = {} }: Management.QueueInfo, version: string): number => {
   const given = [args["x-delivery-limit"], policy["delivery-limit"]].filter((limit) => typeof limit === "number")
   const limit = given.length > 0 ? Math.min(...given) : Version.isAtLeast(version, "4.0") ? 20 : -1
   return limit < 0 ? Number.POSITIVE_INFINITY : limit
@@ -117,13 +117,8 @@ export const verify = (
 ): Effect.Effect<ReadonlyArray<Finding>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const { management, settings, version } = yield* open(options)
-      const queues = yield* management.queues
-      return findingsOf(
-        queues.find(({ name }) => name === queue),
-        version,
-        RabbitMqPlan.deliveryLimit(queue, settings)
-      )
+      const { management, version } = yield* open(options)
+      return findingsOf(yield* management.queue(queue), version, RabbitMqQueue.smallestLimit)
     })
   )
 

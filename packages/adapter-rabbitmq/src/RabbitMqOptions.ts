@@ -53,7 +53,7 @@ const Assert = Schema.Literals(["declare", "passive", "never"])
 const QueueOptions = Schema.Struct({
   /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
   bindings: Schema.optionalKey(Schema.Array(Binding)),
-  /** Whether the queue is declared, only looked for, or not touched. Default: the broker's `assert`. */
+  /** Whether the queue and its bindings are declared, looked for, or not touched. Default: the broker's `assert`. */
   assert: Schema.optionalKey(Assert),
   /** Arguments that are added to those of the plan, or replace them. Default: none. */
   arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
@@ -90,7 +90,7 @@ const fields = {
   resolution: millis(10, 1000),
   /** The start of the names of everything that queues share. Default: `requeue`. */
   prefix: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_.-]{1,40}$/)),
-  /** Whether queues are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
+  /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
   assert: Assert,
   /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none, and it is not asked. */
   management: Schema.NonEmptyString,

@@ -6,7 +6,7 @@
  * layout, queue type, TTL), so that another policy adds objects and never meets PRECONDITION_FAILED. The arguments of a
  * work queue do not depend on the policy at all.
  */
-import { ConfigurationError, type RetryPolicy } from "@requeue/core/adapter-kit"
+import { ConfigurationError, RetryPolicy } from "@requeue/core/adapter-kit"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
@@ -14,6 +14,7 @@ import type { Route } from "./internal/declare/topologies/topology.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
 import type { Settings } from "./RabbitMqOptions.ts"
+import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
 export type { NativeBinding, NativeExchange, NativeObject, NativeQueue, Route }
 
@@ -33,8 +34,8 @@ export interface Plan {
   readonly route: (delay: number) => Route
   /** Milliseconds by which the queue itself delays the `count`th counted return; `undefined` where it does not. */
   readonly native: ((count: number) => number) | undefined
-  /** Returns after which the server itself gives a message of the queue up, see {@link deliveryLimit}. */
-  readonly deliveryLimit: number
+  /** The queue as it is: how it counts, and where the server itself gives a message up. */
+  readonly found: RabbitMqQueue.RabbitMqQueue
   /** The queue whose messages go round until they are due; `undefined` in most topologies. */
   readonly waiting: string | undefined
 }
@@ -46,6 +47,8 @@ export interface Request {
   readonly retry?: RetryPolicy.RetryPolicy | undefined
   /** Its dead-letter queues; the server's own dead letters go to the first. Default: none. */
   readonly deadLetterQueues?: ReadonlyArray<string> | undefined
+  /** The queue as it was found on the server. Default: as the options tell it. */
+  readonly found?: RabbitMqQueue.RabbitMqQueue | undefined
 }
 
 /** A work queue or dead-letter queue, with its arguments. */
@@ -62,54 +65,35 @@ export const queue = (name: string, settings: Settings): NativeQueue => {
           "x-overflow": "reject-publish"
         }
       : { "x-dead-letter-exchange": Names.dead(settings), "x-dead-letter-routing-key": name }
-  return Objects.queue(name, { ...planned, ...own?.arguments }, own?.assert ?? settings.assert)
+  return Objects.queue(name, { ...planned, ...own?.arguments }, RabbitMqQueue.assertOf(name, settings))
 }
 
-/** The delivery limit that RabbitMQ 4.0 and later gives a quorum queue without one. */
-const serverLimit = 20
-
-/** The smallest delivery limit that leaves room for replacing a message before the server gives it up. */
-const smallestLimit = 4
+/** A queue as the options tell it, without a look at the server. */
+export const assumed = (name: string, settings: Settings): RabbitMqQueue.RabbitMqQueue =>
+  RabbitMqQueue.ofOptions(name, queue(name, settings).arguments, settings)
 
 /**
- * The delivery limit that is reckoned with: the returns after which the server itself gives a message of this queue up, or
- * `Infinity`. The limit of a queue that somebody else declares is not known, unless it is among the queue's arguments in
- * the options; it may be the server's own.
+ * A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. A queue
+ * that is not declared has none of these: nothing is bound to it.
  */
-export const deliveryLimit = (name: string, settings: Settings): number => {
-  const own = settings.queues[name]
-  const limit = own?.arguments?.["x-delivery-limit"]
-  if (typeof limit === "number") return limit < 0 ? Number.POSITIVE_INFINITY : limit
-  const isDeclared = (own?.assert ?? settings.assert) === "declare"
-  return isDeclared ? settings.deliveryLimit : Math.min(settings.deliveryLimit, serverLimit)
-}
-
-/** The error of a limit by which the server gives a message up before the policy does. */
-const tooSmall = (
-  { queue: name, retry }: Request,
-  settings: Settings
-): ConfigurationError.ConfigurationError | undefined => {
-  const limit = deliveryLimit(name, settings)
-  if (retry === undefined || settings.queueType === "classic") return undefined
-  if (limit >= smallestLimit || retry.maxDeliveries <= limit) return undefined
-  return new ConfigurationError.ConfigurationError({
-    field: `queues.${name}.arguments.x-delivery-limit`,
-    queue: name,
-    broker: "rabbitmq",
-    detail: `the server gives a message up after ${limit + 1} deliveries, and the policy allows ${retry.maxDeliveries}`,
-    remedy: `Give the queue a limit of ${smallestLimit} or more: any policy works with it`
-  })
-}
-
-/** A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. */
-export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> => [
-  ...Objects.safetyNet(settings),
-  queue(name, settings),
-  Objects.binding(Names.deliver(settings), name, name),
-  ...(settings.queues[name]?.bindings ?? []).map(({ exchange, routingKey }) =>
-    Objects.binding(exchange, name, routingKey)
+export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> => {
+  const assert = RabbitMqQueue.assertOf(name, settings)
+  const bindings = (settings.queues[name]?.bindings ?? []).map(({ exchange, routingKey }) =>
+    Objects.binding(exchange, name, routingKey, {}, assert)
   )
-]
+  return assert === "declare"
+    ? [
+        ...Objects.safetyNet(settings),
+        queue(name, settings),
+        Objects.binding(Names.deliver(settings), name, name),
+        ...bindings
+      ]
+    : [queue(name, settings), ...bindings]
+}
+
+/** Whether a policy may ask for a delay by itself. Handlers may do so under any policy. */
+const hasDelays = (retry: RetryPolicy.RetryPolicy | undefined): boolean =>
+  retry !== undefined && RetryPolicy.schedule(retry).some(({ delay: [, high] }) => high > 0)
 
 /**
  * Plans a queue for a server of this version, for example `4.3.6`.
@@ -128,30 +112,39 @@ export const home = (name: string, settings: Settings): ReadonlyArray<NativeObje
  * ```
  */
 export const make = (
-  { deadLetterQueues = [], queue: name, retry }: Request,
+  { deadLetterQueues = [], found: told, queue: name, retry }: Request,
   settings: Settings,
   serverVersion: string
 ): Plan | ConfigurationError.ConfigurationError => {
-  const refusal = Version.refusal(serverVersion) ?? tooSmall({ queue: name, retry }, settings)
+  const found = told ?? assumed(name, settings)
+  const refusal = Version.refusal(serverVersion) ?? RabbitMqQueue.refusal(found, retry, settings)
   if (refusal !== undefined) return refusal
-  const topology = Topologies.choose({ queue: name, retry, settings, serverVersion })
+  const topology = Topologies.choose({ queue: name, retry, found, settings, serverVersion })
   if (topology instanceof ConfigurationError.ConfigurationError) return topology
   const [first] = deadLetterQueues
+  // The server's own dead letters, from the delivery limit, go where those of the policy go.
+  const isBound = found.isOurs && first !== undefined && RabbitMqQueue.assertOf(first, settings) === "declare"
+  // Where nothing is declared, a policy without delays starts without any of their objects.
+  const isNeeded = settings.assert === "declare" || hasDelays(retry)
   const objects = [
     ...home(name, settings),
     ...deadLetterQueues.flatMap((letters) => home(letters, settings)),
-    // The server's own dead letters, from the delivery limit, go where those of the policy go.
-    ...(first === undefined ? [] : [Objects.binding(Names.dead(settings), first, name)]),
-    ...topology.objects
+    ...(isBound ? [Objects.binding(Names.dead(settings), first, name)] : []),
+    ...(isNeeded ? topology.objects : [])
   ].map((object) => (topology.amend === undefined ? object : topology.amend(object)))
+  const unknown = found.type === "unknown" ? ["retries at once are copies, as nobody has told the queue's type"] : []
   return {
     queue: name,
     topology: topology.name,
     objects: Objects.distinct(objects),
-    notes: topology.notes,
+    notes: [
+      ...topology.notes,
+      ...(found.isOurs ? [] : [`queue ${name} is used as it is: ${RabbitMqQueue.describe(found)}`, ...unknown]),
+      ...RabbitMqQueue.warnings(found)
+    ],
     route: topology.route,
     native: topology.native,
-    deliveryLimit: deliveryLimit(name, settings),
+    found,
     waiting: topology.waiting
   }
 }

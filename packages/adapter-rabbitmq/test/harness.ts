@@ -76,9 +76,13 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         ({ close }) => Effect.promise(close)
       )
       const version = yield* Effect.promise(raw.version)
+      // The first foreign queue is adopted, as the remedy says; any other is refused.
+      const adopted = `foreign-${randomUUID().slice(0, 8)}`
+      const names = [adopted]
       const open = RabbitMqBroker.make({
         maxBodySize: 1024 * 1024,
         ...options,
+        queues: { ...options.queues, [adopted]: { assert: "passive" } },
         url: server.proxied,
         connectionName: "conformance"
       })
@@ -104,7 +108,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
             channel.ack(message)
             letters.push(
               toDelivery(message, {
-                queueType: settings.queueType,
+                type: settings.queueType,
                 serverVersion: version,
                 keepsNotBefore: true,
                 now: Date.now
@@ -142,7 +146,7 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         deleteQueue: (queue) => Effect.promise(() => raw.use((channel) => channel.deleteQueue(queue))),
         foreignQueue: (base) =>
           Effect.promise(async () => {
-            const queue = `${base}-${randomUUID().slice(0, 8)}`
+            const queue = names.pop() ?? `${base}-${randomUUID().slice(0, 8)}`
             const other = settings.queueType === "classic" ? "quorum" : "classic"
             await raw.use((channel) =>
               channel.assertQueue(queue, { durable: true, arguments: { "x-queue-type": other } })

@@ -42,7 +42,7 @@ describe("the name of a copy", () => {
       fields: { deliveryTag: 1, redelivered: true },
       properties: { ...properties, headers: { ...headers, "x-delivery-count": 8 } }
     }
-    const source = { queueType: "quorum", serverVersion: "4.2.0", keepsNotBefore: false, now: () => now } as const
+    const source = { type: "quorum", serverVersion: "4.2.0", keepsNotBefore: false, now: () => now } as const
     const delivery = toDelivery(message, source)
     const copy = toPublication(
       { queue: "q", body: delivery.body, headers: delivery.headers, delay: 0, metadata: delivery.metadata },

@@ -109,6 +109,20 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: "      pump()"
   },
   {
+    name: "takes a queue that somebody else has made for one of its own",
+    kills: "a queue of another kind is refused with a remedy, and keeps its messages; or they have all their attempts",
+    file: "inspect/question.ts",
+    text: "RabbitMqQueue.refused(queue, typeOf(told), known)",
+    replacement: `({ ...RabbitMqQueue.refused(queue, "quorum", known), deliveryLimit: 1000 })`
+  },
+  {
+    name: "sends delayed retries of a queue that is not bound through the exchange for those that are",
+    kills: "a queue of another kind is refused with a remedy, and keeps its messages; or they have all their attempts",
+    file: "topologies/levels.ts",
+    text: "isOurs || bit > 0 ? [",
+    replacement: "isOurs || bit >= 0 ? ["
+  },
+  {
     name: "takes a queue for made though it was deleted",
     kills: "a queue that is deleted under its consumer is made again by it, and what comes later is handled",
     file: "consume/sessions.ts",

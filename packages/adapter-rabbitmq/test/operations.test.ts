@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { adapter } from "../src/index.ts"
 import { shared } from "./server.ts"
+import { raw } from "./traps/trap.ts"
 import { on, queueName } from "./world.ts"
 
 const one = await shared()
@@ -112,6 +113,57 @@ describe("a queue's plan", () => {
       objects.map(({ name }) => name),
       "requeue.v1.q.delay.60000"
     )
+  })
+})
+
+describe("of a queue that is not declared", () => {
+  const made = async (args: Readonly<Record<string, unknown>>) => {
+    const queue = queueName("adopted")
+    await raw(one.url, (channel) => channel.assertQueue(queue, { arguments: args }))
+    return { request: { queue, retry }, options: { queues: { [queue]: { assert: "passive" } } } }
+  }
+  const findingsOf = async (
+    { options, request }: Awaited<ReturnType<typeof made>>,
+    more: Readonly<Record<string, unknown>> = {}
+  ) => (await operated(({ inspect }) => inspect(request), { ...options, ...more })).findings
+
+  test("verify tells what it is, and who has told", async () => {
+    const queue = await made({ "x-message-ttl": 60_000 })
+    assert.deepInclude(await findingsOf(queue), {
+      about: "found out",
+      verdict: "good",
+      detail: "classic, told by the server's refusals"
+    })
+    const bad = (await findingsOf(queue)).filter(({ verdict }) => verdict === "bad")
+    assert.deepStrictEqual(
+      bad.map(({ detail }) => detail),
+      [`queue ${queue.request.queue}: messages that wait for 1m, retries too, are lost`]
+    )
+    if (management === undefined) return
+    assert.include(
+      (await findingsOf(queue, { management })).map(({ detail }) => detail),
+      "classic, told by the management interface"
+    )
+  })
+
+  test("plan tells it as well, and binds nothing to it", async () => {
+    const { options, request } = await made({ "x-queue-type": "quorum" })
+    const { notes, objects } = await operated(({ plan }) => plan(request), options)
+    const note = `queue ${request.queue} is used as it is: quorum, unknown delivery limit, told by the server's refusals`
+    assert.include(notes, note)
+    assert.isFalse(objects.some(({ kind, name }) => kind === "binding" && name.endsWith(`-> ${request.queue}`)))
+  })
+
+  test("a stream, and one that is missing, are no more planned than consumed", async () => {
+    const stream = await made({ "x-queue-type": "stream" })
+    const unplanned = await operated(({ plan }) => Effect.flip(plan(stream.request)), stream.options)
+    const unverified = await operated(({ inspect }) => Effect.flip(inspect(stream.request)), stream.options)
+    for (const { message } of [unplanned, unverified]) assert.match(message, /is a stream.*Consume a quorum queue/)
+    await raw(one.url, (channel) => channel.deleteQueue(stream.request.queue))
+    const error = await operated(({ plan }) => Effect.flip(plan(stream.request)), stream.options)
+    assert.match(error.message, /does not exist.*Create it/)
+    const { objects } = await operated(({ inspect }) => inspect(stream.request), stream.options)
+    assert.strictEqual(objects.find(({ name }) => name === stream.request.queue)?.state, "missing")
   })
 })
 

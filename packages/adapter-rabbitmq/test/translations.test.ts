@@ -16,7 +16,7 @@ const incoming = (properties: Properties, redelivered = false, body = "{}"): Inc
   properties
 })
 
-const source = { queueType: "quorum", serverVersion: "4.2.0", keepsNotBefore: false, now: () => now } as const
+const source = { type: "quorum", serverVersion: "4.2.0", keepsNotBefore: false, now: () => now } as const
 
 const metadata = { ...Metadata.make("m1", now - 1000), attempts: 2, notBefore: now + 500 }
 
@@ -71,7 +71,7 @@ describe("toDelivery", () => {
   })
 
   it("counts the flag where a queue has no count", () => {
-    const classic = { ...source, queueType: "classic" } as const
+    const classic = { ...source, type: "classic" } as const
     assert.strictEqual(toDelivery(incoming({}, true), classic).attempts, 2)
     assert.strictEqual(toDelivery(incoming({}, false), classic).attempts, 1)
   })
@@ -126,7 +126,7 @@ const delivery = { ...toDelivery(ours(), source), receipt: undefined }
 
 const input: Input = {
   queue: "orders",
-  queueType: "quorum",
+  type: "quorum",
   isSettled: false,
   returns: 0,
   deliveryLimit: 20,
@@ -143,7 +143,9 @@ describe("toCommand", () => {
     ["ack", Settlement.Ack, {}, "Ack"],
     ["drop", Settlement.Drop("dropped", failed), {}, "Ack"],
     ["retry at once", Settlement.Retry(0), {}, "Reject"],
-    ["retry at once, on a classic queue", Settlement.Retry(0), { queueType: "classic" }, "Copy"],
+    ["retry at once, on a classic queue", Settlement.Retry(0), { type: "classic" }, "Copy"],
+    ["retry at once, on a queue of unknown type", Settlement.Retry(0), { type: "unknown" }, "Copy"],
+    ["retry at once, where nobody has told the limit", Settlement.Retry(0), { deliveryLimit: undefined }, "Copy"],
     ["retry at once, near the server's limit", Settlement.Retry(0), { returns: 9 }, "Copy"],
     ["retry later", Settlement.Retry(100), {}, "Copy"],
     ["retry when the queue would", Settlement.Retry(1000), { native: linear, returns: 1 }, "Reject"],
@@ -167,10 +169,13 @@ describe("toCommand", () => {
     ["quorum", 1, 1, true],
     ["quorum", 5000, Number.POSITIVE_INFINITY, false],
     ["classic", 0, 10, false],
-    ["classic", 1, 10, true]
+    ["classic", 1, 10, true],
+    ["unknown", 0, 10, false],
+    ["unknown", 1, Number.POSITIVE_INFINITY, true],
+    ["quorum", 1, undefined, true]
   ] as const)("on a %s queue, after %d returns of at most %d, a copy takes its place: %s", (...input) => {
-    const [queueType, returns, deliveryLimit, expected] = input
-    assert.strictEqual(mustReplace({ queueType, returns, deliveryLimit }), expected)
+    const [type, returns, deliveryLimit, expected] = input
+    assert.strictEqual(mustReplace({ type, returns, deliveryLimit }), expected)
   })
 
   it("a retry uses the attempt up, a release does not", () => {
@@ -238,7 +243,7 @@ describe("toPublication", () => {
 
 describe("toBrokerError", () => {
   const login = `Handshake terminated by server: 403 (ACCESS-REFUSED) with message "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN."`
-  const inequivalent = `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' for queue 'q'"`
+  const inequivalent = `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/': received none but current is '5'"`
 
   it.each([
     [login, "AccessRefused", /user name and password/],
@@ -252,7 +257,7 @@ describe("toBrokerError", () => {
       "AccessRefused",
       /set_permissions/
     ],
-    [inequivalent, "QueueMismatch", /assert: "never"/],
+    [inequivalent, "QueueMismatch", /queues\["q"\]\.assert: "passive"/],
     [
       `Operation failed: QueueDeclare; 404 (NOT-FOUND) with message "NOT_FOUND - no queue 'q'"`,
       "QueueMissing",

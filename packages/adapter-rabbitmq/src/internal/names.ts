@@ -1,4 +1,5 @@
 /** The names of the adapter's own objects. `v1` in a name is the layout's version; `q` or `c` is the type of queue. */
+import { Digest } from "@requeue/core/adapter-kit"
 import type { Settings } from "../RabbitMqOptions.ts"
 
 /** The settings that are in the names. */
@@ -14,6 +15,10 @@ export const own = ({ prefix }: Pick<Settings, "prefix">): string => `${prefix}.
 
 /** The exchange that hands messages to their queues when their delays are over. */
 export const deliver = (naming: Naming): string => `${own(naming)}deliver`
+
+/** The exchange by which a queue's own delay queues lead back to it: the default one where it is not ours to bind. */
+export const back = ({ isOurs }: { readonly isOurs: boolean }, naming: Naming): string =>
+  isOurs ? deliver(naming) : ""
 
 /** The exchange that takes the messages that the server itself gives up. */
 export const dead = (naming: Naming): string => `${own(naming)}dead`
@@ -35,6 +40,18 @@ export const levels = (naming: Naming): string => `${own(naming)}${type(naming)}
 
 /** The queue of one binary digit of a delay, and the exchange in front of it. */
 export const level = (naming: Naming, unit: number, bit: number): string => `${levels(naming)}${unit}.${bit}`
+
+/**
+ * The last queue of a delay to a queue that is not ours to bind. Its name ends with that queue's, or with a digest where
+ * that is too long.
+ */
+export const home = (naming: Naming, unit: number, queue: string): string => {
+  const name = `${levels(naming)}${unit}.home.${queue}`
+  return Buffer.byteLength(name) <= limit ? name : `${levels(naming)}${unit}.home.${Digest.hex(queue)}`
+}
+
+/** The header that names the queue behind the last queue of its delay. */
+export const homeHeader = "requeue-level-home"
 
 /** The header of a message that must wait in the level of this digit. */
 export const levelHeader = (bit: number): string => `requeue-level-${bit}`

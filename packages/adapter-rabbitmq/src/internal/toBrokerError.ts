@@ -19,9 +19,7 @@ const remedies = {
   login: "Check user name and password; by default, guest may only log in from localhost",
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
-  mismatch:
-    `The object exists with other arguments: delete it, give the queue its own arguments, ` +
-    `or set assert: "never" to use it as it is`,
+  mismatch: "The object exists with other arguments: delete it, or set another prefix",
   missing: `Create it, or set assert: "declare"`,
   reach: "Check host, port and TLS; is the server running?",
   protocol: "Check host and port: something answers there that does not speak AMQP 0-9-1",
@@ -33,11 +31,19 @@ const remedies = {
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
 
+/** The remedy of a declaration that was refused. A queue that people name can be used as it is. */
+const ofMismatch = (text: string): string => {
+  const queue = /inequivalent arg .* for queue '([^']+)' in vhost/s.exec(text)?.[1]
+  return queue === undefined || /\.v1\.[qc]\./.test(queue)
+    ? remedies.mismatch
+    : `Set queues["${queue}"].assert: "passive" to use the queue as it is, or delete it and start again`
+}
+
 /** A refused declaration and a refused publication have the same code. */
 const byPrecondition = (text: string): Diagnosis => {
   if (/message size \d+ is larger than/.test(text)) return { reason: "BodyTooLarge", remedy: remedies.size }
   if (/invalid (message|expiration)/.test(text)) return { reason: "Unsupported" }
-  return { reason: "QueueMismatch", remedy: remedies.mismatch }
+  return { reason: "QueueMismatch", remedy: ofMismatch(text) }
 }
 
 /** By the reply codes of AMQP 0-9-1. https://www.rabbitmq.com/amqp-0-9-1-reference#constants */

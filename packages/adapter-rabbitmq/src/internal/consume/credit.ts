@@ -52,10 +52,13 @@ const maxConsumers = 8
 export const make = ({
   cancel,
   consume,
+  isSingle = false,
   later,
   uniqueName
 }: Requests & {
   readonly uniqueName: () => string
+  /** Whether the server may deliver to one consumer only: more credit takes its place then. Default: no. */
+  readonly isSingle?: boolean
   /** Runs a function a moment later. */
   readonly later: (run: () => void) => void
 }): Credit => {
@@ -117,7 +120,7 @@ export const make = ({
   }
 
   const fill = (gap: number): void => {
-    if (consumers.length >= maxConsumers) return cancelAll()
+    if (consumers.length >= (isSingle ? 1 : maxConsumers)) return cancelAll()
     const consumer: Consumer = { name: uniqueName(), prefetch: gap, unsettled: 0, isCancelled: false }
     consumers.push(consumer)
     granted += gap

@@ -19,6 +19,8 @@ export const make = (
   channel: Channel,
   env: {
     readonly queue: string
+    /** Whether the server may deliver to one consumer of the queue only. */
+    readonly isSingle: boolean
     /** A name that no other consumer has. */
     readonly uniqueName: () => string
     /** Runs a function a moment later. */
@@ -55,6 +57,7 @@ export const make = (
   }
 
   const credit = Credit.make({
+    isSingle: env.isSingle,
     uniqueName: env.uniqueName,
     later: env.later,
     cancel: ({ name }) => channel.cancel(name),

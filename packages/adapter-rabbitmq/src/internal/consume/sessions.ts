@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
+import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 import type { Incoming } from "../client.ts"
 import { type Connection, pauses } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
@@ -36,8 +37,21 @@ const ended = Effect.logWarning("a consumer ended at once")
 const moment = 100
 
 /** Tries once more: of a connection whose loss nobody had noticed, the first request finds out. */
-const foundOut = <A>(open: Effect.Effect<A, BrokerError.BrokerError>): Effect.Effect<A, BrokerError.BrokerError> =>
+export const foundOut = <A>(
+  open: Effect.Effect<A, BrokerError.BrokerError>
+): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.retry(open, { times: 1, while: ({ reason }) => reason === "ConnectionLost" })
+
+/** Reads the messages of a source, each with its receipt. */
+const toReceived =
+  (source: Source) =>
+  (message: Incoming, settler: Settler, consumer: Consumer): Received => {
+    const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
+    const { fields, properties } = message
+    const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
+    const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
+    return { body, headers, attempts, metadata, redelivered, receipt }
+  }
 
 /**
  * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened on a connection that
@@ -45,7 +59,7 @@ const foundOut = <A>(open: Effect.Effect<A, BrokerError.BrokerError>): Effect.Ef
  */
 export const make = (
   options: {
-    readonly queue: string
+    readonly found: RabbitMqQueue
     /** The objects that are declared first. */
     readonly objects: ReadonlyArray<NativeObject>
     /** Whether a message that comes out of a delay may still have to wait. */
@@ -56,30 +70,23 @@ export const make = (
   { connection, declarer, now, settings, uniqueName }: Dependencies
 ): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { keepsNotBefore, objects, onDelivery, queue } = options
-    const { queueType, requestTimeout } = settings
+    const { found, keepsNotBefore, objects, onDelivery } = options
+    const { name: queue, type } = found
+    // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
+    const isSingle = found.arguments["x-single-active-consumer"] === true || type === "unknown"
+    const { requestTimeout } = settings
     const timers = yield* Timers.make
     const later = (run: () => void) => void timers.after(moment, run)
     let limit = 0
     let session: Session.Session | undefined
-
-    const toReceived =
-      (source: Source) =>
-      (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-        const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
-        const { fields, properties } = message
-        const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
-        const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
-        return { body, headers, attempts, metadata, redelivered, receipt }
-      }
 
     const open = Effect.gen(function* () {
       const context = { operation: "subscribe", queue }
       const { driver } = yield* connection.within(context)
       yield* declarer.ensure(objects, queue)
       const channel = yield* request(context, requestTimeout, driver.channel)
-      const source = { queueType, keepsNotBefore, now, serverVersion: driver.version }
-      return Session.make(channel, { queue, uniqueName, later, toReceived: toReceived(source), onDelivery })
+      const source = { type, keepsNotBefore, now, serverVersion: driver.version }
+      return Session.make(channel, { queue, isSingle, uniqueName, later, toReceived: toReceived(source), onDelivery })
     })
 
     // A server that has just started takes connections before all of its queues have a leader.

@@ -20,9 +20,9 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { fork, now, sender } = env
-    const { queueType } = env.settings
     const { onReconnect, queue } = options
-    const { deliveryLimit, native, objects, waiting } = plan
+    const { found, native, objects, waiting } = plan
+    const { deliveryLimit, type } = found
     const settled = BoundedMap.make<true>(settledLimit)
 
     const isSettled = (delivery: Delivery.Delivery): boolean => {
@@ -41,7 +41,7 @@ export const subscribe = (
         ),
       toCommand: (delivery, settlement) => {
         const { returns } = receiptOf(delivery)
-        const facts = { queue, queueType, isSettled: isSettled(delivery), returns, deliveryLimit, native, now }
+        const facts = { queue, type, isSettled: isSettled(delivery), returns, deliveryLimit, native, now }
         return toCommand(delivery, settlement, facts)
       }
     })
@@ -51,7 +51,7 @@ export const subscribe = (
       const { returns, settler } = receipt
       if (isSettled(delivery)) {
         if (settler.claim(receipt)) settler.ack([receipt])
-      } else if (mustReplace({ queueType, returns, deliveryLimit })) replace(delivery)
+      } else if (mustReplace({ type, returns, deliveryLimit })) replace(delivery)
       else options.onDelivery(delivery)
     }
 
@@ -73,7 +73,7 @@ export const subscribe = (
     }
 
     const keepsNotBefore = waiting !== undefined
-    const { credit } = yield* Sessions.make({ queue, objects, keepsNotBefore, onDelivery, onReconnect }, env)
+    const { credit } = yield* Sessions.make({ found, objects, keepsNotBefore, onDelivery, onReconnect }, env)
     if (waiting !== undefined) yield* WaitLoop.run(plan, waiting, env)
     return { credit, settle, extend: () => Effect.succeed([]), identify: identityOf }
   })

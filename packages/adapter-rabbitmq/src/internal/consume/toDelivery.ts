@@ -1,5 +1,6 @@
 /** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
 import { type Delivery, Digest, Metadata } from "@requeue/core/adapter-kit"
+import type { Type } from "../../RabbitMqQueue.ts"
 import type { Incoming, Properties } from "../client.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
@@ -8,7 +9,7 @@ type Native = Readonly<Record<string, unknown>>
 
 /** The queue that a message comes from. */
 export interface Source {
-  readonly queueType: "quorum" | "classic"
+  readonly type: Type
   readonly serverVersion: string
   /** Whether a message that comes out of our own delay queue may still have to wait. */
   readonly keepsNotBefore: boolean
@@ -54,14 +55,15 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
  * | quorum, before 4.3 | `x-delivery-count` | every return |
  * | quorum, from 4.3 | `x-delivery-count` | failed deliveries |
  * | quorum, from 4.3 | `x-acquired-count` | every return, those that were given back as well |
- * | classic | `redelivered` | whether there was any return |
+ * | classic, or unknown | `redelivered` | whether there was any return |
  *
  * A producer can send these headers too, as a shovel does with a message that was looked at. The server writes over them
  * when it counts: from the first return on, but from 4.3 on, `x-delivery-count` from the first failure on.
  */
 const returnsOf = ({ fields: { redelivered } }: Incoming, native: Native, source: Source): number => {
   if (!redelivered) return 0
-  if (source.queueType === "classic") return 1
+  // On a queue that may be classic, a count may be a producer's.
+  if (source.type !== "quorum") return 1
   const count = countOf(native["x-delivery-count"])
   const isSent = Version.hasFailureCount(source.serverVersion) && count > countOf(native["x-acquired-count"])
   return isSent ? 0 : count

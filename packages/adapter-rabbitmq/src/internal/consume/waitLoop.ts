@@ -3,7 +3,7 @@ import { type BrokerError, Metadata } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Plan } from "../../RabbitMqPlan.ts"
+import { assumed, type Plan } from "../../RabbitMqPlan.ts"
 import type { Sender } from "../publish/sender.ts"
 import type { Received } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
@@ -44,6 +44,7 @@ export const run = (
       })
     )
   }
-  const options = { queue: waiting, objects: plan.objects, keepsNotBefore: true, onDelivery, onReconnect: () => {} }
+  const found = assumed(waiting, env.settings)
+  const options = { found, objects: plan.objects, keepsNotBefore: true, onDelivery, onReconnect: () => {} }
   return Effect.map(Sessions.make(options, env), (sessions) => sessions.credit(credit))
 }

@@ -44,6 +44,7 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
       } else if (object.assert === "passive") await channel.checkQueue(object.name)
       return
     case "Binding":
+      if (object.assert !== "declare") return
       await channel.bindQueue(object.queue, object.source, object.key, object.arguments)
   }
 }

@@ -25,7 +25,7 @@ export interface NativeQueue {
   readonly assert: Assert
 }
 
-/** A binding of a queue to an exchange, which is always declared. */
+/** A binding of a queue to an exchange. Only the management interface can look for one. */
 export interface NativeBinding {
   readonly _tag: "Binding"
   /** The exchange. */
@@ -34,6 +34,7 @@ export interface NativeBinding {
   /** The routing key. */
   readonly key: string
   readonly arguments: Arguments
+  readonly assert: Assert
 }
 
 /** Anything that a plan declares. */
@@ -62,13 +63,27 @@ export const queue = (name: string, args: Arguments, assert: Assert = "declare")
 })
 
 /** A binding of `queue` to the exchange `source`. */
-export const binding = (source: string, queue: string, key: string, args: Arguments = {}): NativeBinding => ({
+export const binding = (
+  source: string,
+  queue: string,
+  key: string,
+  args: Arguments = {},
+  assert: Assert = "declare"
+): NativeBinding => ({
   _tag: "Binding",
   source,
   queue,
   key,
-  arguments: args
+  arguments: args,
+  assert
 })
+
+/** These objects as they are shared by queues: declared, or else looked for, because copies are published into them. */
+export const shared = <O extends NativeObject>(
+  objects: ReadonlyArray<O>,
+  { assert }: Pick<Settings, "assert">
+): ReadonlyArray<O> =>
+  assert === "declare" ? objects : objects.map((object) => ({ ...object, assert: "passive" as const }))
 
 /**
  * A queue that hands its messages on to an exchange: after `ttl` milliseconds, the same for all, so that they leave in
@@ -98,17 +113,21 @@ export const delayQueue = (
  * The exchanges for delayed messages and for the server's own dead letters, and a queue for those whose target is gone.
  * Without that, 32 delayed messages for a deleted queue would hold up all others of the same delay.
  */
-export const safetyNet = (settings: Settings): ReadonlyArray<NativeObject> => [
-  exchange(Names.undelivered(settings), "fanout"),
-  // No dead-letter queue is behind it: the default limit of 4.0 and later would drop what was looked at twenty times.
-  queue(
-    Names.undeliveredQueue(settings),
-    settings.queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {}
-  ),
-  binding(Names.undelivered(settings), Names.undeliveredQueue(settings), ""),
-  exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
-  exchange(Names.dead(settings), "direct", Names.undelivered(settings))
-]
+export const safetyNet = (settings: Settings): ReadonlyArray<NativeObject> =>
+  shared<NativeObject>(
+    [
+      exchange(Names.undelivered(settings), "fanout"),
+      // No dead-letter queue is behind it: the default limit of 4.0 and later would drop what was looked at twenty times.
+      queue(
+        Names.undeliveredQueue(settings),
+        settings.queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {}
+      ),
+      binding(Names.undelivered(settings), Names.undeliveredQueue(settings), ""),
+      exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
+      exchange(Names.dead(settings), "direct", Names.undelivered(settings))
+    ],
+    settings
+  )
 
 /** A text that is the same for the same object, and for no other. */
 export const keyOf = (object: NativeObject): string =>
@@ -126,22 +145,19 @@ const format = (args: Arguments): string =>
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ")
 
+const detailsOf = ({ assert }: NativeObject, declared: string): string =>
+  assert === "declare" ? declared : assert === "passive" ? "must exist" : "not touched"
+
 /** A row of the plan's table: kind, name, details. */
 export const describe = (object: NativeObject): readonly [kind: string, name: string, details: string] => {
   switch (object._tag) {
     case "Exchange":
-      return ["exchange", object.name, `${object.type} ${format(object.arguments)}`]
+      return ["exchange", object.name, detailsOf(object, `${object.type} ${format(object.arguments)}`)]
     case "Queue":
-      return [
-        "queue",
-        object.name,
-        object.assert === "declare"
-          ? format(object.arguments)
-          : object.assert === "passive"
-            ? "must exist"
-            : "not touched"
-      ]
-    case "Binding":
-      return ["binding", `${object.source} -> ${object.queue}`, `key=${object.key} ${format(object.arguments)}`]
+      return ["queue", object.name, detailsOf(object, format(object.arguments))]
+    case "Binding": {
+      const details = `key=${object.key} ${format(object.arguments)}`
+      return ["binding", `${object.source} -> ${object.queue}`, detailsOf(object, details)]
+    }
   }
 }

@@ -2,7 +2,7 @@
 import { type Broker, BrokerError, type Delivery } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { Settings } from "../../RabbitMqOptions.ts"
+import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 import type { Channel } from "../client.ts"
 import type { Declarer } from "../declare/declare.ts"
 import type { Management } from "./management.ts"
@@ -14,14 +14,15 @@ const recountInterval = 10
 
 /** The broker's `admin`. */
 export const make = (env: {
-  readonly settings: Settings
+  /** The queue as it is, as far as it is known. */
+  readonly found: (queue: string) => RabbitMqQueue
   readonly declarer: Declarer
   readonly management: Management | undefined
   readonly serverVersion: () => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }): Broker.Admin => {
-  const { declarer, management, settings } = env
+  const { declarer, management } = env
 
   /** Takes messages, and puts them back in the order in which they were. */
   const look = async (channel: Channel, queue: string, limit: number): Promise<ReadonlyArray<Delivery.Delivery>> => {
@@ -29,8 +30,8 @@ export const make = (env: {
     while (seen.length < limit) {
       const message = await channel.get(queue)
       if (message === false) break
-      const { queueType } = settings
-      const source = { queueType, serverVersion: env.serverVersion(), keepsNotBefore: false, now: env.now }
+      const { type } = env.found(queue)
+      const source = { type, serverVersion: env.serverVersion(), keepsNotBefore: false, now: env.now }
       const { attempts, body, headers, metadata, redelivered } = toDelivery(message, source)
       seen.push({ body, headers, attempts, metadata, redelivered, receipt: undefined })
     }

@@ -5,13 +5,16 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Type } from "../../RabbitMqQueue.ts"
 
 /** A queue. Its counts are `undefined` until the server has counted. */
 export interface QueueInfo {
   readonly name: string
+  /** Its type; `undefined` for one that is not known here. */
+  readonly type?: Type | undefined
   readonly arguments: Readonly<Record<string, unknown>>
-  /** The definition of the server's policies for this queue, such as `delivery-limit`. */
-  readonly policy: Readonly<Record<string, unknown>>
+  /** The definition of the server's policies for it, such as `delivery-limit`; `undefined` in its first seconds. */
+  readonly policy: Readonly<Record<string, unknown>> | undefined
   readonly messages: number | undefined
   readonly unacknowledged: number | undefined
 }
@@ -29,6 +32,8 @@ export interface BindingInfo {
 export interface Management {
   /** The number of deliveries that consumers have; `undefined` when the server has not counted within seven seconds. */
   readonly unacknowledged: (queue: string) => Effect.Effect<number | undefined, BrokerError.BrokerError>
+  /** One queue; `undefined` when it does not exist. */
+  readonly queue: (name: string) => Effect.Effect<QueueInfo | undefined, BrokerError.BrokerError>
   readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
   /** All bindings of queues to exchanges. */
   readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError.BrokerError>
@@ -43,11 +48,12 @@ const number = (value: unknown): number | undefined => (typeof value === "number
 const toObject = (json: unknown): Readonly<Record<string, unknown>> => (Predicate.isObject(json) ? json : {})
 
 const toQueue = (json: unknown): QueueInfo => {
-  const { arguments: args, effective_policy_definition, messages, messages_unacknowledged, name } = toObject(json)
+  const { arguments: args, effective_policy_definition, messages, messages_unacknowledged, name, type } = toObject(json)
   return {
     name: String(name),
+    type: type === "quorum" || type === "classic" || type === "stream" ? type : undefined,
     arguments: toObject(args),
-    policy: toObject(effective_policy_definition),
+    policy: Predicate.isObject(effective_policy_definition) ? toObject(effective_policy_definition) : undefined,
     messages: number(messages),
     unacknowledged: number(messages_unacknowledged)
   }
@@ -110,6 +116,10 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
 
   return {
     unacknowledged,
+    queue: (name) =>
+      Effect.map(get(`queues/${vhost}/${encodeURIComponent(name)}`), (json) =>
+        json === undefined ? undefined : toQueue(json)
+      ),
     queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toQueue)),
     bindings: Effect.map(get(`bindings/${vhost}`), (json) => list(json, toBinding))
   }

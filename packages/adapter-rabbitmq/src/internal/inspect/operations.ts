@@ -1,15 +1,18 @@
 /** Shows a queue's plan, compares it with the objects of the server, and creates it. */
 import { type Adapter, type BrokerError, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as RabbitMqOperator from "../../RabbitMqOperator.ts"
 import { decode, type Settings } from "../../RabbitMqOptions.ts"
 import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import * as Capabilities from "../capabilities.ts"
 import * as Connection from "../connect/connection.ts"
 import * as Declarer from "../declare/declare.ts"
 import { describe, type NativeBinding, type NativeObject } from "../declare/objects.ts"
 import * as Version from "../version.ts"
 import * as Flows from "./flows.ts"
+import * as Found from "./found.ts"
 import * as Management from "./management.ts"
 
 /** The version that a plan without a connection is for. */
@@ -18,10 +21,11 @@ const newestServer = "4.3"
 const planFor = (
   { queue, retry }: Adapter.PlanRequest,
   settings: Settings,
-  version: string
+  version: string,
+  found?: RabbitMqQueue.RabbitMqQueue
 ): Effect.Effect<RabbitMqPlan.Plan, ConfigurationError.ConfigurationError> => {
   const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue)
-  return ConfigurationError.orFail(RabbitMqPlan.make({ queue, retry, deadLetterQueues }, settings, version))
+  return ConfigurationError.orFail(RabbitMqPlan.make({ queue, retry, deadLetterQueues, found }, settings, version))
 }
 
 const toPlanned = (object: NativeObject, settings: Settings): Plan.PlannedObject => {
@@ -69,6 +73,23 @@ const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<NativeObject, Nat
 
 const withoutManagement = "only the management interface tells: give the option management"
 
+/** A queue that is not declared, as it was found, and by whom. */
+const foundFinding = (found: RabbitMqQueue.RabbitMqQueue): ReadonlyArray<Plan.Finding> => [
+  ...(found.isOurs
+    ? []
+    : [
+        {
+          about: "found out",
+          verdict: found.type === "unknown" ? ("unknown" as const) : ("good" as const),
+          detail: RabbitMqQueue.describe(found)
+        }
+      ]),
+  ...RabbitMqQueue.warnings(found).map((detail) => ({ about: "loss", verdict: "bad" as const, detail }))
+]
+
+const unusable = ({ detail, queue, remedy = "" }: BrokerError.BrokerError): ConfigurationError.ConfigurationError =>
+  new ConfigurationError.ConfigurationError({ field: "queue", queue, broker: "rabbitmq", detail, remedy })
+
 const bindingVerdict = (binding: NativeBinding, there: ReadonlyArray<Management.BindingInfo> | undefined): Verdict => {
   if (there === undefined) return { state: "unknown", why: withoutManagement }
   const isThere = there.some(
@@ -91,26 +112,41 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   const declarer = yield* Declarer.make(connection, settings)
   const management = Management.make(settings)
 
-  const findings = Effect.fnUntraced(function* (queue: string) {
-    if (management === undefined) {
+  const finder = { settings, declarer, management, serverVersion: () => version }
+  const missingOnly = <A, R>(effect: Effect.Effect<A, BrokerError.BrokerError, R>, otherwise: () => A) =>
+    Effect.catchIf(
+      effect,
+      ({ reason }) => reason === "QueueMissing",
+      () => Effect.sync(otherwise)
+    )
+  /** The queue as it is; where it is missing, as the options tell it. */
+  const find = (queue: string) => missingOnly(Found.find(finder, queue), () => RabbitMqPlan.assumed(queue, settings))
+
+  const findings = Effect.fnUntraced(function* (found: RabbitMqQueue.RabbitMqQueue) {
+    const own = foundFinding(found)
+    if (management === undefined)
       return [
+        ...own,
         { about: "settings", verdict: "unknown", detail: withoutManagement }
       ] satisfies ReadonlyArray<Plan.Finding>
-    }
-    const queues = yield* management.queues
-    return RabbitMqOperator.findingsOf(
-      queues.find(({ name }) => name === queue),
-      version,
-      RabbitMqPlan.deliveryLimit(queue, settings)
-    ).map(toFinding)
+    const told = yield* management.queue(found.name)
+    return [...own, ...RabbitMqOperator.findingsOf(told, version, RabbitMqQueue.smallestLimit).map(toFinding)]
   })
 
   const operator: Adapter.Operator = {
     capabilities: Capabilities.make(settings, version),
-    plan: (request) => Effect.map(planFor(request, settings, version), (plan) => toPlan(plan, request, settings)),
+    plan: (request) =>
+      Effect.gen(function* () {
+        // A plan is also made where the server does not tell, but not for a queue that a consumer could not use.
+        const told = yield* Effect.result(Found.find(finder, request.queue))
+        if (Result.isFailure(told) && !told.failure.isRetryable) return yield* unusable(told.failure)
+        const found = Result.isSuccess(told) ? told.success : undefined
+        return toPlan(yield* planFor(request, settings, version, found), request, settings)
+      }),
     inspect: (request) =>
       Effect.gen(function* () {
-        const plan = yield* planFor(request, settings, version)
+        const found = yield* find(request.queue)
+        const plan = yield* planFor(request, settings, version, found)
         const bindings = yield* management?.bindings ?? Effect.undefined
         const objects = yield* Effect.forEach(plan.objects, (object) =>
           Effect.map(
@@ -120,10 +156,14 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
             (verdict) => ({ ...toPlanned(object, settings), ...verdict })
           )
         )
-        return { objects, findings: yield* findings(request.queue) }
+        return { objects, findings: yield* findings(found) }
       }),
     create: (request) =>
-      Effect.flatMap(planFor(request, settings, version), ({ objects }) => declarer.ensure(objects, request.queue))
+      Effect.gen(function* () {
+        const found = yield* find(request.queue)
+        const { objects } = yield* planFor(request, settings, version, found)
+        yield* declarer.ensure(objects, request.queue)
+      })
   }
   return operator
 })

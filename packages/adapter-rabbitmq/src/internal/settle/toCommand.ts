@@ -1,5 +1,6 @@
 /** From a settlement to the command that carries it out. Pure. */
 import { type Delivery, Outgoing, type Settlement } from "@requeue/core/adapter-kit"
+import type { Type } from "../../RabbitMqQueue.ts"
 
 /**
  * A command to the server.
@@ -21,13 +22,13 @@ const Ack: Command = { _tag: "Ack" }
 export interface Input {
   /** The queue that delivered. */
   readonly queue: string
-  readonly queueType: "quorum" | "classic"
+  readonly type: Type
   /** Whether the message was acknowledged, or its copy stored, perhaps for an earlier delivery. */
   readonly isSettled: boolean
   /** How often the server has counted this copy as returned. */
   readonly returns: number
-  /** The number of returns after which the server itself gives up; `Infinity` for none. */
-  readonly deliveryLimit: number
+  /** The number of returns after which the server itself gives up; `Infinity` for none; `undefined`: nobody has told. */
+  readonly deliveryLimit: number | undefined
   /** The delay that the queue gives to the `count`th counted return, where it delays by itself. */
   readonly native: ((count: number) => number) | undefined
   /** Milliseconds since the epoch. */
@@ -63,16 +64,16 @@ export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Se
 const parts = { asked: 1 / 2, replaced: 3 / 4 } as const
 
 /** Whether a rejected message would come back after its delay, counted, and before the server gives it up. */
-const canRequeue = (delay: number, { deliveryLimit, native, queueType, returns }: Input): boolean => {
-  // Classic queues do not count.
-  if (queueType === "classic" || returns + 1 >= deliveryLimit * parts.asked) return false
+const canRequeue = (delay: number, { deliveryLimit, native, returns, type }: Input): boolean => {
+  // Classic queues do not count, and a limit that nobody has told may be the next return.
+  if (type !== "quorum" || deliveryLimit === undefined || returns + 1 >= deliveryLimit * parts.asked) return false
   return delay === (native === undefined ? 0 : native(returns + 1))
 }
 
 /** Whether a copy must take the place of a message that has arrived, for the server not to lose count of it. */
 export const mustReplace = ({
   deliveryLimit,
-  queueType,
-  returns
-}: Pick<Input, "deliveryLimit" | "queueType" | "returns">): boolean =>
-  returns > 0 && (queueType === "classic" || returns >= deliveryLimit * parts.replaced)
+  returns,
+  type
+}: Pick<Input, "deliveryLimit" | "returns" | "type">): boolean =>
+  returns > 0 && (type !== "quorum" || deliveryLimit === undefined || returns >= deliveryLimit * parts.replaced)

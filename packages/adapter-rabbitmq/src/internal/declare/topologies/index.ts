@@ -8,13 +8,16 @@ import * as PerMessageTtl from "./perMessageTtl.ts"
 import type { Topology, TopologyRequest } from "./topology.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
-/** The topology of the settings. `auto` is the ladder for up to 32 known delays, else the levels. */
+/**
+ * The topology of the settings. `auto` is the ladder for up to 32 known delays, else the levels; so is the ladder for
+ * a queue that is not ours: the rungs, which all queues share, lead back through an exchange to which it is not bound.
+ */
 export const choose = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
   switch (request.settings.topology) {
     case "auto":
       return automatic(request)
     case "ladder":
-      return Ladder.make(request)
+      return request.found.isOurs ? Ladder.make(request) : Levels.make(request)
     case "levels":
       return Levels.make(request)
     case "perMessageTtl":
@@ -31,6 +34,6 @@ export const choose = (request: TopologyRequest): Topology | ConfigurationError.
 }
 
 const automatic = (request: TopologyRequest): Topology => {
-  const rungs = request.retry && Ladder.rungs(request.retry)
+  const rungs = request.retry && request.found.isOurs ? Ladder.rungs(request.retry) : undefined
   return rungs === undefined || rungs.length === 0 ? Levels.make(request) : Ladder.make(request)
 }

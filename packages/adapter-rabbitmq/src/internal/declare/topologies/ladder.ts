@@ -39,12 +39,15 @@ export const rungs = (retry: RetryPolicy.RetryPolicy): ReadonlyArray<number> | u
 
 const rungObjects = (settings: Settings, ms: number): ReadonlyArray<Objects.NativeObject> => {
   const name = Names.rung(settings, ms)
-  return [
-    // An exchange in front of each rung lets the routing key stay the queue's name.
-    Objects.exchange(name, "fanout"),
-    Objects.delayQueue(name, settings, { ttl: ms, exchange: Names.deliver(settings) }),
-    Objects.binding(name, name, "")
-  ]
+  return Objects.shared<Objects.NativeObject>(
+    [
+      // An exchange in front of each rung lets the routing key stay the queue's name.
+      Objects.exchange(name, "fanout"),
+      Objects.delayQueue(name, settings, { ttl: ms, exchange: Names.deliver(settings) }),
+      Objects.binding(name, name, "")
+    ],
+    settings
+  )
 }
 
 const route = (queue: string, rung: number, settings: Settings): Route => ({

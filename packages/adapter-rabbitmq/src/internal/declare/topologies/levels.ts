@@ -32,21 +32,50 @@ const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Na
 /** All levels, lowest first: each leads to the one below. */
 export const objects = (settings: Settings): ReadonlyArray<Objects.NativeObject> => [
   ...Objects.safetyNet(settings),
-  ...Array.from({ length: digits(settings.resolution) }, (_, bit) => levelObjects(settings, bit)).flat()
+  ...Objects.shared(
+    Array.from({ length: digits(settings.resolution) }, (_, bit) => levelObjects(settings, bit)).flat(),
+    settings
+  )
 ]
 
-/** The route of any delay to a queue; all routes need the same objects. */
-export const router = (queue: string, settings: Settings): ((delay: number) => Route) => {
+/**
+ * The last queue before a queue that is not ours to bind: it takes the place of the lowest level, and leads on by the
+ * default exchange. It has one queue behind it, so that where that is gone no other queue's messages wait.
+ */
+const homeObjects = (queue: string, settings: Settings): ReadonlyArray<Objects.NativeObject> => {
   const { resolution } = settings
-  const needed = [...objects(settings), Objects.binding(Names.deliver(settings), queue, queue)]
+  const name = Names.home(settings, resolution, queue)
+  const headers = { "x-match": "all", [Names.homeHeader]: queue }
+  return Objects.shared<Objects.NativeObject>(
+    [
+      Objects.delayQueue(name, settings, { ttl: resolution, exchange: "" }),
+      Objects.binding(Names.level(settings, resolution, 0), name, "", headers)
+    ],
+    settings
+  )
+}
+
+const bitsOf = (units: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.floor(Math.log2(units)) + 1 }, (_, bit) => bit).filter(
+    (bit) => Math.floor(units / 2 ** bit) % 2 === 1
+  )
+
+/** The route of any delay to a queue; all routes need the same objects. */
+export const router = (queue: string, settings: Settings, isOurs = true): ((delay: number) => Route) => {
+  const { resolution } = settings
+  const last = isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings)
+  const needed = [...objects(settings), ...last]
   return (delay) => {
-    const units = Math.max(1, Math.ceil(delay / resolution))
-    const top = Math.floor(Math.log2(units))
-    const set = Array.from({ length: top + 1 }, (_, bit) => bit).filter((bit) => Math.floor(units / 2 ** bit) % 2 === 1)
+    const least = Math.max(1, Math.ceil(delay / resolution))
+    // The way home is by a queue in the place of the lowest digit's, so that this digit is always set.
+    const units = isOurs || least % 2 === 1 ? least : least + 1
+    const digitsSet = bitsOf(units).map((bit): readonly [string, string] =>
+      isOurs || bit > 0 ? [Names.levelHeader(bit), "1"] : [Names.homeHeader, queue]
+    )
     return {
-      exchange: Names.level(settings, resolution, top),
+      exchange: Names.level(settings, resolution, Math.floor(Math.log2(units))),
       routingKey: queue,
-      headers: Object.fromEntries(set.map((bit) => [Names.levelHeader(bit), "1"])),
+      headers: Object.fromEntries(digitsSet),
       expiration: undefined,
       kept: units * resolution,
       objects: needed
@@ -55,9 +84,9 @@ export const router = (queue: string, settings: Settings): ((delay: number) => R
 }
 
 /** The levels, which are the same for every queue and policy. */
-export const make = ({ queue, settings }: TopologyRequest): Topology => ({
+export const make = ({ found, queue, settings }: TopologyRequest): Topology => ({
   name: "levels",
-  objects: objects(settings),
+  objects: [...objects(settings), ...(found.isOurs ? [] : homeObjects(queue, settings))],
   notes: [],
-  route: router(queue, settings)
+  route: router(queue, settings, found.isOurs)
 })

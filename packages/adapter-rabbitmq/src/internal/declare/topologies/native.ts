@@ -22,6 +22,7 @@ const linear = (backoff: Backoff.Backoff | undefined): { readonly min: number; r
 
 /** Fails for a server that cannot delay, and for a policy whose delays a queue cannot keep. */
 export const make = ({
+  found,
   queue,
   retry,
   serverVersion,
@@ -32,7 +33,7 @@ export const make = ({
     const detail = `native delays need RabbitMQ 4.3, the server is ${serverVersion}`
     return refuse(queue, "topology", detail, `Upgrade the server, or set topology: "auto"`)
   }
-  const levels = Levels.make({ queue, retry, serverVersion, settings })
+  const levels = Levels.make({ found, queue, retry, serverVersion, settings })
   // A producer does not know the policy, and leaves the declaration to the consumer.
   if (retry === undefined) return { ...levels, name: "native", amend: leaveAlone(queue) }
   const delays = linear(retry.backoff)
@@ -41,6 +42,14 @@ export const make = ({
     return refuse(queue, "retry.backoff", detail, `Use Backoff.linear or Backoff.constant, or topology: "auto"`)
   }
   const { max, min } = delays
+  const own = { "x-delayed-retry-type": "failed", "x-delayed-retry-min": min, "x-delayed-retry-max": max }
+  const { arguments: args, isOurs } = found
+  if (!isOurs && Object.entries(own).some(([name, value]) => args[name] !== value)) {
+    // Without them, it would deliver what has failed at once.
+    const told = Object.keys(own).map((name) => `${name}=${String(args[name] ?? "none")}`)
+    const detail = `the queue is not declared, and it is not known to delay as the policy does: ${told.join(", ")}`
+    return refuse(queue, "topology", detail, `Set topology: "auto"`)
+  }
   return {
     ...levels,
     name: "native",
@@ -51,15 +60,7 @@ export const make = ({
     native: (count) => Math.min(min * Math.max(1, count), max),
     amend: (object) =>
       object._tag === "Queue" && object.name === queue
-        ? {
-            ...object,
-            arguments: {
-              ...object.arguments,
-              "x-delayed-retry-type": "failed",
-              "x-delayed-retry-min": min,
-              "x-delayed-retry-max": max
-            }
-          }
+        ? { ...object, arguments: { ...object.arguments, ...own } }
         : object
   }
 }

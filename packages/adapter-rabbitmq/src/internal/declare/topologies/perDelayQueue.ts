@@ -10,8 +10,9 @@ import type { Route, Topology, TopologyRequest } from "./topology.ts"
 const toSeconds = (delay: number): number => Math.ceil(delay / 1000) * 1000
 
 /** The queues of a policy's delays; one for another delay is declared by the first message that needs it. */
-export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
+export const make = ({ found, queue, retry, settings }: TopologyRequest): Topology => {
   const template = settings.names.delayQueue ?? "{queue}_dlq_{s}"
+  const back = Names.back(found, settings)
   const way = (delay: number): Route => {
     const kept = toSeconds(delay)
     const name = Names.fill(template, queue, kept)
@@ -22,13 +23,8 @@ export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
       expiration: undefined,
       kept,
       objects: [
-        Objects.delayQueue(
-          name,
-          settings,
-          { ttl: kept, exchange: Names.deliver(settings), key: queue },
-          settings.assert
-        ),
-        Objects.binding(Names.deliver(settings), queue, queue)
+        Objects.delayQueue(name, settings, { ttl: kept, exchange: back, key: queue }, settings.assert),
+        ...(found.isOurs ? [Objects.binding(back, queue, queue)] : [])
       ]
     }
   }

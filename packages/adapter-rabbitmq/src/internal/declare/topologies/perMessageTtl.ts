@@ -3,6 +3,7 @@
  * as those in front of it, because RabbitMQ only expires the head of a queue.
  * https://www.rabbitmq.com/docs/ttl#per-message-ttl-caveats
  */
+import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Names from "../../names.ts"
 import * as Objects from "../objects.ts"
 import type { Topology, TopologyRequest } from "./topology.ts"
@@ -10,7 +11,7 @@ import type { Topology, TopologyRequest } from "./topology.ts"
 const blocking = "head-of-line blocking: a delayed message waits at least as long as those in front of it"
 
 /** With exchanges and a retry queue for each queue. */
-export const own = ({ queue, settings }: TopologyRequest): Topology => {
+export const own = ({ found, queue, settings }: TopologyRequest): Topology => {
   const named = (name: "workExchange" | "retryExchange" | "retryQueue", otherwise: string) =>
     Names.fill(settings.names[name] ?? otherwise, queue)
   const work = named("workExchange", "{queue}.work")
@@ -18,11 +19,11 @@ export const own = ({ queue, settings }: TopologyRequest): Topology => {
   const waiting = named("retryQueue", "{queue}.retry")
   const { assert } = settings
   const objects = [
-    Objects.exchange(work, "direct", Names.undelivered(settings), assert),
+    ...(found.isOurs ? [Objects.exchange(work, "direct", Names.undelivered(settings), assert)] : []),
     Objects.exchange(retry, "fanout", undefined, assert),
-    Objects.delayQueue(waiting, settings, { exchange: work, key: queue }, assert),
-    Objects.binding(work, queue, queue),
-    Objects.binding(retry, waiting, "")
+    Objects.delayQueue(waiting, settings, { exchange: found.isOurs ? work : "", key: queue }, assert),
+    ...(found.isOurs ? [Objects.binding(work, queue, queue)] : []),
+    Objects.binding(retry, waiting, "", {}, assert)
   ]
   return {
     name: "perMessageTtl",
@@ -32,8 +33,23 @@ export const own = ({ queue, settings }: TopologyRequest): Topology => {
   }
 }
 
-/** With one exchange before the retry queue and one behind it, shared by all queues. */
-export const shared = ({ queue, settings }: TopologyRequest): Topology => {
+/**
+ * With one exchange before the retry queue and one behind it, shared by all queues. Where nothing is declared, the binding
+ * that leads back is somebody else's; where the rest is, it would be missing.
+ */
+export const shared = ({
+  found,
+  queue,
+  settings
+}: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
+  if (!found.isOurs && settings.assert === "declare")
+    return new ConfigurationError.ConfigurationError({
+      field: "topology",
+      queue,
+      broker: "rabbitmq",
+      detail: "perMessageTtlShared leads back through an exchange, and a queue that is not declared is not bound to it",
+      remedy: `Set topology: "auto"`
+    })
   const before = Names.fill(settings.names.retryExchange ?? `${Names.own(settings)}pre-retry`, queue)
   const after = Names.fill(settings.names.workExchange ?? `${Names.own(settings)}post-retry`, queue)
   const waiting = Names.fill(settings.names.retryQueue ?? `${Names.own(settings)}retry`, queue)
@@ -42,8 +58,8 @@ export const shared = ({ queue, settings }: TopologyRequest): Topology => {
     Objects.exchange(before, "fanout", undefined, assert),
     Objects.exchange(after, "direct", Names.undelivered(settings), assert),
     Objects.delayQueue(waiting, settings, { exchange: after }, assert),
-    Objects.binding(before, waiting, ""),
-    Objects.binding(after, queue, queue)
+    Objects.binding(before, waiting, "", {}, assert),
+    Objects.binding(after, queue, queue, {}, assert)
   ]
   return {
     name: "perMessageTtlShared",

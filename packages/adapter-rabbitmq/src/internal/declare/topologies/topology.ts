@@ -1,6 +1,7 @@
 /** The shape of a delay topology. */
 import type { RetryPolicy } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../../RabbitMqOptions.ts"
+import type { RabbitMqQueue } from "../../../RabbitMqQueue.ts"
 import type { NativeObject } from "../objects.ts"
 
 /** The way of a message into a delay. */
@@ -39,6 +40,8 @@ export interface TopologyRequest {
   readonly queue: string
   /** `undefined` for a producer, which knows no policy. */
   readonly retry: RetryPolicy.RetryPolicy | undefined
+  /** The queue as it is. Delays lead back to one that is not ours by the default exchange, which needs no binding. */
+  readonly found: RabbitMqQueue
   readonly settings: Settings
   readonly serverVersion: string
 }

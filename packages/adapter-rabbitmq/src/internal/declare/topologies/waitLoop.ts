@@ -16,15 +16,18 @@ export const round = (delays: ReadonlyArray<number>, resolution: number): number
 }
 
 /** The two queues of a policy. */
-export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
+export const make = ({ found, queue, retry, settings }: TopologyRequest): Topology => {
   const delays = (retry === undefined ? [] : RetryPolicy.schedule(retry)).flatMap(({ delay }) => [...delay])
   const ttl = round(delays, settings.resolution)
   const delayed = Names.fill(settings.names.delayQueue ?? "{queue}.wait.v1.{ms}", queue, ttl)
   const waiting = Names.fill(settings.names.waitingQueue ?? "{queue}.waiting.v1", queue)
   const objects = [
-    Objects.exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
-    Objects.delayQueue(waiting, settings, { exchange: Names.deliver(settings), key: queue }, settings.assert),
-    Objects.binding(Names.deliver(settings), waiting, waiting),
+    // A layout that is there already may lead on by another exchange.
+    ...(settings.assert === "declare"
+      ? [Objects.exchange(Names.deliver(settings), "direct", Names.undelivered(settings))]
+      : []),
+    Objects.delayQueue(waiting, settings, { exchange: Names.back(found, settings), key: queue }, settings.assert),
+    Objects.binding(Names.deliver(settings), waiting, waiting, {}, settings.assert),
     Objects.delayQueue(delayed, settings, { ttl, exchange: Names.deliver(settings), key: waiting }, settings.assert)
   ]
   return {

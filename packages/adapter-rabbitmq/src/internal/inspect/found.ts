@@ -1,0 +1,142 @@
+/** Finds out what a queue is before its first delivery. A queue that is not declared is looked at, and never changed. */
+import { BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
+import type { Declarer } from "../declare/declare.ts"
+import type { NativeObject } from "../declare/objects.ts"
+import type { Management } from "./management.ts"
+import * as Question from "./question.ts"
+
+/** The broker's own, which all of its queues share. */
+export interface Dependencies {
+  readonly settings: Settings
+  readonly declarer: Pick<Declarer, "onChannel">
+  readonly management: Management | undefined
+  readonly serverVersion: () => string
+}
+
+/** Looks for a queue; `unknown` where the user may not even look, as on 4.3.0 without the permission to configure. */
+const isThere = ({ onChannel }: Pick<Declarer, "onChannel">, queue: string) =>
+  onChannel("inspect", queue, (channel) => channel.checkQueue(queue)).pipe(
+    Effect.as("there" as const),
+    Effect.catchIf(
+      ({ reason }) => reason === "AccessRefused",
+      () => Effect.succeed("unknown" as const)
+    )
+  )
+
+const missing = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "inspect",
+    queue,
+    reason: "QueueMissing",
+    detail: "the queue does not exist, and its assert says that it is not declared",
+    remedy: `Create it, or set queues["${queue}"].assert: "declare"`
+  })
+
+/** Asks the management interface; `undefined` without one, or where it does not answer: the other ways remain. */
+const byManagement = ({ management, serverVersion }: Dependencies, queue: string, isOurs: boolean) =>
+  management === undefined
+    ? Effect.undefined
+    : management.queue(queue).pipe(
+        Effect.map((info) => info && RabbitMqQueue.managed(queue, info, serverVersion(), isOurs)),
+        Effect.catch((error) =>
+          Effect.as(
+            Effect.annotateLogs(Effect.logWarning("the management interface does not tell of a queue"), {
+              queue,
+              error: error.message
+            }),
+            undefined
+          )
+        )
+      )
+
+/** A queue that is not declared: it must exist. Fails with `QueueMissing`, or with the reason why it cannot be used. */
+const adopted = (env: Dependencies, queue: string) =>
+  Effect.gen(function* () {
+    yield* Effect.catchIf(
+      isThere(env.declarer, queue),
+      ({ reason }) => reason === "QueueMissing",
+      () => Effect.fail(missing(queue))
+    )
+    const managed = yield* byManagement(env, queue, false)
+    if (managed !== undefined) return managed
+    const options = RabbitMqPlan.assumed(queue, env.settings)
+    const asked = yield* Question.ask(env.declarer, queue)
+    if (asked === undefined) return options
+    // The server does not tell the limit of a queue; the options may.
+    return { ...asked, deliveryLimit: asked.deliveryLimit ?? options.deliveryLimit }
+  })
+
+/** The queue of a plan. One that is ours is as it is declared, but for the server's policies. */
+export const find = (
+  env: Dependencies,
+  queue: string
+): Effect.Effect<RabbitMqQueue.RabbitMqQueue, BrokerError.BrokerError> =>
+  RabbitMqQueue.assertOf(queue, env.settings) === "declare"
+    ? Effect.map(byManagement(env, queue, true), (managed) => managed ?? RabbitMqPlan.assumed(queue, env.settings))
+    : adopted(env, queue)
+
+/** Checks that the objects of a plan that are not declared are there, as far as the server tells. */
+export const checkObjects = (
+  { declarer, management, settings }: Dependencies,
+  { objects, queue }: RabbitMqPlan.Plan
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const foreign = objects.filter(({ assert }) => assert !== "declare")
+    const absent: Array<string> = []
+    for (const object of foreign) {
+      if (object._tag === "Binding" || object.name === queue) continue
+      const looked = declarer.onChannel("inspect", object.name, (channel) =>
+        object._tag === "Queue" ? channel.checkQueue(object.name) : channel.checkExchange(object.name)
+      )
+      const found = yield* Effect.result(looked)
+      if (found._tag === "Success" || found.failure.reason === "AccessRefused") continue
+      if (found.failure.reason !== "QueueMissing") return yield* found.failure
+      absent.push(`${object._tag.toLowerCase()} ${object.name}`)
+    }
+    const unbound = yield* absentBindings(foreign, management)
+    if (absent.length + unbound.length > 0)
+      return yield* BrokerError.ofPlan("rabbitmq", incomplete(queue, absent, unbound, settings))
+  })
+
+const absentBindings = (objects: ReadonlyArray<NativeObject>, management: Management | undefined) =>
+  Effect.gen(function* () {
+    const wanted = objects.flatMap((object) => (object._tag === "Binding" ? [object] : []))
+    if (management === undefined || wanted.length === 0) return []
+    const there = yield* Effect.orElseSucceed(management.bindings, () => undefined)
+    return wanted
+      .filter(
+        ({ key, queue, source }) =>
+          there?.some((one) => one.key === key && one.queue === queue && one.source === source) === false
+      )
+      .map(({ queue, source }) => `binding ${source} -> ${queue}`)
+  })
+
+const listed = 3
+
+const incomplete = (
+  queue: string,
+  absent: ReadonlyArray<string>,
+  unbound: ReadonlyArray<string>,
+  settings: Settings
+) => {
+  const all = [...absent, ...unbound]
+  const some = all.slice(0, listed).join(", ")
+  const more = all.length > listed ? ` and ${all.length - listed} more` : ""
+  // A layout of somebody else's, and bindings of a queue that is not declared, are made by nobody here.
+  const isTheirs = absent.length === 0 || settings.topology === "perMessageTtlShared"
+  return new ConfigurationError.ConfigurationError({
+    field: settings.assert === "declare" ? "queues" : "assert",
+    queue,
+    broker: "rabbitmq",
+    detail: `nothing of this is declared, and it is not there: ${some}${more}`,
+    remedy: isTheirs
+      ? "Make them as that layout needs them"
+      : `Make them once: run requeue create with assert: "declare" and queues["${queue}"].assert: "passive", ` +
+        `as a user who may configure`
+  })
+}
