@@ -11,11 +11,16 @@ const aftermath = 600_000
 /** Milliseconds by which brokers may be late with a delay; a daemon looks at a new channel every five seconds. */
 const resolution = { push: 1, lease: 1000, lossy: 5200 }
 
-/** Milliseconds by which handlers may be later than a time because the clocks of who wrote it and of who waits for it differ. */
+/**
+ * Milliseconds by which handlers may be later than a time because the clocks of who wrote it and of who waits for it differ,
+ * or have moved since.
+ */
 const tolerance = ({ processes }: Lives, { process, since }: Bound, at: number): number => {
   const ahead = process === undefined ? 0 : Math.max(0, process.clock.mostAhead(since, at))
-  const behind = [...processes.values()].map(({ clock }) => -clock.leastAhead(since, at))
-  return ahead + Math.max(0, ...behind)
+  const clocks = [...processes.values()].map(({ clock }) => clock)
+  const behind = clocks.map((clock) => -clock.leastAhead(since, at))
+  const moved = clocks.map((clock) => clock.mostAhead(since, at) - clock.leastAhead(since, at))
+  return ahead + Math.max(0, ...behind) + Math.max(0, ...moved)
 }
 
 /** The longest time for which messages wait for others of their batch, by the slowest clock. */
@@ -116,9 +121,11 @@ const begunLate = (lives: Lives, hindered: Hindered, { turns }: Attempt): Readon
 }
 
 /** Until when its parent was held back, which may have known more of its time than its metadata: a retry's, say. */
-const heldUntil = ({ parent, stored }: CopyLife): number => {
-  const asked = parent?.settlings.findLast(({ index }) => index < (stored?.index ?? 0))
-  return asked === undefined ? 0 : asked.at + asked.asked.delay
+const heldUntil = ({ parent, stored }: CopyLife): Bound | undefined => {
+  const settling = parent?.settlings.findLast(({ index }) => index < (stored?.index ?? 0))
+  if (parent === undefined || settling === undefined) return undefined
+  const { asked, at, index } = settling
+  return { at: at + asked.delay, since: at, process: parent.process, index }
 }
 
 /** A message that goes back for longer than until it is due. */
@@ -131,7 +138,8 @@ const heldBack = (
   if (asked.tag !== "Release" || asked.delay === 0 || bound === undefined) return []
   // What comes again beside a retry waits as that does.
   if (life.attempt?.prior !== undefined || isHindered(hindered, copy, index)) return []
-  const due = Math.max(bound.at, heldUntil(copy)) + tolerance(lives, bound, at) + longest
+  const bounds = [bound, heldUntil(copy) ?? bound]
+  const due = Math.max(...bounds.map((each) => each.at + tolerance(lives, each, at))) + longest
   if (at + asked.delay <= due) return []
   const what = `${life.process.name} holds it back until ${Math.round(at + asked.delay)} ms; expected ${Math.round(due)} ms at the latest, when it is due.`
   return [violation("late", at, of(life), what, [bound.index, index])]

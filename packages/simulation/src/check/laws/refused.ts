@@ -1,6 +1,6 @@
 import { describe } from "../internal/Allowed.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Attempt } from "../internal/Lives.ts"
+import type { Attempt, Settling } from "../internal/Lives.ts"
 
 /** Whether a process has told of it. A message of a foreign producer is told by the broker's name, which nobody knows here. */
 const isQuarantined = ({ copy, process }: Attempt, until: number): boolean => {
@@ -9,6 +9,12 @@ const isQuarantined = ({ copy, process }: Attempt, until: number): boolean => {
     ({ entry, index }) =>
       index < until && entry.event === "Quarantined" && (plan?.by === "foreign" || entry.id === sending?.entry.id)
   )
+}
+
+/** Whether a process that ends asks it of the next delivery: it had given up the one that was refused. */
+const isRepeatedAtEnd = (before: Settling, { attempt, index, of: life }: Settling): boolean => {
+  const { draining } = attempt.process
+  return draining !== undefined && draining.index < index && life !== before.of
 }
 
 /** A refused settlement is asked again only with a copy that leaves out more, without a copy, or from quarantine. */
@@ -21,7 +27,7 @@ export const refused: Law = (lives) =>
       if (before?.fate !== "refused" || before.answer > settling.index) return []
       const { cut, tag } = settling.asked
       if (tag === "Release" || tag === "Retry" || cut > before.asked.cut) return []
-      if (isQuarantined(attempt, settling.index)) return []
+      if (isQuarantined(attempt, settling.index) || isRepeatedAtEnd(before, settling)) return []
       const what = `${attempt.process.name} asked for ${describe(settling.asked)} again as it was refused; expected a smaller copy or quarantine.`
       return [violation("refused", settling.at, of(settling.of), what, [before.index, before.answer, settling.index])]
     })
