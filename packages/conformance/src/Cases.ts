@@ -24,11 +24,13 @@ import { cases as operator } from "./cases/operator.ts"
 import { cases as precedence } from "./cases/precedence.ts"
 import { cases as processes } from "./cases/processes.ts"
 import { cases as refusals } from "./cases/refusals.ts"
+import { cases as reconnecting } from "./cases/reconnecting.ts"
 import { cases as redriving } from "./cases/redriving.ts"
 import { cases as removals } from "./cases/removals.ts"
 import { cases as restarts } from "./cases/restarts.ts"
 import { cases as routing } from "./cases/routing.ts"
 import { cases as sending } from "./cases/sending.ts"
+import { cases as settledOnce } from "./cases/settledOnce.ts"
 import { cases as settling } from "./cases/settling.ts"
 import { cases as shutdown } from "./cases/shutdown.ts"
 import { cases as time } from "./cases/time.ts"
@@ -56,10 +58,12 @@ export const cases: ReadonlyArray<Case> = [
   ...operator,
   ...shutdown,
   ...settling,
+  ...settledOnce,
   ...deliveredTwice,
   ...refusals,
   ...fates,
   ...connections,
+  ...reconnecting,
   ...losses,
   ...leases,
   ...processes,

@@ -2,11 +2,13 @@
 import type { Mutant } from "./Mutant.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as copying } from "./mutants/copying.ts"
+import { mutants as crediting } from "./mutants/crediting.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
 import { mutants as failing } from "./mutants/failing.ts"
 import { mutants as losing } from "./mutants/losing.ts"
 import { mutants as misreading } from "./mutants/misreading.ts"
 import { mutants as mistaking } from "./mutants/mistaking.ts"
+import { mutants as mistranslating } from "./mutants/mistranslating.ts"
 import { mutants as operating } from "./mutants/operating.ts"
 import { mutants as producing } from "./mutants/producing.ts"
 import { mutants as punctuality } from "./mutants/punctuality.ts"
@@ -19,8 +21,10 @@ export { shifted } from "./mutants/punctuality.ts"
 /** All mutants. Each must be killed by the case that it names. */
 export const mutants: ReadonlyArray<Mutant> = [
   ...settling,
+  ...mistranslating,
   ...copying,
   ...delivering,
+  ...crediting,
   ...consuming,
   ...failing,
   ...misreading,

@@ -1,14 +1,12 @@
 /** Connections that break: messages that were under way come again, and the redelivery is counted. */
-import { BatchPolicy, Settlement } from "@requeue/core"
+import { BatchPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { broken } from "../internal/faults.ts"
 import type { Lab } from "../Lab.ts"
 import * as Needs from "../Needs.ts"
-import * as Port from "../Port.ts"
 
 const test = Case.inGroup("connections")
 
@@ -127,83 +125,6 @@ export const cases: ReadonlyArray<Case.Case> = [
       lab.checkNotEarly("the message", 4 * lab.unit, sent, run!.at)
     },
     Needs.cutConnections
-  ),
-  test(
-    "the connection is said to be up since it was made again, and never since before it was cut",
-    function* (lab) {
-      yield* lab.start()
-      Check.equal("before", lab.broker.connection().state, "up")
-      const until = lab.now() + lab.unit
-      yield* Effect.sleep(lab.unit)
-      yield* lab.harness.cutConnections!
-      yield* lab.untilReconnected
-      // One connection may be back before the others.
-      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
-      const { since } = lab.broker.connection()
-      Check.isTrue("since the cut", since >= until && since <= lab.now(), { since, until })
-    },
-    Needs.boundConnections
-  ),
-  test(
-    "the connection is said to be down from its cut until it is made again",
-    function* (lab) {
-      yield* lab.start()
-      const states: Array<string> = []
-      const look = Effect.sync(() => void states.push(lab.broker.connection().state))
-      // At each turn of the event loop, as a connection may be back soon.
-      const watching = yield* Effect.forkChild(Effect.forever(Effect.andThen(look, Effect.yieldNow)))
-      yield* lab.harness.cutConnections!
-      yield* lab.untilReconnected
-      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
-      yield* Fiber.interrupt(watching)
-      Check.isTrue("it was down", states.includes("down"))
-    },
-    Needs.boundConnections
-  ),
-  test(
-    "a subscription that begins while the connection is lost gets its messages all the same",
-    function* (lab) {
-      yield* lab.publish("a")
-      yield* lab.harness.cutConnections!
-      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, within: lab.recovery })
-      const delivery = yield* port.next
-      Check.equal("the message", delivery.metadata.id, "a")
-      yield* port.settle(delivery, Settlement.Ack)
-      yield* lab.untilEmpty
-    },
-    Needs.cutConnections
-  ),
-  test(
-    "a new connection is told of before its first delivery",
-    function* (lab) {
-      yield* lab.publish("a")
-      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1 })
-      yield* port.next
-      Check.equal("told before", port.reconnects(), 0)
-      yield* lab.harness.cutConnections!
-      yield* lab.until("the redelivery", () => port.waiting() > 0, lab.recovery)
-      const order = lab.log.flatMap(({ _tag }) => (_tag === "Delivered" || _tag === "Reconnected" ? [_tag] : []))
-      Check.equal("what came second", order[1], "Reconnected")
-    },
-    Needs.boundConnections
-  ),
-  test(
-    "a subscription without credit has none on its new connection, and that of later there",
-    function* (lab) {
-      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 3 })
-      yield* lab.publish("a")
-      yield* port.next
-      port.credit(0)
-      yield* lab.harness.cutConnections!
-      yield* lab.untilReconnected
-      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
-      yield* lab.quiet()
-      Check.equal("delivered without credit", port.waiting(), 0)
-      port.credit(3)
-      yield* port.settle(yield* port.next, Settlement.Ack)
-      yield* lab.untilEmpty
-    },
-    Needs.boundConnections
   ),
   test(
     "a message that comes again while its handler runs is not run again when that run succeeds",

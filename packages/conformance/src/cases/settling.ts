@@ -1,11 +1,10 @@
-/** Settlements that fail, and settlements that come twice. */
-import { BrokerError, ConsumerBackoff, RetryPolicy, Settlement } from "@requeue/core"
+/** Settlements that fail, and what the consumer makes of it. */
+import { BrokerError, ConsumerBackoff, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
 import { broken, fails, gone } from "../internal/faults.ts"
 import * as Needs from "../Needs.ts"
-import * as Port from "../Port.ts"
 
 const test = Case.inGroup("settling")
 
@@ -97,115 +96,6 @@ export const cases: ReadonlyArray<Case.Case> = [
     yield* lab.start({ consumerBackoff })
     const [entered] = yield* lab.untilEvents("BackoffEntered", 1)
     Check.equal("because", entered!.because, "handler")
-  }),
-  test("a delivery is settled once: what comes after does not reach the broker", function* (lab) {
-    yield* lab.publish("a")
-    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1 })
-    const delivery = yield* port.next
-    yield* port.settle(delivery, Settlement.Retry(0))
-    const again = yield* port.settle(delivery, Settlement.Ack)
-    Check.equal("the second settlement is refused", again.length, 1)
-    const second = yield* port.next
-    Check.equal("the retry was kept", [second.metadata.id, second.attempts], ["a", 2])
-    Check.equal("a third settlement is refused", (yield* port.settle(delivery, Settlement.Ack)).length, 1)
-    Check.equal("the last settlement", (yield* port.settle(second, Settlement.Ack)).length, 0)
-    yield* lab.untilEmpty
-  }),
-  test("of settlements in one call, each that fails is told, and the others are done", function* (lab) {
-    for (const id of ["a", "b", "c"]) yield* lab.publish(id)
-    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 3, keep: true })
-    const deliveries = yield* port.take(3)
-    const ack = (some: typeof deliveries) =>
-      port.settleAll(some.map((delivery) => ({ delivery, settlement: Settlement.Ack })))
-    const [first, second] = deliveries
-    Check.equal("failures of two", yield* ack([first!, second!]), [])
-    const told = yield* ack(deliveries)
-    Check.equal(
-      "told",
-      told.map(({ delivery }) => delivery.metadata.id).toSorted(),
-      [first!.metadata.id, second!.metadata.id].toSorted()
-    )
-    yield* lab.untilEmpty
-  }),
-  test(
-    "a settlement of a connection that is gone is refused, and the message comes back on the new one",
-    function* (lab) {
-      yield* lab.publish("a")
-      const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1 })
-      const stale = yield* port.next
-      yield* lab.harness.cutConnections!
-      const fresh = yield* port.next
-      const failures = yield* port.settle(stale, Settlement.Ack)
-      Check.equal(
-        "refused",
-        failures.map(({ delivery }) => delivery === stale),
-        [true]
-      )
-      Check.equal("the message is there", fresh.metadata.id, "a")
-      yield* lab.untilPending({ ready: 0, inFlight: 1 })
-      Check.equal("its own settlement", (yield* port.settle(fresh, Settlement.Ack)).length, 0)
-      yield* lab.untilEmpty
-    },
-    Needs.boundConnections
-  ),
-  test("no more deliveries are unsettled than the credit allows, and credit 0 stops them", function* (lab) {
-    for (const id of ["a", "b", "c", "d", "e"]) yield* lab.publish(id)
-    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 2, keep: true })
-    const [first, second] = [yield* port.next, yield* port.next]
-    yield* lab.quiet()
-    Check.equal("unsettled", port.waiting(), 0)
-    port.credit(0)
-    yield* port.settle(first, Settlement.Ack)
-    yield* port.settle(second, Settlement.Retry(0))
-    yield* lab.quiet()
-    Check.equal("delivered without credit", port.waiting(), 0)
-    port.credit(4)
-    yield* lab.until("four more", () => port.waiting() === 4)
-  }),
-  test("what is unsettled when a subscription ends comes back", function* (lab) {
-    const ids = ["a", "b", "c"]
-    for (const id of ids) yield* lab.publish(id)
-    const acked = yield* Effect.scoped(
-      Effect.gen(function* () {
-        const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: ids.length })
-        const [, second] = yield* port.take(ids.length)
-        // Neither an older delivery nor a younger one is settled with it.
-        yield* port.settle(second!, Settlement.Ack)
-        return second!.metadata.id
-      })
-    )
-    yield* lab.start()
-    yield* lab.untilRuns(ids.length - 1)
-    yield* lab.quiet()
-    Check.equal(
-      "runs",
-      lab.runs.map(({ id }) => id).toSorted(),
-      ids.filter((id) => id !== acked)
-    )
-    yield* lab.untilEmpty
-  }),
-  test("what was settled comes to no other process when its subscription ends, nor when its lease would", function* (lab) {
-    const error = { name: "Error", message: "no" }
-    const settlements = [
-      Settlement.Ack,
-      Settlement.Drop("dropped", error),
-      Settlement.DeadLetter("permanent", lab.dlq, error)
-    ]
-    for (const { _tag } of settlements) yield* lab.publish(_tag)
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: settlements.length })
-        for (const settlement of settlements) {
-          Check.equal("its settlement", yield* port.settle(yield* port.next, settlement), [])
-        }
-      })
-    )
-    const other = yield* lab.another
-    const { waiting } = yield* Port.open(other.broker, { queue: lab.queue, credit: settlements.length })
-    yield* lab.quiet(lab.unit + (lab.capabilities.lease?.duration ?? 0))
-    Check.equal("delivered elsewhere", waiting(), 0)
-    Check.equal("dead letters", (yield* lab.untilDeadLetters(1)).length, 1)
-    yield* lab.untilEmpty
   }),
   test("settlements that fail use up no credit: the consumer goes on", function* (lab) {
     fails(lab, "Ack", broken("Timeout"), 3)
