@@ -31,7 +31,7 @@ export interface Wire extends TcpProxy {
 }
 
 /** A fault that waits for its command, or has happened. */
-export interface WireFault {
+interface WireFault {
   readonly happened: () => boolean
   readonly end: () => void
 }

@@ -11,7 +11,7 @@ const test = Case.inGroup("settling")
 export const cases: ReadonlyArray<Case.Case> = [
   test("a delivery is settled once: what comes after does not reach the broker", function* (lab) {
     yield* lab.publish("a")
-    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1 })
+    const port = yield* Port.open(lab.broker, { queue: lab.queue, credit: 1, keep: true })
     const delivery = yield* port.next
     yield* port.settle(delivery, Settlement.Retry(0))
     const again = yield* port.settle(delivery, Settlement.Ack)

@@ -18,7 +18,7 @@ const limit = 24
 type Declared = Readonly<Record<string, string | number | boolean>>
 
 /** An argument that a refusal names; `value` is `undefined` where the queue has none, or one that is not understood. */
-export interface Told {
+interface Told {
   readonly name: string
   readonly value: string | number | boolean | undefined
 }
