@@ -31,7 +31,7 @@ const valueOf = (text: string, type: string): Told["value"] => {
 }
 
 /** The argument in the words of a refusal, such as `inequivalent arg 'x-queue-type' …: … but current is 'quorum'`. */
-export const parse = (refusal: string): Told | undefined => {
+const parse = (refusal: string): Told | undefined => {
   const [, name, current] = /inequivalent arg '([^']+)' .* but current is (.*)$/s.exec(refusal) ?? []
   if (name === undefined || current === undefined) return undefined
   const [, text, type] = /^the value '(.*)' of type '(\w+)'/s.exec(current) ?? []
