@@ -1,13 +1,18 @@
 import { fewestBefore, isForged, knownUnseen, mostAt, passedBy, retriesOf } from "../internal/counting.ts"
 import { isWork, type Law, of, violation } from "../internal/law.ts"
-import type { Attempt, Lives, Turn } from "../internal/Lives.ts"
+import type { Attempt, DeliveryLife, Lives, Turn } from "../internal/Lives.ts"
 
-/** The most attempts of a run that goes on where another delivery has begun: others may have had the message between the two. */
+/**
+ * The most attempts of a run that goes on where another delivery has begun: others may have had the message between the two,
+ * as far as this process knew when the later one came.
+ */
 const mostAfter = ({ deliveries, turns }: Attempt, { of: { copy }, of }: Turn): number => {
   const first = turns[0]
   if (first === undefined || first.of === of) return Infinity
   const between = copy.deliveries.slice(copy.deliveries.indexOf(first.of) + 1, copy.deliveries.indexOf(of))
-  return first.given.attempts + between.filter((each) => !deliveries.includes(each)).length
+  const isOurs = (each: DeliveryLife): boolean =>
+    deliveries.includes(each) && (each.arrived?.index ?? Infinity) < (of.arrived?.index ?? 0)
+  return first.given.attempts + between.filter((each) => !isOurs(each)).length
 }
 
 /** The fault in a handler run, by the number of its attempt. */

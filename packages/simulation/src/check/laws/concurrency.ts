@@ -12,12 +12,15 @@ const faultOf = ({ runs, version }: ProcessLife, run: Run, open: ReadonlyArray<R
   const limit = concurrency + (consumerBackoff === undefined ? 0 : 1)
   if (open.length >= limit) return `beside ${open.length} others; expected at most ${limit} at a time`
 
-  const isSuspect = (each: Run) => each.began.entry.given.some(({ attempts }) => attempts > maxAttempts)
+  const isOfSame = (each: Run, other: Run) =>
+    each !== other && each.began.entry.given.every(({ key }) => other.began.entry.given.some((one) => one.key === key))
+  // Of one that began as no suspect, the next run at once is none either, though it was redelivered meanwhile.
+  const isContinued = (each: Run) =>
+    runs.some((other) => other.began.index < each.began.index && isOfSame(each, other) && !exceeds(other))
+  const exceeds = (each: Run) => each.began.entry.given.some(({ attempts }) => attempts > maxAttempts)
+  const isSuspect = (each: Run) => exceeds(each) && !isContinued(each)
   // A redelivery may take its place between two runs of the same messages.
-  const isAgain = runs.some(
-    (each) => each !== run && given.every(({ key }) => each.began.entry.given.some((other) => other.key === key))
-  )
-  if (isAgain) return undefined
+  if (runs.some((other) => isOfSame(run, other))) return undefined
   if (isSuspect(run) && given.length > 1) return `for a suspect among ${given.length} messages; expected it alone`
   if (isSuspect(run) && open.length > 0) return "for a suspect beside others; expected it alone"
   return open.some(isSuspect) ? "beside a suspect; expected none until it has ended" : undefined

@@ -22,10 +22,10 @@ const isSame = (first: Settling, next: Settling): boolean => {
  * one that came when the first one's retry was due, and is one too many or goes back; or of an earlier one that goes back,
  * too late.
  */
-const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling): boolean => {
+const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling, isBound: boolean): boolean => {
   const deliveries = of.copy.deliveries
   const isReturned = asked.tag === "Retry" || asked.tag === "Release"
-  if (isReturned && deliveries.indexOf(of) < deliveries.indexOf(first.of)) return true
+  if (!isBound && isReturned && deliveries.indexOf(of) < deliveries.indexOf(first.of)) return true
   const mayFollow = asked.tag === "Release" || asked.reason === "too-many-deliveries"
   if (!mayFollow || first.asked.tag !== "Retry" || of === first.of || of.arrived === undefined) return false
   return process.clock.most(decidedAt(first), of.arrived.entry.at) >= first.asked.delay - slack
@@ -47,7 +47,7 @@ export const repeated: Law = (lives) =>
       const isRefused = settlings.some(({ answer, fate }) => fate === "refused" && answer < settling.index)
       const isEnding = process.draining !== undefined && process.draining.index < settling.index
       if (settling.asked.tag === "Release" && decided.asked.tag !== "Ack" && (isRefused || isEnding)) return []
-      if (lives.scenario.kind !== "push" && isOther(decided, settling)) return []
+      if (isOther(decided, settling, lives.scenario.kind === "push")) return []
       // Its copy is stored: the original may go.
       const isDone = attempt.copy.children.some(({ stored }) => stored !== undefined && stored.index < settling.index)
       if (settling.asked.tag === "Ack" && isDone) return []

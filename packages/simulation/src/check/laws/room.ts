@@ -3,9 +3,12 @@ import type { DeliveryLife, ProcessLife, Run, Seen } from "../internal/Lives.ts"
 import { isTimedOut } from "../internal/timing.ts"
 import type { Violation } from "../Violation.ts"
 
+/** Whether a handler goes on at a moment, though its time may be over: one that cannot be interrupted does. */
+const isRunning = ({ began, ended }: Run, index: number): boolean =>
+  began.index < index && !(ended !== undefined && ended.index < index)
+
 /** Whether a run goes on at a moment. */
-const isOpen = (run: Run, index: number, at: number): boolean =>
-  run.began.index < index && !(run.ended !== undefined && run.ended.index < index) && !isTimedOut(run, at)
+const isOpen = (run: Run, index: number, at: number): boolean => isRunning(run, index) && !isTimedOut(run, at)
 
 /**
  * Messages that a handler has at a moment, and those that it or a settlement has though their delivery is lost: these take
@@ -21,7 +24,8 @@ const atWork = ({ deliveries }: ProcessLife, { entry, index }: Seen<"Credit">) =
     (back !== undefined && back.index < index) ||
     // What its daemon has forgotten takes no credit, and a lease that cannot be renewed tells of it.
     (gone?.entry.why === "forgotten" && gone.index < index)
-  const lost = deliveries.filter((life) => isLost(life) && (isBegun(life) || isSettling(life))).length
+  const isStillRunning = ({ runs }: DeliveryLife): boolean => runs.some((run) => isRunning(run, index))
+  const lost = deliveries.filter((life) => isLost(life) && (isStillRunning(life) || isSettling(life))).length
   return { lost, begun: deliveries.filter((life) => isBegun(life) && !isLost(life)).length }
 }
 
