@@ -28,6 +28,8 @@ const isOther = (first: Settling, { asked, attempt: { process }, of }: Settling,
   if (!isBound && isReturned && deliveries.indexOf(of) < deliveries.indexOf(first.of)) return true
   const mayFollow = asked.tag === "Release" || asked.reason === "too-many-deliveries"
   if (!mayFollow || first.asked.tag !== "Retry" || of === first.of || of.arrived === undefined) return false
+  // Where a connection was lost, nobody knows whether it had been taken.
+  if (isBound && first.fate !== "taken") return false
   return process.clock.most(decidedAt(first), of.arrived.entry.at) >= first.asked.delay - slack
 }
 
