@@ -561,7 +561,7 @@ const clients: ReadonlyArray<Mutant> = [
   },
   {
     name: "the pushing client acks though its copy was not confirmed",
-    file: "simulation/src/push/Client.ts",
+    file: "simulation/src/push/Consumer.ts",
     from: "if (Exit.isSuccess(result)) return acknowledge()",
     to: "if (Exit.isSuccess(result) || isOurs(receipt)) return acknowledge()"
   }
