@@ -130,8 +130,8 @@ describe("a start with", () => {
     await raw(url, (channel) => channel.assertQueue(queue, { arguments: { "x-queue-type": "classic" } }))
     const error = await fail({ url }, queue)
     assert.deepStrictEqual([error.reason, error.queue], ["QueueMismatch", queue])
-    assert.match(error.remedy, /assert: "never"/)
-    const adopted = start({ url, queues: { [queue]: { assert: "never" } } }, queue)
+    assert.include(error.remedy, `queues["${queue}"].assert: "passive"`)
+    const adopted = start({ url, queues: { [queue]: { assert: "passive" } } }, queue)
     assert.isTrue(Exit.isSuccess(await Effect.runPromiseExit(Effect.scoped(adopted))))
   })
 
