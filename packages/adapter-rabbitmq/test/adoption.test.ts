@@ -2,10 +2,11 @@
 import { Backoff, RetryPolicy } from "@requeue/core"
 import { describe, test } from "vitest"
 import { type Arguments, balance, make } from "./adoptedBooks.ts"
-import { shared } from "./server.ts"
+import { server as ownServer } from "./server.ts"
 import { queueName } from "./world.ts"
 
-const { broker: server, url } = await shared()
+// Its own, which all of these queues fill.
+const { broker: server, url } = await ownServer()
 const management = server.managementUrl
 
 const policies = {

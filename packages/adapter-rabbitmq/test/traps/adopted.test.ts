@@ -6,11 +6,12 @@ import { assert, describe, test } from "vitest"
 import { adapter, type RabbitMqOptions } from "../../src/index.ts"
 import { isAtLeast } from "../../src/internal/version.ts"
 import { balance, get, make, policyOf, readerAndWriter } from "../adoptedBooks.ts"
-import { shared } from "../server.ts"
+import { server as ownServer } from "../server.ts"
 import { drainIds, on, queueName, until } from "../world.ts"
 import { consume, no, raw, type Run } from "./trap.ts"
 
-const { broker: server, url, version } = await shared()
+// Its own, which all of these queues fill.
+const { broker: server, url, version } = await ownServer()
 const management = server.managementUrl
 
 const atOnce = [RetryPolicy.make({ maxRetries: 25 }), 26] as const
