@@ -31,12 +31,13 @@ const remedies = {
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
 
-/** The remedy of a declaration that was refused. A queue that people name can be used as it is. */
+/** The remedy of a declaration that was refused. A queue that people name can be used as it is, unless it keeps delays. */
 const ofMismatch = (text: string): string => {
   const queue = /inequivalent arg .* for queue '([^']+)' in vhost/s.exec(text)?.[1]
   return queue === undefined || /\.v1\.[qc]\./.test(queue)
     ? remedies.mismatch
-    : `Set queues["${queue}"].assert: "passive" to use the queue as it is, or delete it and start again`
+    : `Set queues["${queue}"].assert: "passive" to use the queue as it is, or delete it and start again; ` +
+        `a delay queue is deleted, or named otherwise by names`
 }
 
 /** A refused declaration and a refused publication have the same code. */
