@@ -6,11 +6,11 @@
  * layout, queue type, TTL), so that another policy adds objects and never meets PRECONDITION_FAILED. The arguments of a
  * work queue do not depend on the policy at all.
  */
-import { ConfigurationError, RetryPolicy } from "@requeue/core/adapter-kit"
+import { ConfigurationError, type RetryPolicy } from "@requeue/core/adapter-kit"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
-import type { Route } from "./internal/declare/topologies/topology.ts"
+import { hasDelays, type Route } from "./internal/declare/topologies/topology.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
 import type { Settings } from "./RabbitMqOptions.ts"
@@ -28,6 +28,8 @@ export interface Plan {
   readonly topology: string
   /** The objects that must exist before the first delivery, in the order in which they are declared. */
   readonly objects: ReadonlyArray<NativeObject>
+  /** The objects among them that must exist before a message is sent to this queue, or to one of its dead-letter queues. */
+  readonly homes: ReadonlyMap<string, ReadonlyArray<NativeObject>>
   /** Notes for people on the topology, such as of head-of-line blocking. */
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
@@ -38,6 +40,8 @@ export interface Plan {
   readonly found: RabbitMqQueue.RabbitMqQueue
   /** The queue whose messages go round until they are due; `undefined` in most topologies. */
   readonly waiting: string | undefined
+  /** The remedy where the queue is not there, and only its consumer may declare it. */
+  readonly absent: string | undefined
 }
 
 /** The queue that is planned. */
@@ -91,10 +95,6 @@ export const home = (name: string, settings: Settings): ReadonlyArray<NativeObje
     : [queue(name, settings), ...bindings]
 }
 
-/** Whether a policy may ask for a delay by itself. Handlers may do so under any policy. */
-const hasDelays = (retry: RetryPolicy.RetryPolicy | undefined): boolean =>
-  retry !== undefined && RetryPolicy.schedule(retry).some(({ delay: [, high] }) => high > 0)
-
 /**
  * Plans a queue for a server of this version, for example `4.3.6`.
  *
@@ -126,26 +126,29 @@ export const make = (
   const isBound = found.isOurs && first !== undefined && RabbitMqQueue.assertOf(first, settings) === "declare"
   // Where nothing is declared, a policy without delays starts without any of their objects.
   const isNeeded = settings.assert === "declare" || hasDelays(retry)
+  const { amend = (object) => object } = topology
+  const homes = new Map([name, ...deadLetterQueues].map((one) => [one, home(one, settings).map(amend)]))
   const objects = [
-    ...home(name, settings),
-    ...deadLetterQueues.flatMap((letters) => home(letters, settings)),
+    ...[...homes.values()].flat(),
     ...(isBound ? [Objects.binding(Names.dead(settings), first, name)] : []),
     ...(isNeeded ? topology.objects : [])
-  ].map((object) => (topology.amend === undefined ? object : topology.amend(object)))
+  ]
   const unknown = found.type === "unknown" ? ["retries at once are copies, as nobody has told the queue's type"] : []
   return {
     queue: name,
     topology: topology.name,
     objects: Objects.distinct(objects),
+    homes,
     notes: [
       ...topology.notes,
       ...(found.isOurs ? [] : [`queue ${name} is used as it is: ${RabbitMqQueue.describe(found)}`, ...unknown]),
       ...RabbitMqQueue.warnings(found)
     ],
     route: topology.route,
-    native: topology.native,
+    native: topology.native ?? RabbitMqQueue.delays(found, serverVersion),
     found,
-    waiting: topology.waiting
+    waiting: topology.waiting,
+    absent: topology.absent
   }
 }
 

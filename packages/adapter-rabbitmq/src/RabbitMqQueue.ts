@@ -59,9 +59,22 @@ const smallest = (...limits: ReadonlyArray<unknown>): number | undefined => {
   return given.length === 0 ? undefined : Math.min(...given)
 }
 
-/** Policies of the server by the arguments that they stand for: they count where the queue has no such argument. */
-const ofPolicy = (policy: Arguments): Arguments =>
-  Object.fromEntries(Object.entries(policy).map(([key, value]) => [`x-${key}`, value]))
+/**
+ * The arguments that count: those of the queue, and policies of the server where it has none. Of the delays that a queue
+ * gives by itself, the policy decides the type, and the smaller value counts.
+ */
+const effective = (args: Arguments, policy: Arguments): Arguments => {
+  const ofPolicy = Object.fromEntries(Object.entries(policy).map(([key, value]) => [`x-${key}`, value]))
+  const both = { ...ofPolicy, ...args }
+  const delaysOf = (source: Arguments) => [source["x-delayed-retry-min"], source["x-delayed-retry-max"]]
+  const [min, max] = delaysOf(args).map((value, index) => smallest(value, delaysOf(ofPolicy)[index]))
+  return {
+    ...both,
+    ...("x-delayed-retry-type" in ofPolicy ? { "x-delayed-retry-type": ofPolicy["x-delayed-retry-type"] } : {}),
+    ...(min === undefined ? {} : { "x-delayed-retry-min": min }),
+    ...(max === undefined ? {} : { "x-delayed-retry-max": max })
+  }
+}
 
 /** A queue by its arguments and the definition of the server's policies for it, as the management interface tells them. */
 export const managed = (
@@ -79,7 +92,7 @@ export const managed = (
     name,
     type,
     deliveryLimit: type !== "quorum" ? Number.POSITIVE_INFINITY : isKnown ? (limit ?? otherwise) : undefined,
-    arguments: { ...ofPolicy(told.policy ?? {}), ...told.arguments },
+    arguments: effective(told.arguments, told.policy ?? {}),
     isOurs,
     toldBy: "management"
   }
@@ -109,6 +122,22 @@ export const ofOptions = (name: string, planned: Arguments, settings: Settings):
   const deliveryLimit = type === "classic" ? Number.POSITIVE_INFINITY : limit
   const toldBy = Object.keys(own).length === 0 ? "nobody" : "options"
   return { name, type, deliveryLimit, arguments: own, isOurs: false, toldBy }
+}
+
+/**
+ * Milliseconds by which a queue itself delays the `count`th return that it counts as failed; `undefined` for one that does
+ * not. Servers before 4.3 take the arguments and do nothing. https://www.rabbitmq.com/docs/quorum-queues
+ */
+export const delays = (
+  { arguments: args, type }: Pick<RabbitMqQueue, "arguments" | "type">,
+  serverVersion: string
+): ((count: number) => number) | undefined => {
+  const kind = args["x-delayed-retry-type"]
+  const min = number(args["x-delayed-retry-min"])
+  if (type !== "quorum" || !Version.hasFailureCount(serverVersion)) return undefined
+  if ((kind !== "failed" && kind !== "all") || min === undefined || min <= 0) return undefined
+  const max = number(args["x-delayed-retry-max"]) ?? min
+  return (count) => Math.min(min * Math.max(1, count), max)
 }
 
 const maxLength = ({ arguments: args }: RabbitMqQueue): number | undefined =>

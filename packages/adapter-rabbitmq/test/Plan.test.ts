@@ -120,7 +120,12 @@ describe("the choice", () => {
     assert.strictEqual(refusal({ topology: "native" }, Backoff.linear(500), "4.2.9").field, "topology")
     assert.strictEqual(refusal({ topology: "native" }, Backoff.exponential(500)).field, "retry.backoff")
     assert.strictEqual(refusal({ topology: "native" }, Backoff.linear(500, { jitter: "full" })).field, "retry.backoff")
-    assert.strictEqual(refusal({ topology: "native" }, undefined).field, "retry.backoff")
+  })
+
+  it("needs no native delays for a policy without delays", () => {
+    const none = plan({ topology: "native" }, "none")
+    assert.isUndefined(none.native)
+    assert.deepStrictEqual(argumentsOf(none, "orders"), argumentsOf(plan({}), "orders"))
   })
 
   it.each(["3.9.29", "0.0", "nonsense"])("refuses server %s", (version) =>

@@ -18,7 +18,7 @@ export interface Declarer {
     objects: ReadonlyArray<NativeObject>,
     queue?: string
   ) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Forgets that these exist, because the server has denied it. */
+  /** Forgets these, whatever their arguments, because the server has denied that they exist. */
   readonly forget: (objects: ReadonlyArray<NativeObject>) => void
   /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
   readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
@@ -52,13 +52,14 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
 /** Knows of no object, at first. */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
-    const known = new WeakMap<Live, Set<string>>()
+    /** By the key of an object, how it was declared last: with other arguments, the server is to compare it. */
+    const known = new WeakMap<Live, Map<string, string>>()
     /** Lists of which everything is known to exist, by their identity: every message asks. */
     let complete = new WeakMap<ReadonlyArray<NativeObject>, Live>()
     const lock = yield* Semaphore.make(1)
 
-    const knownOn = (live: Live): Set<string> => {
-      const found = known.get(live) ?? new Set<string>()
+    const knownOn = (live: Live): Map<string, string> => {
+      const found = known.get(live) ?? new Map<string, string>()
       known.set(live, found)
       return found
     }
@@ -93,7 +94,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         Effect.gen(function* () {
           const live = yield* connection.within({ operation: "declare", queue })
           const done = knownOn(live)
-          const missing = () => objects.filter((object) => !done.has(keyOf(object)))
+          const missing = () => objects.filter((object) => done.get(keyOf(object)) !== JSON.stringify(object))
           if (missing().length === 0) return void complete.set(objects, live)
           yield* lock.withPermits(1)(
             Effect.suspend(() =>
@@ -103,7 +104,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
                 : onLive(live, "declare", queue, async (channel) => {
                     for (const object of missing()) {
                       await declare(channel, object)
-                      done.add(keyOf(object))
+                      done.set(keyOf(object), JSON.stringify(object))
                     }
                   })
             )

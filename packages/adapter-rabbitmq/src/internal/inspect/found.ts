@@ -67,8 +67,9 @@ const adopted = (env: Dependencies, queue: string) =>
     const options = RabbitMqPlan.assumed(queue, env.settings)
     const asked = yield* Question.ask(env.declarer, queue)
     if (asked === undefined) return options
-    // The server does not tell the limit of a queue; the options may.
-    return { ...asked, deliveryLimit: asked.deliveryLimit ?? options.deliveryLimit }
+    // The server does not tell the limit of a queue, nor its own delays; the options may.
+    const { arguments: args, deliveryLimit = options.deliveryLimit } = asked
+    return { ...asked, deliveryLimit, arguments: { ...options.arguments, ...args } }
   })
 
 /** The queue of a plan. One that is ours is as it is declared, but for the server's policies. */

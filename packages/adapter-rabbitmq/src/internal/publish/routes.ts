@@ -1,7 +1,7 @@
 /** The route of each message by its plan, and the objects that the route needs. */
 import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../RabbitMqOptions.ts"
-import * as Plan from "../../RabbitMqPlan.ts"
+import type * as Plan from "../../RabbitMqPlan.ts"
 import type { Properties, Publication } from "../client.ts"
 import type { NativeObject } from "../declare/objects.ts"
 import * as Names from "../names.ts"
@@ -58,13 +58,6 @@ export const make = (env: {
 }): Routes => {
   const { maxBodySize, settings } = env
   const own = Names.own(settings)
-  const homes = new Map<string, ReadonlyArray<NativeObject>>()
-
-  const homeOf = (queue: string): ReadonlyArray<NativeObject> => {
-    const known = homes.get(queue) ?? Plan.home(queue, settings)
-    homes.set(queue, known)
-    return known
-  }
 
   /** The delay without the time that declaring took. */
   const remaining = (delay: number, started: number): number => {
@@ -78,8 +71,11 @@ export const make = (env: {
       // A copy has no limit: the server has taken its original.
       return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
     },
-    needs: ({ message, plan }) =>
-      message.delay > 0 ? [homeOf(message.queue), plan.route(message.delay).objects] : [homeOf(message.queue)],
+    needs: ({ message, plan }) => {
+      // A message goes to the plan's queue, or to one of its dead-letter queues.
+      const home = plan.homes.get(message.queue) ?? plan.objects
+      return message.delay > 0 ? [home, plan.route(message.delay).objects] : [home]
+    },
     publication: ({ message, original, plan, returns }, started) => {
       const route = message.delay > 0 ? plan.route(remaining(message.delay, started)) : direct(message.queue)
       // It keeps the name of the message whose place it takes, by which the core knows that one.

@@ -34,8 +34,14 @@ const isNowhere = (error: BrokerError.BrokerError | undefined): boolean =>
   error?.reason === "Unroutable" || error?.reason === "QueueMissing"
 
 /** The error of an item whose objects could not be declared. */
-const undeclared = (queue: string, cause: Cause.Cause<unknown>): BrokerError.BrokerError =>
-  toBrokerError(Cause.squash(cause), { operation: "declare", queue }, "Unsupported")
+const undeclared = ({ message, plan }: Item, cause: Cause.Cause<unknown>): BrokerError.BrokerError => {
+  const { queue } = message
+  const error = toBrokerError(Cause.squash(cause), { operation: "declare", queue }, "Unsupported")
+  const { broker, detail, operation, reason } = error
+  return reason === "QueueMissing" && plan.absent !== undefined
+    ? new BrokerError.BrokerError({ broker, operation, queue, reason, detail, remedy: plan.absent })
+    : error
+}
 
 /** The broker's own, which all messages share. */
 interface Dependencies {
@@ -62,7 +68,7 @@ const starter = ({ declarer, fork, publisher, routes }: Dependencies) => {
   const declare = ({ item, onOutcome }: Sending, then: () => void): void => {
     const { queue } = item.message
     const declared = Effect.forEach(routes.needs(item), (objects) => declarer.ensure(objects, queue), { discard: true })
-    fork(Effect.matchCause(declared, { onFailure: (cause) => onOutcome(undeclared(queue, cause)), onSuccess: then }))
+    fork(Effect.matchCause(declared, { onFailure: (cause) => onOutcome(undeclared(item, cause)), onSuccess: then }))
   }
 
   /** Declares the objects of an unroutable item once more, because somebody has deleted them. */

@@ -5,68 +5,80 @@
  */
 import { type Backoff, ConfigurationError } from "@requeue/core/adapter-kit"
 import type * as Objects from "../objects.ts"
+import * as RabbitMqQueue from "../../../RabbitMqQueue.ts"
 import * as Version from "../../version.ts"
 import * as Levels from "./levels.ts"
-import type { Topology, TopologyRequest } from "./topology.ts"
+import { hasDelays, type Topology, type TopologyRequest } from "./topology.ts"
 
 const refuse = (queue: string, field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "rabbitmq", queue })
 
-/** The first and the longest delay of a backoff, in milliseconds; `undefined` for one that a queue cannot keep. */
-const linear = (backoff: Backoff.Backoff | undefined): { readonly min: number; readonly max: number } | undefined => {
-  if (backoff === undefined || backoff.jitter !== "none") return undefined
-  const { curve, max } = backoff
-  if (curve._tag === "Constant") return { min: Math.min(curve.delay, max), max: Math.min(curve.delay, max) }
-  return curve._tag === "Linear" ? { min: Math.min(curve.step, max), max } : undefined
+/** The arguments of a queue that delays as a backoff does; `undefined` for one that a queue cannot keep. */
+const argumentsOf = ({ curve, jitter, max }: Backoff.Backoff): Objects.Arguments | undefined => {
+  const first = curve._tag === "Constant" ? curve.delay : curve._tag === "Linear" ? curve.step : 0
+  const min = Math.min(first, max)
+  if (jitter !== "none" || min === 0) return undefined
+  return {
+    "x-delayed-retry-type": "failed",
+    "x-delayed-retry-min": min,
+    "x-delayed-retry-max": curve._tag === "Constant" ? min : max
+  }
 }
 
-/** Fails for a server that cannot delay, and for a policy whose delays a queue cannot keep. */
-export const make = ({
-  found,
-  queue,
-  retry,
-  serverVersion,
-  settings
-}: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
+/** The error of a queue that delays otherwise, or is not known to delay as the policy does. */
+const mismatch = (
+  { arguments: args, isOurs, name }: RabbitMqQueue.RabbitMqQueue,
+  own: Objects.Arguments
+): ConfigurationError.ConfigurationError | undefined => {
+  const isOther = Object.entries(own).some(([key, value]) => args[key] !== value && (!isOurs || key in args))
+  if (!isOther) return undefined
+  // It would deliver what has failed too early.
+  const told = Object.keys(own).map((key) => `${key}=${String(args[key] ?? "none")}`)
+  const detail = isOurs ? "the queue delays otherwise" : "it is not declared, and not known to delay as the policy does"
+  const remedy = isOurs ? "Give the policy these delays, or use another queue" : `Set topology: "auto"`
+  return refuse(name, "topology", `${detail}: ${told.join(", ")}`, remedy)
+}
+
+/**
+ * Fails for a server that cannot delay, and for a policy whose delays a queue cannot keep.
+ *
+ * Only the consumer knows the policy, and declares the queue. A producer finds it there, in whichever process.
+ */
+export const make = (request: TopologyRequest): Topology | ConfigurationError.ConfigurationError => {
+  const { found, queue, retry, serverVersion } = request
   if (!Version.hasFailureCount(serverVersion)) {
     // Older servers accept the arguments, and then deliver failed messages at once until the limit drops them.
     const detail = `native delays need RabbitMQ 4.3, the server is ${serverVersion}`
     return refuse(queue, "topology", detail, `Upgrade the server, or set topology: "auto"`)
   }
-  const levels = Levels.make({ found, queue, retry, serverVersion, settings })
-  // A producer does not know the policy, and leaves the declaration to the consumer.
-  if (retry === undefined) return { ...levels, name: "native", amend: leaveAlone(queue) }
-  const delays = linear(retry.backoff)
-  if (delays === undefined || delays.min === 0) {
+  const levels = { ...Levels.make(request), name: "native" }
+  const amended = (change: Partial<Objects.NativeQueue>, args: Objects.Arguments = {}) => ({
+    amend: (object: Objects.NativeObject): Objects.NativeObject =>
+      object._tag === "Queue" && object.name === queue
+        ? { ...object, ...change, arguments: { ...object.arguments, ...args } }
+        : object
+  })
+  const isTold = found.arguments["x-delayed-retry-type"] !== undefined
+  if (retry === undefined) {
+    const absent = "Start its consumer first, or run requeue create with its policy: the delays belong to the queue"
+    return isTold || !found.isOurs ? levels : { ...levels, absent, ...amended({ assert: "passive" }) }
+  }
+  if (!hasDelays(retry)) return levels
+  const own = retry.backoff && argumentsOf(retry.backoff)
+  if (own === undefined) {
     const detail = "a queue can only delay by constant or linear steps without jitter"
     return refuse(queue, "retry.backoff", detail, `Use Backoff.linear or Backoff.constant, or topology: "auto"`)
   }
-  const { max, min } = delays
-  const own = { "x-delayed-retry-type": "failed", "x-delayed-retry-min": min, "x-delayed-retry-max": max }
-  const { arguments: args, isOurs } = found
-  if (!isOurs && Object.entries(own).some(([name, value]) => args[name] !== value)) {
-    // Without them, it would deliver what has failed at once.
-    const told = Object.keys(own).map((name) => `${name}=${String(args[name] ?? "none")}`)
-    const detail = `the queue is not declared, and it is not known to delay as the policy does: ${told.join(", ")}`
-    return refuse(queue, "topology", detail, `Set topology: "auto"`)
-  }
-  return {
-    ...levels,
-    name: "native",
-    notes: [
-      "the policy's delays are arguments of the queue: another policy needs another queue, or a server policy",
-      "other delays go through the levels"
-    ],
-    native: (count) => Math.min(min * Math.max(1, count), max),
-    amend: (object) =>
-      object._tag === "Queue" && object.name === queue
-        ? { ...object, arguments: { ...object.arguments, ...own } }
-        : object
-  }
+  const native = RabbitMqQueue.delays({ type: "quorum", arguments: own }, serverVersion)!
+  return (
+    mismatch(found, own) ?? {
+      ...levels,
+      notes: [
+        "the policy's delays are arguments of the queue: another policy needs another queue",
+        "other delays go through the levels"
+      ],
+      native,
+      ...amended({}, own)
+    }
+  )
 }
-
-/** Makes the declaration of a queue a check that it exists. */
-const leaveAlone =
-  (queue: string) =>
-  (object: Objects.NativeObject): Objects.NativeObject =>
-    object._tag === "Queue" && object.name === queue ? { ...object, assert: "passive" } : object

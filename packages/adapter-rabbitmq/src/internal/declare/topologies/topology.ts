@@ -1,5 +1,5 @@
 /** The shape of a delay topology. */
-import type { RetryPolicy } from "@requeue/core/adapter-kit"
+import { RetryPolicy } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../../RabbitMqOptions.ts"
 import type { RabbitMqQueue } from "../../../RabbitMqQueue.ts"
 import type { NativeObject } from "../objects.ts"
@@ -33,6 +33,8 @@ export interface Topology {
   readonly waiting?: string
   /** Changes an object that is not the topology's own. Default: none is changed. */
   readonly amend?: (object: NativeObject) => NativeObject
+  /** The remedy where a queue is not there that the topology leaves to its consumer. Default: it leaves none. */
+  readonly absent?: string
 }
 
 /** The queue that a topology is for, and the policy whose delays it keeps. */
@@ -45,3 +47,7 @@ export interface TopologyRequest {
   readonly settings: Settings
   readonly serverVersion: string
 }
+
+/** Whether a policy may ask for a delay by itself. Handlers may do so under any policy. */
+export const hasDelays = (retry: RetryPolicy.RetryPolicy | undefined): boolean =>
+  retry !== undefined && RetryPolicy.schedule(retry).some(({ delay: [, high] }) => high > 0)
