@@ -10,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
+import type { Credentials } from "./internal/connect/credentials.ts"
 import { refusal, type Tls } from "./internal/tls.ts"
 
 /** Where the delays of a queue are kept; the package's README has a drawing of each. */
@@ -104,7 +105,7 @@ const fields = {
 
 type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
 
-export type { Tls }
+export type { Credentials, Tls }
 
 /** The options of a broker. Times are in milliseconds. */
 export interface Options extends Partial<Fields> {
@@ -114,6 +115,11 @@ export interface Options extends Partial<Fields> {
   readonly username?: string | undefined
   /** The user's password, which beats the URL's. Default: the URL's, or `guest` where the URL has no user either. */
   readonly password?: string | Redacted.Redacted | undefined
+  /**
+   * Answers what to log in with, which beats the URL's: for passwords that change, and for tokens of OAuth 2. It is asked
+   * for every connection, and again before `expiresAt`; `connectTimeout` is its time. Default: none.
+   */
+  readonly credentials?: (() => Credentials | PromiseLike<Credentials>) | undefined
   /** Certificates and keys for `amqps:`. Default: the certificate authorities of Node.js. */
   readonly tls?: Tls | undefined
 }
@@ -121,6 +127,7 @@ export interface Options extends Partial<Fields> {
 /** Decoded options, with every default filled in. */
 export interface Settings extends Omit<Fields, "management" | "maxBodySize"> {
   readonly address: Address.Address
+  readonly credentials: Options["credentials"]
   readonly tls: Tls
   readonly management: Redacted.Redacted | undefined
   readonly maxBodySize: number | undefined
@@ -165,13 +172,15 @@ const refuse = (field: string, detail: string, remedy: string): ConfigurationErr
  * ```
  */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
-  const { password, tls = {}, url, username, ...rest } = options
+  const { credentials, password, tls = {}, url, username, ...rest } = options
   const address = Address.parse(url, username, password)
   if (Result.isFailure(address)) return Result.fail(address.failure)
   const decoded = decodeFields(address.success.parameters, rest)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
   const insecure = refusal(options.tls, address.success.address.secure)
   if (insecure !== undefined) return Result.fail(insecure)
+  const account = accountRefusal(options, decoded.success.auth)
+  if (account !== undefined) return Result.fail(account)
   const { management, maxBodySize, ...values } = decoded.success
   if (management !== undefined && !/^https?:$/.test(URL.parse(management)?.protocol ?? "")) {
     // The text itself is not shown: it may hold a password.
@@ -181,12 +190,28 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     ...defaults,
     ...values,
     address: address.success.address,
+    credentials,
     tls,
     management: management === undefined ? undefined : Redacted.make(management),
     maxBodySize
   }
   const conflict = contradiction(settings)
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
+}
+
+/** The error of two accounts, or of one that is no function. */
+const accountRefusal = (
+  { credentials, password, username }: Options,
+  auth: Settings["auth"] | undefined
+): ConfigurationError.ConfigurationError | undefined => {
+  if (credentials === undefined) return undefined
+  const remedy = "Write credentials: () => ({ username, password }); it may be async"
+  if (typeof credentials !== "function") return refuse("credentials", "must be a function", remedy)
+  const other = password !== undefined ? "password" : username !== undefined ? "username" : undefined
+  if (other !== undefined) return refuse("credentials", `${other} is given as well`, `Leave ${other} out`)
+  if (auth === "external")
+    return refuse("credentials", `auth: "external" logs in by certificate`, "Leave one of them out")
+  return undefined
 }
 
 /** The error of options that do not go together. */

@@ -17,6 +17,7 @@ interface Options {
   readonly count: number
   readonly password: string
   readonly tls: Certificates | undefined
+  readonly tokenKey: string | undefined
   readonly deadline: number
   readonly say: (line: string) => void
 }
@@ -50,6 +51,16 @@ const tlsConfiguration = (folder: string, port: number): ReadonlyArray<string> =
   "auth_mechanisms.2 = EXTERNAL"
 ]
 
+/** Tokens are for the audience `requeue`. The server's own users may log in as well. */
+const tokenConfiguration = (folder: string): ReadonlyArray<string> => [
+  "auth_backends.1 = rabbit_auth_backend_oauth2",
+  "auth_backends.2 = rabbit_auth_backend_internal",
+  "auth_oauth2.resource_server_id = requeue",
+  "auth_oauth2.default_key = tests",
+  `auth_oauth2.signing_keys.tests = ${folder}/token.pem`,
+  "auth_oauth2.algorithms.1 = RS256"
+]
+
 const configuration = (instance: Instance, index: number, options: Options, folder: string): string =>
   [
     `listeners.tcp.1 = 127.0.0.1:${instance.port(3 * index + 1)}`,
@@ -61,6 +72,7 @@ const configuration = (instance: Instance, index: number, options: Options, fold
     // Keeps the counts of the management API current.
     "collect_statistics_interval = 250",
     ...(options.tls === undefined ? [] : tlsConfiguration(folder, tlsPort(instance, index, options))),
+    ...(options.tokenKey === undefined ? [] : tokenConfiguration(folder)),
     ...(options.count === 1 ? [] : ["cluster_formation.peer_discovery_backend = classic_config"]),
     ...Array.from({ length: options.count === 1 ? 0 : options.count }, (_, peer) => {
       return `cluster_formation.classic_config.nodes.${peer + 1} = n${peer + 1}@localhost`
@@ -139,9 +151,14 @@ const prepare = (instance: Instance, { env, home }: Commands, options: Options, 
   mkdirSync(folder)
   writeFileSync(join(folder, "rabbitmq.conf"), configuration(instance, index, options, own))
   writeFileSync(join(folder, "advanced.config"), advanced)
-  const plugins = ["rabbitmq_management", ...(options.tls === undefined ? [] : ["rabbitmq_auth_mechanism_ssl"])]
+  const plugins = [
+    "rabbitmq_management",
+    ...(options.tls === undefined ? [] : ["rabbitmq_auth_mechanism_ssl"]),
+    ...(options.tokenKey === undefined ? [] : ["rabbitmq_auth_backend_oauth2"])
+  ]
   writeFileSync(join(folder, "enabled_plugins"), `[${plugins.join(",")}].\n`)
   for (const [kind, pem] of Object.entries(options.tls ?? {})) writeFileSync(join(folder, `${kind}.pem`), pem)
+  if (options.tokenKey !== undefined) writeFileSync(join(folder, "token.pem"), options.tokenKey)
   return {
     ...env,
     RABBITMQ_NODENAME: `${name}@localhost`,

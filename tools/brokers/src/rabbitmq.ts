@@ -14,6 +14,8 @@ import { untilReady } from "./ready.ts"
 export interface RabbitMqStartOptions extends StartOptions {
   /** Listens with TLS as well. Default: it does not. */
   readonly tls?: Certificates | undefined
+  /** The public key of those who sign tokens, as PEM text: clients may log in by OAuth 2 too. Default: they may not. */
+  readonly tokenKey?: string | undefined
 }
 
 const variable = "REQUEUE_RABBITMQ_URL"
@@ -28,12 +30,13 @@ const isRelease = (version: string) => /^\d/.test(version)
 const defaults = (options: RabbitMqStartOptions) => ({
   ...settingsOf(options),
   tls: options.tls,
+  tokenKey: options.tokenKey,
   password: randomBytes(8).toString("hex")
 })
 
 type Settings = ReturnType<typeof defaults>
 
-const attach = async ({ version, count, tls }: Settings): Promise<RabbitMqBroker> => {
+const attach = async ({ version, count, tls, tokenKey }: Settings): Promise<RabbitMqBroker> => {
   const url = process.env[variable] ?? ""
   if (url === "") throw new Unavailable(`${variable} is not set`)
   if (!/^amqps?:\/\//.test(url) || !URL.canParse(url)) {
@@ -46,7 +49,9 @@ const attach = async ({ version, count, tls }: Settings): Promise<RabbitMqBroker
     throw new Error(`${variable}: RabbitMQ ${version} was asked for, ${redact(url)} is ${found}. Unset it`)
   }
   if (count > 1) throw new Error(`${variable}: a cluster of ${count} nodes cannot be made of one address. Unset it`)
-  if (tls !== undefined) throw new Error(`${variable}: TLS can be set only where a server is started. Unset it`)
+  if (tls !== undefined || tokenKey !== undefined) {
+    throw new Error(`${variable}: TLS and OAuth 2 can be set only where a server is started. Unset it`)
+  }
   return foreign(variable, { version: found, url, managementUrl: process.env["REQUEUE_RABBITMQ_MANAGEMENT_URL"] })
 }
 
@@ -109,10 +114,12 @@ const launchLocal = (found: Installation, settings: Settings) =>
   launch(found.root ?? found.scripts, settings, async (instance) => localNodes.make(instance, found, settings))
 
 const launchContainer = async (settings: Settings): Promise<RabbitMqBroker> => {
-  const { version, count, tls } = settings
+  const { version, count, tls, tokenKey } = settings
   if (version === "system") throw new Unavailable("the machine's own server was asked for")
   if (count > 1) throw new Unavailable("clusters are made of servers on this machine only")
-  if (tls !== undefined) throw new Unavailable("only servers on this machine have TLS")
+  if (tls !== undefined || tokenKey !== undefined) {
+    throw new Unavailable("only servers on this machine have TLS and OAuth 2")
+  }
   await docker.needsEngine()
   const image = `rabbitmq:${isRelease(version) ? version : newestImage}-management`
   if (!isRelease(version) && atHand().length > 0 && !(await docker.hasImage(image))) {

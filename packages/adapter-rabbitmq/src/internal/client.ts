@@ -15,6 +15,7 @@ import type { Socket } from "node:net"
 import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
+import type { Account } from "./connect/credentials.ts"
 
 export type { Channel, ConfirmChannel }
 
@@ -54,6 +55,8 @@ export interface DriverConnection {
   readonly version: string
   readonly channel: () => Promise<Channel>
   readonly confirmChannel: () => Promise<ConfirmChannel>
+  /** Tells the server another password or token; may never resolve on a dead connection. */
+  readonly updateSecret: (secret: Redacted.Redacted) => Promise<void>
   /** Closes it, with the server's answer; may never resolve on a dead connection. */
   readonly close: () => Promise<void>
   /** Drops the socket. */
@@ -73,6 +76,7 @@ export interface Listener {
 export const connect = async (
   settings: Settings,
   address: Address,
+  account: Account,
   role: string,
   on: Listener
 ): Promise<DriverConnection> => {
@@ -90,7 +94,7 @@ export const connect = async (
       credentials:
         auth === "external"
           ? credentials.external()
-          : credentials.plain(address.username, Redacted.value(address.password)),
+          : credentials.plain(account.username, Redacted.value(account.password)),
       noDelay: true,
       keepAlive: true,
       timeout: settings.connectTimeout,
@@ -117,6 +121,7 @@ export const connect = async (
     version: typeof version === "string" ? version : "0.0",
     channel: () => model.createChannel().then(guard),
     confirmChannel: () => model.createConfirmChannel().then(guard),
+    updateSecret: (secret) => model.updateSecret(Buffer.from(Redacted.value(secret)), "renewed before it ends"),
     close: () => model.close(),
     destroy: () => stream.destroy()
   }

@@ -13,6 +13,8 @@ import type * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import * as Address from "../address.ts"
 import * as Client from "../client.ts"
+import * as Credentials from "./credentials.ts"
+import { request } from "./request.ts"
 import { type ErrorContext, toBrokerError } from "../toBrokerError.ts"
 
 /** Since when a connection is up or down. */
@@ -21,6 +23,8 @@ type State = ReturnType<Broker.Service["connection"]>
 /** One connection, from its opening to its end. */
 export interface Live {
   readonly driver: Client.DriverConnection
+  /** It stays logged in while this runs. */
+  readonly renew: Effect.Effect<void>
   /** Done when the connection is gone. */
   readonly gone: Deferred.Deferred<void>
   readonly isGone: () => boolean
@@ -54,6 +58,7 @@ const open = (
   role: string
 ): Effect.Effect<Live, BrokerError.BrokerError> =>
   Effect.gen(function* () {
+    const account = yield* Credentials.ask(settings, address)
     const gone = Deferred.makeUnsafe<void>()
     const unblocked = yield* Latch.make(true)
     const clock = yield* Clock.Clock
@@ -62,7 +67,7 @@ const open = (
     let blockedBy: string | undefined
     const driver = yield* Effect.tryPromise({
       try: async (signal) => {
-        const opened = await Client.connect(settings, address, role, {
+        const opened = await Client.connect(settings, address, account, role, {
           closed: () => {
             down = { state: "down", since: now() }
             Deferred.doneUnsafe(gone, Exit.void)
@@ -87,6 +92,9 @@ const open = (
     const up: State = { state: "up", since: now() }
     return {
       driver,
+      renew: Credentials.renew(account, Credentials.ask(settings, address), (secret) =>
+        request({ operation: "connect" }, settings.requestTimeout, () => driver.updateSecret(secret))
+      ),
       gone,
       isGone: () => down !== undefined,
       state: () => down ?? up,
@@ -128,7 +136,7 @@ export const make = (
       const { current, live } = yield* Reconnecting.make({
         connect,
         isOpen: ({ isGone }) => !isGone(),
-        ended: ({ gone }) => Deferred.await(gone),
+        ended: ({ gone, renew }) => Effect.raceFirst(Deferred.await(gone), Effect.andThen(renew, Effect.never)),
         close,
         pauses: pauses(settings),
         annotations: { role },

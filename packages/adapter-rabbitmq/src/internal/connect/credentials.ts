@@ -1,0 +1,99 @@
+/**
+ * The account that a connection logs in with: that of the URL, or the answer of a function, which is asked for every
+ * connection. One that ends, such as an OAuth 2 token, is asked for again before it does, and the server is told the new
+ * one: it closes the connection of a token that has ended. https://www.rabbitmq.com/docs/oauth2#token-expiration
+ */
+import { Failure } from "@requeue/core"
+import { BrokerError, Delay } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Address } from "../address.ts"
+
+/** A user and a password to log in with. */
+export interface Credentials {
+  /** The user. Default: the URL's. Servers with OAuth 2 read it from the token. */
+  readonly username?: string | undefined
+  /** The password, or the token. */
+  readonly password: string | Redacted.Redacted
+  /** When they end, in milliseconds since the epoch. Default: they do not. */
+  readonly expiresAt?: number | undefined
+}
+
+/** Credentials that were checked. */
+export interface Account {
+  readonly username: string
+  readonly password: Redacted.Redacted
+  readonly expiresAt: number
+}
+
+const failed = (detail: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "connect",
+    reason: "ConnectionFailed",
+    detail: `credentials: ${detail}`,
+    remedy: "Let the function answer { password }, and username and expiresAt where they are needed"
+  })
+
+/** Nothing of what the function has answered is shown: it may be a secret. */
+const check = (answer: unknown, address: Address): Account | BrokerError.BrokerError => {
+  if (typeof answer !== "object" || answer === null) return failed("the function has answered no object")
+  const { expiresAt = Number.POSITIVE_INFINITY, password, username = address.username } = answer as Partial<Credentials> // Each field is checked.
+  const secret = Redacted.isRedacted(password) ? Redacted.value(password) : password
+  if (typeof secret !== "string" || secret === "") return failed("the password is no text")
+  if (typeof username !== "string") return failed("the username is no text")
+  if (typeof expiresAt !== "number" || Number.isNaN(expiresAt)) return failed("expiresAt is no number")
+  return { username, password: Redacted.make(secret), expiresAt }
+}
+
+/** The account for an address. Asking for it takes `connectTimeout` at most. */
+export const ask = (
+  { connectTimeout, credentials }: Pick<Settings, "connectTimeout" | "credentials">,
+  address: Address
+): Effect.Effect<Account, BrokerError.BrokerError> => {
+  if (credentials === undefined) return Effect.succeed({ ...address, expiresAt: Number.POSITIVE_INFINITY })
+  return Effect.tryPromise({
+    try: async () => credentials(),
+    catch: (cause) => failed(`the function has failed: ${Failure.summarize(cause).message}`)
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.millis(connectTimeout),
+      orElse: () => Effect.fail(failed(`the function has not answered within ${Delay.format(connectTimeout)}`))
+    }),
+    Effect.flatMap((answer) => {
+      const account = check(answer, address)
+      return account instanceof BrokerError.BrokerError ? Effect.fail(account) : Effect.succeed(account)
+    })
+  )
+}
+
+const tell = ({ message }: BrokerError.BrokerError) =>
+  Effect.annotateLogs(Effect.logWarning("a connection's credentials were not renewed"), { error: message })
+
+/** The part of its life after which an account is asked for again, and the shortest and the longest pause before that. */
+const [part, shortest, longest] = [4 / 5, 1000, 24 * 60 * 60 * 1000]
+
+/**
+ * Keeps a connection logged in: asks again when four fifths of an account's life are over, and hands it to `update`. What
+ * fails is logged, and tried again when four fifths of the rest are over. Never ends; succeeds at once for an account that
+ * does not end.
+ */
+export const renew = (
+  account: Account,
+  again: Effect.Effect<Account, BrokerError.BrokerError>,
+  update: (password: Redacted.Redacted) => Effect.Effect<void, BrokerError.BrokerError>
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    let { expiresAt } = account
+    while (expiresAt !== Number.POSITIVE_INFINITY) {
+      const rest = expiresAt - (yield* Clock.currentTimeMillis)
+      yield* Effect.sleep(Duration.millis(Math.min(Math.max(rest * part, shortest), longest)))
+      const renewed = yield* Effect.result(Effect.tap(again, ({ password }) => update(password)))
+      if (Result.isSuccess(renewed)) expiresAt = renewed.success.expiresAt
+      else yield* tell(renewed.failure)
+    }
+  })
