@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
-import type { Credentials } from "./internal/connect/credentials.ts"
+import type { Credentials, Provider } from "./internal/connect/credentials.ts"
 import { refusal, type Tls } from "./internal/tls.ts"
 
 /** Where the delays of a queue are kept; the package's README has a drawing of each. */
@@ -119,7 +119,7 @@ export interface Options extends Partial<Fields> {
    * Answers what to log in with, which beats the URL's: for passwords that change, and for tokens of OAuth 2. It is asked
    * for every connection, and again before `expiresAt`; `connectTimeout` is its time. Default: none.
    */
-  readonly credentials?: (() => Credentials | PromiseLike<Credentials>) | undefined
+  readonly credentials?: Provider | undefined
   /** Certificates and keys for `amqps:`. Default: the certificate authorities of Node.js. */
   readonly tls?: Tls | undefined
 }
@@ -127,7 +127,7 @@ export interface Options extends Partial<Fields> {
 /** Decoded options, with every default filled in. */
 export interface Settings extends Omit<Fields, "management" | "maxBodySize"> {
   readonly address: Address.Address
-  readonly credentials: Options["credentials"]
+  readonly credentials: Provider | undefined
   readonly tls: Tls
   readonly management: Redacted.Redacted | undefined
   readonly maxBodySize: number | undefined

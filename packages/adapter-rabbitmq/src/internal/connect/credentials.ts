@@ -10,7 +10,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Address } from "../address.ts"
 
 /** A user and a password to log in with. */
@@ -22,6 +21,9 @@ export interface Credentials {
   /** When they end, in milliseconds since the epoch. Default: they do not. */
   readonly expiresAt?: number | undefined
 }
+
+/** Answers them, each time that it is asked. */
+export type Provider = () => Credentials | PromiseLike<Credentials>
 
 /** Credentials that were checked. */
 export interface Account {
@@ -52,7 +54,7 @@ const check = (answer: unknown, address: Address): Account | BrokerError.BrokerE
 
 /** The account for an address. Asking for it takes `connectTimeout` at most. */
 export const ask = (
-  { connectTimeout, credentials }: Pick<Settings, "connectTimeout" | "credentials">,
+  { connectTimeout, credentials }: { readonly connectTimeout: number; readonly credentials: Provider | undefined },
   address: Address
 ): Effect.Effect<Account, BrokerError.BrokerError> => {
   if (credentials === undefined) return Effect.succeed({ ...address, expiresAt: Number.POSITIVE_INFINITY })
