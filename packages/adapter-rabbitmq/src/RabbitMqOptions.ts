@@ -44,20 +44,47 @@ export type Names = typeof Names.Type
 const millis = (min: number, max: number) => Schema.Int.check(Schema.isBetween({ minimum: min, maximum: max }))
 const count = (min: number, max: number) => Schema.Int.check(Schema.isBetween({ minimum: min, maximum: max }))
 
-/** A binding of a queue to an exchange that exists already. */
-const Binding = Schema.Struct({ exchange: Schema.NonEmptyString, routingKey: Schema.String })
+/** Arguments of a native object, such as `x-max-priority`. */
+const Arguments = Schema.Record(Schema.String, Schema.Unknown)
+
+/** A binding of a queue to an exchange: one of `exchanges`, or one that exists already. */
+const Binding = Schema.Struct({
+  exchange: Schema.NonEmptyString,
+  /** Default: the empty one, which exchanges of type `fanout` and `headers` do not read. */
+  routingKey: Schema.optionalKey(Schema.String),
+  /** Such as `x-match` and the headers to match. Default: none. */
+  arguments: Schema.optionalKey(Arguments)
+})
 
 /** How a queue is made sure of: it is declared, only looked for (`passive`), or never touched. */
 const Assert = Schema.Literals(["declare", "passive", "never"])
 
+/** A durable exchange of the user's own. It is declared with the queues that are bound to it. */
+const ExchangeOptions = Schema.Struct({
+  /** `direct`, `fanout`, `topic`, `headers`, or that of a plugin. */
+  type: Schema.NonEmptyString,
+  /** Such as `alternate-exchange`. Default: none. */
+  arguments: Schema.optionalKey(Arguments),
+  /** Whether it is declared, looked for, or not touched. Default: the broker's `assert`. */
+  assert: Schema.optionalKey(Assert)
+})
+
 /** The options of one queue. */
 const QueueOptions = Schema.Struct({
+  /** Default: the broker's `queueType`, and `classic` for an exclusive queue. */
+  type: Schema.optionalKey(Schema.Literals(["quorum", "classic"])),
+  /** `x-delivery-limit` of this quorum queue. 10 to 1,000,000; default: the broker's. */
+  deliveryLimit: Schema.optionalKey(count(10, 1_000_000)),
+  /** Whether it is for this process alone, and ends with its connection, messages included. Default: false. */
+  exclusive: Schema.optionalKey(Schema.Boolean),
+  /** `x-priority` of its consumers: while those of more can take messages, the others get none. Default: 0. */
+  consumerPriority: Schema.optionalKey(count(-1_000_000, 1_000_000)),
   /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
   bindings: Schema.optionalKey(Schema.Array(Binding)),
   /** Whether the queue and its bindings are declared, looked for, or not touched. Default: the broker's `assert`. */
   assert: Schema.optionalKey(Assert),
   /** Arguments that are added to those of the plan, or replace them. Default: none. */
-  arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+  arguments: Schema.optionalKey(Arguments)
 })
 
 const fields = {
@@ -99,6 +126,8 @@ const fields = {
   names: Names,
   /** Further nodes of the cluster, `host` or `host:port`, tried in turn. Default: none. */
   hosts: Schema.Array(Schema.String.check(Schema.isPattern(/^(\[[0-9a-fA-F:]+\]|[^\s:/@]+)(:\d{1,5})?$/))),
+  /** Exchanges of the user's own, by name, for `bindings` in `queues`. Default: none. */
+  exchanges: Schema.Record(Schema.NonEmptyString, ExchangeOptions),
   /** Options of single queues, by name. Default: none. */
   queues: Schema.Record(Schema.String, QueueOptions)
 }
@@ -151,6 +180,7 @@ const defaults = {
   assert: "declare",
   names: {},
   hosts: [],
+  exchanges: {},
   queues: {}
 } as const satisfies Partial<Fields>
 
@@ -223,5 +253,18 @@ const contradiction = (settings: Settings): ConfigurationError.ConfigurationErro
     const detail = `${Delay.format(settings.reconnectMax)} is less than reconnectFirst`
     return refuse("reconnectMax", detail, "Set it to reconnectFirst or more")
   }
+  for (const [name, own] of Object.entries(settings.queues)) {
+    const at = `queues.${name}`
+    if (own.exclusive === true && own.type === "quorum")
+      return refuse(`${at}.exclusive`, "a quorum queue cannot be exclusive", "Leave out its type, or exclusive")
+    if (own.exclusive === true && (own.assert ?? settings.assert) !== "declare")
+      return refuse(`${at}.exclusive`, "only one that is declared can be exclusive", `Set its assert: "declare"`)
+    if (own.deliveryLimit !== undefined && typeOf(name, settings) === "classic")
+      return refuse(`${at}.deliveryLimit`, "a classic queue has no delivery limit", `Set its type: "quorum"`)
+  }
   return undefined
 }
+
+/** The type that a queue is declared with. */
+export const typeOf = (name: string, { queueType, queues }: Pick<Settings, "queueType" | "queues">) =>
+  queues[name]?.type ?? (queues[name]?.exclusive === true ? "classic" : queueType)

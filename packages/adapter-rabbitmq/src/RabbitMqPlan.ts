@@ -13,7 +13,7 @@ import * as Topologies from "./internal/declare/topologies/index.ts"
 import { hasDelays, type Route } from "./internal/declare/topologies/topology.ts"
 import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
-import type { Settings } from "./RabbitMqOptions.ts"
+import { type Settings, typeOf } from "./RabbitMqOptions.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
 export type { NativeBinding, NativeExchange, NativeObject, NativeQueue, Route }
@@ -58,23 +58,40 @@ export interface Request {
 /** A work queue or dead-letter queue, with its arguments. */
 export const queue = (name: string, settings: Settings): NativeQueue => {
   const own = settings.queues[name]
-  const planned =
-    settings.queueType === "quorum"
+  const args =
+    typeOf(name, settings) === "quorum"
       ? {
           "x-queue-type": "quorum",
-          "x-delivery-limit": settings.deliveryLimit,
+          "x-delivery-limit": own?.deliveryLimit ?? settings.deliveryLimit,
           "x-dead-letter-exchange": Names.dead(settings),
           "x-dead-letter-routing-key": name,
           "x-dead-letter-strategy": "at-least-once",
           "x-overflow": "reject-publish"
         }
       : { "x-dead-letter-exchange": Names.dead(settings), "x-dead-letter-routing-key": name }
-  return Objects.queue(name, { ...planned, ...own?.arguments }, RabbitMqQueue.assertOf(name, settings))
+  const planned = Objects.queue(name, { ...args, ...own?.arguments }, RabbitMqQueue.assertOf(name, settings))
+  return own?.exclusive === true ? { ...planned, exclusive: true } : planned
 }
 
 /** A queue as the options tell it, without a look at the server. */
 export const assumed = (name: string, settings: Settings): RabbitMqQueue.RabbitMqQueue =>
   RabbitMqQueue.ofOptions(name, queue(name, settings).arguments, settings)
+
+/** An exchange of the user's own; none for one that the options only name. */
+const exchangeOf = (name: string, settings: Settings): ReadonlyArray<NativeExchange> => {
+  const own = settings.exchanges[name]
+  return own === undefined
+    ? []
+    : [
+        {
+          _tag: "Exchange",
+          name,
+          type: own.type,
+          arguments: own.arguments ?? {},
+          assert: own.assert ?? settings.assert
+        }
+      ]
+}
 
 /**
  * A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. A queue
@@ -82,8 +99,11 @@ export const assumed = (name: string, settings: Settings): RabbitMqQueue.RabbitM
  */
 export const home = (name: string, settings: Settings): ReadonlyArray<NativeObject> => {
   const assert = RabbitMqQueue.assertOf(name, settings)
-  const bindings = (settings.queues[name]?.bindings ?? []).map(({ exchange, routingKey }) =>
-    Objects.binding(exchange, name, routingKey, {}, assert)
+  const bindings = (settings.queues[name]?.bindings ?? []).flatMap(
+    ({ arguments: args = {}, exchange, routingKey = "" }) => [
+      ...exchangeOf(exchange, settings),
+      Objects.binding(exchange, name, routingKey, args, assert)
+    ]
   )
   return assert === "declare"
     ? [
@@ -141,6 +161,9 @@ export const make = (
     homes,
     notes: [
       ...topology.notes,
+      ...(settings.queues[name]?.exclusive === true
+        ? [`queue ${name} ends with its connection, messages included`]
+        : []),
       ...(found.isOurs ? [] : [`queue ${name} is used as it is: ${RabbitMqQueue.describe(found)}`, ...unknown]),
       ...RabbitMqQueue.warnings(found)
     ],

@@ -40,6 +40,14 @@ const ofMismatch = (text: string): string => {
         `a delay queue is deleted, or named otherwise by names`
 }
 
+/** The remedy for something that is not there. Exchanges that people name can be declared. */
+const ofMissing = (text: string): string => {
+  const exchange = /no exchange '([^']+)' in vhost/s.exec(text)?.[1]
+  return exchange === undefined || /\.v1\./.test(exchange)
+    ? remedies.missing
+    : `Create it, or have it declared: exchanges["${exchange}"]: { type: "topic", assert: "declare" }`
+}
+
 /** A refused declaration and a refused publication have the same code. */
 const byPrecondition = (text: string): Diagnosis => {
   if (/message size \d+ is larger than/.test(text)) return { reason: "BodyTooLarge", remedy: remedies.size }
@@ -55,7 +63,7 @@ const byCode = (code: number, text: string): Diagnosis | undefined => {
         ? { reason: "AccessRefused", remedy: remedies.login }
         : { reason: "AccessRefused", remedy: remedies.permission }
     case 404:
-      return { reason: "QueueMissing", remedy: remedies.missing }
+      return { reason: "QueueMissing", remedy: ofMissing(text) }
     case 405:
       return { reason: "QueueMismatch", remedy: "The queue belongs to another connection alone: use another name" }
     case 406:

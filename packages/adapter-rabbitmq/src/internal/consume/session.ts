@@ -21,6 +21,8 @@ export const make = (
     readonly queue: string
     /** Whether the server may deliver to one consumer of the queue only. */
     readonly isSingle: boolean
+    /** The priority of its consumers. */
+    readonly priority: number
     /** A name that no other consumer has. */
     readonly uniqueName: () => string
     /** Runs a function a moment later. */
@@ -64,7 +66,7 @@ export const make = (
     consume: async (consumer) => {
       // Both are written at once: the driver keeps their order.
       const limited = channel.prefetch(consumer.prefetch)
-      const options = { consumerTag: consumer.name }
+      const options = { consumerTag: consumer.name, ...(env.priority === 0 ? {} : { priority: env.priority }) }
       const consuming = channel.consume(env.queue, (message) => deliver(consumer, message), options)
       await Promise.all([limited, consuming])
     }

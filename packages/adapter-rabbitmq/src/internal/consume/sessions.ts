@@ -74,7 +74,8 @@ export const make = (
     const { name: queue, type } = found
     // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
     const isSingle = found.arguments["x-single-active-consumer"] === true || type === "unknown"
-    const { requestTimeout } = settings
+    const { queues, requestTimeout } = settings
+    const priority = queues[queue]?.consumerPriority ?? 0
     const timers = yield* Timers.make
     const later = (run: () => void) => void timers.after(moment, run)
     let limit = 0
@@ -86,7 +87,8 @@ export const make = (
       yield* declarer.ensure(objects, queue)
       const channel = yield* request(context, requestTimeout, driver.channel)
       const source = { type, keepsNotBefore, now, serverVersion: driver.version }
-      return Session.make(channel, { queue, isSingle, uniqueName, later, toReceived: toReceived(source), onDelivery })
+      const shape = { queue, isSingle, priority }
+      return Session.make(channel, { ...shape, uniqueName, later, toReceived: toReceived(source), onDelivery })
     })
 
     // A server that has just started takes connections before all of its queues have a leader.

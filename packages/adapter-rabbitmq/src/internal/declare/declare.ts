@@ -40,7 +40,8 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
       return
     case "Queue":
       if (object.assert === "declare") {
-        await channel.assertQueue(object.name, { durable: true, arguments: object.arguments })
+        const { arguments: args, exclusive = false } = object
+        await channel.assertQueue(object.name, { durable: true, exclusive, arguments: args })
       } else if (object.assert === "passive") await channel.checkQueue(object.name)
       return
     case "Binding":

@@ -12,7 +12,8 @@ export type Assert = "declare" | "passive" | "never"
 export interface NativeExchange {
   readonly _tag: "Exchange"
   readonly name: string
-  readonly type: "direct" | "fanout" | "headers" | "topic"
+  /** `direct`, `fanout`, `headers`, `topic`, or that of a plugin. */
+  readonly type: string
   readonly arguments: Arguments
   readonly assert: Assert
 }
@@ -21,6 +22,8 @@ export interface NativeExchange {
 export interface NativeQueue {
   readonly _tag: "Queue"
   readonly name: string
+  /** Whether it belongs to the connection that declares it, and ends with that. Default: no. */
+  readonly exclusive?: true
   readonly arguments: Arguments
   readonly assert: Assert
 }
@@ -154,7 +157,11 @@ export const describe = (object: NativeObject): readonly [kind: string, name: st
     case "Exchange":
       return ["exchange", object.name, detailsOf(object, `${object.type} ${format(object.arguments)}`)]
     case "Queue":
-      return ["queue", object.name, detailsOf(object, format(object.arguments))]
+      return [
+        "queue",
+        object.name,
+        detailsOf(object, `${object.exclusive ? "exclusive " : ""}${format(object.arguments)}`)
+      ]
     case "Binding": {
       const details = `key=${object.key} ${format(object.arguments)}`
       return ["binding", `${object.source} -> ${object.queue}`, detailsOf(object, details)]

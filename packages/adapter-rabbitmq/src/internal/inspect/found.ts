@@ -96,7 +96,8 @@ export const checkObjects = (
       )
       const found = yield* Effect.result(looked)
       if (found._tag === "Success" || found.failure.reason === "AccessRefused") continue
-      if (found.failure.reason !== "QueueMissing") return yield* found.failure
+      const isTheirs = object._tag === "Exchange" && settings.exchanges[object.name] !== undefined
+      if (found.failure.reason !== "QueueMissing" || isTheirs) return yield* found.failure
       absent.push(`${object._tag.toLowerCase()} ${object.name}`)
     }
     const unbound = yield* absentBindings(foreign, management)
