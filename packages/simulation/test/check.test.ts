@@ -454,6 +454,24 @@ describe("repeated, and again", () => {
       }, Story.scenario({ kind }))
     expect([retried("push"), retried("lossy"), retried("lease")]).toEqual([[], [], ["again"]])
   })
+
+  it("a run of an original whose copy is stored after the answer: that was of something else", () => {
+    const tell = (isLate: boolean) => (story: Story.Story) => {
+      const { copy, delivery } = first(story, 2)
+      const store = () => story.store(1, { process: "a1", of: delivery, due: 1001 })
+      story.run(delivery, { error: "error" })
+      story.ask(delivery, retry(1000))
+      if (!isLate) store()
+      story.answer(delivery, retry(1000))
+      if (isLate) store()
+      story.back(delivery, "connection")
+      story.wait(1000)
+      story.run(story.deliver(copy, 1, "a1"))
+    }
+    const world = Story.scenario({ kind: "lossy" })
+    expect(broken(tell(false), world)).toEqual(["again"])
+    expect(broken(tell(true), world)).toEqual([])
+  })
 })
 
 it("double run: two handlers for one copy in one process, unless the first one's time is over", () => {

@@ -14,11 +14,16 @@ const isSuccess = ({ given, run }: Turn): boolean => {
   return tag === "ack" || (tag === undefined && ended.entry.how === "returned")
 }
 
-/** Whether a process that had made a copy was told of it: the confirmation may be lost with the original's delivery. */
+/**
+ * Whether a process that had made a copy was told of it: the confirmation may be lost with the original's delivery. What was
+ * taken before the copy was stored was something else: the message itself, given back because copies were refused.
+ */
 const isConfirmed = ({ scenario }: Lives, { settlings }: Attempt, { parent, stored }: CopyLife): boolean => {
-  const made = settlings.findLast(({ index, of }) => of === parent && index < (stored?.index ?? -1))
+  const since = stored?.index ?? -1
+  const made = settlings.findLast(({ index, of }) => of === parent && index < since)
+  if (made === undefined || made.answer < since) return false
   // A client of leases knows of the copy, and tells that it could not remove the original.
-  return made?.fate === "taken" || (scenario.kind === "lease" && made?.fate === "gone")
+  return made.fate === "taken" || (scenario.kind === "lease" && made.fate === "gone")
 }
 
 /** Index of what forbids another run in this process; -1 where nothing does. */
