@@ -41,7 +41,7 @@ export const sending = (key: number): Sending => ({
   runs: []
 })
 
-type Changes = Partial<Omit<Scenario, "versions">> & { readonly version?: Partial<Version> }
+export type Changes = Partial<Omit<Scenario, "versions">> & { readonly version?: Partial<Version> }
 
 /** A world without faults, of processes `a` and `b`. */
 export const scenario = ({ version: changed, ...changes }: Changes = {}): Scenario => ({

@@ -795,7 +795,7 @@ describe("attempts", () => {
   })
 
   /** A handler that fails while its message comes again, and is run again at once. */
-  const rerun = (promise: boolean, takes: number, others: number, attempts = 1 + others) => {
+  const rerun = (promise: boolean, takes: number, others: number, attempts = 1 + others, world: Story.Changes = {}) => {
     const tell = (story: Story.Story) => {
       const { copy, delivery } = first(story, 2)
       const run = story.begin(delivery)
@@ -806,7 +806,8 @@ describe("attempts", () => {
       story.ended(run, { error: "error" })
       story.run({ key: 1, delivery: next, attempts })
     }
-    return broken(tell, Story.scenario({ kind: "lossy", version: { immediate: 1, maxDeliveries: 4, promise } }))
+    const version = { immediate: 1, maxDeliveries: 4, promise }
+    return broken(tell, Story.scenario({ kind: "lossy", version, ...world }))
   }
 
   it("are the same in the place of a delivery whose handler runs: an Effect is waited for, a promise is not", () => {
@@ -814,6 +815,15 @@ describe("attempts", () => {
     expect(rerun(false, 20_000, 0, 2)).toEqual(["attempts"])
     expect(rerun(true, 9000, 0)).toEqual([])
     expect(rerun(true, 20_000, 0)).toEqual(["attempts"])
+  })
+
+  it("are perhaps the same where a jump of the clock may have ended the time of the promise", () => {
+    const jumping = { ...Story.process("a"), clock: { offset: 0, speed: 1, jumps: [{ at: 4000, by: 60_000 }] } }
+    const world = { processes: [jumping, Story.process("b")] }
+    expect(rerun(true, 5000, 0, 1, world)).toEqual([])
+    expect(rerun(true, 5000, 0, 2, world)).toEqual([])
+    expect(rerun(true, 3000, 0, 2, world)).toEqual(["attempts"])
+    expect(rerun(true, 20_000, 0, 1, world)).toEqual(["attempts"])
   })
 
   it("may be more than maxDeliveries there", () => {
@@ -1082,6 +1092,22 @@ it("drain: what is not given back, unless the call that hides it met a fault", (
     )
   expect(tell("busy a1 hide entry 3")).toEqual([])
   expect(tell("busy b1 hide entry 3")).toEqual(["drain"])
+})
+
+it("drain: a handler that cannot be interrupted keeps what has come again while it runs", () => {
+  const tell = (isEnded: boolean) =>
+    broken((story) => {
+      const { copy, delivery } = first(story, 2)
+      const run = story.begin(delivery)
+      story.back(delivery, "connection")
+      story.deliver(copy, 1, "a1")
+      story.drain("a1")
+      story.wait(1000)
+      if (isEnded) story.ended(run, { how: "interrupted" })
+      story.say({ _tag: "Drained", process: "a1", complete: false })
+    })
+  expect(tell(false)).not.toContain("drain")
+  expect(tell(true)).toContain("drain")
 })
 
 it("people: a job goes on, unless its connection was lost before it began", () => {

@@ -1,6 +1,7 @@
 /** How many attempts a copy can account for, by what the broker handed out and what handlers began. */
 import type { Attempt, CopyLife, DeliveryLife, Lives } from "./Lives.ts"
 import { hasName } from "./law.ts"
+import { mustBeTimedOut } from "./timing.ts"
 
 const handedOutBefore = (copy: CopyLife, until: DeliveryLife): ReadonlyArray<DeliveryLife> =>
   copy.deliveries.slice(0, copy.deliveries.indexOf(until))
@@ -30,11 +31,23 @@ const parentOf = ({ work }: Lives, { parent }: CopyLife): DeliveryLife | undefin
 export const fewestBefore = (lives: Lives, { copy }: DeliveryLife, until: DeliveryLife): number => {
   const parent = parentOf(lives, copy)
   // A redelivery that takes the place of one whose handler ran is the same attempt.
-  const same = attemptWith(until, until)?.deliveries ?? []
+  const attempt = attemptWith(until, until)
+  const same = [...(attempt?.deliveries ?? []), ...perhapsReplaced(attempt?.prior, until)]
   const usedBefore = handedOutBefore(copy, until).filter((each) => isUsed(each) && !same.includes(each))
   const used = new Set(usedBefore.map((each) => attemptWith(each, each) ?? each)).size
   if (parent === undefined) return used
   return used + fewestBefore(lives, parent, parent) + (isUsed(parent) ? 1 : 0)
+}
+
+/**
+ * The deliveries of an attempt whose handler had not ended when another delivery came. With clocks that jump, nobody can say
+ * whether its time was over by then: if it was not, the other one has taken their place.
+ */
+const perhapsReplaced = (before: Attempt | undefined, { arrived }: DeliveryLife): ReadonlyArray<DeliveryLife> => {
+  const last = before?.turns.at(-1)?.run
+  if (before === undefined || last?.ended === undefined || arrived === undefined) return []
+  const isRunning = last.ended.index > arrived.index && !mustBeTimedOut(last, arrived.entry.at)
+  return isRunning ? before.deliveries : []
 }
 
 /** The attempt of a process that a delivery belongs to. */

@@ -14,7 +14,9 @@ const isKept = (lives: Lives, life: DeliveryLife, until: number): boolean => {
   const entered = arrived?.entry.at ?? 0
   const mayDecode = decoding[copy.message.plan?.body ?? "good"]
   const isDecoding = life.process.clock.least(entered, lives.history[until]?.at ?? entered) < mayDecode
-  const isRunning = runs.some(({ ended }) => ended === undefined || ended.index > until)
+  // A handler that nothing can interrupt keeps what has taken the place of its delivery, too.
+  const all = [...runs, ...(attempt?.turns ?? []).map(({ run }) => run)]
+  const isRunning = all.some(({ ended }) => ended === undefined || ended.index > until)
   return (
     isWork(lives, life) &&
     !isDecoding &&
