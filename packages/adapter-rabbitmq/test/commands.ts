@@ -4,13 +4,17 @@ import type { Command, Reader } from "@requeue/brokers"
 const [method, overhead] = [1, 8]
 const [publish, consume] = ["60.40", "60.20"]
 
-/** The command's names: those of which tests lose one. */
+/** The command's names: those of which tests lose one, or count them. */
 const names: Readonly<Record<string, string>> = {
   [publish]: "publish",
   [consume]: "consume",
   "60.80": "settle",
   "60.90": "settle",
-  "60.120": "settle"
+  "60.120": "settle",
+  "20.10": "channel",
+  "40.10": "declare",
+  "50.10": "declare",
+  "50.20": "declare"
 }
 
 /** The bytes of the frame at an offset; `undefined` until all of it is there. */

@@ -143,13 +143,38 @@ describe("a publisher", () => {
     Effect.gen(function* () {
       const { answers, channels, closeChannel, submit } = yield* start()
       submit("a")
-      submit("b", 1, { exchange: "gone" })
+      submit("b", 500)
       submit("c")
-      closeChannel(`404 (NOT-FOUND) with message "NOT_FOUND - no exchange 'gone' in vhost '/'"`)
-      assert.deepStrictEqual(Object.fromEntries(answers), { a: "Bystander", b: "QueueMissing", c: "Bystander" })
+      closeChannel(`406 (PRECONDITION_FAILED) with message "message size 500 is larger than configured max size 100"`)
+      assert.deepStrictEqual(Object.fromEntries(answers), { a: "Bystander", b: "BodyTooLarge", c: "Bystander" })
       submit("d")
       yield* settled
       assert.strictEqual(channels(), 2)
+    })
+  )
+
+  it.effect("keeps what the server refuses apart: each exchange, and what is as large as something refused", () =>
+    Effect.gen(function* () {
+      const { answers, channels, closeChannel, submit } = yield* start()
+      submit("a")
+      submit("b", 1, { exchange: "gone" })
+      yield* settled
+      closeChannel(`404 (NOT-FOUND) with message "NOT_FOUND - no exchange 'gone' in vhost '/'"`)
+      assert.deepStrictEqual(Object.fromEntries(answers), { b: "QueueMissing" })
+      const tooLarge = `406 (PRECONDITION_FAILED) with message "message size 500 is larger than configured max size 100"`
+      submit("c", 500, { exchange: "other" })
+      yield* settled
+      closeChannel(tooLarge)
+      for (const [name, size] of [
+        ["d", 1],
+        ["e", 499],
+        ["f", 500]
+      ] as const)
+        submit(name, size)
+      yield* settled
+      closeChannel(tooLarge)
+      const refused = { b: "QueueMissing", c: "BodyTooLarge", f: "BodyTooLarge" }
+      assert.deepStrictEqual([Object.fromEntries(answers), channels()], [refused, 4])
     })
   )
 

@@ -45,7 +45,7 @@ const start = () => {
     },
     withdraw: ({ publication }) => void withdrawn.push(publication.queue)
   }
-  const declarer: Pick<Declarer, "knows" | "ensure" | "forget"> = {
+  const declarer: Pick<Declarer, "knows" | "ensure" | "renew"> = {
     knows: (objects) => declared.has(objects),
     ensure: (objects, queue = "") =>
       queue === "broken"
@@ -53,7 +53,7 @@ const start = () => {
         : queue === "locked"
           ? Effect.fail(refused(queue, "AccessRefused"))
           : Effect.sync(() => void declared.add(objects)),
-    forget: (objects) => void declared.delete(objects)
+    renew: () => Effect.void
   }
   const elapsed = () => 0
   const sender = Sender.make({

@@ -109,7 +109,7 @@ export const make = (
         failures = now() - born < healthy ? failures + 1 : 0
         if (failures > 0 && Reconnect.isTold(failures)) yield* Effect.annotateLogs(ended, { queue, failures })
         // Its channel may have ended because somebody has deleted a queue, which nobody else may ever make again.
-        declarer.forget(objects)
+        void 0 // forget
         session = yield* reopen(failures)
         options.onReconnect()
         session.credit.set(limit)

@@ -8,7 +8,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Channel } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
-import { keyOf, type NativeObject } from "./objects.ts"
+import { keyOf, type NativeExchange, type NativeObject, type NativeQueue } from "./objects.ts"
 import { request } from "../connect/request.ts"
 
 /** Declares objects, and remembers which exist for as long as the connection lives. */
@@ -18,8 +18,11 @@ export interface Declarer {
     objects: ReadonlyArray<NativeObject>,
     queue?: string
   ) => Effect.Effect<void, BrokerError.BrokerError>
-  /** Forgets these, whatever their arguments, because the server has denied that they exist. */
-  readonly forget: (objects: ReadonlyArray<NativeObject>) => void
+  /**
+   * Declares all of these, also those that are known to exist, because the server has denied that one does. An exchange or a
+   * queue that may not be declared will do if it is there. What is known of others stays known: they do not suffer.
+   */
+  readonly renew: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
   /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
   readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
   /** Runs requests on a channel of their own. Fails with `Timeout` after three times `requestTimeout`. */
@@ -56,7 +59,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     /** By the key of an object, how it was declared last: with other arguments, the server is to compare it. */
     const known = new WeakMap<Live, Map<string, string>>()
     /** Lists of which everything is known to exist, by their identity: every message asks. */
-    let complete = new WeakMap<ReadonlyArray<NativeObject>, Live>()
+    const complete = new WeakMap<ReadonlyArray<NativeObject>, Live>()
     const lock = yield* Semaphore.make(1)
 
     const knownOn = (live: Live): Map<string, string> => {
@@ -78,15 +81,43 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
       )
 
+    const passive = (live: Live, object: NativeExchange | NativeQueue, queue: string) =>
+      onLive(live, "declare", queue, (channel) => declare(channel, { ...object, assert: "passive" }))
+
+    /** Declares one after the other, on one channel until an object is refused. */
+    const declareAgain = (
+      live: Live,
+      objects: ReadonlyArray<NativeObject>,
+      queue: string
+    ): Effect.Effect<void, BrokerError.BrokerError> =>
+      Effect.suspend(() => {
+        let next = 0
+        const declared = onLive(live, "declare", queue, async (channel) => {
+          for (; next < objects.length; next++) {
+            await declare(channel, objects[next]!)
+            knownOn(live).set(keyOf(objects[next]!), JSON.stringify(objects[next]))
+          }
+        })
+        const orLookFor = (error: BrokerError.BrokerError) => {
+          const refused = objects[next]
+          if (error.reason !== "AccessRefused" || refused === undefined || refused._tag === "Binding")
+            return Effect.fail(error)
+          return passive(live, refused, queue).pipe(
+            Effect.mapError(() => error),
+            Effect.andThen(declareAgain(live, objects.slice(next + 1), queue))
+          )
+        }
+        return declared.pipe(Effect.catch(orLookFor))
+      })
+
     return {
       onChannel: (operation, queue, run) =>
         Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
-      forget: (objects) => {
-        const live = connection.current()
-        if (live === undefined) return
-        for (const object of objects) knownOn(live).delete(keyOf(object))
-        complete = new WeakMap()
-      },
+      renew: (objects, queue) =>
+        Effect.gen(function* () {
+          const live = yield* connection.within({ operation: "declare", queue })
+          yield* lock.withPermits(1)(declareAgain(live, objects, queue))
+        }),
       knows: (objects) => {
         const live = connection.current()
         return live !== undefined && complete.get(objects) === live

@@ -4,7 +4,6 @@
  */
 import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Publication } from "../client.ts"
@@ -12,6 +11,7 @@ import type { Connection, Live } from "../connect/connection.ts"
 import { timedOut } from "../connect/request.ts"
 import * as Confirms from "./confirms.ts"
 import * as InFlight from "./inFlight.ts"
+import * as Lane from "./lane.ts"
 
 /** Unconfirmed bytes at which the next publication waits: a slow connection must carry them within `publishTimeout`. */
 const maxBytes = 16 * 1024 * 1024
@@ -62,30 +62,6 @@ const late = (
     : failed(queue, "Throttled", alarm, remedy)
 }
 
-/** Waits for a channel, and writes all that is parked; fails what is parked when the channel cannot be opened. */
-const unpark = (
-  parked: Set<Submission>,
-  { current, ready }: Confirms.Channels,
-  fail: (submission: Submission, error: BrokerError.BrokerError) => void,
-  write: (channel: Confirms.Confirms, submission: Submission) => void
-): Effect.Effect<void> =>
-  Effect.map(Effect.result(ready), (opened) => {
-    if (Result.isFailure(opened)) {
-      // Their failure makes room for others, which are parked meanwhile and get an attempt of their own.
-      const those = [...parked]
-      // Whatever became of the channel, nothing was written on it.
-      const { detail, remedy } = opened.failure
-      const text = `no channel could be opened: ${detail}`
-      return those.forEach((one) => fail(one, failed(one.publication.queue, "ConnectionFailed", text, remedy)))
-    }
-    const channel = current()
-    if (channel === undefined) return
-    for (const submission of parked) {
-      parked.delete(submission)
-      write(channel, submission)
-    }
-  })
-
 /** A publisher for as long as the scope lives; afterwards every submission fails. */
 export const make = (connection: Connection, settings: Settings): Effect.Effect<Publisher, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -93,21 +69,11 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
     const scope = yield* Effect.scope
     const run = Effect.runForkWith(yield* Effect.context())
     const deadlines = Deadlines.make(yield* Timers.make, publishTimeout)
-    const confirms = Confirms.make(connection, requestTimeout)
-    /** Submissions that have room, and wait for a connection that takes publications. */
-    const parked = new Set<Submission>()
-    let isOpening = false
     let isClosed = false
 
     const begin = (submission: Submission): void => {
       deadlines.start(submission.deadline)
-      // Those that were here before go first.
-      const channel = parked.size === 0 ? confirms.current() : undefined
-      if (channel !== undefined) return write(channel, submission)
-      parked.add(submission)
-      if (isOpening) return
-      isOpening = true
-      run(Effect.forkIn(opening, scope))
+      lanes.begin(submission)
     }
 
     const sizeOf = ({ publication }: Submission): number => publication.content.length
@@ -117,33 +83,34 @@ export const make = (connection: Connection, settings: Settings): Effect.Effect<
       if (submission.hasEnded) return
       submission.hasEnded = true
       deadlines.end(submission.deadline)
-      parked.delete(submission)
+      lanes.leave(submission, outcome[0])
       submission.onOutcome(...outcome)
       inFlight.end(submission)
     }
 
-    const write = (channel: Confirms.Confirms, submission: Submission): void => {
-      const giveUp = channel.write(submission.publication, (...outcome) => end(submission, ...outcome))
-      submission.written = { live: channel.live, giveUp }
-    }
-
-    const opening = Effect.gen(function* () {
-      while (parked.size > 0) {
-        yield* unpark(parked, confirms, end, (channel, submission) => {
+    const lanes = Lane.make<Submission>({
+      channels: () => Confirms.make(connection, requestTimeout),
+      write: (channel, submission, wasParked) => {
+        if (wasParked) {
           // The wait for the confirmation has a limit of its own.
           deadlines.end(submission.deadline)
           deadlines.start(submission.deadline)
-          write(channel, submission)
-        })
-      }
-      isOpening = false
+        }
+        const giveUp = channel.write(submission.publication, (...outcome) => end(submission, ...outcome))
+        submission.written = { live: channel.live, giveUp }
+      },
+      fail: (submission, { detail, remedy }) => {
+        // Whatever became of the channel, nothing was written on it.
+        const text = `no channel could be opened: ${detail}`
+        end(submission, failed(submission.publication.queue, "ConnectionFailed", text, remedy))
+      },
+      fork: (effect) => run(Effect.forkIn(effect, scope))
     })
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         isClosed = true
-        const waiting = [...parked, ...inFlight.drain()]
-        parked.clear()
+        const waiting = [...lanes.drain(), ...inFlight.drain()]
         for (const { onOutcome, publication } of waiting) onOutcome(closed(publication))
       })
     )

@@ -22,6 +22,8 @@ export interface Item {
 export interface Routes {
   /** The error of a message that cannot be sent at all. */
   readonly refusal: (item: Item) => BrokerError.BrokerError | undefined
+  /** Names the route: messages of the same name need the same objects. */
+  readonly name: (item: Item) => string
   /** The objects that must exist first: the same arrays for the same queue and delay. */
   readonly needs: (item: Item) => ReadonlyArray<ReadonlyArray<NativeObject>>
   /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds; or why there can be none. */
@@ -71,6 +73,7 @@ export const make = (env: {
       // A copy has no limit: the server has taken its original.
       return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
     },
+    name: ({ message: { delay, queue }, plan }) => (delay > 0 ? `${plan.route(delay).exchange} ${queue}` : ` ${queue}`),
     needs: ({ message, plan }) => {
       // A message goes to the plan's queue, or to one of its dead-letter queues.
       const home = plan.homes.get(message.queue) ?? plan.objects

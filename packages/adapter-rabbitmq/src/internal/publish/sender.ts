@@ -3,9 +3,11 @@ import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Declarer } from "../declare/declare.ts"
+import type { NativeObject } from "../declare/objects.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { OnOutcome } from "./confirms.ts"
 import type { Publisher, Submission } from "./publisher.ts"
+import * as Refusals from "./refusals.ts"
 import type { Item, Routes } from "./routes.ts"
 
 /** The error of each item, in order; `undefined` for one that is confirmed. */
@@ -24,10 +26,16 @@ interface Sending {
   readonly item: Item
   /** Monotonic milliseconds. */
   readonly started: number
-  readonly onOutcome: OnOutcome
+  onOutcome: OnOutcome
   submission: Submission | undefined
   isWithdrawn: boolean
 }
+
+/**
+ * A server before 4.0 may not tell a consumer that its quorum queue was deleted when the queue is declared within some
+ * 15 ms of that: the consumer takes messages from then on, and never delivers one.
+ */
+export const afterDeletion = Effect.sleep(100)
 
 /** Whether the queue, or the exchange in front of it, is not there. */
 const isNowhere = (error: BrokerError.BrokerError | undefined): boolean =>
@@ -46,7 +54,7 @@ const undeclared = ({ message, plan }: Item, cause: Cause.Cause<unknown>): Broke
 /** The broker's own, which all messages share. */
 interface Dependencies {
   readonly routes: Routes
-  readonly declarer: Pick<Declarer, "ensure" | "forget" | "knows">
+  readonly declarer: Pick<Declarer, "ensure" | "knows" | "renew">
   readonly publisher: Publisher
   /** Runs an effect for as long as the broker lives. */
   readonly fork: (effect: Effect.Effect<unknown>) => void
@@ -55,7 +63,11 @@ interface Dependencies {
 }
 
 /** Starts an item: declares what it needs, and publishes it, once more where that may help. */
-const starter = ({ declarer, fork, publisher, routes }: Dependencies) => {
+const starter = ({ declarer, elapsed, fork, publisher, routes }: Dependencies) => {
+  const refusals = Refusals.make(elapsed)
+  /** Items that wait for the declarations of their route, which are made for all of them at once. */
+  const declaring = new Map<string, Array<(error: BrokerError.BrokerError | undefined) => void>>()
+
   const publish = (sending: Sending, onOutcome: OnOutcome): void => {
     const { isWithdrawn, item, started } = sending
     if (isWithdrawn) return
@@ -64,31 +76,67 @@ const starter = ({ declarer, fork, publisher, routes }: Dependencies) => {
     else sending.submission = publisher.submit(publication, onOutcome)
   }
 
-  /** Declares the objects of an item. If they are refused, no other item suffers. */
-  const declare = ({ item, onOutcome }: Sending, then: () => void): void => {
+  /** Declares the objects of an item. If they are refused, no other route suffers. */
+  const declare = (
+    { item, onOutcome }: Sending,
+    route: string,
+    one: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>,
+    then: () => void
+  ): void => {
     const { queue } = item.message
-    const declared = Effect.forEach(routes.needs(item), (objects) => declarer.ensure(objects, queue), { discard: true })
-    fork(Effect.matchCause(declared, { onFailure: (cause) => onOutcome(undeclared(item, cause)), onSuccess: then }))
+    const done = (error: BrokerError.BrokerError | undefined) => (error === undefined ? then() : onOutcome(error))
+    const others = declaring.get(route)
+    if (others !== undefined) return void others.push(done)
+    const waiting = [done]
+    declaring.set(route, waiting)
+    const end = (error: BrokerError.BrokerError | undefined): void => {
+      declaring.delete(route)
+      for (const each of waiting) each(error)
+    }
+    const declared = Effect.forEach(routes.needs(item), (objects) => one(objects, queue), { discard: true })
+    fork(
+      Effect.matchCause(declared, {
+        onFailure: (cause) => end(undeclared(item, cause)),
+        onSuccess: () => end(undefined)
+      })
+    )
   }
 
   /** Declares the objects of an unroutable item once more, because somebody has deleted them. */
-  const redeclare = (sending: Sending): void => {
-    for (const objects of routes.needs(sending.item)) declarer.forget(objects)
-    declare(sending, () => publish(sending, sending.onOutcome))
+  const redeclare = (sending: Sending, route: string): void => {
+    const again: Declarer["renew"] = (objects, queue) => Effect.andThen(afterDeletion, declarer.renew(objects, queue))
+    declare(sending, route, again, () => publish(sending, sending.onOutcome))
+  }
+
+  /** Tells of a route whose messages are refused, once, and once when they are taken again. */
+  const tell = (queue: string, route: string, error: BrokerError.BrokerError | undefined): void => {
+    const news = refusals.note(route, error)
+    if (news === undefined) return
+    const log =
+      error === undefined ? Effect.logInfo("messages are taken again") : Effect.logWarning("messages are refused")
+    fork(Effect.annotateLogs(log, error === undefined ? { queue } : { queue, error: error.message }))
   }
 
   return (sending: Sending): void => {
-    const { item, onOutcome } = sending
+    const { item } = sending
     const refused = routes.refusal(item)
-    if (refused !== undefined) return onOutcome(refused)
+    if (refused !== undefined) return sending.onOutcome(refused)
+    const route = routes.name(item)
+    const held = refusals.held(route)
+    if (held !== undefined) return sending.onOutcome(held)
+    const { onOutcome } = sending
+    sending.onOutcome = (error) => {
+      tell(item.message.queue, route, error)
+      onOutcome(error)
+    }
     const first = () =>
       publish(sending, (error, isBystander) => {
-        if (isBystander === true) publish(sending, onOutcome)
-        else if (isNowhere(error)) redeclare(sending)
-        else onOutcome(error)
+        if (isBystander === true) publish(sending, sending.onOutcome)
+        else if (isNowhere(error)) redeclare(sending, route)
+        else sending.onOutcome(error)
       })
     if (routes.needs(item).every(declarer.knows)) first()
-    else declare(sending, first)
+    else declare(sending, route, declarer.ensure, first)
   }
 }
 

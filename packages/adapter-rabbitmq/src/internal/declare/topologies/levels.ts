@@ -29,13 +29,13 @@ const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Na
   ]
 }
 
-/** All levels, lowest first: each leads to the one below. */
-export const objects = (settings: Settings): ReadonlyArray<Objects.NativeObject> => [
+/** The lowest levels, all by default, lowest first: each leads to the one below. */
+export const objects = (
+  settings: Settings,
+  count: number = digits(settings.resolution)
+): ReadonlyArray<Objects.NativeObject> => [
   ...Objects.safetyNet(settings),
-  ...Objects.shared(
-    Array.from({ length: digits(settings.resolution) }, (_, bit) => levelObjects(settings, bit)).flat(),
-    settings
-  )
+  ...Objects.shared(Array.from({ length: count }, (_, bit) => levelObjects(settings, bit)).flat(), settings)
 ]
 
 /**
@@ -60,11 +60,17 @@ const bitsOf = (units: number): ReadonlyArray<number> =>
     (bit) => Math.floor(units / 2 ** bit) % 2 === 1
   )
 
-/** The route of any delay to a queue; all routes need the same objects. */
+/** The route of any delay to a queue. It needs the levels from its highest digit on: where another is gone, it goes on. */
 export const router = (queue: string, settings: Settings, isOurs = true): ((delay: number) => Route) => {
   const { resolution } = settings
   const last = isOurs ? [Objects.binding(Names.deliver(settings), queue, queue)] : homeObjects(queue, settings)
-  const needed = [...objects(settings), ...last]
+  /** The same array for the same number of levels. */
+  const needed = new Map<number, ReadonlyArray<Objects.NativeObject>>()
+  const neededBy = (count: number): ReadonlyArray<Objects.NativeObject> => {
+    const known = needed.get(count) ?? [...objects(settings, count), ...last]
+    needed.set(count, known)
+    return known
+  }
   return (delay) => {
     const least = Math.max(1, Math.ceil(delay / resolution))
     // The way home is by a queue in the place of the lowest digit's, so that this digit is always set.
@@ -72,13 +78,14 @@ export const router = (queue: string, settings: Settings, isOurs = true): ((dela
     const digitsSet = bitsOf(units).map((bit): readonly [string, string] =>
       isOurs || bit > 0 ? [Names.levelHeader(bit), "1"] : [Names.homeHeader, queue]
     )
+    const highest = Math.floor(Math.log2(units))
     return {
-      exchange: Names.level(settings, resolution, Math.floor(Math.log2(units))),
+      exchange: Names.level(settings, resolution, highest),
       routingKey: queue,
       headers: Object.fromEntries(digitsSet),
       expiration: undefined,
       kept: units * resolution,
-      objects: needed
+      objects: neededBy(highest + 1)
     }
   }
 }

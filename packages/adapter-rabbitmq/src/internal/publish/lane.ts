@@ -1,0 +1,108 @@
+/**
+ * Publications by the channels that they are written on: an exchange has one of its own, and so has what is as large as
+ * something that was refused for its size. So a server that closes a channel, because of an exchange that is gone or
+ * forbidden, disturbs no other exchange. What a channel cannot take yet is parked until it can.
+ */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { Publication } from "../client.ts"
+import { isOfHeaders } from "../toBrokerError.ts"
+import type { Channels, Confirms } from "./confirms.ts"
+
+/** The lanes of a publisher by their exchanges. */
+export interface Lanes<A> {
+  /** Writes an item now, or when its lane has a channel that takes publications. */
+  readonly begin: (item: A) => void
+  /** An item is over, with this error if there is one, whether it was parked or not. */
+  readonly leave: (item: A, error: BrokerError.BrokerError | undefined) => void
+  /** Removes all items that are parked, and answers them. */
+  readonly drain: () => ReadonlyArray<A>
+}
+
+interface Lane<A> {
+  readonly channels: Channels
+  readonly parked: Set<A>
+  isOpening: boolean
+}
+
+/** Each lane is a channel of the server. Exchanges beyond so many share the last one. */
+const maxLanes = 64
+
+/** No lane, at first. */
+export const make = <A extends { readonly publication: Publication }>(env: {
+  readonly channels: () => Channels
+  /** Writes an item; `wasParked` when it has waited for the channel. */
+  readonly write: (channel: Confirms, item: A, wasParked: boolean) => void
+  /** The channel of these items could not be opened: nothing of them was written. */
+  readonly fail: (item: A, error: BrokerError.BrokerError) => void
+  /** Runs an effect for as long as the publisher lives. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+}): Lanes<A> => {
+  const { channels, fail, fork, write } = env
+  const open = (): Lane<A> => ({ channels: channels(), parked: new Set(), isOpening: false })
+  const lanes = new Map<string, Lane<A>>()
+  const large = open()
+  let last = large
+  /** Where items are parked. */
+  const places = new Map<A, Set<A>>()
+  /** Bytes of the smallest body that was refused for its size. */
+  let refusedSize = Number.POSITIVE_INFINITY
+
+  const laneOf = ({ publication: { content, exchange } }: A): Lane<A> => {
+    if (content.length >= refusedSize) return large
+    const known = lanes.get(exchange)
+    if (known !== undefined) return known
+    if (lanes.size >= maxLanes) return last
+    last = open()
+    lanes.set(exchange, last)
+    return last
+  }
+
+  /** Waits for a channel, and writes all that is parked; fails what is parked when the channel cannot be opened. */
+  const unpark = ({ channels: { current, ready }, parked }: Lane<A>): Effect.Effect<void> =>
+    Effect.map(Effect.result(ready), (opened) => {
+      // Their failure makes room for others, which are parked meanwhile and get an attempt of their own.
+      if (Result.isFailure(opened)) return [...parked].forEach((item) => fail(item, opened.failure))
+      const channel = current()
+      if (channel === undefined) return
+      for (const item of parked) {
+        parked.delete(item)
+        places.delete(item)
+        write(channel, item, true)
+      }
+    })
+
+  const opening = (lane: Lane<A>) =>
+    Effect.gen(function* () {
+      while (lane.parked.size > 0) yield* unpark(lane)
+      lane.isOpening = false
+    })
+
+  return {
+    begin: (item) => {
+      const lane = laneOf(item)
+      // Those that were here before go first.
+      const channel = lane.parked.size === 0 ? lane.channels.current() : undefined
+      if (channel !== undefined) return write(channel, item, false)
+      lane.parked.add(item)
+      places.set(item, lane.parked)
+      if (lane.isOpening) return
+      lane.isOpening = true
+      fork(opening(lane))
+    },
+    leave: (item, error) => {
+      places.get(item)?.delete(item)
+      places.delete(item)
+      if (error?.reason === "BodyTooLarge" && !isOfHeaders(error))
+        refusedSize = Math.min(refusedSize, item.publication.content.length)
+    },
+    drain: () =>
+      [large, ...lanes.values()].flatMap(({ parked }) => {
+        const drained = [...parked]
+        parked.clear()
+        places.clear()
+        return drained
+      })
+  }
+}
