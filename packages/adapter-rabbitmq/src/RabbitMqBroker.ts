@@ -16,6 +16,7 @@ import * as Capabilities from "./internal/capabilities.ts"
 import * as Connect from "./internal/connect/connection.ts"
 import { foundOut } from "./internal/consume/sessions.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
+import * as Troubles from "./internal/consume/troubles.ts"
 import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
@@ -105,9 +106,10 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   /** The plans of producers, which know no policy. */
   const producing = new Map<string, Plan.Plan>()
 
+  const troubles = Troubles.make(now)
   const service: Broker.Service = {
     capabilities,
-    connection: () => Connection.all(consuming.state(), publishing.state()),
+    connection: () => troubles.state(Connection.all(consuming.state(), publishing.state())),
     publish: (messages) =>
       Effect.suspend(() => {
         const items: Array<Routes.Item> = []
@@ -123,8 +125,14 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     subscribe: (options) =>
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options
-        const planned = yield* foundOut(prepare({ queue, retry, deadLetterQueues }))
+        const prepared = prepare({ queue, retry, deadLetterQueues })
+        let planned = yield* foundOut(prepared)
         yield* tell(planned)
+        const replan = Effect.tap(prepared, (next) => {
+          const isNews = RabbitMqQueue.describe(next.found) !== RabbitMqQueue.describe(planned.found)
+          planned = next
+          return isNews ? tell(next) : Effect.void
+        })
         return yield* subscribe(options, planned, {
           settings,
           connection: consuming,
@@ -132,7 +140,9 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           sender,
           uniqueName,
           now,
-          fork
+          fork,
+          troubles,
+          replan
         })
       }),
     admin: Admin.make({

@@ -66,9 +66,13 @@ const put = async (management: string, path: string, body: unknown): Promise<voi
 /** Makes a user who may read and write everything, and configure nothing; answers its options. */
 export const readerAndWriter = async (management: string, username: string) => {
   await put(management, `users/${username}`, { password: "s3cret", tags: "" })
-  await put(management, `permissions/%2F/${username}`, { configure: "^$", write: ".*", read: ".*" })
+  await permit(management, username, "^$")
   return { username, password: "s3cret" }
 }
+
+/** Lets a user configure what this expression names; it may read and write everything. */
+export const permit = (management: string, username: string, configure: string) =>
+  put(management, `permissions/%2F/${username}`, { configure, write: ".*", read: ".*" })
 
 /** The management interface's answer. */
 export const get = async (management: string, path: string): Promise<unknown> => {

@@ -31,6 +31,10 @@ const remedies = {
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
 
+/** The remedy of a handler that was longer than the server allows. */
+export const timeoutRemedy =
+  "Set handlerTimeout below the server's consumer_timeout and the queue's x-consumer-timeout, or raise them"
+
 /** The remedy of a declaration that was refused. A queue that people name can be used as it is, unless it keeps delays. */
 const ofMismatch = (text: string): string => {
   const queue = /inequivalent arg .* for queue '([^']+)' in vhost/s.exec(text)?.[1]
@@ -51,6 +55,7 @@ const ofMissing = (text: string): string => {
 /** A refused declaration and a refused publication have the same code. */
 const byPrecondition = (text: string): Diagnosis => {
   if (/message size \d+ is larger than/.test(text)) return { reason: "BodyTooLarge", remedy: remedies.size }
+  if (/delivery acknowledgement .*timed out/.test(text)) return { reason: "LeaseLost", remedy: timeoutRemedy }
   if (/invalid (message|expiration)/.test(text)) return { reason: "Unsupported" }
   return { reason: "QueueMismatch", remedy: ofMismatch(text) }
 }

@@ -1,7 +1,9 @@
 /** A subscription's life on one channel, from its opening to its end. */
+import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import type { Channel, Incoming } from "../client.ts"
+import { toBrokerError } from "../toBrokerError.ts"
 import * as Credit from "./credit.ts"
 import { type Received, type Settler, settler as makeSettler } from "./receipt.ts"
 
@@ -9,10 +11,24 @@ import { type Received, type Settler, settler as makeSettler } from "./receipt.t
 export interface Session {
   readonly credit: Credit.Credit
   readonly isOpen: () => boolean
-  /** Done when the channel is gone. */
-  readonly gone: Deferred.Deferred<void>
+  /** Done when the channel is gone: with the server's words for it, where it has said any. */
+  readonly gone: Deferred.Deferred<BrokerError.BrokerError | undefined>
   readonly close: () => Promise<void>
 }
+
+/** The operation of {@link cancelled}. */
+export const cancelledOperation = "consume, cancelled"
+
+/** The error of a consumer that the server has cancelled. */
+const cancelled = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: cancelledOperation,
+    queue,
+    reason: "LeaseLost",
+    detail:
+      "the server has cancelled the consumer: the queue was deleted, or a handler was longer than its consumer timeout"
+  })
 
 /** Begins a session on a channel that nobody else uses. It delivers nothing before it gets credit. */
 export const make = (
@@ -29,16 +45,19 @@ export const make = (
     readonly later: (run: () => void) => void
     readonly toReceived: (message: Incoming, settler: Settler, consumer: Credit.Consumer) => Received
     readonly onDelivery: (delivery: Received) => void
+    /** Called when the server has accepted a consumer. */
+    readonly onConsuming: () => void
   }
 ): Session => {
-  const gone = Deferred.makeUnsafe<void>()
+  const { queue } = env
+  const gone = Deferred.makeUnsafe<BrokerError.BrokerError | undefined>()
   let isOpen = true
 
-  const end = (): void => {
+  const end = (error?: BrokerError.BrokerError): void => {
     if (!isOpen) return
     isOpen = false
     credit.end()
-    Deferred.doneUnsafe(gone, Exit.void)
+    Deferred.doneUnsafe(gone, Exit.succeed(error))
   }
 
   const deliver = (consumer: Credit.Consumer, message: Incoming | null): void => {
@@ -46,7 +65,7 @@ export const make = (
     if (message === null) {
       // The server has cancelled the consumer: the queue is gone, or the consumer was too slow. Another session follows.
       close().catch(() => {})
-      return end()
+      return end(cancelled(queue))
     }
     const delivery = env.toReceived(message, settler, consumer)
     settler.add(delivery.receipt)
@@ -67,12 +86,17 @@ export const make = (
       // Both are written at once: the driver keeps their order.
       const limited = channel.prefetch(consumer.prefetch)
       const options = { consumerTag: consumer.name, ...(env.priority === 0 ? {} : { priority: env.priority }) }
-      const consuming = channel.consume(env.queue, (message) => deliver(consumer, message), options)
+      const consuming = channel.consume(queue, (message) => deliver(consumer, message), options)
       await Promise.all([limited, consuming])
+      env.onConsuming()
     }
   })
-  const settler = makeSettler({ channel, credit, end, isOpen: () => isOpen })
+  const settler = makeSettler({ channel, credit, end: () => end(), isOpen: () => isOpen })
 
-  channel.on("close", end)
+  let words: unknown
+  channel.on("error", (error) => (words = error))
+  channel.on("close", () =>
+    end(words === undefined ? undefined : toBrokerError(words, { operation: "consume", queue }))
+  )
   return { credit, gone, isOpen: () => isOpen, close }
 }

@@ -1,19 +1,23 @@
 /** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
-import { type BrokerError, Reconnect, Timers } from "@requeue/core/adapter-kit"
+import { BrokerError, Reconnect, Timers } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
-import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
+import type { Plan } from "../../RabbitMqPlan.ts"
 import type { Incoming } from "../client.ts"
 import { type Connection, pauses } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
-import type { NativeObject } from "../declare/objects.ts"
+import { afterDeletion } from "../declare/afterDeletion.ts"
+import { timeoutRemedy } from "../toBrokerError.ts"
 import type { Consumer } from "./credit.ts"
 import type { Receipt, Received, Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
 import { type Source, toDelivery } from "./toDelivery.ts"
+import type * as Troubles from "./troubles.ts"
 
 /** The broker's own, which all of its subscriptions share. */
 export interface Dependencies {
@@ -23,7 +27,13 @@ export interface Dependencies {
   readonly uniqueName: () => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  readonly troubles: Troubles.Troubles
+  /** Runs an effect for as long as the broker lives. */
+  readonly fork: (effect: Effect.Effect<unknown>) => void
 }
+
+/** What is consumed: the queue as it is, and what is declared before. */
+export type Target = Pick<Plan, "found" | "objects">
 
 /** Milliseconds that the end of a subscription waits for the server's answer. */
 const closeTimeout = 2000
@@ -31,7 +41,27 @@ const closeTimeout = 2000
 /** A session that lived for so many milliseconds is replaced without a pause. */
 const healthy = 1000
 
-const ended = Effect.logWarning("a consumer ended at once")
+/** Pauses where the server refuses, which lasts until somebody does something. */
+const refusedPauses: Reconnect.Pauses = { first: 250, max: 5000 }
+
+/** The pause between two looks after what was declared. Many processes do not look at the same moment. */
+const refreshPause = Effect.flatMap(Random.nextBetween(25_000, 35_000), Effect.sleep)
+
+/** Whether the error may be that of something that was deleted. */
+const isMissing = ({ operation, reason }: BrokerError.BrokerError): boolean =>
+  reason === "QueueMissing" || operation === Session.cancelledOperation
+
+/** The error of a consumer that was cancelled though its queue is there. */
+const timedOut = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "consume",
+    queue,
+    reason: "LeaseLost",
+    detail:
+      "the server has taken messages back: a handler was longer than its consumer timeout, or the queue was made again",
+    remedy: timeoutRemedy
+  })
 
 /** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
 const moment = 100
@@ -59,45 +89,70 @@ const toReceived =
  */
 export const make = (
   options: {
-    readonly found: RabbitMqQueue
-    /** The objects that are declared first. */
-    readonly objects: ReadonlyArray<NativeObject>
+    readonly first: Target
+    /** Finds out again what the queue is, once it may be another one. */
+    readonly again: Effect.Effect<Target, BrokerError.BrokerError>
     /** Whether a message that comes out of a delay may still have to wait. */
     readonly keepsNotBefore: boolean
     readonly onDelivery: (delivery: Received) => void
     readonly onReconnect: () => void
   },
-  { connection, declarer, now, settings, uniqueName }: Dependencies
+  { connection, declarer, fork, now, settings, troubles, uniqueName }: Dependencies
 ): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { found, keepsNotBefore, objects, onDelivery } = options
-    const { name: queue, type } = found
-    // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
-    const isSingle = found.arguments["x-single-active-consumer"] === true || type === "unknown"
+    const { again, first, keepsNotBefore, onDelivery } = options
+    const { name: queue } = first.found
     const { queues, requestTimeout } = settings
     const priority = queues[queue]?.consumerPriority ?? 0
     const timers = yield* Timers.make
     const later = (run: () => void) => void timers.after(moment, run)
+    const trouble = troubles.of(queue)
     let limit = 0
     let session: Session.Session | undefined
+    let { objects } = first
+    /** Whether an object that was declared may be gone. */
+    let isStale = false
 
-    const open = Effect.gen(function* () {
-      const context = { operation: "subscribe", queue }
-      const { driver } = yield* connection.within(context)
-      yield* declarer.ensure(objects, queue)
-      const channel = yield* request(context, requestTimeout, driver.channel)
-      const source = { type, keepsNotBefore, now, serverVersion: driver.version }
-      const shape = { queue, isSingle, priority }
-      return Session.make(channel, { ...shape, uniqueName, later, toReceived: toReceived(source), onDelivery })
-    })
+    /** The reason why the server has cancelled a consumer, which it does not tell. */
+    const explained = (error: BrokerError.BrokerError): Effect.Effect<BrokerError.BrokerError> =>
+      error.operation !== Session.cancelledOperation
+        ? Effect.succeed(error)
+        : Effect.match(
+            declarer.onChannel("inspect", queue, (channel) => channel.checkQueue(queue)),
+            { onSuccess: () => timedOut(queue), onFailure: (found) => (isMissing(found) ? found : error) }
+          )
 
-    // A server that has just started takes connections before all of its queues have a leader.
-    const reopen = (failures: number) =>
-      Reconnect.persist(Effect.andThen(connection.live, open), {
-        pauses: pauses(settings),
-        message: "not consuming",
-        annotations: { queue },
-        failures
+    const open = (target: Effect.Effect<Target, BrokerError.BrokerError>, declare: Declarer["renew"]) =>
+      Effect.gen(function* () {
+        const context = { operation: "subscribe", queue }
+        const { found, objects: wanted } = yield* target
+        objects = wanted
+        const { driver } = yield* connection.within(context)
+        yield* declare(objects, queue)
+        const channel = yield* request(context, requestTimeout, driver.channel)
+        const source = { type: found.type, keepsNotBefore, now, serverVersion: driver.version }
+        // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
+        const isSingle = found.arguments["x-single-active-consumer"] === true || found.type === "unknown"
+        const onConsuming = () => fork(trouble.over)
+        const env = { queue, isSingle, priority, uniqueName, later, toReceived: toReceived(source), onDelivery, onConsuming }
+        return Session.make(channel, env)
+      })
+
+    /** Opens the next session. Failures in a row make the pause before it longer. */
+    const reopen = (failures: number, error: BrokerError.BrokerError | undefined): Effect.Effect<Session.Session> =>
+      Effect.gen(function* () {
+        // Nobody else may ever make again what somebody has deleted.
+        if (error !== undefined && isMissing(error)) isStale = true
+        if (error !== undefined) yield* trouble.tell(error)
+        const isRefused = error !== undefined && !error.isRetryable
+        if (isRefused) yield* afterDeletion
+        const random = yield* Random.next
+        yield* Effect.sleep(Reconnect.pause(failures, random, isRefused ? refusedPauses : pauses(settings)))
+        yield* connection.live
+        const opened = yield* Effect.result(open(again, isStale ? declarer.renew : declarer.ensure))
+        if (Result.isFailure(opened)) return yield* reopen(failures + 1, opened.failure)
+        isStale = false
+        return opened.success
       })
 
     const keep = Effect.gen(function* () {
@@ -105,25 +160,32 @@ export const make = (
       let failures = 0
       while (true) {
         const born = now()
-        yield* Deferred.await(session!.gone)
+        const error = yield* Deferred.await(session!.gone)
         failures = now() - born < healthy ? failures + 1 : 0
-        if (failures > 0 && Reconnect.isTold(failures)) yield* Effect.annotateLogs(ended, { queue, failures })
-        // Its channel may have ended because somebody has deleted a queue, which nobody else may ever make again.
-        void 0 // forget
-        session = yield* reopen(failures)
+        session = yield* reopen(failures, error && (yield* explained(error)))
         options.onReconnect()
+        // Else it is over when the server has accepted the consumer.
+        if (limit === 0) yield* trouble.over
         session.credit.set(limit)
       }
     })
 
-    session = yield* foundOut(open)
+    /** Nothing tells of a binding that was deleted, nor of a level in the middle: messages go aside, or wait. */
+    const refresh = Effect.suspend(() =>
+      session?.isOpen() === true
+        ? Effect.catch(declarer.refresh(objects, queue), trouble.note) // What may not be declared may well be there.
+        : Effect.void
+    )
+
+    session = yield* foundOut(open(Effect.succeed(first), declarer.ensure))
     const close = Effect.suspend(() =>
       session?.isOpen() === true
         ? Effect.ignore(request({ operation: "unsubscribe", queue }, closeTimeout, session.close))
         : Effect.void
     )
-    yield* Effect.addFinalizer(() => close)
+    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(trouble.end), close))
     yield* Effect.forkScoped(keep)
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(refreshPause, refresh)))
 
     return {
       credit: (wanted) => {

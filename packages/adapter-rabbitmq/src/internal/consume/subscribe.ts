@@ -15,14 +15,17 @@ const settledLimit = 20_000
 /** Consumes a planned queue for as long as the scope lives. */
 export const subscribe = (
   options: Broker.SubscribeOptions,
-  plan: Plan,
-  env: WaitLoop.Dependencies
+  planned: Plan,
+  env: WaitLoop.Dependencies & {
+    /** Plans the queue again: it may have been deleted, and made otherwise. */
+    readonly replan: Effect.Effect<Plan, BrokerError.BrokerError>
+  }
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { fork, now, sender } = env
+    const { fork, now, replan, sender } = env
     const { onReconnect, queue } = options
-    const { found, native, objects, waiting } = plan
-    const { deliveryLimit, type } = found
+    const { waiting } = planned
+    let plan = planned
     const settled = BoundedMap.make<true>(settledLimit)
 
     const isSettled = (delivery: Delivery.Delivery): boolean => {
@@ -41,6 +44,10 @@ export const subscribe = (
         ),
       toCommand: (delivery, settlement) => {
         const { returns } = receiptOf(delivery)
+        const {
+          found: { deliveryLimit, type },
+          native
+        } = plan
         const facts = { queue, type, isSettled: isSettled(delivery), returns, deliveryLimit, native, now }
         return toCommand(delivery, settlement, facts)
       }
@@ -49,6 +56,7 @@ export const subscribe = (
     const onDelivery = (delivery: Received): void => {
       const { receipt } = delivery
       const { returns, settler } = receipt
+      const { deliveryLimit, type } = plan.found
       if (isSettled(delivery)) {
         if (settler.claim(receipt)) settler.ack([receipt])
       } else if (mustReplace({ type, returns, deliveryLimit })) replace(delivery)
@@ -73,7 +81,8 @@ export const subscribe = (
     }
 
     const keepsNotBefore = waiting !== undefined
-    const { credit } = yield* Sessions.make({ found, objects, keepsNotBefore, onDelivery, onReconnect }, env)
-    if (waiting !== undefined) yield* WaitLoop.run(plan, waiting, env)
+    const again = Effect.tap(replan, (found) => Effect.sync(() => (plan = found)))
+    const { credit } = yield* Sessions.make({ first: planned, again, keepsNotBefore, onDelivery, onReconnect }, env)
+    if (waiting !== undefined) yield* WaitLoop.run(planned, waiting, env)
     return { credit, settle, extend: () => Effect.succeed([]), identify: identityOf }
   })

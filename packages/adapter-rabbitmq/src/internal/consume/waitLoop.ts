@@ -11,8 +11,6 @@ import * as Sessions from "./sessions.ts"
 /** The broker's own, for subscriptions that send messages on. */
 export interface Dependencies extends Sessions.Dependencies {
   readonly sender: Sender
-  /** Runs an effect for as long as the broker lives. */
-  readonly fork: (effect: Effect.Effect<unknown>) => void
 }
 
 /** Messages that are moved on at a time. */
@@ -44,7 +42,7 @@ export const run = (
       })
     )
   }
-  const found = assumed(waiting, env.settings)
-  const options = { found, objects: plan.objects, keepsNotBefore: true, onDelivery, onReconnect: () => {} }
+  const first = { found: assumed(waiting, env.settings), objects: plan.objects }
+  const options = { first, again: Effect.succeed(first), keepsNotBefore: true, onDelivery, onReconnect: () => {} }
   return Effect.map(Sessions.make(options, env), (sessions) => sessions.credit(credit))
 }

@@ -3,6 +3,7 @@
  * declaration closes its channel, with all consumers on it. https://www.rabbitmq.com/docs/channels#error-handling
  */
 import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../RabbitMqOptions.ts"
@@ -23,6 +24,8 @@ export interface Declarer {
    * queue that may not be declared will do if it is there. What is known of others stays known: they do not suffer.
    */
   readonly renew: (objects: ReadonlyArray<NativeObject>, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
+  /** The same for those that nobody has declared within the last {@link fresh} milliseconds. */
+  readonly refresh: Declarer["renew"]
   /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
   readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
   /** Runs requests on a channel of their own. Fails with `Timeout` after three times `requestTimeout`. */
@@ -32,6 +35,9 @@ export interface Declarer {
     run: (channel: Channel) => Promise<A>
   ) => Effect.Effect<A, BrokerError.BrokerError>
 }
+
+/** Milliseconds in which a declaration is not repeated for the sake of those who have deleted something unnoticed. */
+const fresh = 20_000
 
 /** Declares one object. If it exists with the same arguments, nothing happens; with others, the server refuses. */
 export const declare = async (channel: Channel, object: NativeObject): Promise<void> => {
@@ -61,6 +67,9 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     /** Lists of which everything is known to exist, by their identity: every message asks. */
     const complete = new WeakMap<ReadonlyArray<NativeObject>, Live>()
     const lock = yield* Semaphore.make(1)
+    const clock = yield* Clock.Clock
+    /** When each object was declared last, in milliseconds since the epoch. */
+    const declaredAt = new Map<string, number>()
 
     const knownOn = (live: Live): Map<string, string> => {
       const found = known.get(live) ?? new Map<string, string>()
@@ -95,7 +104,9 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         const declared = onLive(live, "declare", queue, async (channel) => {
           for (; next < objects.length; next++) {
             await declare(channel, objects[next]!)
-            knownOn(live).set(keyOf(objects[next]!), JSON.stringify(objects[next]))
+            const key = keyOf(objects[next]!)
+            knownOn(live).set(key, JSON.stringify(objects[next]))
+            declaredAt.set(key, clock.currentTimeMillisUnsafe())
           }
         })
         const orLookFor = (error: BrokerError.BrokerError) => {
@@ -110,13 +121,21 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         return declared.pipe(Effect.catch(orLookFor))
       })
 
+    const renew: Declarer["renew"] = (objects, queue) =>
+      Effect.gen(function* () {
+        const live = yield* connection.within({ operation: "declare", queue })
+        yield* lock.withPermits(1)(declareAgain(live, objects, queue))
+      })
+
     return {
       onChannel: (operation, queue, run) =>
         Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
-      renew: (objects, queue) =>
-        Effect.gen(function* () {
-          const live = yield* connection.within({ operation: "declare", queue })
-          yield* lock.withPermits(1)(declareAgain(live, objects, queue))
+      renew,
+      refresh: (objects, queue) =>
+        Effect.suspend(() => {
+          const old = clock.currentTimeMillisUnsafe() - fresh
+          const due = objects.filter((object) => (declaredAt.get(keyOf(object)) ?? 0) < old)
+          return due.length === 0 ? Effect.void : renew(due, queue)
         }),
       knows: (objects) => {
         const live = connection.current()

@@ -2,6 +2,7 @@
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import { afterDeletion } from "../declare/afterDeletion.ts"
 import type { Declarer } from "../declare/declare.ts"
 import type { NativeObject } from "../declare/objects.ts"
 import { toBrokerError } from "../toBrokerError.ts"
@@ -30,12 +31,6 @@ interface Sending {
   submission: Submission | undefined
   isWithdrawn: boolean
 }
-
-/**
- * A server before 4.0 may not tell a consumer that its quorum queue was deleted when the queue is declared within some
- * 15 ms of that: the consumer takes messages from then on, and never delivers one.
- */
-export const afterDeletion = Effect.sleep(100)
 
 /** Whether the queue, or the exchange in front of it, is not there. */
 const isNowhere = (error: BrokerError.BrokerError | undefined): boolean =>
