@@ -9,9 +9,12 @@ import * as Wire from "../wire.ts"
  * copy's name, the body, and all properties and headers but those that change on the way: the server's, our own, and the
  * expiration. The body may have megabytes, and anybody may have written it, which is not for `Digest` of the core.
  */
-export const identify = (body: Uint8Array, { headers = {}, ...properties }: Properties): string | undefined => {
+export const identify = (body: Uint8Array, properties: Properties): string | undefined =>
+  typeof properties.headers?.[Wire.copyHeader] === "string" ? fingerprint(body, properties) : undefined
+
+/** The same for a message of anybody: those that are alike in everything have the same. */
+export const fingerprint = (body: Uint8Array, { headers = {}, ...properties }: Properties): string => {
   const copy = headers[Wire.copyHeader]
-  if (typeof copy !== "string") return undefined
   const { appId, contentEncoding, contentType, correlationId, messageId, priority, replyTo, timestamp, type } =
     properties
   const foreign = Object.entries(headers).filter(([name]) => !Wire.isOwn(name) && !Wire.isServers(name))

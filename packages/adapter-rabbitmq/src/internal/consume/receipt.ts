@@ -13,6 +13,7 @@ export interface Receipt extends Unacknowledged.Member {
   readonly returns: number
   /** The same for the copies that this one has replaced. */
   readonly formerReturns: number
+  readonly body: Uint8Array
   readonly properties: Client.Properties
   /** The name of this copy, once somebody has asked for it; `null` for a foreign message. */
   name: string | null | undefined
@@ -29,6 +30,8 @@ export interface Settler {
   readonly barrier: Credit["barrier"]
   /** A delivery has arrived. */
   readonly add: (receipt: Receipt) => void
+  /** The unsettled deliveries of a consumer. */
+  readonly unsettled: (consumer: Consumer) => ReadonlyArray<Receipt>
   /** Claims a delivery for settling; false when the channel has gone, or the delivery was claimed before. */
   readonly claim: (receipt: Receipt) => boolean
   /** Ends a claim; the delivery is unsettled. */
@@ -77,6 +80,7 @@ export const settler = ({
     isOpen,
     barrier: credit.barrier,
     add: unacknowledged.add,
+    unsettled: (consumer) => unacknowledged.all().filter((receipt) => receipt.consumer === consumer),
     claim: (receipt) => {
       if (!isOpen() || receipt.state !== "open") return false
       receipt.state = "claimed"

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import type { Channel, Incoming } from "../client.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import * as Credit from "./credit.ts"
-import { type Received, type Settler, settler as makeSettler } from "./receipt.ts"
+import { type Receipt, type Received, type Settler, settler as makeSettler } from "./receipt.ts"
 
 /** A channel that delivers. */
 export interface Session {
@@ -45,6 +45,8 @@ export const make = (
     readonly later: (run: () => void) => void
     readonly toReceived: (message: Incoming, settler: Settler, consumer: Credit.Consumer) => Received
     readonly onDelivery: (delivery: Received) => void
+    /** Called with the deliveries that the server has taken back by itself. */
+    readonly onTakenBack: (receipts: ReadonlyArray<Receipt>) => void
     /** Called when the server has accepted a consumer. */
     readonly onConsuming: () => void
   }
@@ -64,6 +66,7 @@ export const make = (
     if (!isOpen) return
     if (message === null) {
       // The server has cancelled the consumer: the queue is gone, or the consumer was too slow. Another session follows.
+      env.onTakenBack(settler.unsettled(consumer))
       close().catch(() => {})
       return end(cancelled(queue))
     }

@@ -13,9 +13,11 @@ import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
 import { afterDeletion } from "../declare/afterDeletion.ts"
 import { timeoutRemedy } from "../toBrokerError.ts"
+import * as Version from "../version.ts"
 import type { Consumer } from "./credit.ts"
 import type { Receipt, Received, Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
+import * as TakenBack from "./takenBack.ts"
 import { type Source, toDelivery } from "./toDelivery.ts"
 import type * as Troubles from "./troubles.ts"
 
@@ -74,13 +76,13 @@ export const foundOut = <A>(
 
 /** Reads the messages of a source, each with its receipt. */
 const toReceived =
-  (source: Source) =>
+  (source: Source, takenBack: TakenBack.TakenBack) =>
   (message: Incoming, settler: Settler, consumer: Consumer): Received => {
     const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
     const { fields, properties } = message
     const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
-    const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
-    return { body, headers, attempts, metadata, redelivered, receipt }
+    const receipt: Receipt = { ...place, returns, formerReturns, body, properties, name: undefined }
+    return { body, headers, attempts: attempts + takenBack.count(message), metadata, redelivered, receipt }
   }
 
 /**
@@ -107,6 +109,7 @@ export const make = (
     const timers = yield* Timers.make
     const later = (run: () => void) => void timers.after(moment, run)
     const trouble = troubles.of(queue)
+    const takenBack = TakenBack.make()
     let limit = 0
     let session: Session.Session | undefined
     let { objects } = first
@@ -134,8 +137,18 @@ export const make = (
         // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
         const isSingle = found.arguments["x-single-active-consumer"] === true || found.type === "unknown"
         const onConsuming = () => fork(trouble.over)
-        const env = { queue, isSingle, priority, uniqueName, later, toReceived: toReceived(source), onDelivery, onConsuming }
-        return Session.make(channel, env)
+        return Session.make(channel, {
+          queue,
+          isSingle,
+          priority,
+          uniqueName,
+          later,
+          toReceived: toReceived(source, takenBack),
+          onDelivery,
+          // Before 4.3 the server counts every return.
+          onTakenBack: Version.hasFailureCount(driver.version) ? takenBack.add : () => {},
+          onConsuming
+        })
       })
 
     /** Opens the next session. Failures in a row make the pause before it longer. */
@@ -173,7 +186,7 @@ export const make = (
     /** Nothing tells of a binding that was deleted, nor of a level in the middle: messages go aside, or wait. */
     const refresh = Effect.suspend(() =>
       session?.isOpen() === true
-        ? Effect.catch(declarer.refresh(objects, queue), trouble.note) // What may not be declared may well be there.
+        ? declarer.refresh(objects, queue).pipe(Effect.catch(trouble.note)) // What may not be declared may well be there.
         : Effect.void
     )
 

@@ -11,6 +11,8 @@ export interface Member {
 /** See https://www.rabbitmq.com/docs/confirms#consumer-acks-multiple-parameter */
 export interface Unacknowledged<A extends Member> {
   readonly add: (member: A) => void
+  /** All that are unanswered. */
+  readonly all: () => ReadonlyArray<A>
   /** A frame of its own has answered it. */
   readonly answered: (member: A) => void
   /**
@@ -33,6 +35,7 @@ export const make = <A extends Member>(): Unacknowledged<A> => {
     add: (member) => {
       members.push(member)
     },
+    all: () => members.filter(({ state }) => state !== "answered"),
     answered: (member) => {
       member.state = "answered"
       if (++answered < sweepFrom || answered * 2 < members.length) return

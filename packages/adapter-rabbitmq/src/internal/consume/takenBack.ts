@@ -1,0 +1,34 @@
+/**
+ * Messages that the server has taken back from a consumer whose handler was longer than the consumer timeout. From 4.3 on
+ * the server does not count that as a failed delivery, so that this process does, as long as it lives.
+ * https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout
+ */
+import { BoundedMap } from "@requeue/core/adapter-kit"
+import type { Incoming } from "../client.ts"
+import { fingerprint } from "./identity.ts"
+import type { Receipt } from "./receipt.ts"
+
+/** Counts by message. */
+export interface TakenBack {
+  readonly add: (receipts: ReadonlyArray<Receipt>) => void
+  /** How often the server has taken back this message. */
+  readonly count: (message: Incoming) => number
+}
+
+/** Messages that are remembered. */
+const limit = 10_000
+
+/** Nothing was taken back, at first. */
+export const make = (): TakenBack => {
+  const counts = BoundedMap.make<number>(limit)
+  return {
+    add: (receipts) => {
+      for (const { body, properties } of receipts) {
+        const key = fingerprint(body, properties)
+        counts.set(key, (counts.get(key) ?? 0) + 1)
+      }
+    },
+    count: ({ content, fields, properties }) =>
+      fields.redelivered && !counts.isEmpty() ? (counts.get(fingerprint(content, properties)) ?? 0) : 0
+  }
+}
