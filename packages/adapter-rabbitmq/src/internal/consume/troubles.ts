@@ -1,6 +1,6 @@
 /**
- * Queues that are not consumed though they should be, because the server refuses or they are gone. Each is logged once, and
- * once more when it is over; meanwhile the broker's connection is `down`, with the reason.
+ * Queues that are not consumed though they should be, because the server refuses or they are gone. Each reason is
+ * logged once, and the end of the trouble; meanwhile the broker's connection is `down`, with the reason.
  */
 import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
@@ -29,7 +29,7 @@ export interface Troubles {
 
 /** No trouble, at first. `now` returns milliseconds since the epoch. */
 export const make = (now: () => number): Troubles => {
-  const present = new Map<object, { readonly since: number; readonly message: string }>()
+  const present = new Map<object, { readonly since: number; readonly error: BrokerError.BrokerError }>()
   let lastOver = 0
 
   const of = (queue: string): Trouble => {
@@ -39,13 +39,13 @@ export const make = (now: () => number): Troubles => {
       if (present.delete(key)) lastOver = now()
     }
     return {
-      tell: ({ message }) =>
+      tell: (error) =>
         Effect.suspend(() => {
           const before = present.get(key)
-          present.set(key, { since: before?.since ?? now(), message })
-          return before?.message === message
+          present.set(key, { since: before?.since ?? now(), error })
+          return before?.error.reason === error.reason
             ? Effect.void
-            : Effect.annotateLogs(Effect.logWarning("not consuming"), { queue, error: message })
+            : Effect.annotateLogs(Effect.logWarning("not consuming"), { queue, error: error.message })
         }),
       note: ({ message }) =>
         Effect.suspend(() => {
@@ -68,7 +68,7 @@ export const make = (now: () => number): Troubles => {
       if (connection.state === "down") return connection
       const [first, ...others] = [...present.values()].toSorted((a, b) => a.since - b.since)
       if (first === undefined) return { state: "up", since: Math.max(connection.since, lastOver) }
-      const because = [first, ...others].map(({ message }) => message).join("; ")
+      const because = [first, ...others].map(({ error }) => error.message).join("; ")
       return { state: "down", since: Math.max(connection.since, first.since), because }
     }
   }
