@@ -11,7 +11,7 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Capabilities from "./internal/capabilities.ts"
 import * as Connect from "./internal/connect/connection.ts"
 import { foundOut } from "./internal/consume/sessions.ts"
@@ -77,12 +77,16 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const now = () => clock.currentTimeMillisUnsafe()
   const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   const uniqueName = yield* uniqueNames
-  const consuming = yield* Connect.make(settings, "consume")
+  // Both end at the same time: a server that does not answer is waited for once.
+  const ends = yield* Scope.fork(yield* Effect.scope, "parallel")
+  const connect = (role: string) =>
+    Effect.flatMap(Scope.fork(ends), (end) => Scope.provide(Connect.make(settings, role), end))
+  const consuming = yield* connect("consume")
   const { version } = consuming.current()!.driver
   const serverVersion = () => consuming.current()?.driver.version ?? version
   const possible = Plan.make({ queue: "any" }, settings, version)
   if (possible instanceof ConfigurationError.ConfigurationError) return yield* possible
-  const publishing = yield* Connect.make(settings, "publish")
+  const publishing = yield* connect("publish")
   const capabilities = Capabilities.make(settings, version)
   const declarer = yield* Declarer.make(consuming, settings)
   const routes = Routes.make({ settings, maxBodySize: capabilities.maxBodySize, uniqueName, elapsed })

@@ -37,8 +37,8 @@ export interface Dependencies {
 /** What is consumed: the queue as it is, and what is declared before. */
 export type Target = Pick<Plan, "found" | "objects">
 
-/** Milliseconds that the end of a subscription waits for the server's answer. */
-const closeTimeout = 2000
+/** Milliseconds that the end of a subscription waits for the server's answer: whoever drains is waiting too. */
+const closeTimeout = 1000
 
 /** A session that lived for so many milliseconds is replaced without a pause. */
 const healthy = 1000

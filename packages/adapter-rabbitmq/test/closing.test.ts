@@ -1,0 +1,40 @@
+/** The end of a process whose server has fallen silent. */
+import * as Effect from "effect/Effect"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { assert, test } from "vitest"
+import { apart, shared } from "./server.ts"
+import { on, outgoing, queueName, until } from "./world.ts"
+
+const one = await shared()
+
+test("drain, close and exit take seconds where no answer comes any more", async () => {
+  const queue = queueName("silent")
+  await on({ url: one.url }, (broker) => broker.publish([outgoing(queue, "a"), outgoing(queue, "b")]))
+  const program = Effect.gen(function* () {
+    const { proxied, proxy } = yield* apart(one)
+    const file = new URL("closingChild.ts", import.meta.url).pathname
+    const child = spawn(process.execPath, ["--conditions=@requeue/source", file, proxied, queue], {
+      stdio: ["pipe", "pipe", "inherit"]
+    })
+    let said = ""
+    child.stdout.on("data", (bytes) => (said += String(bytes)))
+    const exited = once(child, "exit")
+    yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
+    yield* until("two runs", () => said.split("run\n").length > 2)
+    proxy.blackhole(true)
+    const began = performance.now()
+    child.stdin.write("drain\n")
+    yield* until(
+      () => `its end, it said ${said}`,
+      () => child.exitCode !== null
+    )
+    yield* Effect.promise(() => exited)
+    const took = performance.now() - began
+    const drained = Number(/drained (\d+)/.exec(said)?.[1])
+    // A second for the handlers, one for the subscription, two for the connections; heartbeats would keep it for 20.
+    assert.isBelow(drained, 4000)
+    assert.isBelow(took, 10_000)
+  })
+  await Effect.runPromise(Effect.scoped(program))
+})
