@@ -126,7 +126,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "takes a queue for made though it was deleted",
     kills: "a queue that is deleted under its consumer is made again by it, and what comes later is handled",
     file: "consume/sessions.ts",
-    text: "declarer.forget(objects)",
+    text: "if (error !== undefined && isMissing(error)) isStale = true",
     replacement: ""
   }
 ]

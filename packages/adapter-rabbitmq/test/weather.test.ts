@@ -1,0 +1,98 @@
+/** A server that is short of memory, and a queue that is full when its consumer's connection breaks. */
+import { Backoff, type Event, RetryPolicy } from "@requeue/core"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import { assert, test } from "vitest"
+import { counted } from "./counted.ts"
+import { server } from "./server.ts"
+import { consume, no, raw, type Run } from "./traps/trap.ts"
+import { drainIds, ids, on, outgoing, queueName, reasonOf, until } from "./world.ts"
+
+const one = await server()
+const [node] = one.broker.nodes
+const within = 60_000
+
+test.runIf(node)("retries that cannot be stored during an alarm use up no attempt, and keep their delay", async () => {
+  const queue = queueName("alarm")
+  const delay = 1000
+  const runs: Array<Run> = []
+  const events: Array<Event.Event> = []
+  const limit = (share: string) => Effect.promise(() => node!.ctl("set_vm_memory_high_watermark", share))
+  await on({ url: one.url, publishTimeout: 1500 }, (broker) =>
+    Effect.gen(function* () {
+      const blocked = yield* Deferred.make<void>()
+      yield* broker.publish(ids(3).map((id) => outgoing(queue, id)))
+      const retry = RetryPolicy.make({ maxRetries: 2, backoff: Backoff.constant(delay) })
+      const onEvent = (event: Event.Event) => void events.push(event)
+      yield* consume(queue, runs, { retry, concurrency: 3, onEvent }, () =>
+        Effect.andThen(Deferred.await(blocked), no())
+      )
+      yield* until("three runs", () => runs.length === 3, within)
+      yield* Effect.ensuring(
+        Effect.gen(function* () {
+          yield* limit("0.00000001")
+          const isBlocked = Effect.matchEffect(broker.publish([outgoing(`${queue}.other`, "probe")]), {
+            onFailure: (error) => Effect.succeed(reasonOf(error) === "Throttled"),
+            onSuccess: () => Effect.as(Effect.sleep(100), false)
+          })
+          yield* until("the alarm", () => Effect.runPromise(isBlocked), within)
+          yield* Deferred.succeed(blocked, undefined)
+          const failed = () => events.filter(({ _tag }) => _tag === "SettleFailed").length
+          yield* until("settlements that fail, and fail again", () => failed() > 4, within)
+          assert.deepStrictEqual(
+            runs.map(({ attempts }) => attempts),
+            [1, 1, 1]
+          )
+        }),
+        limit("0.6")
+      )
+      const dead = () => events.filter(({ _tag }) => _tag === "DeadLettered").length
+      yield* until(
+        () => `three deaths, after ${runs.length} runs`,
+        () => dead() === 3,
+        within
+      )
+    })
+  )
+  for (const id of ids(3)) {
+    const own = runs.filter((run) => run.id === id)
+    assert.deepStrictEqual(
+      own.map(({ attempts }) => attempts),
+      [1, 2, 3],
+      id
+    )
+    assert.isAtLeast(own[2]!.at - own[1]!.at, delay, id)
+  }
+})
+
+test("a full classic queue whose consumer's connection breaks goes on with what comes back", async () => {
+  const queue = queueName("full")
+  const runs: Array<Run> = []
+  const full = { "x-max-length": 5, "x-overflow": "reject-publish" }
+  await on({ url: one.proxied, queueType: "classic", queues: { [queue]: { arguments: full } } }, (broker) =>
+    Effect.gen(function* () {
+      const cut = yield* Deferred.make<void>()
+      yield* broker.publish(ids(5).map((id) => outgoing(queue, id)))
+      yield* consume(queue, runs, { concurrency: 2, prefetch: 0 }, () => Deferred.await(cut))
+      yield* until("two runs", () => runs.length === 2, within)
+      // There is no room for a copy of what comes back.
+      const more = ids(2, "n")
+      yield* Effect.promise(() =>
+        raw(one.url, async (channel) => {
+          for (const messageId of more) channel.sendToQueue(queue, Buffer.from('"x"'), { messageId, persistent: true })
+        })
+      )
+      const seen = yield* counted(one)
+      one.proxy.cut()
+      yield* Deferred.succeed(cut, undefined)
+      const ran = () => new Set(runs.map(({ id }) => id))
+      yield* until(
+        () => `runs of all, there were ${[...ran()].join(" ")}`,
+        () => ran().size === 7,
+        within
+      )
+      assert.isAtMost(seen.channels(), 20)
+    })
+  )
+  assert.deepStrictEqual(await drainIds(one.url, queue), [])
+})
