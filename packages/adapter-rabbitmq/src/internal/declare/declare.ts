@@ -9,7 +9,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Channel } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
-import { keyOf, type NativeExchange, type NativeObject, type NativeQueue } from "./objects.ts"
+import { keyOf, type NativeObject } from "./objects.ts"
 import { request } from "../connect/request.ts"
 
 /** Declares objects, and remembers which exist for as long as the connection lives. */
@@ -59,6 +59,10 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
   }
 }
 
+/** The same object, only to be looked for. A binding cannot be looked for, and needs no permission to configure. */
+const passive = (object: NativeObject): NativeObject =>
+  object._tag === "Binding" || object.assert === "never" ? object : { ...object, assert: "passive" }
+
 /** Knows of no object, at first. */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
@@ -90,35 +94,36 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
       )
 
-    const passive = (live: Live, object: NativeExchange | NativeQueue, queue: string) =>
-      onLive(live, "declare", queue, (channel) => declare(channel, { ...object, assert: "passive" }))
-
-    /** Declares one after the other, on one channel until an object is refused. */
+    /**
+     * Declares one after the other, on one channel until an object is refused. From there on, objects are looked for, and
+     * only those that are missing are declared: a user who may not declare would need channels for each of them.
+     */
     const declareAgain = (
       live: Live,
       objects: ReadonlyArray<NativeObject>,
-      queue: string
+      queue: string,
+      looks = false
     ): Effect.Effect<void, BrokerError.BrokerError> =>
       Effect.suspend(() => {
         let next = 0
-        const declared = onLive(live, "declare", queue, async (channel) => {
+        const run = async (channel: Channel) => {
           for (; next < objects.length; next++) {
-            await declare(channel, objects[next]!)
-            const key = keyOf(objects[next]!)
-            knownOn(live).set(key, JSON.stringify(objects[next]))
+            const object = objects[next]!
+            await declare(channel, looks ? passive(object) : object)
+            const key = keyOf(object)
+            knownOn(live).set(key, JSON.stringify(object))
             declaredAt.set(key, clock.currentTimeMillisUnsafe())
           }
-        })
-        const orLookFor = (error: BrokerError.BrokerError) => {
-          const refused = objects[next]
-          if (error.reason !== "AccessRefused" || refused === undefined || refused._tag === "Binding")
-            return Effect.fail(error)
-          return passive(live, refused, queue).pipe(
-            Effect.mapError(() => error),
-            Effect.andThen(declareAgain(live, objects.slice(next + 1), queue))
-          )
         }
-        return declared.pipe(Effect.catch(orLookFor))
+        const orOtherwise = (error: BrokerError.BrokerError) => {
+          const refused = objects[next]
+          if (refused === undefined || refused._tag === "Binding") return Effect.fail(error)
+          if (!looks && error.reason === "AccessRefused") return declareAgain(live, objects.slice(next), queue, true)
+          if (!looks || error.reason !== "QueueMissing") return Effect.fail(error)
+          const missing = onLive(live, "declare", queue, (channel) => declare(channel, refused))
+          return Effect.andThen(missing, declareAgain(live, objects.slice(next + 1), queue, true))
+        }
+        return onLive(live, "declare", queue, run).pipe(Effect.catch(orOtherwise))
       })
 
     const renew: Declarer["renew"] = (objects, queue) =>
