@@ -60,6 +60,7 @@ const preparer =
       found.set(queue, one)
       const planned = yield* plan({ ...request, found: one })
       yield* Found.checkObjects(env, planned)
+      yield* Found.checkTarget(env, one)
       return planned
     })
 

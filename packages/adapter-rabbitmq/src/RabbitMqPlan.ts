@@ -165,6 +165,7 @@ export const make = (
         ? [`queue ${name} ends with its connection, messages included`]
         : []),
       ...(found.isOurs ? [] : [`queue ${name} is used as it is: ${RabbitMqQueue.describe(found)}`, ...unknown]),
+      ...RabbitMqQueue.remarks(found),
       ...RabbitMqQueue.warnings(found)
     ],
     route: topology.route,

@@ -178,6 +178,14 @@ export const refusal = (
   return refuse(`queues.${name}.arguments.x-delivery-limit`, detail, remedy)
 }
 
+/** Remarks on what handlers must know of a queue. https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout */
+export const remarks = ({ arguments: args, name }: RabbitMqQueue): ReadonlyArray<string> => {
+  const timeout = number(args["x-consumer-timeout"])
+  if (timeout === undefined) return []
+  const end = Delay.format(timeout)
+  return [`queue ${name}: the server takes messages back after ${end}: set handlerTimeout below that`]
+}
+
 /** Remarks on a queue that loses messages of its own accord, whoever consumes it. */
 export const warnings = (queue: RabbitMqQueue): ReadonlyArray<string> => {
   const { arguments: args, name } = queue

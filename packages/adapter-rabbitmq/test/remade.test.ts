@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import { assert, test } from "vitest"
-import { RabbitMqBroker } from "../src/index.ts"
+import { RabbitMqBroker, type RabbitMqOptions, RabbitMqQueue } from "../src/index.ts"
 import { shared } from "./server.ts"
 import { consume, no, raw, type Run } from "./traps/trap.ts"
 import { drainIds, on, outgoing, queueName, until } from "./world.ts"
@@ -74,6 +74,34 @@ test("a queue that is deleted and sent to at once delivers to its consumer", asy
     runs.map(({ id }) => id),
     ["a", "b"]
   )
+})
+
+test("an adopted queue whose dead letters have nowhere to go is told of at the start, and its consumer timeout", async () => {
+  const queue = queueName("target")
+  const lines: Array<string> = []
+  const logs = Logger.layer([Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))])
+  const args = { "x-queue-type": "quorum", "x-dead-letter-exchange": `${queue}.nowhere` }
+  await raw(url, (channel) => channel.assertQueue(queue, { durable: true, arguments: args }))
+  const told = { ...args, "x-consumer-timeout": 60_000 }
+  const start = (queues: RabbitMqOptions.Options["queues"]) =>
+    Effect.flatMap(RabbitMqBroker.make({ url, queues: queues! }), (broker) =>
+      Effect.provideService(consume(queue, [], {}), Broker.Broker, broker)
+    ).pipe(Effect.scoped, Effect.provide(logs))
+  await Effect.runPromise(start({ [queue]: { assert: "passive" } }))
+  const isTarget = (line: string) => line.includes(`"${queue}.nowhere" does not exist`)
+  assert.strictEqual(lines.filter(isTarget).length, 1)
+  // The remedy.
+  await raw(url, async (channel) => {
+    await channel.assertExchange(`${queue}.nowhere`, "fanout")
+    await channel.assertQueue(`${queue}.letters`, { durable: true })
+    await channel.bindQueue(`${queue}.letters`, `${queue}.nowhere`, "")
+  })
+  lines.length = 0
+  await Effect.runPromise(start({ [queue]: { assert: "passive" } }))
+  assert.isFalse(lines.some(isTarget))
+  assert.deepStrictEqual(RabbitMqQueue.remarks(RabbitMqQueue.refused(queue, "quorum", told)), [
+    `queue ${queue}: the server takes messages back after 1m: set handlerTimeout below that`
+  ])
 })
 
 test("a queue that is gone, and may not be declared, is told once, and once when it is back", async () => {

@@ -121,7 +121,11 @@ export const make = (
       error.operation !== Session.cancelledOperation
         ? Effect.succeed(error)
         : Effect.match(
-            declarer.onChannel("inspect", queue, (channel) => channel.checkQueue(queue)),
+            // The server may cancel a consumer before its queue is gone.
+            Effect.andThen(
+              afterDeletion,
+              declarer.onChannel("inspect", queue, (channel) => channel.checkQueue(queue))
+            ),
             { onSuccess: () => timedOut(queue), onFailure: (found) => (isMissing(found) ? found : error) }
           )
 

@@ -81,6 +81,30 @@ export const find = (
     ? Effect.map(byManagement(env, queue, true), (managed) => managed ?? RabbitMqPlan.assumed(queue, env.settings))
     : adopted(env, queue)
 
+/** Warns of an adopted queue whose own dead letters have nowhere to go: the server drops them, and nobody is told. */
+export const checkTarget = (
+  { declarer }: Dependencies,
+  { arguments: args, isOurs, name: queue }: RabbitMqQueue.RabbitMqQueue
+): Effect.Effect<void, BrokerError.BrokerError> => {
+  const exchange = args["x-dead-letter-exchange"]
+  if (isOurs || typeof exchange !== "string" || exchange === "") return Effect.void
+  const text =
+    `queue ${queue}: what the server itself gives up is lost, or held back where no one sees it, because its ` +
+    `x-dead-letter-exchange "${exchange}" does not exist. Make that exchange, and bind a queue to it`
+  return Effect.matchEffect(
+    declarer.onChannel("inspect", queue, (channel) => channel.checkExchange(exchange)),
+    {
+      onSuccess: () => Effect.void,
+      onFailure: (error) =>
+        error.reason === "QueueMissing"
+          ? Effect.annotateLogs(Effect.logWarning(text), { queue })
+          : error.reason === "AccessRefused"
+            ? Effect.void
+            : Effect.fail(error)
+    }
+  )
+}
+
 /** Checks that the objects of a plan that are not declared are there, as far as the server tells. */
 export const checkObjects = (
   { declarer, management, settings }: Dependencies,

@@ -1,12 +1,11 @@
-/** A server that is short of memory, and a queue that is full when its consumer's connection breaks. */
+/** A server that is short of memory, while handlers fail. */
 import { Backoff, type Event, RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
-import { counted } from "./counted.ts"
 import { server } from "./server.ts"
-import { consume, no, raw, type Run } from "./traps/trap.ts"
-import { drainIds, ids, on, outgoing, queueName, reasonOf, until } from "./world.ts"
+import { consume, no, type Run } from "./traps/trap.ts"
+import { ids, on, outgoing, queueName, reasonOf, until } from "./world.ts"
 
 const one = await server()
 const [node] = one.broker.nodes
@@ -63,36 +62,4 @@ test.runIf(node)("retries that cannot be stored during an alarm use up no attemp
     )
     assert.isAtLeast(own[2]!.at - own[1]!.at, delay, id)
   }
-})
-
-test("a full classic queue whose consumer's connection breaks goes on with what comes back", async () => {
-  const queue = queueName("full")
-  const runs: Array<Run> = []
-  const full = { "x-max-length": 5, "x-overflow": "reject-publish" }
-  await on({ url: one.proxied, queueType: "classic", queues: { [queue]: { arguments: full } } }, (broker) =>
-    Effect.gen(function* () {
-      const cut = yield* Deferred.make<void>()
-      yield* broker.publish(ids(5).map((id) => outgoing(queue, id)))
-      yield* consume(queue, runs, { concurrency: 2, prefetch: 0 }, () => Deferred.await(cut))
-      yield* until("two runs", () => runs.length === 2, within)
-      // There is no room for a copy of what comes back.
-      const more = ids(2, "n")
-      yield* Effect.promise(() =>
-        raw(one.url, async (channel) => {
-          for (const messageId of more) channel.sendToQueue(queue, Buffer.from('"x"'), { messageId, persistent: true })
-        })
-      )
-      const seen = yield* counted(one)
-      one.proxy.cut()
-      yield* Deferred.succeed(cut, undefined)
-      const ran = () => new Set(runs.map(({ id }) => id))
-      yield* until(
-        () => `runs of all, there were ${[...ran()].join(" ")}`,
-        () => ran().size === 7,
-        within
-      )
-      assert.isAtMost(seen.channels(), 20)
-    })
-  )
-  assert.deepStrictEqual(await drainIds(one.url, queue), [])
 })
