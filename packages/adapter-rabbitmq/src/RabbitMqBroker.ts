@@ -71,6 +71,23 @@ const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
   return Effect.forEach(notes, (note) => Effect.annotateLogs(log(note), { queue }), { discard: true })
 }
 
+/** Makes connections that end at the same time: a server that does not answer is waited for once. */
+const connector = (settings: Settings) =>
+  Effect.gen(function* () {
+    const ends = yield* Scope.fork(yield* Effect.scope, "parallel")
+    return (role: string) => Effect.flatMap(Scope.fork(ends), (end) => Scope.provide(Connect.make(settings, role), end))
+  })
+
+/** Prepares a queue again, and tells of it where it is another one now. */
+const again = (prepared: Effect.Effect<Plan.Plan, BrokerError.BrokerError>, planned: Plan.Plan) => {
+  let last = planned
+  return Effect.tap(prepared, (next) => {
+    const isNews = RabbitMqQueue.describe(next.found) !== RabbitMqQueue.describe(last.found)
+    last = next
+    return isNews ? tell(next) : Effect.void
+  })
+}
+
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context())
@@ -78,10 +95,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const now = () => clock.currentTimeMillisUnsafe()
   const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   const uniqueName = yield* uniqueNames
-  // Both end at the same time: a server that does not answer is waited for once.
-  const ends = yield* Scope.fork(yield* Effect.scope, "parallel")
-  const connect = (role: string) =>
-    Effect.flatMap(Scope.fork(ends), (end) => Scope.provide(Connect.make(settings, role), end))
+  const connect = yield* connector(settings)
   const consuming = yield* connect("consume")
   const { version } = consuming.current()!.driver
   const serverVersion = () => consuming.current()?.driver.version ?? version
@@ -131,13 +145,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options
         const prepared = prepare({ queue, retry, deadLetterQueues })
-        let planned = yield* foundOut(prepared)
-        yield* tell(planned)
-        const replan = Effect.tap(prepared, (next) => {
-          const isNews = RabbitMqQueue.describe(next.found) !== RabbitMqQueue.describe(planned.found)
-          planned = next
-          return isNews ? tell(next) : Effect.void
-        })
+        const planned = yield* Effect.tap(foundOut(prepared), tell)
         return yield* subscribe(options, planned, {
           settings,
           connection: consuming,
@@ -147,7 +155,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           now,
           fork,
           troubles,
-          replan
+          replan: again(prepared, planned)
         })
       }),
     admin: Admin.make({

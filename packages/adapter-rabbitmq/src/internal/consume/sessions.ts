@@ -5,37 +5,15 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { Settings } from "../../RabbitMqOptions.ts"
-import type { Plan } from "../../RabbitMqPlan.ts"
-import type { Incoming } from "../client.ts"
-import { type Connection, pauses } from "../connect/connection.ts"
+import { pauses } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
 import { afterDeletion } from "../declare/afterDeletion.ts"
 import { timeoutRemedy } from "../toBrokerError.ts"
-import * as Version from "../version.ts"
-import type { Consumer } from "./credit.ts"
-import type { Receipt, Received, Settler } from "./receipt.ts"
+import * as Opening from "./opening.ts"
+import type { Received } from "./receipt.ts"
 import * as Session from "./session.ts"
 import * as TakenBack from "./takenBack.ts"
-import { type Source, toDelivery } from "./toDelivery.ts"
-import type * as Troubles from "./troubles.ts"
-
-/** The broker's own, which all of its subscriptions share. */
-export interface Dependencies {
-  readonly settings: Settings
-  readonly connection: Connection
-  readonly declarer: Declarer
-  readonly uniqueName: () => string
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  readonly troubles: Troubles.Troubles
-  /** Runs an effect for as long as the broker lives. */
-  readonly fork: (effect: Effect.Effect<unknown>) => void
-}
-
-/** What is consumed: the queue as it is, and what is declared before. */
-export type Target = Pick<Plan, "found" | "objects">
 
 /** Milliseconds that the end of a subscription waits for the server's answer: whoever drains is waiting too. */
 const closeTimeout = 1000
@@ -65,6 +43,23 @@ const timedOut = (queue: string): BrokerError.BrokerError =>
     remedy: timeoutRemedy
   })
 
+/** The reason why the server has cancelled a consumer, which it does not tell. */
+const explained = (
+  error: BrokerError.BrokerError,
+  queue: string,
+  { onChannel }: Pick<Declarer, "onChannel">
+): Effect.Effect<BrokerError.BrokerError> =>
+  error.operation !== Session.cancelledOperation
+    ? Effect.succeed(error)
+    : Effect.match(
+        // The server may cancel a consumer before its queue is gone.
+        Effect.andThen(
+          afterDeletion,
+          onChannel("inspect", queue, (channel) => channel.checkQueue(queue))
+        ),
+        { onSuccess: () => timedOut(queue), onFailure: (found) => (isMissing(found) ? found : error) }
+      )
+
 /** Milliseconds after which settled deliveries of cancelled consumers are replaced, however few they are. */
 const moment = 100
 
@@ -74,38 +69,28 @@ export const foundOut = <A>(
 ): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.retry(open, { times: 1, while: ({ reason }) => reason === "ConnectionLost" })
 
-/** Reads the messages of a source, each with its receipt. */
-const toReceived =
-  (source: Source, takenBack: TakenBack.TakenBack) =>
-  (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-    const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
-    const { fields, properties } = message
-    const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
-    const receipt: Receipt = { ...place, returns, formerReturns, body, properties, name: undefined }
-    return { body, headers, attempts: attempts + takenBack.count(message), metadata, redelivered, receipt }
-  }
-
 /**
  * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened on a connection that
  * lives; later ones are tried until they succeed.
+ *
+ * Long, because all of it changes one state: the session of the moment.
  */
 export const make = (
   options: {
-    readonly first: Target
+    readonly first: Opening.Target
     /** Finds out again what the queue is, once it may be another one. */
-    readonly again: Effect.Effect<Target, BrokerError.BrokerError>
+    readonly again: Effect.Effect<Opening.Target, BrokerError.BrokerError>
     /** Whether a message that comes out of a delay may still have to wait. */
     readonly keepsNotBefore: boolean
     readonly onDelivery: (delivery: Received) => void
     readonly onReconnect: () => void
   },
-  { connection, declarer, fork, now, settings, troubles, uniqueName }: Dependencies
+  dependencies: Opening.Dependencies
 ): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { again, first, keepsNotBefore, onDelivery } = options
+    const { connection, declarer, fork, now, settings, troubles } = dependencies
+    const { again, first } = options
     const { name: queue } = first.found
-    const { queues, requestTimeout } = settings
-    const priority = queues[queue]?.consumerPriority ?? 0
     const timers = yield* Timers.make
     const later = (run: () => void) => void timers.after(moment, run)
     const trouble = troubles.of(queue)
@@ -116,43 +101,11 @@ export const make = (
     /** Whether an object that was declared may be gone. */
     let isStale = false
 
-    /** The reason why the server has cancelled a consumer, which it does not tell. */
-    const explained = (error: BrokerError.BrokerError): Effect.Effect<BrokerError.BrokerError> =>
-      error.operation !== Session.cancelledOperation
-        ? Effect.succeed(error)
-        : Effect.match(
-            // The server may cancel a consumer before its queue is gone.
-            Effect.andThen(
-              afterDeletion,
-              declarer.onChannel("inspect", queue, (channel) => channel.checkQueue(queue))
-            ),
-            { onSuccess: () => timedOut(queue), onFailure: (found) => (isMissing(found) ? found : error) }
-          )
-
-    const open = (target: Effect.Effect<Target, BrokerError.BrokerError>, declare: Declarer["renew"]) =>
-      Effect.gen(function* () {
-        const context = { operation: "subscribe", queue }
-        const { found, objects: wanted } = yield* target
-        objects = wanted
-        const { driver } = yield* connection.within(context)
-        yield* declare(objects, queue)
-        const channel = yield* request(context, requestTimeout, driver.channel)
-        const source = { type: found.type, keepsNotBefore, now, serverVersion: driver.version }
-        // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
-        const isSingle = found.arguments["x-single-active-consumer"] === true || found.type === "unknown"
-        const onConsuming = () => fork(trouble.over)
-        return Session.make(channel, {
-          queue,
-          isSingle,
-          priority,
-          uniqueName,
-          later,
-          toReceived: toReceived(source, takenBack),
-          onDelivery,
-          // Before 4.3 the server counts every return.
-          onTakenBack: Version.hasFailureCount(driver.version) ? takenBack.add : () => {},
-          onConsuming
-        })
+    const opening = { ...dependencies, ...options, queue, later, takenBack, onConsuming: () => fork(trouble.over) }
+    const open = (target: Effect.Effect<Opening.Target, BrokerError.BrokerError>, declare: Declarer["renew"]) =>
+      Effect.flatMap(target, (found) => {
+        objects = found.objects
+        return Opening.open(found, declare, opening)
       })
 
     /** Opens the next session. Failures in a row make the pause before it longer. */
@@ -179,7 +132,7 @@ export const make = (
         const born = now()
         const error = yield* Deferred.await(session!.gone)
         failures = now() - born < healthy ? failures + 1 : 0
-        session = yield* reopen(failures, error && (yield* explained(error)))
+        session = yield* reopen(failures, error && (yield* explained(error, queue, declarer)))
         options.onReconnect()
         // Else it is over when the server has accepted the consumer.
         if (limit === 0) yield* trouble.over

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 export type State = ReturnType<Broker.Service["connection"]> & { readonly because?: string }
 
 /** The trouble of one subscription. */
-export interface Trouble {
+interface Trouble {
   /** The queue is not consumed, for this reason. */
   readonly tell: (error: BrokerError.BrokerError) => Effect.Effect<void>
   /** The queue is consumed, and an object of its own cannot be declared again. */

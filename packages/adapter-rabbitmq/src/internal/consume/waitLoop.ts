@@ -6,10 +6,11 @@ import type * as Scope from "effect/Scope"
 import { assumed, type Plan } from "../../RabbitMqPlan.ts"
 import type { Sender } from "../publish/sender.ts"
 import type { Received } from "./receipt.ts"
+import type * as Opening from "./opening.ts"
 import * as Sessions from "./sessions.ts"
 
 /** The broker's own, for subscriptions that send messages on. */
-export interface Dependencies extends Sessions.Dependencies {
+export interface Dependencies extends Opening.Dependencies {
   readonly sender: Sender
 }
 

@@ -63,6 +63,46 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
 const passive = (object: NativeObject): NativeObject =>
   object._tag === "Binding" || object.assert === "never" ? object : { ...object, assert: "passive" }
 
+/**
+ * Declares one after the other, on one channel until an object is refused. From there on, objects are looked for, and only
+ * those that are missing are declared: a user who may not declare would need channels for each of them.
+ */
+const again = (
+  onLive: (
+    live: Live,
+    queue: string,
+    run: (channel: Channel) => Promise<void>
+  ) => Effect.Effect<void, BrokerError.BrokerError>,
+  isThere: (live: Live, object: NativeObject) => void
+) => {
+  const declareAgain = (
+    live: Live,
+    objects: ReadonlyArray<NativeObject>,
+    queue: string,
+    looks = false
+  ): Effect.Effect<void, BrokerError.BrokerError> =>
+    Effect.suspend(() => {
+      let next = 0
+      const run = async (channel: Channel) => {
+        for (; next < objects.length; next++) {
+          const object = objects[next]!
+          await declare(channel, looks ? passive(object) : object)
+          isThere(live, object)
+        }
+      }
+      const orOtherwise = (error: BrokerError.BrokerError) => {
+        const refused = objects[next]
+        if (refused === undefined || refused._tag === "Binding") return Effect.fail(error)
+        if (!looks && error.reason === "AccessRefused") return declareAgain(live, objects.slice(next), queue, true)
+        if (!looks || error.reason !== "QueueMissing") return Effect.fail(error)
+        const missing = onLive(live, queue, (channel) => declare(channel, refused))
+        return Effect.andThen(missing, declareAgain(live, objects.slice(next + 1), queue, true))
+      }
+      return onLive(live, queue, run).pipe(Effect.catch(orOtherwise))
+    })
+  return declareAgain
+}
+
 /** Knows of no object, at first. */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
@@ -94,54 +134,29 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
       )
 
-    /**
-     * Declares one after the other, on one channel until an object is refused. From there on, objects are looked for, and
-     * only those that are missing are declared: a user who may not declare would need channels for each of them.
-     */
-    const declareAgain = (
-      live: Live,
-      objects: ReadonlyArray<NativeObject>,
-      queue: string,
-      looks = false
-    ): Effect.Effect<void, BrokerError.BrokerError> =>
-      Effect.suspend(() => {
-        let next = 0
-        const run = async (channel: Channel) => {
-          for (; next < objects.length; next++) {
-            const object = objects[next]!
-            await declare(channel, looks ? passive(object) : object)
-            const key = keyOf(object)
-            knownOn(live).set(key, JSON.stringify(object))
-            declaredAt.set(key, clock.currentTimeMillisUnsafe())
-          }
-        }
-        const orOtherwise = (error: BrokerError.BrokerError) => {
-          const refused = objects[next]
-          if (refused === undefined || refused._tag === "Binding") return Effect.fail(error)
-          if (!looks && error.reason === "AccessRefused") return declareAgain(live, objects.slice(next), queue, true)
-          if (!looks || error.reason !== "QueueMissing") return Effect.fail(error)
-          const missing = onLive(live, "declare", queue, (channel) => declare(channel, refused))
-          return Effect.andThen(missing, declareAgain(live, objects.slice(next + 1), queue, true))
-        }
-        return onLive(live, "declare", queue, run).pipe(Effect.catch(orOtherwise))
-      })
+    const declareAgain = again(
+      (live, queue, run) => onLive(live, "declare", queue, run),
+      (live, object) => {
+        const key = keyOf(object)
+        knownOn(live).set(key, JSON.stringify(object))
+        declaredAt.set(key, clock.currentTimeMillisUnsafe())
+      }
+    )
 
     const renew: Declarer["renew"] = (objects, queue) =>
-      Effect.gen(function* () {
-        const live = yield* connection.within({ operation: "declare", queue })
-        yield* lock.withPermits(1)(declareAgain(live, objects, queue))
-      })
+      Effect.flatMap(connection.within({ operation: "declare", queue }), (live) =>
+        lock.withPermits(1)(declareAgain(live, objects, queue))
+      )
 
     return {
       onChannel: (operation, queue, run) =>
         Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
       renew,
-      refresh: (objects, queue) =>
-        Effect.suspend(() => {
-          const old = clock.currentTimeMillisUnsafe() - fresh
-          const due = objects.filter((object) => (declaredAt.get(keyOf(object)) ?? 0) < old)
-          return due.length === 0 ? Effect.void : renew(due, queue)
-        }),
+      refresh: (objects, queue) => {
+        const old = clock.currentTimeMillisUnsafe() - fresh
+        const due = objects.filter((object) => (declaredAt.get(keyOf(object)) ?? 0) < old)
+        return due.length === 0 ? Effect.void : renew(due, queue)
+      },
       knows: (objects) => {
         const live = connection.current()
         return live !== undefined && complete.get(objects) === live
