@@ -128,5 +128,12 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/sessions.ts",
     text: "if (error !== undefined && isMissing(error)) isStale = true",
     replacement: ""
+  },
+  {
+    name: "declares nothing again for a message that has nowhere to go",
+    kills: "a queue that is deleted between two sends is there again for the second",
+    file: "publish/sender.ts",
+    text: "else if (isNowhere(error)) redeclare(sending, route)",
+    replacement: ""
   }
 ]
