@@ -14,6 +14,7 @@ import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import * as Capabilities from "./internal/capabilities.ts"
 import * as Connect from "./internal/connect/connection.ts"
+import * as Originals from "./internal/consume/originals.ts"
 import { foundOut } from "./internal/consume/sessions.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import * as Declarer from "./internal/declare/declare.ts"
@@ -116,7 +117,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           if (known instanceof ConfigurationError.ConfigurationError)
             return Effect.fail(BrokerError.ofPlan("rabbitmq", known))
           producing.set(message.queue, known)
-          items.push({ message, plan: known })
+          items.push({ message, plan: known, original: Originals.find(message.body) })
         }
         return sender.send(items)
       }),

@@ -1,5 +1,6 @@
 /** Names of delivered copies. Pure. */
 import { digest, type Properties } from "../client.ts"
+import type * as FieldTable from "../fieldTable.ts"
 import * as Wire from "../wire.ts"
 
 /**
@@ -9,12 +10,20 @@ import * as Wire from "../wire.ts"
  * copy's name, the body, and all properties and headers but those that change on the way: the server's, our own, and the
  * expiration. The body may have megabytes, and anybody may have written it, which is not for `Digest` of the core.
  */
-export const identify = (body: Uint8Array, { headers = {}, ...properties }: Properties): string | undefined => {
-  const copy = headers[Wire.copyHeader]
-  if (typeof copy !== "string") return undefined
+export const identify = (body: Uint8Array, properties: Properties): string | undefined => {
+  const copy = properties.headers?.[Wire.copyHeader]
+  return typeof copy === "string" ? nameOf(copy, body, properties, Wire.foreignEntries(properties)) : undefined
+}
+
+/** The name that a publication will have, `copy` being the header's, and `foreign` the producer's headers. */
+export const nameOf = (
+  copy: string,
+  body: Uint8Array,
+  properties: Properties,
+  foreign: ReadonlyArray<FieldTable.Entry>
+): string => {
   const { appId, contentEncoding, contentType, correlationId, messageId, priority, replyTo, timestamp, type } =
     properties
-  const foreign = Object.entries(headers).filter(([name]) => !Wire.isOwn(name) && !Wire.isServers(name))
   const facts = [
     copy,
     messageId,
@@ -25,7 +34,11 @@ export const identify = (body: Uint8Array, { headers = {}, ...properties }: Prop
     correlationId,
     replyTo,
     type,
-    appId
+    appId,
+    // So that no body can stand for a header.
+    foreign.reduce((size, { bytes }) => size + bytes.length, 0)
   ]
-  return digest(JSON.stringify([...facts, foreign]), body)
+  // Servers from 4.0 on put headers in an order of their own.
+  const sorted = foreign.map(({ bytes }) => bytes).toSorted(Buffer.compare)
+  return digest(JSON.stringify(facts), ...sorted, body)
 }

@@ -11,6 +11,7 @@ import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
 import type { NativeObject } from "../declare/objects.ts"
 import type { Consumer } from "./credit.ts"
+import * as Originals from "./originals.ts"
 import type { Receipt, Received, Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
 import { type Source, toDelivery } from "./toDelivery.ts"
@@ -48,6 +49,7 @@ const toReceived =
   (message: Incoming, settler: Settler, consumer: Consumer): Received => {
     const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
     const { fields, properties } = message
+    Originals.note(body, properties)
     const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
     const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
     return { body, headers, attempts, metadata, redelivered, receipt }

@@ -4,6 +4,9 @@ import type { Type } from "../../RabbitMqQueue.ts"
 import type { Incoming, Properties } from "../client.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
+import { identify } from "./identity.ts"
+import * as Returns from "./returns.ts"
+import { textHeaders } from "./textHeaders.ts"
 
 type Native = Readonly<Record<string, unknown>>
 
@@ -33,11 +36,11 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
   const known = typeof encoded === "string" ? Metadata.decode(encoded) : undefined
   const returns = returnsOf(message, native, source)
   const metadata = known ?? foreign(message, source.now)
-  const formerReturns = countOf(native[Wire.returnsHeader])
+  const formerReturns = Returns.read(native[Wire.returnsHeader], () => identify(message.content, message.properties))
   const isDue = !source.keepsNotBefore && hasWaited(native)
   return {
     body: message.content,
-    headers: textHeaders(message.properties, native),
+    headers: textHeaders(message.properties),
     attempts: metadata.attempts + 1 + formerReturns + returns,
     metadata: isDue && metadata.notBefore !== 0 ? { ...metadata, notBefore: 0 } : metadata,
     // A copy that has taken the place of a returned message has its name.
@@ -83,25 +86,16 @@ const foreign = ({ content, properties }: Incoming, now: () => number): Metadata
   const id = typeof messageId === "string" && messageId !== "" ? messageId : derivedId(content, properties)
   // AMQP's timestamps are in seconds.
   const published = typeof timestamp === "number" && timestamp > 0 ? timestamp * 1000 : now()
-  return Metadata.make(id.slice(0, Metadata.idLimit), published)
+  return Metadata.make(shortId(id), published)
+}
+
+/** An id that is not too long. The end of one that was cut is a digest, so that others which begin alike stay others. */
+const shortId = (id: string): string => {
+  if (id.length <= Metadata.idLimit) return id
+  const end = `~${Digest.hex(id)}`
+  return `${id.slice(0, Metadata.idLimit - end.length)}${end}`
 }
 
 /** An id from the message itself: the same at every delivery. */
 const derivedId = (content: Buffer, { correlationId, timestamp, type }: Properties): string =>
   `amqp-${Digest.hex(content, ...[correlationId, timestamp, type].map((part) => `\0${String(part)}`))}`
-
-const textHeaders = ({ contentType }: Properties, native: Native): Readonly<Record<string, string>> => {
-  const headers: Record<string, string> = {}
-  if (typeof contentType === "string" && native["content-type"] === undefined) headers["content-type"] = contentType
-  for (const name in native) {
-    if (!Wire.isOwn(name) && !Wire.isServers(name)) headers[name] = textOf(native[name])
-  }
-  // A handler sees them, and the next copy carries them.
-  return Object.freeze(headers)
-}
-
-const textOf = (value: unknown): string => {
-  if (typeof value === "string") return value
-  if (Buffer.isBuffer(value)) return value.toString("utf8")
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value)
-}
