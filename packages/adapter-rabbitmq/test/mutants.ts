@@ -91,8 +91,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "makes copies without the headers of the message",
     kills: "headers, body, id and time of first publish are the same after retries",
     file: "publish/toPublication.ts",
-    text: "...(type === undefined ? headers : others),",
-    replacement: "...(original === undefined && (type === undefined ? headers : others)),"
+    text: "const foreign = Wire.foreignEntries(original)",
+    replacement: "const foreign = Wire.foreignEntries(undefined)"
   },
   {
     name: "makes copies that count from the beginning",

@@ -9,6 +9,8 @@ import * as Unacknowledged from "./unacknowledged.ts"
 export interface Receipt extends Unacknowledged.Member {
   readonly settler: Settler
   readonly consumer: Consumer
+  /** Whether the server has handed this copy out before. */
+  readonly isReturned: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
   /** The same for the copies that this one has replaced. */

@@ -51,7 +51,8 @@ const toReceived =
     const { fields, properties } = message
     Originals.note(body, properties)
     const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
-    const receipt: Receipt = { ...place, returns, formerReturns, properties, name: undefined }
+    const facts = { isReturned: fields.redelivered, returns, formerReturns, properties }
+    const receipt: Receipt = { ...place, ...facts, name: undefined }
     return { body, headers, attempts, metadata, redelivered, receipt }
   }
 

@@ -1,16 +1,14 @@
 /** Opens a subscription: the sessions of its queue, and the settling of their deliveries. */
-import { BoundedMap, type Broker, type BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import * as Settle from "../settle/settle.ts"
 import { mustReplace, toCommand } from "../settle/toCommand.ts"
+import * as HandedOut from "./handedOut.ts"
 import { identityOf, type Received, receiptOf } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
 import * as WaitLoop from "./waitLoop.ts"
-
-/** Settled copies that are remembered: the server delivers them again if it lost their acks in a crash. */
-const settledLimit = 20_000
 
 /** Consumes a planned queue for as long as the scope lives. */
 export const subscribe = (
@@ -23,17 +21,21 @@ export const subscribe = (
     const { onReconnect, queue } = options
     const { found, native, objects, waiting } = plan
     const { deliveryLimit, type } = found
-    const settled = BoundedMap.make<true>(settledLimit)
+    const names = HandedOut.make()
+
+    const identify = (delivery: Delivery.Delivery): string | undefined => {
+      const name = identityOf(delivery)
+      return name === undefined || names.isRepeated(name) ? undefined : name
+    }
 
     const isSettled = (delivery: Delivery.Delivery): boolean => {
-      if (delivery.redelivered !== true || settled.isEmpty()) return false
-      const name = identityOf(delivery)
-      return name !== undefined && settled.has(name)
+      const name = delivery.redelivered === true ? identityOf(delivery) : undefined
+      return name !== undefined && names.isSettled(name)
     }
 
     const settle = Settle.make({
       queue,
-      settled,
+      settled: names.settled,
       publish: (copies, confirmed) =>
         sender.sendEach(
           copies.map((copy) => ({ ...copy, plan })),
@@ -48,7 +50,13 @@ export const subscribe = (
 
     const onDelivery = (delivery: Received): void => {
       const { receipt } = delivery
-      const { returns, settler } = receipt
+      const { formerReturns, isReturned, returns, settler } = receipt
+      const name = identityOf(delivery)
+      if (!isReturned && name !== undefined && !names.first(name, formerReturns)) {
+        // Another message than the one whose returns it tells.
+        const attempts = delivery.attempts - formerReturns
+        return options.onDelivery({ ...delivery, attempts, redelivered: false })
+      }
       if (isSettled(delivery)) {
         if (settler.claim(receipt)) settler.ack([receipt])
       } else if (mustReplace({ type, returns, deliveryLimit })) replace(delivery)
@@ -63,6 +71,8 @@ export const subscribe = (
       const { body, headers, metadata, receipt } = delivery
       const { formerReturns, properties: original, returns, settler } = receipt
       if (!settler.claim(receipt)) return
+      const name = identityOf(delivery)
+      if (name !== undefined) names.replacing(name)
       const message = { queue, body, headers, delay: 0, metadata }
       const sent = sender.send([{ message, plan, original, returns: formerReturns + returns }])
       const deliver = (): void => {
@@ -75,5 +85,5 @@ export const subscribe = (
     const keepsNotBefore = waiting !== undefined
     const { credit } = yield* Sessions.make({ found, objects, keepsNotBefore, onDelivery, onReconnect }, env)
     if (waiting !== undefined) yield* WaitLoop.run(plan, waiting, env)
-    return { credit, settle, extend: () => Effect.succeed([]), identify: identityOf }
+    return { credit, settle, extend: () => Effect.succeed([]), identify }
   })
