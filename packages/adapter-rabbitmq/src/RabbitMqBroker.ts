@@ -23,6 +23,7 @@ import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
 import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
+import * as Names from "./internal/names.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Routes from "./internal/publish/routes.ts"
 import * as Sender from "./internal/publish/sender.ts"
@@ -140,8 +141,11 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       found: (queue) => found.get(queue) ?? Plan.assumed(queue, settings),
       declarer,
       management,
+      publisher,
       serverVersion,
-      now
+      uniqueName,
+      now,
+      own: Names.own(settings)
     })
   }
   return service

@@ -143,6 +143,7 @@ const input: Input = {
   type: "quorum",
   isSettled: false,
   returns: 0,
+  isUncounted: false,
   deliveryLimit: 20,
   native: undefined,
   now: () => now
@@ -161,6 +162,7 @@ describe("toCommand", () => {
     ["retry at once, on a queue of unknown type", Settlement.Retry(0), { type: "unknown" }, "Copy"],
     ["retry at once, where nobody has told the limit", Settlement.Retry(0), { deliveryLimit: undefined }, "Copy"],
     ["retry at once, near the server's limit", Settlement.Retry(0), { returns: 9 }, "Copy"],
+    ["retry at once, where the returns may be looks", Settlement.Retry(0), { isUncounted: true }, "Copy"],
     ["retry later", Settlement.Retry(100), {}, "Copy"],
     ["retry when the queue would", Settlement.Retry(1000), { native: linear, returns: 1 }, "Reject"],
     ["retry at its cap", Settlement.Retry(1200), { native: linear, returns: 7 }, "Reject"],
@@ -189,7 +191,20 @@ describe("toCommand", () => {
     ["quorum", 1, undefined, true]
   ] as const)("on a %s queue, after %d returns of at most %d, a copy takes its place: %s", (...input) => {
     const [type, returns, deliveryLimit, expected] = input
-    assert.strictEqual(mustReplace({ type, returns, deliveryLimit }), expected)
+    const facts = { type, returns, deliveryLimit, isUncounted: false, isLimited: true }
+    assert.strictEqual(mustReplace(facts), expected)
+  })
+
+  it.each([
+    ["quorum", 1, 1000, true, true],
+    ["quorum", 1, 1000, false, false],
+    ["quorum", 750, 1000, false, true],
+    ["classic", 1, Number.POSITIVE_INFINITY, true, true],
+    ["classic", 1, Number.POSITIVE_INFINITY, false, false],
+    ["unknown", 1, undefined, false, true]
+  ] as const)("on a %s queue, a letter with %d looks of %d, for one who counts (%s): %s", (...input) => {
+    const [type, returns, deliveryLimit, isLimited, expected] = input
+    assert.strictEqual(mustReplace({ type, returns, deliveryLimit, isUncounted: true, isLimited }), expected)
   })
 
   it("a retry uses the attempt up, a release does not", () => {

@@ -41,6 +41,7 @@ export interface Properties {
   readonly type?: unknown
   readonly appId?: unknown
   readonly deliveryMode?: unknown
+  readonly expiration?: unknown
 }
 
 /** A message to be published, and its route; `options` are the AMQP properties, as the driver names them. */
@@ -239,9 +240,11 @@ const messageOf = (deliveryTag: number): Message => ({ fields: { deliveryTag } }
 export const ack = (channel: Channel, deliveryTag: number, allUpTo: boolean): void =>
   channel.ack(messageOf(deliveryTag), allUpTo)
 
-/** Puts a delivery back into its queue. Throws where the channel is closed. */
-export const requeue = (channel: Channel, deliveryTag: number, how: "Reject" | "Nack"): void =>
-  how === "Reject" ? channel.reject(messageOf(deliveryTag), true) : channel.nack(messageOf(deliveryTag), false, true)
+/** Puts a delivery back into its queue, `NackAll` those before it as well. Throws where the channel is closed. */
+export const requeue = (channel: Channel, deliveryTag: number, how: "Reject" | "Nack" | "NackAll"): void =>
+  how === "Reject"
+    ? channel.reject(messageOf(deliveryTag), true)
+    : channel.nack(messageOf(deliveryTag), how === "NackAll", true)
 
 /** A digest that nobody can make two texts for, at a gigabyte a second. */
 export const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => {

@@ -13,8 +13,10 @@ export interface Receipt extends Unacknowledged.Member {
   readonly isReturned: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
-  /** The same for the copies that this one has replaced. */
-  readonly formerReturns: number
+  /** The same for the copies that this one has replaced; `undefined` for one that has replaced none. */
+  readonly formerReturns: number | undefined
+  /** Whether its returns may be looks, and use up no attempts. */
+  readonly isUncounted: boolean
   readonly properties: Client.Properties
   /** The name of this copy, once somebody has asked for it; `null` for a foreign message. */
   name: string | null | undefined

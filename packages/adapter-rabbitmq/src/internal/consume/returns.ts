@@ -8,10 +8,10 @@ import { digest } from "../client.ts"
 /** The count of a copy of this name. */
 export const write = (count: number, name: string): string => `${count} ${digest("returns", name, String(count))}`
 
-/** The count that was written for a copy of this name, which is asked for only where there may be a count; else 0. */
-export const read = (header: unknown, nameOf: () => string | undefined): number => {
+/** The count of this copy, whose name is asked for only where there may be a count; `undefined` where there is none. */
+export const read = (header: unknown, nameOf: () => string | undefined): number | undefined => {
   const [, digits] = typeof header === "string" ? (/^(\d{1,16}) /.exec(header) ?? []) : []
   const name = digits === undefined ? undefined : nameOf()
   const count = Number(digits)
-  return name !== undefined && header === write(count, name) ? Math.min(count, Metadata.countLimit) : 0
+  return name !== undefined && header === write(count, name) ? Math.min(count, Metadata.countLimit) : undefined
 }

@@ -47,11 +47,12 @@ export const foundOut = <A>(
 const toReceived =
   (source: Source) =>
   (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-    const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
+    const { attempts, body, headers, metadata, redelivered, ...counted } = toDelivery(message, source)
+    const { formerReturns, isUncounted, returns } = counted
     const { fields, properties } = message
     Originals.note(body, properties)
     const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
-    const facts = { isReturned: fields.redelivered, returns, formerReturns, properties }
+    const facts = { isReturned: fields.redelivered, returns, formerReturns, isUncounted, properties }
     const receipt: Receipt = { ...place, ...facts, name: undefined }
     return { body, headers, attempts, metadata, redelivered, receipt }
   }

@@ -18,9 +18,11 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { fork, now, sender } = env
-    const { onReconnect, queue } = options
+    const { onReconnect, queue, retry } = options
     const { found, native, objects, waiting } = plan
     const { deliveryLimit, type } = found
+    /** Whether deliveries are counted here; a redrive or a look goes through all of them. */
+    const isLimited = retry.maxDeliveries !== Number.POSITIVE_INFINITY
     const names = HandedOut.make()
 
     const identify = (delivery: Delivery.Delivery): string | undefined => {
@@ -42,15 +44,16 @@ export const subscribe = (
           confirmed
         ),
       toCommand: (delivery, settlement) => {
-        const { returns } = receiptOf(delivery)
-        const facts = { queue, type, isSettled: isSettled(delivery), returns, deliveryLimit, native, now }
+        const { isUncounted, returns } = receiptOf(delivery)
+        const facts = { queue, type, isSettled: isSettled(delivery), returns, isUncounted, deliveryLimit, native, now }
         return toCommand(delivery, settlement, facts)
       }
     })
 
     const onDelivery = (delivery: Received): void => {
       const { receipt } = delivery
-      const { formerReturns, isReturned, returns, settler } = receipt
+      const { isReturned, isUncounted, returns, settler } = receipt
+      const formerReturns = receipt.formerReturns ?? 0
       const name = identityOf(delivery)
       if (!isReturned && name !== undefined && !names.first(name, formerReturns)) {
         // Another message than the one whose returns it tells.
@@ -59,7 +62,7 @@ export const subscribe = (
       }
       if (isSettled(delivery)) {
         if (settler.claim(receipt)) settler.ack([receipt])
-      } else if (mustReplace({ type, returns, deliveryLimit })) replace(delivery)
+      } else if (mustReplace({ type, returns, isUncounted, deliveryLimit, isLimited })) replace(delivery)
       else options.onDelivery(delivery)
     }
 
@@ -69,12 +72,13 @@ export const subscribe = (
      */
     const replace = (delivery: Received): void => {
       const { body, headers, metadata, receipt } = delivery
-      const { formerReturns, properties: original, returns, settler } = receipt
+      const { formerReturns = 0, isUncounted, properties: original, settler } = receipt
       if (!settler.claim(receipt)) return
       const name = identityOf(delivery)
       if (name !== undefined) names.replacing(name)
       const message = { queue, body, headers, delay: 0, metadata }
-      const sent = sender.send([{ message, plan, original, returns: formerReturns + returns }])
+      const returns = isUncounted ? (isLimited ? 0 : undefined) : formerReturns + receipt.returns
+      const sent = sender.send([{ message, plan, original, returns }])
       const deliver = (): void => {
         settler.unclaim(receipt)
         if (settler.isOpen()) options.onDelivery(delivery)

@@ -25,8 +25,15 @@ export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
   readonly redelivered: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
-  /** The same for the copies that this one has replaced. */
-  readonly formerReturns: number
+  /** The same for the copies that this one has replaced; `undefined` for one that has replaced none. */
+  readonly formerReturns: number | undefined
+  /** Whether it carries metadata of ours. */
+  readonly isOurs: boolean
+  /**
+   * Whether its returns may be looks: those of a dead letter that no consumer has got yet. They use up no attempts. A
+   * consumer that gets such a letter replaces it by a copy whose returns count from 0.
+   */
+  readonly isUncounted: boolean
 }
 
 /** Reads a message. Without metadata of ours it is foreign: its first attempt, published by its timestamp or now. */
@@ -37,16 +44,19 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
   const returns = returnsOf(message, native, source)
   const metadata = known ?? foreign(message, source.now)
   const formerReturns = Returns.read(native[Wire.returnsHeader], () => identify(message.content, message.properties))
+  const isUncounted = metadata.deadLetter !== undefined && formerReturns === undefined
   const isDue = !source.keepsNotBefore && hasWaited(native)
   return {
     body: message.content,
     headers: textHeaders(message.properties),
-    attempts: metadata.attempts + 1 + formerReturns + returns,
+    attempts: metadata.attempts + 1 + (formerReturns ?? 0) + (isUncounted ? 0 : returns),
     metadata: isDue && metadata.notBefore !== 0 ? { ...metadata, notBefore: 0 } : metadata,
     // A copy that has taken the place of a returned message has its name.
-    redelivered: message.fields.redelivered || formerReturns > 0,
+    redelivered: message.fields.redelivered || formerReturns !== undefined,
     returns,
-    formerReturns
+    formerReturns,
+    isOurs: known !== undefined,
+    isUncounted
   }
 }
 

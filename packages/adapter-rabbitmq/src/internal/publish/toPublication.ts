@@ -22,8 +22,8 @@ const shortText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && Buffer.byteLength(value) <= 255 ? value : undefined
 
 /**
- * Writes a message. `copy` is its name, `returns` the returns of the copies that it replaces, and `own` the start of the
- * adapter's names.
+ * Writes a message. `copy` is its name, `returns` the returns of the copies that it replaces, if it does, and `own` the
+ * start of the adapter's names.
  *
  * `original` has the properties of the delivery that it is a copy of. They are kept as the producer wrote them, and so are
  * its headers, byte by byte, unless the core has changed one. The expiration is not: the copy would be lost when it ends.
@@ -32,7 +32,7 @@ const shortText = (value: unknown): string | undefined =>
 export const toPublication = (
   { body, headers, metadata, queue }: Outgoing.Outgoing,
   route: ReturnType<typeof direct>,
-  { copy, own, returns = 0 }: { readonly copy: string; readonly own: string; readonly returns?: number | undefined },
+  { copy, own, returns }: { readonly copy: string; readonly own: string; readonly returns?: number | undefined },
   original?: Properties
 ): Publication => {
   const shown = original === undefined ? {} : textHeaders(original)
@@ -62,7 +62,7 @@ export const toPublication = (
       ...route.headers,
       [Metadata.header]: Metadata.encode(metadata),
       [Wire.copyHeader]: copy,
-      ...(returns === 0
+      ...(returns === undefined
         ? undefined
         : { [Wire.returnsHeader]: Returns.write(returns, nameOf(copy, content, options, foreign)) })
     }
@@ -96,7 +96,7 @@ const lastTimestamp = 2 ** 64 - 2048
  * The properties that a copy has from its original. A producer that gives no delivery mode has not asked for any. What is
  * no text is read as a longer one, which may be too long.
  */
-const kept = (original: Properties): Properties => {
+export const kept = (original: Properties): Properties => {
   const { appId, contentEncoding, contentType, correlationId, messageId, priority, replyTo, timestamp, type } = original
   return {
     appId: fitting(appId),
