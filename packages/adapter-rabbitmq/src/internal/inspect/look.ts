@@ -90,17 +90,23 @@ const byConsumer = async (channel: Client.Channel, queue: string, limit: number)
   const { messageCount } = await channel.checkQueue(queue)
   const wanted = Math.min(messageCount, limit)
   if (wanted === 0) return messages
-  let isCancelled = false
+  let onMessage: (isLast: boolean) => void = () => {}
   await channel.prefetch(wanted)
   const { consumerTag } = await channel.consume(queue, (message) => {
-    if (message === null) isCancelled = true
-    else messages.push(message)
+    if (message !== null) messages.push(message)
+    onMessage(message === null || messages.length === wanted)
   })
   // Others may take some, or may be the only ones who get any.
-  for (let waited = 0, seen = 0; waited < silence && messages.length < wanted && !isCancelled; waited += interval) {
-    await sleep(interval)
-    if (messages.length > seen) waited = 0
-    seen = messages.length
+  if (messages.length < wanted) {
+    await new Promise<void>((resume) => {
+      const timer = setTimeout(resume, silence)
+      onMessage = (isLast) => {
+        timer.refresh()
+        if (!isLast) return
+        clearTimeout(timer)
+        resume()
+      }
+    })
   }
   await channel.cancel(consumerTag)
   return messages
