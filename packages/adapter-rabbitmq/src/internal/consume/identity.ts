@@ -35,10 +35,11 @@ export const nameOf = (
     replyTo,
     type,
     appId,
-    // So that no body can stand for a header.
-    foreign.reduce((size, { bytes }) => size + bytes.length, 0)
+    // Servers from 4.0 on put headers in an order of their own.
+    foreign
+      .map(({ bytes }) => bytes.toString("latin1"))
+      .toSorted()
+      .join("")
   ]
-  // Servers from 4.0 on put headers in an order of their own.
-  const sorted = foreign.map(({ bytes }) => bytes).toSorted(Buffer.compare)
-  return digest(JSON.stringify(facts), ...sorted, body)
+  return digest(JSON.stringify(facts), body)
 }
