@@ -73,7 +73,9 @@ const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
 
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
-  const runFork = Effect.runForkWith(yield* Effect.context())
+  const context = yield* Effect.context()
+  const runFork = Effect.runForkWith(context)
+  const runPromise = Effect.runPromiseWith(context)
   const fork = (effect: Effect.Effect<unknown>) => void runFork(effect)
   const now = () => clock.currentTimeMillisUnsafe()
   const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
@@ -145,7 +147,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       serverVersion,
       uniqueName,
       now,
-      own: Names.own(settings)
+      own: Names.own(settings),
+      sleep: (millis) => runPromise(Effect.sleep(millis))
     })
   }
   return service

@@ -21,6 +21,8 @@ export interface Dependencies {
   readonly now: () => number
   /** The start of the adapter's names. */
   readonly own: string
+  /** Resolves after so many milliseconds. */
+  readonly sleep: (millis: number) => Promise<void>
 }
 
 /** A message that is held, and what it says. */
@@ -35,9 +37,7 @@ const maxReplaced = 10_000
 /** Milliseconds that returned messages may take to be counted again, that no message comes, and between two questions. */
 const recountTimeout = 1000
 const silence = 500
-const interval = 10
-
-const sleep = (millis: number): Promise<void> => new Promise((resume) => setTimeout(resume, millis))
+const interval = 5
 
 /**
  * Whether the server may be about to give a message up for being looked at: half of its limit is used. Where nobody has
@@ -80,40 +80,42 @@ const giveBack = (channel: Client.Channel, held: ReadonlyArray<Held>): void => {
     Client.requeue(channel, (held[end - 1] ?? held.at(-1)!).message.fields.deliveryTag, "NackAll")
 }
 
+/** Takes up to `limit` messages, the oldest first. */
+type Take = (
+  channel: Client.Channel,
+  queue: string,
+  limit: number,
+  env: Pick<Dependencies, "sleep">
+) => Promise<ReadonlyArray<Client.Incoming>>
+
 /**
  * Takes messages by one consumer, whose messages are answered by one frame and one command to the queue. Those of
  * `basic.get` have a consumer each: of more than 32 answers, a quorum queue that is left at once hears the first alone, and
  * takes the other messages for failed; and it takes messages back in another order.
  */
-const byConsumer = async (channel: Client.Channel, queue: string, limit: number): Promise<Array<Client.Incoming>> => {
+const byConsumer: Take = async (channel, queue, limit, { sleep }) => {
   const messages: Array<Client.Incoming> = []
   const { messageCount } = await channel.checkQueue(queue)
   const wanted = Math.min(messageCount, limit)
   if (wanted === 0) return messages
-  let onMessage: (isLast: boolean) => void = () => {}
+  let isCancelled = false
   await channel.prefetch(wanted)
   const { consumerTag } = await channel.consume(queue, (message) => {
-    if (message !== null) messages.push(message)
-    onMessage(message === null || messages.length === wanted)
+    if (message === null) isCancelled = true
+    else messages.push(message)
   })
   // Others may take some, or may be the only ones who get any.
-  if (messages.length < wanted) {
-    await new Promise<void>((resume) => {
-      const timer = setTimeout(resume, silence)
-      onMessage = (isLast) => {
-        timer.refresh()
-        if (!isLast) return
-        clearTimeout(timer)
-        resume()
-      }
-    })
+  for (let waited = 0; waited < silence && messages.length < wanted && !isCancelled; waited += interval) {
+    const seen = messages.length
+    await sleep(interval)
+    if (messages.length > seen) waited = 0
   }
   await channel.cancel(consumerTag)
   return messages
 }
 
 /** Takes messages one by one, where no other consumer may be, or where another gets all. */
-const byGet = async (channel: Client.Channel, queue: string, limit: number): Promise<Array<Client.Incoming>> => {
+const byGet: Take = async (channel, queue, limit) => {
   const messages: Array<Client.Incoming> = []
   while (messages.length < limit) {
     const message = await channel.get(queue)
@@ -129,22 +131,22 @@ const look = async (
   queue: string,
   limit: number,
   env: Dependencies,
-  take = byConsumer
+  take: Take = byConsumer
 ): Promise<ReadonlyArray<Decoded>> => {
   const found = env.found(queue)
   const source = { type: found.type, serverVersion: env.serverVersion(), keepsNotBefore: false, now: env.now }
   const hold = (message: Client.Incoming): Held => ({ message, decoded: toDelivery(message, source) })
-  const taken = await take(channel, queue, limit)
-  const held = (taken.length > 0 ? taken : await byGet(channel, queue, limit)).map(hold)
+  const taken = await take(channel, queue, limit, env)
+  const held = (taken.length > 0 ? taken : await byGet(channel, queue, limit, env)).map(hold)
   if (held.some(({ decoded }) => isNear(decoded, found))) {
     // All of the queue, so that it keeps its order.
-    const others = await take(channel, queue, maxReplaced)
+    const others = await take(channel, queue, maxReplaced, env)
     await replace(channel, queue, [...held, ...others.map(hold)], env)
   } else giveBack(channel, held)
   // A quorum queue takes messages back in its own time: a redrive that begins right after a look would count too few.
   for (let waited = 0; held.length > 0 && waited < recountTimeout; waited += interval) {
     if ((await channel.checkQueue(queue)).messageCount >= held.length) break
-    await sleep(interval)
+    await env.sleep(interval)
   }
   return held.map(({ decoded }) => decoded)
 }
@@ -155,8 +157,7 @@ export const peek = (
   limit: number,
   env: Dependencies
 ): Effect.Effect<ReadonlyArray<Delivery.Delivery>, BrokerError.BrokerError> => {
-  const by = (take?: typeof byGet) =>
-    env.declarer.onChannel("peek", queue, (channel) => look(channel, queue, limit, env, take))
+  const by = (take?: Take) => env.declarer.onChannel("peek", queue, (channel) => look(channel, queue, limit, env, take))
   return Effect.map(
     // Somebody else consumes it exclusively.
     Effect.catchIf(
