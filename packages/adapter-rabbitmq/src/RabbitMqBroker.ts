@@ -74,9 +74,7 @@ const tell = ({ found, notes, queue }: Plan.Plan): Effect.Effect<void> => {
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context()
-  const runFork = Effect.runForkWith(context)
-  const runPromise = Effect.runPromiseWith(context)
-  const fork = (effect: Effect.Effect<unknown>) => void runFork(effect)
+  const fork = (effect: Effect.Effect<unknown>) => void Effect.runForkWith(context)(effect)
   const now = () => clock.currentTimeMillisUnsafe()
   const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   const uniqueName = yield* uniqueNames
@@ -148,7 +146,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       uniqueName,
       now,
       own: Names.own(settings),
-      sleep: (millis) => runPromise(Effect.sleep(millis))
+      sleep: (millis) => Effect.runPromiseWith(context)(Effect.sleep(millis))
     })
   }
   return service
