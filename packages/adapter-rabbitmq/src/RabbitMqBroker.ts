@@ -14,6 +14,7 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Capabilities from "./internal/capabilities.ts"
 import * as Connect from "./internal/connect/connection.ts"
+import * as Originals from "./internal/consume/originals.ts"
 import { foundOut } from "./internal/consume/sessions.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import * as Troubles from "./internal/consume/troubles.ts"
@@ -23,6 +24,7 @@ import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
 import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
+import * as Names from "./internal/names.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Routes from "./internal/publish/routes.ts"
 import * as Sender from "./internal/publish/sender.ts"
@@ -90,8 +92,8 @@ const again = (prepared: Effect.Effect<Plan.Plan, BrokerError.BrokerError>, plan
 
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
-  const runFork = Effect.runForkWith(yield* Effect.context())
-  const fork = (effect: Effect.Effect<unknown>) => void runFork(effect)
+  const context = yield* Effect.context()
+  const fork = (effect: Effect.Effect<unknown>) => void Effect.runForkWith(context)(effect)
   const now = () => clock.currentTimeMillisUnsafe()
   const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   const uniqueName = yield* uniqueNames
@@ -137,7 +139,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           if (known instanceof ConfigurationError.ConfigurationError)
             return Effect.fail(BrokerError.ofPlan("rabbitmq", known))
           producing.set(message.queue, known)
-          items.push({ message, plan: known })
+          items.push({ message, plan: known, original: Originals.find(message.body) })
         }
         return sender.send(items)
       }),
@@ -162,8 +164,12 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       found: (queue) => found.get(queue) ?? Plan.assumed(queue, settings),
       declarer,
       management,
+      publisher,
       serverVersion,
-      now
+      uniqueName,
+      now,
+      own: Names.own(settings),
+      sleep: (millis) => Effect.runPromiseWith(context)(Effect.sleep(millis))
     })
   }
   return service

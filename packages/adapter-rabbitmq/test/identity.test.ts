@@ -4,14 +4,23 @@ import type { Incoming, Properties } from "../src/internal/client.ts"
 import { identify } from "../src/internal/consume/identity.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { direct, toPublication } from "../src/internal/publish/toPublication.ts"
+import * as Frames from "./frames.ts"
 import { bytes } from "./world.ts"
+
+/** Properties as they come from the server: the headers also in its encoding. */
+const read = ({ headers = {}, ...properties }: Properties): Properties => {
+  const entries = Object.entries(headers).map(([name, one]) =>
+    Frames.entry(name, Frames.value("S", Frames.long(typeof one === "string" ? one : JSON.stringify(one))))
+  )
+  return { ...properties, headers, table: Frames.join(...entries) }
+}
 
 const now = Date.UTC(2030, 0, 1)
 const requeue = Metadata.encode(Metadata.make("m1", now))
 const headers = { "x-tenant": "a", n: 5, requeue, "requeue-copy": "c1" }
 const properties: Properties = { messageId: "m1", timestamp: now / 1000, contentType: "text/plain", headers }
 
-const name = (change: Properties = {}, body = "body") => identify(bytes(body), { ...properties, ...change })
+const name = (change: Properties = {}, body = "body") => identify(bytes(body), read({ ...properties, ...change }))
 
 describe("the name of a copy", () => {
   it("is the same at each delivery, whatever the server counts and records", () => {
@@ -40,7 +49,7 @@ describe("the name of a copy", () => {
     const message: Incoming = {
       content: Buffer.from("body"),
       fields: { deliveryTag: 1, redelivered: true },
-      properties: { ...properties, headers: { ...headers, "x-delivery-count": 8 } }
+      properties: read({ ...properties, headers: { ...headers, "x-delivery-count": 8 } })
     }
     const source = { type: "quorum", serverVersion: "4.2.0", keepsNotBefore: false, now: () => now } as const
     const delivery = toDelivery(message, source)
@@ -50,16 +59,21 @@ describe("the name of a copy", () => {
       { copy: "c1", own: "requeue.v1.", returns: delivery.returns },
       message.properties
     )
-    const received: Incoming = {
+    const written = { ...headers, ...copy.headers }
+    const receive = (change: Readonly<Record<string, unknown>> = {}): Incoming => ({
       content: copy.content,
       fields: { deliveryTag: 2, redelivered: false },
-      properties: { ...copy.options, headers: copy.headers }
-    }
+      properties: read({ ...copy.options, headers: { ...written, ...change } })
+    })
+    const received = receive()
     const replaced = toDelivery(received, source)
     assert.deepStrictEqual([delivery.attempts, replaced.attempts, replaced.returns], [9, 9, 0])
     // The core looks for the name of what was delivered before.
     assert.deepStrictEqual([delivery.redelivered, replaced.redelivered], [true, true])
     assert.deepStrictEqual(replaced.metadata, delivery.metadata)
     assert.strictEqual(identify(received.content, received.properties), name())
+    // A service that repeats the count on another message.
+    for (const change of [{ "x-tenant": "b" }, { "requeue-copy": "c2" }])
+      assert.isUndefined(toDelivery(receive(change), source).formerReturns)
   })
 })

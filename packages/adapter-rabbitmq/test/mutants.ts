@@ -84,15 +84,15 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "says of no delivery that it comes again",
     kills: "with one attempt, a connection that breaks in a run that succeeds leaves one run and no dead letter",
     file: "consume/toDelivery.ts",
-    text: "redelivered: message.fields.redelivered || formerReturns > 0",
-    replacement: "redelivered: formerReturns > 0"
+    text: "redelivered: message.fields.redelivered || formerReturns !== undefined",
+    replacement: "redelivered: formerReturns !== undefined"
   },
   {
     name: "makes copies without the headers of the message",
     kills: "headers, body, id and time of first publish are the same after retries",
     file: "publish/toPublication.ts",
-    text: "...(type === undefined ? headers : others),",
-    replacement: "...(original === undefined && (type === undefined ? headers : others)),"
+    text: "const foreign = Wire.foreignEntries(original)",
+    replacement: "const foreign = Wire.foreignEntries(undefined)"
   },
   {
     name: "makes copies that count from the beginning",

@@ -17,7 +17,8 @@ const publication = (name: string, size = 1): Publication => ({
   routingKey: "q",
   content: Buffer.alloc(size),
   options: { messageId: name },
-  headers: {}
+  headers: {},
+  kept: []
 })
 
 /** A connection whose server confirms when it is told to, and the publisher on it. */
@@ -199,7 +200,7 @@ describe("a publisher", () => {
     Effect.gen(function* () {
       const { answers, channels, names, submit, written } = yield* start()
       submit("a")
-      submit("b", 1, { headers: { bad: { "!": "bad" } } })
+      submit("b", 1, { headers: { bad: "bad" } })
       submit("c")
       for (const { confirm } of written) confirm(null)
       assert.deepStrictEqual(Object.fromEntries(answers), { a: "Confirmed", b: "Unsupported", c: "Confirmed" })
@@ -301,5 +302,18 @@ describe("headers", () => {
     const all = [{ a: "1", b: "2" }, { "a\nb": "3" }, { b: "4", a: "5" }, { a: "6" }, { a: "7", b: "8" }]
     for (const headers of all) publish(channel, { ...publication("m"), headers }, () => {})
     assert.deepStrictEqual(seen, all)
+  })
+
+  it("are not sent where the driver would write a whole table in another way", () => {
+    const channel = {
+      publish: (...[, , , options]: Parameters<ConfirmChannel["publish"]>) => {
+        const [name, content] = Object.entries<Buffer>(options?.headers)[0]!
+        assert.strictEqual(name, "")
+        // Another tag than that of the driver.
+        content.copy(Buffer.from([0, "S".charCodeAt(0), 0, 0, 0, content.length, ...content]), 6)
+      }
+    } as unknown as ConfirmChannel
+    const kept = [{ name: "n", bytes: Buffer.from("\x01nV", "latin1") }]
+    assert.throws(() => publish(channel, { ...publication("m"), headers: { a: "1" }, kept }, () => {}), /byte arrays/)
   })
 })

@@ -6,6 +6,7 @@ import { type Input, mustReplace, toCommand } from "../src/internal/settle/toCom
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { direct, toPublication } from "../src/internal/publish/toPublication.ts"
 import { countsReleases } from "../src/internal/version.ts"
+import * as Frames from "./frames.ts"
 import { bytes } from "./world.ts"
 
 const now = Date.UTC(2030, 0, 1)
@@ -39,7 +40,20 @@ describe("toDelivery", () => {
     ],
     ["a count of 0, as older servers send it", "3.10.8", false, { "x-delivery-count": 0 }, 3],
     ["what was acquired and given back", "4.3.6", true, { "x-acquired-count": 7 }, 3],
-    ["a copy that replaces others", "4.2.0", true, { "x-delivery-count": 2, "requeue-returns": 8 }, 13],
+    [
+      "a count of former returns that somebody made up",
+      "4.2.0",
+      true,
+      { "x-delivery-count": 2, "requeue-returns": 8 },
+      5
+    ],
+    [
+      "a text of former returns that somebody made up",
+      "4.2.0",
+      false,
+      { "requeue-returns": `8 ${"A".repeat(43)}=` },
+      3
+    ],
     // A dead letter that was looked at, and moved back by a shovel with its headers.
     ["a count that somebody sent", "4.2.0", false, { "x-delivery-count": 50 }, 3],
     ["counts that somebody sent", "4.3.6", false, { "x-delivery-count": 50, "x-acquired-count": 60 }, 3],
@@ -129,6 +143,7 @@ const input: Input = {
   type: "quorum",
   isSettled: false,
   returns: 0,
+  isUncounted: false,
   deliveryLimit: 20,
   native: undefined,
   now: () => now
@@ -147,6 +162,7 @@ describe("toCommand", () => {
     ["retry at once, on a queue of unknown type", Settlement.Retry(0), { type: "unknown" }, "Copy"],
     ["retry at once, where nobody has told the limit", Settlement.Retry(0), { deliveryLimit: undefined }, "Copy"],
     ["retry at once, near the server's limit", Settlement.Retry(0), { returns: 9 }, "Copy"],
+    ["retry at once, where the returns may be looks", Settlement.Retry(0), { isUncounted: true }, "Copy"],
     ["retry later", Settlement.Retry(100), {}, "Copy"],
     ["retry when the queue would", Settlement.Retry(1000), { native: linear, returns: 1 }, "Reject"],
     ["retry at its cap", Settlement.Retry(1200), { native: linear, returns: 7 }, "Reject"],
@@ -175,7 +191,20 @@ describe("toCommand", () => {
     ["quorum", 1, undefined, true]
   ] as const)("on a %s queue, after %d returns of at most %d, a copy takes its place: %s", (...input) => {
     const [type, returns, deliveryLimit, expected] = input
-    assert.strictEqual(mustReplace({ type, returns, deliveryLimit }), expected)
+    const facts = { type, returns, deliveryLimit, isUncounted: false, isLimited: true }
+    assert.strictEqual(mustReplace(facts), expected)
+  })
+
+  it.each([
+    ["quorum", 1, 1000, true, true],
+    ["quorum", 1, 1000, false, false],
+    ["quorum", 750, 1000, false, true],
+    ["classic", 1, Number.POSITIVE_INFINITY, true, true],
+    ["classic", 1, Number.POSITIVE_INFINITY, false, false],
+    ["unknown", 1, undefined, false, true]
+  ] as const)("on a %s queue, a letter with %d looks of %d, for one who counts (%s): %s", (...input) => {
+    const [type, returns, deliveryLimit, isLimited, expected] = input
+    assert.strictEqual(mustReplace({ type, returns, deliveryLimit, isUncounted: true, isLimited }), expected)
   })
 
   it("a retry uses the attempt up, a release does not", () => {
@@ -189,20 +218,52 @@ describe("toCommand", () => {
 
 describe("toPublication", () => {
   const message = Outgoing.make({ queue: "q", id: "m1", body: bytes("x"), headers: { a: "1" }, delay: 0 }, now)
-  const publish = (original: Properties = {}, change: Partial<Outgoing.Outgoing> = {}) =>
+  const publish = (original?: Properties, change: Partial<Outgoing.Outgoing> = {}) =>
     toPublication({ ...message, ...change }, direct("q"), { copy: "c2", own: "requeue.v1." }, original)
   const headersOf = (original: Properties) => publish(original).headers
+  /** Headers that are integers, as they come. */
+  const integers = (headers: Readonly<Record<string, number>>): Properties => ({
+    headers,
+    table: Frames.join(
+      ...Object.entries(headers).map(([name, n]) => Frames.entry(name, Frames.value("l", Frames.u64(BigInt(n)))))
+    )
+  })
 
   it("is durable, must be routable, and goes past every exchange", () => {
     const { exchange, options, routingKey } = publish()
     assert.deepStrictEqual([exchange, routingKey], ["", "q"])
-    assert.deepInclude(options, { persistent: true, mandatory: true, messageId: "m1", timestamp: now / 1000 })
+    assert.deepInclude(options, { deliveryMode: 2, mandatory: true, messageId: "m1", timestamp: now / 1000 })
   })
 
   it("keeps what the core does not know of", () => {
     const original = { priority: 4, correlationId: "c", replyTo: "r", type: "t", appId: "p", contentEncoding: "gzip" }
     assert.deepInclude(publish(original).options, original)
-    assert.strictEqual(headersOf({ headers: { a: 1 } })["a"], 1)
+    const numbers = integers({ a: 1, b: 2, "x-delivery-count": 3, "requeue-level-1": 4 })
+    const { headers, kept } = publish(numbers, { headers: { a: "1", b: "2" } })
+    assert.deepStrictEqual(
+      kept.map(({ bytes }) => bytes.toString("latin1")),
+      ["\x01al\0\0\0\0\0\0\0\x01", "\x01bl\0\0\0\0\0\0\0\x02"]
+    )
+    assert.hasAllKeys(headers, ["requeue", "requeue-copy"])
+  })
+
+  it("writes what the core has changed, and leaves out what it has left out", () => {
+    const { headers, kept } = publish(integers({ a: 1, b: 2 }), { headers: { a: "changed", c: "new" } })
+    assert.deepInclude(headers, { a: "changed", c: "new" })
+    assert.deepStrictEqual([kept, "b" in headers], [[], false])
+    const typed = { contentType: "a/b" }
+    assert.strictEqual(publish(typed, { headers: { "content-type": "a/b" } }).options["contentType"], "a/b")
+    assert.strictEqual(publish(typed, { headers: { "content-type": "c/d" } }).options["contentType"], "c/d")
+  })
+
+  it("has the id and the time of its producer, and is stored unless that has asked for less", () => {
+    const options = (original: Properties) => publish(original).options
+    const { deliveryMode, messageId, timestamp } = options({ messageId: "i".repeat(255), timestamp: 5 })
+    assert.deepStrictEqual([messageId, timestamp, deliveryMode], ["i".repeat(255), 5, 2])
+    assert.strictEqual(options({ deliveryMode: 1 })["deliveryMode"], 1)
+    assert.isUndefined(options({})["messageId"])
+    // Bytes that are no text take more when they are read as text.
+    assert.isUndefined(options({ correlationId: "\ufffd".repeat(100) })["correlationId"])
   })
 
   it("leaves behind what would lose the copy or lie about it", () => {

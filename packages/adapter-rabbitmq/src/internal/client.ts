@@ -16,6 +16,7 @@ import * as Redacted from "effect/Redacted"
 import type { Settings } from "../RabbitMqOptions.ts"
 import type { Address } from "./address.ts"
 import type { Account } from "./connect/credentials.ts"
+import * as FieldTable from "./fieldTable.ts"
 
 export type { Channel, ConfirmChannel }
 
@@ -28,6 +29,8 @@ export type Incoming = Pick<ConsumeMessage, "content"> & {
 /** The AMQP properties that are read or written. */
 export interface Properties {
   readonly headers?: Readonly<Record<string, unknown>> | undefined
+  /** The headers as they came, in AMQP's encoding. */
+  readonly table?: Buffer | undefined
   readonly messageId?: unknown
   readonly timestamp?: unknown
   readonly contentType?: unknown
@@ -37,6 +40,8 @@ export interface Properties {
   readonly replyTo?: unknown
   readonly type?: unknown
   readonly appId?: unknown
+  readonly deliveryMode?: unknown
+  readonly expiration?: unknown
 }
 
 /** A message to be published, and its route; `options` are the AMQP properties, as the driver names them. */
@@ -46,7 +51,9 @@ export interface Publication {
   readonly routingKey: string
   readonly content: Buffer
   readonly options: Readonly<Record<string, unknown>>
-  readonly headers: Readonly<Record<string, unknown>>
+  readonly headers: Readonly<Record<string, string>>
+  /** Headers of the message that this is a copy of, as they came. {@link headers} has none of their names. */
+  readonly kept: ReadonlyArray<FieldTable.Entry>
 }
 
 /** An open connection of the driver. */
@@ -105,6 +112,7 @@ export const connect = async (
   )
   const { stream } = model.connection as unknown as { readonly stream: Socket } // The driver's types lack its socket.
   coalesceWrites(stream)
+  keepTables(model.connection as unknown as Receiver) // The driver's types lack how it receives.
   let failure: unknown
   let closed = false
   // Attached before anything is awaited: an `error` without a listener ends the process.
@@ -144,6 +152,32 @@ const coalesceWrites = (stream: Socket): void => {
   }
 }
 
+/** The part of a driver's connection that takes frames from the bytes that have come. */
+interface Receiver {
+  /** Bytes that have come, from the beginning of the next frame on. */
+  rest: Buffer
+  /** Takes the next frame; calls itself again when it has read more bytes. */
+  recvFrame: () => false | { readonly id?: number; readonly fields?: { headers?: unknown; table?: Buffer | undefined } }
+}
+
+/** The frame of a message's properties, by the number of its class, which begins it. */
+const propertiesFrame = 60
+/** Bytes before the flags of the properties: those of any frame, then class, weight and the size of the body. */
+const beforeFlags = 7 + 12
+
+/** Keeps the headers of each message as they came, beside those that the driver has read. */
+const keepTables = (connection: Receiver): void => {
+  const receive = connection.recvFrame.bind(connection)
+  connection.recvFrame = () => {
+    const bytes = connection.rest
+    const frame = receive()
+    // Where it has read more bytes, the call for these has found the frame in them.
+    if (frame === false || frame.id !== propertiesFrame || frame.fields?.headers === undefined) return frame
+    frame.fields.table ??= FieldTable.headersOf(bytes.subarray(beforeFlags))
+    return frame
+  }
+}
+
 /** An `error` without a listener would end the process. The adapter listens to `close`, which follows it. */
 const guard = <C extends Channel>(channel: C): C => {
   channel.on("error", () => {})
@@ -151,7 +185,7 @@ const guard = <C extends Channel>(channel: C): C => {
 }
 
 /** One object for all headers that have the same names. */
-const reused = new Map<string, Record<string, unknown>>()
+const reused = new Map<string, Record<string, string>>()
 const reuseLimit = 100
 
 /**
@@ -159,7 +193,7 @@ const reuseLimit = 100
  * a prototype, and to set up a new prototype for every message takes longer than to encode the message. The driver has
  * read the headers when `publish` returns.
  */
-const reuse = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+const reuse = (headers: Publication["headers"]): Publication["headers"] => {
   const names = JSON.stringify(Object.keys(headers))
   const known = reused.get(names)
   if (known !== undefined) return Object.assign(known, headers)
@@ -167,13 +201,38 @@ const reuse = (headers: Readonly<Record<string, unknown>>): Readonly<Record<stri
   return headers
 }
 
+/** The bytes that the driver writes before the content of a byte array without a name; then follows its size. */
+const nameless = [0, "x".charCodeAt(0)] as const
+const namelessSize = nameless.length + 4
+
+/** One object for all tables, since the driver uses it as a prototype as well. */
+const wholeTable: Record<string, unknown> = {}
+
+/**
+ * Headers by which the driver writes a whole table as it is. They are a byte array without a name, whose content the
+ * driver lets it write by itself, and then the bytes before are written as well. Should another version of the driver
+ * write anything else there, nothing is sent.
+ */
+const asItIs = (table: Buffer): Readonly<Record<string, unknown>> => {
+  const content = table.subarray(namelessSize)
+  content.copy = (target, at = 0) => {
+    const start = at - namelessSize
+    if (nameless.some((byte, index) => target[start + index] !== byte))
+      throw new TypeError("the driver writes byte arrays in another way")
+    return table.copy(target, start)
+  }
+  wholeTable[""] = content
+  return wholeTable
+}
+
 /** Writes a publication. `done` is called with `null` when it is confirmed. Throws where the channel is closed. */
 export const publish = (
   channel: ConfirmChannel,
-  { content, exchange, headers, options, routingKey }: Publication,
+  { content, exchange, headers, kept, options, routingKey }: Publication,
   done: (error: unknown) => void
 ): void => {
-  channel.publish(exchange, routingKey, content, { ...options, headers: reuse(headers) }, done)
+  const written = kept.length === 0 ? reuse(headers) : asItIs(FieldTable.make(kept, headers))
+  channel.publish(exchange, routingKey, content, { ...options, headers: written }, done)
 }
 
 const messageOf = (deliveryTag: number): Message => ({ fields: { deliveryTag } }) as Message // The driver reads no more.
@@ -182,9 +241,11 @@ const messageOf = (deliveryTag: number): Message => ({ fields: { deliveryTag } }
 export const ack = (channel: Channel, deliveryTag: number, allUpTo: boolean): void =>
   channel.ack(messageOf(deliveryTag), allUpTo)
 
-/** Puts a delivery back into its queue. Throws where the channel is closed. */
-export const requeue = (channel: Channel, deliveryTag: number, how: "Reject" | "Nack"): void =>
-  how === "Reject" ? channel.reject(messageOf(deliveryTag), true) : channel.nack(messageOf(deliveryTag), false, true)
+/** Puts a delivery back into its queue, `NackAll` those before it as well. Throws where the channel is closed. */
+export const requeue = (channel: Channel, deliveryTag: number, how: "Reject" | "Nack" | "NackAll"): void =>
+  how === "Reject"
+    ? channel.reject(messageOf(deliveryTag), true)
+    : channel.nack(messageOf(deliveryTag), how === "NackAll", true)
 
 /** A digest that nobody can make two texts for, at a gigabyte a second. */
 export const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => {

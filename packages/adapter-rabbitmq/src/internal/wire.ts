@@ -1,11 +1,13 @@
 /** Headers that are not the producer's: the adapter's own, and those that the server writes. */
 
 import * as Predicate from "effect/Predicate"
+import type { Properties } from "./client.ts"
+import * as FieldTable from "./fieldTable.ts"
 
 /** The header that names one copy of a message, so that its redelivery after a lost ack is recognised. */
 export const copyHeader = "requeue-copy"
 
-/** The header that keeps the deliveries of a copy that this one replaces, because the server cannot count them further. */
+/** The header that keeps the returns of the copies that this one replaces, because the server cannot count them further. */
 export const returnsHeader = "requeue-returns"
 
 /** Headers for people and foreign consumers; nothing is read back from them. */
@@ -38,6 +40,12 @@ export const isOwn = (name: string): boolean => own.has(name) || name.startsWith
 
 /** Whether the server writes this header. */
 export const isServers = (name: string): boolean => servers.test(name)
+
+/** The headers of the message's producer, as they came. */
+export const foreignEntries = (properties: Properties | undefined): ReadonlyArray<FieldTable.Entry> =>
+  properties?.table === undefined
+    ? []
+    : FieldTable.entries(properties.table).filter(({ name }) => !isOwn(name) && !isServers(name))
 
 /** The records of deaths in these headers. A foreign producer may have written anything there. */
 export const deathsOf = (headers: Readonly<Record<string, unknown>>): ReadonlyArray<Record<string, unknown>> => {

@@ -44,19 +44,16 @@ const deliver = Effect.fnUntraced(function* (broker: Broker.Service, queue: stri
 const letterFor = (queue: string) =>
   Settlement.DeadLetter("permanent", `${queue}.dlq`, { name: "Error", message: "no" })
 
-// The driver writes a table with an inherited "!" as it is, and reads one with its own.
-test.each<[string, Record<string, unknown>, string]>([
-  ["a nested header that looks like a type", { nested: Object.create({ "!": "net" }) }, "Unsupported"],
-  ["the latest timestamp", { latest: { "!": "timestamp", value: 2n ** 64n - 1n } }, "Unsupported"],
-  ["headers of almost 64 KiB", { long: "x".repeat(65_390) }, "BodyTooLarge"]
-])("a dead letter with %s is refused; its neighbours are not, and its original is still held", async (...given) => {
-  const [, headers, reason] = given
+/** The driver writes headers of 64 KiB at most, ours included. */
+const long = { long: "x".repeat(65_500) }
+
+test("a dead letter with headers of 64 KiB is refused; its neighbours are not, and its original is held", async () => {
   const queue = queueName("unwritten")
   await on({ url }, (broker) =>
     Effect.gen(function* () {
-      const settle = yield* deliver(broker, queue, { headers })
+      const settle = yield* deliver(broker, queue, { headers: long })
       const letter = letterFor(queue)
-      const refused = [["hostile", reason, "refused"]]
+      const refused = [["hostile", "BodyTooLarge", "refused"]]
       assert.deepStrictEqual(yield* settle({ a: letter, hostile: letter, b: letter }), refused)
       assert.deepStrictEqual(yield* settle({ hostile: letter }), refused)
       assert.deepStrictEqual(yield* settle({ hostile: Settlement.Ack }), [])
@@ -111,8 +108,7 @@ test("a message whose dead letter cannot be written is kept, is not run again, a
       yield* consume(queue, runs, { retry, onEvent }, ({ id }) => (id === "poison" ? no() : undefined))
       yield* Effect.promise(() =>
         raw(url, async (channel) => {
-          const headers = { nested: Object.create({ "!": "net" }) as object }
-          channel.sendToQueue(queue, Buffer.from('"x"'), { persistent: true, messageId: "poison", headers })
+          channel.sendToQueue(queue, Buffer.from('"x"'), { persistent: true, messageId: "poison", headers: long })
         })
       )
       yield* until("its quarantine", () => events.some(({ _tag }) => _tag === "Quarantined"))

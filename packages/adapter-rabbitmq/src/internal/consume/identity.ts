@@ -1,5 +1,6 @@
 /** Names of delivered copies. Pure. */
 import { digest, type Properties } from "../client.ts"
+import type * as FieldTable from "../fieldTable.ts"
 import * as Wire from "../wire.ts"
 
 /**
@@ -9,15 +10,24 @@ import * as Wire from "../wire.ts"
  * copy's name, the body, and all properties and headers but those that change on the way: the server's, our own, and the
  * expiration. The body may have megabytes, and anybody may have written it, which is not for `Digest` of the core.
  */
-export const identify = (body: Uint8Array, properties: Properties): string | undefined =>
-  typeof properties.headers?.[Wire.copyHeader] === "string" ? fingerprint(body, properties) : undefined
+export const identify = (body: Uint8Array, properties: Properties): string | undefined => {
+  const copy = properties.headers?.[Wire.copyHeader]
+  return typeof copy === "string" ? nameOf(copy, body, properties, Wire.foreignEntries(properties)) : undefined
+}
 
 /** The same for a message of anybody: those that are alike in everything have the same. */
-export const fingerprint = (body: Uint8Array, { headers = {}, ...properties }: Properties): string => {
-  const copy = headers[Wire.copyHeader]
+export const fingerprint = (body: Uint8Array, properties: Properties): string =>
+  nameOf(String(properties.headers?.[Wire.copyHeader] ?? ""), body, properties, Wire.foreignEntries(properties))
+
+/** The name that a publication will have, `copy` being the header's, and `foreign` the producer's headers. */
+export const nameOf = (
+  copy: string,
+  body: Uint8Array,
+  properties: Properties,
+  foreign: ReadonlyArray<FieldTable.Entry>
+): string => {
   const { appId, contentEncoding, contentType, correlationId, messageId, priority, replyTo, timestamp, type } =
     properties
-  const foreign = Object.entries(headers).filter(([name]) => !Wire.isOwn(name) && !Wire.isServers(name))
   const facts = [
     copy,
     messageId,
@@ -28,7 +38,12 @@ export const fingerprint = (body: Uint8Array, { headers = {}, ...properties }: P
     correlationId,
     replyTo,
     type,
-    appId
+    appId,
+    // Servers from 4.0 on put headers in an order of their own.
+    foreign
+      .map(({ bytes }) => bytes.toString("latin1"))
+      .toSorted()
+      .join("")
   ]
-  return digest(JSON.stringify([...facts, foreign]), body)
+  return digest(JSON.stringify(facts), body)
 }

@@ -9,6 +9,7 @@ import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
 import * as Version from "../version.ts"
 import type { Consumer } from "./credit.ts"
+import * as Originals from "./originals.ts"
 import type { Receipt, Received, Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
 import type * as TakenBack from "./takenBack.ts"
@@ -35,10 +36,13 @@ export type Target = Pick<Plan, "found" | "objects">
 const toReceived =
   (source: Source, takenBack: TakenBack.TakenBack) =>
   (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-    const { attempts, body, formerReturns, headers, metadata, redelivered, returns } = toDelivery(message, source)
+    const { attempts, body, headers, metadata, redelivered, ...counted } = toDelivery(message, source)
+    const { formerReturns, isUncounted, returns } = counted
     const { fields, properties } = message
+    Originals.note(body, properties)
     const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
-    const receipt: Receipt = { ...place, returns, formerReturns, body, properties, name: undefined }
+    const facts = { isReturned: fields.redelivered, returns, formerReturns, isUncounted, body, properties }
+    const receipt: Receipt = { ...place, ...facts, name: undefined }
     return { body, headers, attempts: attempts + takenBack.count(message), metadata, redelivered, receipt }
   }
 

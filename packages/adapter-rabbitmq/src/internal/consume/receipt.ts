@@ -9,10 +9,14 @@ import * as Unacknowledged from "./unacknowledged.ts"
 export interface Receipt extends Unacknowledged.Member {
   readonly settler: Settler
   readonly consumer: Consumer
+  /** Whether the server has handed this copy out before. */
+  readonly isReturned: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
-  /** The same for the copies that this one has replaced. */
-  readonly formerReturns: number
+  /** The same for the copies that this one has replaced; `undefined` for one that has replaced none. */
+  readonly formerReturns: number | undefined
+  /** Whether its returns may be looks, and use up no attempts. */
+  readonly isUncounted: boolean
   readonly body: Uint8Array
   readonly properties: Client.Properties
   /** The name of this copy, once somebody has asked for it; `null` for a foreign message. */

@@ -1,16 +1,14 @@
 /** Opens a subscription: the sessions of its queue, and the settling of their deliveries. */
-import { BoundedMap, type Broker, type BrokerError, type Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import * as Settle from "../settle/settle.ts"
 import { mustReplace, toCommand } from "../settle/toCommand.ts"
+import * as HandedOut from "./handedOut.ts"
 import { identityOf, type Received, receiptOf } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
 import * as WaitLoop from "./waitLoop.ts"
-
-/** Settled copies that are remembered: the server delivers them again if it lost their acks in a crash. */
-const settledLimit = 20_000
 
 /** Consumes a planned queue for as long as the scope lives. */
 export const subscribe = (
@@ -23,43 +21,57 @@ export const subscribe = (
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const { fork, now, replan, sender } = env
-    const { onReconnect, queue } = options
+    const { onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
-    const settled = BoundedMap.make<true>(settledLimit)
+    /** Whether deliveries are counted here; a redrive or a look goes through all of them. */
+    const isLimited = retry.maxDeliveries !== Number.POSITIVE_INFINITY
+    const names = HandedOut.make()
+
+    const identify = (delivery: Delivery.Delivery): string | undefined => {
+      const name = identityOf(delivery)
+      return name === undefined || names.isRepeated(name) ? undefined : name
+    }
 
     const isSettled = (delivery: Delivery.Delivery): boolean => {
-      if (delivery.redelivered !== true || settled.isEmpty()) return false
-      const name = identityOf(delivery)
-      return name !== undefined && settled.has(name)
+      const name = delivery.redelivered === true ? identityOf(delivery) : undefined
+      return name !== undefined && names.isSettled(name)
     }
 
     const settle = Settle.make({
       queue,
-      settled,
+      settled: names.settled,
       publish: (copies, confirmed) =>
         sender.sendEach(
           copies.map((copy) => ({ ...copy, plan })),
           confirmed
         ),
       toCommand: (delivery, settlement) => {
-        const { returns } = receiptOf(delivery)
+        const { isUncounted, returns } = receiptOf(delivery)
         const {
           found: { deliveryLimit, type },
           native
         } = plan
-        const facts = { queue, type, isSettled: isSettled(delivery), returns, deliveryLimit, native, now }
+        const counted = { returns, isUncounted, deliveryLimit }
+        const facts = { queue, type, isSettled: isSettled(delivery), ...counted, native, now }
         return toCommand(delivery, settlement, facts)
       }
     })
 
     const onDelivery = (delivery: Received): void => {
       const { receipt } = delivery
-      const { returns, settler } = receipt
+      const { isReturned, isUncounted, returns, settler } = receipt
       const { deliveryLimit, type } = plan.found
+      const formerReturns = receipt.formerReturns ?? 0
+      const name = identityOf(delivery)
+      if (!isReturned && name !== undefined && !names.first(name, formerReturns)) {
+        // Another message than the one whose returns it tells.
+        const attempts = delivery.attempts - formerReturns
+        return options.onDelivery({ ...delivery, attempts, redelivered: false })
+      }
       if (isSettled(delivery)) {
         if (settler.claim(receipt)) settler.ack([receipt])
-      } else if (mustReplace({ type, returns, deliveryLimit })) replace(delivery)
+      } else if (mustReplace({ type, returns, isUncounted, deliveryLimit, isLimited })) replace(delivery)
       else options.onDelivery(delivery)
     }
 
@@ -69,10 +81,13 @@ export const subscribe = (
      */
     const replace = (delivery: Received): void => {
       const { body, headers, metadata, receipt } = delivery
-      const { formerReturns, properties: original, returns, settler } = receipt
+      const { formerReturns = 0, isUncounted, properties: original, settler } = receipt
       if (!settler.claim(receipt)) return
+      const name = identityOf(delivery)
+      if (name !== undefined) names.replacing(name)
       const message = { queue, body, headers, delay: 0, metadata }
-      const sent = sender.send([{ message, plan, original, returns: formerReturns + returns }])
+      const returns = isUncounted ? (isLimited ? 0 : undefined) : formerReturns + receipt.returns
+      const sent = sender.send([{ message, plan, original, returns }])
       const deliver = (): void => {
         settler.unclaim(receipt)
         if (settler.isOpen()) options.onDelivery(delivery)
@@ -84,5 +99,5 @@ export const subscribe = (
     const again = Effect.tap(replan, (found) => Effect.sync(() => (plan = found)))
     const { credit } = yield* Sessions.make({ first: planned, again, keepsNotBefore, onDelivery, onReconnect }, env)
     if (waiting !== undefined) yield* WaitLoop.run(planned, waiting, env)
-    return { credit, settle, extend: () => Effect.succeed([]), identify: identityOf }
+    return { credit, settle, extend: () => Effect.succeed([]), identify }
   })

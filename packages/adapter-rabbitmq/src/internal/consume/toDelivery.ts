@@ -4,6 +4,9 @@ import type { Type } from "../../RabbitMqQueue.ts"
 import type { Incoming, Properties } from "../client.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
+import { identify } from "./identity.ts"
+import * as Returns from "./returns.ts"
+import { textHeaders } from "./textHeaders.ts"
 
 type Native = Readonly<Record<string, unknown>>
 
@@ -22,8 +25,15 @@ export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
   readonly redelivered: boolean
   /** How often the server counts this copy as returned. */
   readonly returns: number
-  /** The same for the copies that this one has replaced. */
-  readonly formerReturns: number
+  /** The same for the copies that this one has replaced; `undefined` for one that has replaced none. */
+  readonly formerReturns: number | undefined
+  /** Whether it carries metadata of ours. */
+  readonly isOurs: boolean
+  /**
+   * Whether its returns may be looks: those of a dead letter that no consumer has got yet. They use up no attempts. A
+   * consumer that gets such a letter replaces it by a copy whose returns count from 0.
+   */
+  readonly isUncounted: boolean
 }
 
 /** Reads a message. Without metadata of ours it is foreign: its first attempt, published by its timestamp or now. */
@@ -33,17 +43,20 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
   const known = typeof encoded === "string" ? Metadata.decode(encoded) : undefined
   const returns = returnsOf(message, native, source)
   const metadata = known ?? foreign(message, source.now)
-  const formerReturns = countOf(native[Wire.returnsHeader])
+  const formerReturns = Returns.read(native[Wire.returnsHeader], () => identify(message.content, message.properties))
+  const isUncounted = metadata.deadLetter !== undefined && formerReturns === undefined
   const isDue = !source.keepsNotBefore && hasWaited(native)
   return {
     body: message.content,
-    headers: textHeaders(message.properties, native),
-    attempts: metadata.attempts + 1 + formerReturns + returns,
+    headers: textHeaders(message.properties),
+    attempts: metadata.attempts + 1 + (formerReturns ?? 0) + (isUncounted ? 0 : returns),
     metadata: isDue && metadata.notBefore !== 0 ? { ...metadata, notBefore: 0 } : metadata,
     // A copy that has taken the place of a returned message has its name.
-    redelivered: message.fields.redelivered || formerReturns > 0,
+    redelivered: message.fields.redelivered || formerReturns !== undefined,
     returns,
-    formerReturns
+    formerReturns,
+    isOurs: known !== undefined,
+    isUncounted
   }
 }
 
@@ -83,25 +96,16 @@ const foreign = ({ content, properties }: Incoming, now: () => number): Metadata
   const id = typeof messageId === "string" && messageId !== "" ? messageId : derivedId(content, properties)
   // AMQP's timestamps are in seconds.
   const published = typeof timestamp === "number" && timestamp > 0 ? timestamp * 1000 : now()
-  return Metadata.make(id.slice(0, Metadata.idLimit), published)
+  return Metadata.make(shortId(id), published)
+}
+
+/** An id that is not too long. The end of one that was cut is a digest, so that others which begin alike stay others. */
+const shortId = (id: string): string => {
+  if (id.length <= Metadata.idLimit) return id
+  const end = `~${Digest.hex(id)}`
+  return `${id.slice(0, Metadata.idLimit - end.length)}${end}`
 }
 
 /** An id from the message itself: the same at every delivery. */
 const derivedId = (content: Buffer, { correlationId, timestamp, type }: Properties): string =>
   `amqp-${Digest.hex(content, ...[correlationId, timestamp, type].map((part) => `\0${String(part)}`))}`
-
-const textHeaders = ({ contentType }: Properties, native: Native): Readonly<Record<string, string>> => {
-  const headers: Record<string, string> = {}
-  if (typeof contentType === "string" && native["content-type"] === undefined) headers["content-type"] = contentType
-  for (const name in native) {
-    if (!Wire.isOwn(name) && !Wire.isServers(name)) headers[name] = textOf(native[name])
-  }
-  // A handler sees them, and the next copy carries them.
-  return Object.freeze(headers)
-}
-
-const textOf = (value: unknown): string => {
-  if (typeof value === "string") return value
-  if (Buffer.isBuffer(value)) return value.toString("utf8")
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value)
-}

@@ -1,6 +1,9 @@
 /** From an outgoing message and its route to an AMQP message. Pure. */
 import { Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import type { Properties, Publication } from "../client.ts"
+import { nameOf } from "../consume/identity.ts"
+import * as Returns from "../consume/returns.ts"
+import { textHeaders } from "../consume/textHeaders.ts"
 import type { Route } from "../declare/topologies/topology.ts"
 import * as Wire from "../wire.ts"
 
@@ -19,66 +22,102 @@ const shortText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && Buffer.byteLength(value) <= 255 ? value : undefined
 
 /**
- * Writes a message. `copy` is its name, `returns` the returns of the copies that it replaces, and `own` the start of the
- * adapter's names.
+ * Writes a message. `copy` is its name, `returns` the returns of the copies that it replaces, if it does, and `own` the
+ * start of the adapter's names.
  *
- * `original` has the properties of the delivery that it is a copy of. Those that the core does not know are kept:
- * priority, correlation, headers that are no text. The expiration is not: the copy would be lost when it ends. Nor is the
- * user id, which the server would compare with ours.
+ * `original` has the properties of the delivery that it is a copy of. They are kept as the producer wrote them, and so are
+ * its headers, byte by byte, unless the core has changed one. The expiration is not: the copy would be lost when it ends.
+ * Nor is the user id, which the server would compare with ours.
  */
 export const toPublication = (
   { body, headers, metadata, queue }: Outgoing.Outgoing,
   route: ReturnType<typeof direct>,
-  { copy, own, returns = 0 }: { readonly copy: string; readonly own: string; readonly returns?: number | undefined },
+  { copy, own, returns }: { readonly copy: string; readonly own: string; readonly returns?: number | undefined },
   original?: Properties
 ): Publication => {
-  const { "content-type": contentType, ...others } = headers
+  const shown = original === undefined ? {} : textHeaders(original)
+  const { "content-type": contentType, ...changed } = original === undefined ? headers : without(headers, shown)
   const type = shortText(contentType)
+  const content = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const options = {
+    mandatory: true,
+    ...(original === undefined ? first(metadata) : kept(original)),
+    ...(type === undefined ? undefined : { contentType: type }),
+    ...(route.expiration === undefined ? undefined : { expiration: String(route.expiration) })
+  }
+  const foreign = Wire.foreignEntries(original).filter(({ name }) => headers[name] === shown[name])
   return {
     queue,
     exchange: route.exchange,
     routingKey: route.routingKey,
-    content: Buffer.from(body.buffer, body.byteOffset, body.byteLength),
-    options: {
-      persistent: true,
-      mandatory: true,
-      ...(original && kept(original)),
-      messageId: shortText(metadata.id),
-      timestamp: Math.floor(metadata.firstPublished / 1000),
-      contentType: type ?? original?.contentType,
-      expiration: route.expiration === undefined ? undefined : String(route.expiration)
-    },
+    content,
+    options,
+    kept: foreign,
     headers: {
       // The content type is a property, unless it is too long for one.
-      ...(type === undefined ? headers : others),
-      ...(original && foreignHeaders(original, headers, own)),
+      ...(contentType === undefined || type !== undefined ? undefined : { "content-type": contentType }),
+      ...changed,
+      ...deathRecord(original, own),
       ...readable(metadata),
       ...route.headers,
       [Metadata.header]: Metadata.encode(metadata),
       [Wire.copyHeader]: copy,
-      ...(returns === 0 ? undefined : { [Wire.returnsHeader]: returns })
+      ...(returns === undefined
+        ? undefined
+        : { [Wire.returnsHeader]: Returns.write(returns, nameOf(copy, content, options, foreign)) })
     }
   }
 }
 
-const kept = ({ appId, contentEncoding, correlationId, priority, replyTo, type }: Properties) => ({
-  appId,
-  contentEncoding,
-  correlationId,
-  priority,
-  replyTo,
-  type
+/** The headers that are not those of the original, or not any more. */
+const without = (headers: Outgoing.Outgoing["headers"], shown: Outgoing.Outgoing["headers"]) => {
+  const changed: Record<string, string> = {}
+  for (const name in headers) if (headers[name] !== shown[name]) changed[name] = headers[name]!
+  return changed
+}
+
+/** The delivery mode of a message that survives a restart of the server. */
+const persistent = 2
+
+/** The properties of a message that is no copy. */
+const first = ({ firstPublished, id }: Metadata.Metadata): Properties => ({
+  messageId: shortText(id),
+  timestamp: Math.floor(firstPublished / 1000),
+  deliveryMode: persistent
 })
 
-/** Headers of the original that are no text, as they were, and the record of a foreign dead-lettering. */
-const foreignHeaders = ({ headers = {} }: Properties, text: Readonly<Record<string, string>>, own: string) => {
-  const result: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    if (Wire.isServers(name) || Wire.isOwn(name)) continue
-    if (typeof value !== "string" && name in text) result[name] = value
+const fitting = (text: unknown): unknown =>
+  typeof text === "string" && Buffer.byteLength(text) > 255 ? undefined : text
+
+/** The largest timestamp that the driver writes. */
+const lastTimestamp = 2 ** 64 - 2048
+
+/**
+ * The properties that a copy has from its original. A producer that gives no delivery mode has not asked for any. What is
+ * no text is read as a longer one, which may be too long.
+ */
+export const kept = (original: Properties): Properties => {
+  const { appId, contentEncoding, contentType, correlationId, messageId, priority, replyTo, timestamp, type } = original
+  return {
+    appId: fitting(appId),
+    contentEncoding: fitting(contentEncoding),
+    contentType: fitting(contentType),
+    correlationId: fitting(correlationId),
+    messageId: fitting(messageId),
+    priority,
+    replyTo: fitting(replyTo),
+    timestamp: typeof timestamp === "number" ? Math.min(timestamp, lastTimestamp) : undefined,
+    type: fitting(type),
+    deliveryMode: original.deliveryMode ?? persistent
   }
-  const death = headers[Wire.deathHeader] ?? deathOf(headers, own)
-  return death === undefined ? result : { ...result, [Wire.deathHeader]: death }
+}
+
+/** The record of a foreign dead-lettering. */
+const deathRecord = (original: Properties | undefined, own: string) => {
+  const headers = original?.headers ?? {}
+  const known = headers[Wire.deathHeader]
+  const death = typeof known === "string" ? known : deathOf(headers, own)
+  return death === undefined ? undefined : { [Wire.deathHeader]: death }
 }
 
 const deathOf = (headers: Readonly<Record<string, unknown>>, own: string): string | undefined => {

@@ -1,5 +1,5 @@
 /** Carries out settlements on the channel that delivered. */
-import { type BoundedMap, Broker, BrokerError, type Delivery, type Outgoing } from "@requeue/core/adapter-kit"
+import { Broker, BrokerError, type Delivery, type Outgoing } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Properties } from "../client.ts"
 import { identityOf, receiptOf, type Settler } from "../consume/receipt.ts"
@@ -37,11 +37,11 @@ interface Dependencies {
     confirmed: (index: number) => void
   ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>>
   /**
-   * The names of acknowledged copies. A server that is killed forgets acks that were written, and delivers again; that is
+   * Remembers the name of an acknowledged copy. A server that is killed forgets acks that were written, and delivers again; that is
    * acknowledged. The core knows of settlements that have failed, and these have not. Nor could it know: a retry that was
    * a reject comes back with the same name, to be run, and one that was a copy is to be acknowledged.
    */
-  readonly settled: BoundedMap.BoundedMap<true>
+  readonly settled: (name: string) => void
 }
 
 /** Tells of a delivery that could not be settled. Default: it is `gone`. */
@@ -96,7 +96,7 @@ const begin = (
 export const make = ({ publish, queue, settled, toCommand }: Dependencies): Broker.Subscription["settle"] => {
   const remember = (delivery: Delivery.Delivery): void => {
     const name = identityOf(delivery)
-    if (name !== undefined) settled.set(name, true)
+    if (name !== undefined) settled(name)
   }
 
   /** Publishes copies, and acknowledges the original of each as soon as the copy is stored. */

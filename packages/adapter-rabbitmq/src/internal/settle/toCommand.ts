@@ -27,6 +27,8 @@ export interface Input {
   readonly isSettled: boolean
   /** How often the server has counted this copy as returned. */
   readonly returns: number
+  /** Whether these may be looks, and use up no attempts. */
+  readonly isUncounted: boolean
   /** The number of returns after which the server itself gives up; `Infinity` for none; `undefined`: nobody has told. */
   readonly deliveryLimit: number | undefined
   /** The delay that the queue gives to the `count`th counted return, where it delays by itself. */
@@ -64,16 +66,25 @@ export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Se
 const parts = { asked: 1 / 2, replaced: 3 / 4 } as const
 
 /** Whether a rejected message would come back after its delay, counted, and before the server gives it up. */
-const canRequeue = (delay: number, { deliveryLimit, native, returns, type }: Input): boolean => {
+const canRequeue = (delay: number, { deliveryLimit, isUncounted, native, returns, type }: Input): boolean => {
+  if (isUncounted) return false
   // Classic queues do not count, and a limit that nobody has told may be the next return.
   if (type !== "quorum" || deliveryLimit === undefined || returns + 1 >= deliveryLimit * parts.asked) return false
   return delay === (native === undefined ? 0 : native(returns + 1))
 }
 
-/** Whether a copy must take the place of a message that has arrived, for the server not to lose count of it. */
+/**
+ * Whether a copy must take the place of a message that has arrived, for the server not to lose count of it. Returns that
+ * may be looks tell nothing; from its first delivery to a consumer that `isLimited` on, those of the copy count.
+ */
 export const mustReplace = ({
   deliveryLimit,
+  isLimited,
+  isUncounted,
   returns,
   type
-}: Pick<Input, "deliveryLimit" | "returns" | "type">): boolean =>
-  returns > 0 && (type !== "quorum" || deliveryLimit === undefined || returns >= deliveryLimit * parts.replaced)
+}: Pick<Input, "deliveryLimit" | "isUncounted" | "returns" | "type"> & { readonly isLimited: boolean }): boolean => {
+  if (returns === 0) return false
+  if (deliveryLimit === undefined || returns >= deliveryLimit * parts.replaced) return true
+  return isUncounted ? isLimited : type !== "quorum"
+}

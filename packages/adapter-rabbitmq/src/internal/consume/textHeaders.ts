@@ -1,0 +1,20 @@
+/** The headers of a message as handlers see them. Pure, and total: whatever a foreign producer wrote is shown as text. */
+import type { Properties } from "../client.ts"
+import * as Wire from "../wire.ts"
+
+/** The producer's headers, and the content type unless there is a header of that name. */
+export const textHeaders = ({ contentType, headers: native = {} }: Properties): Readonly<Record<string, string>> => {
+  const headers: Record<string, string> = {}
+  if (typeof contentType === "string" && native["content-type"] === undefined) headers["content-type"] = contentType
+  for (const name in native) {
+    if (!Wire.isOwn(name) && !Wire.isServers(name)) headers[name] = textOf(native[name])
+  }
+  // A handler sees them, and the next copy carries them.
+  return Object.freeze(headers)
+}
+
+const textOf = (value: unknown): string => {
+  if (typeof value === "string") return value
+  if (Buffer.isBuffer(value)) return value.toString("utf8")
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value)
+}

@@ -1,0 +1,28 @@
+/** From a message that waits in a queue to the same message, to take its place there. Pure. */
+import type { Incoming, Publication } from "../client.ts"
+import * as FieldTable from "../fieldTable.ts"
+import * as Wire from "../wire.ts"
+import { kept } from "./toPublication.ts"
+
+/** Headers of the server that a message keeps in its place: the record of its deaths. */
+const deaths = /^x-(death$|first-death-|last-death-)/
+
+/** The fewest bytes of headers that the client writes as they are. */
+const fewest = 8
+
+/** The message as it is, but for the server's counts. One with hardly any headers gets `copy` as its name. */
+export const again = (queue: string, { content, properties }: Incoming, copy: string): Publication => {
+  const all = properties.table === undefined ? [] : FieldTable.entries(properties.table)
+  const entries = all.filter(({ name }) => !Wire.isServers(name) || deaths.test(name))
+  const size = entries.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  const { expiration } = properties
+  return {
+    queue,
+    exchange: "",
+    routingKey: queue,
+    content,
+    options: { mandatory: true, ...kept(properties), ...(expiration === undefined ? undefined : { expiration }) },
+    kept: entries,
+    headers: size < fewest ? { [Wire.copyHeader]: copy } : {}
+  }
+}
