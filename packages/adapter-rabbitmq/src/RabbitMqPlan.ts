@@ -30,6 +30,8 @@ export interface Plan {
   readonly objects: ReadonlyArray<NativeObject>
   /** The objects among them that must exist before a message is sent to this queue, or to one of its dead-letter queues. */
   readonly homes: ReadonlyMap<string, ReadonlyArray<NativeObject>>
+  /** The objects of delays that the policy does not have: the first message that needs them declares them. */
+  readonly onDemand: ReadonlyArray<NativeObject>
   /** Notes for people on the topology, such as of head-of-line blocking. */
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
@@ -144,8 +146,8 @@ export const make = (
   const [first] = deadLetterQueues
   // The server's own dead letters, from the delivery limit, go where those of the policy go.
   const isBound = found.isOurs && first !== undefined && RabbitMqQueue.assertOf(first, settings) === "declare"
-  // Where nothing is declared, a policy without delays starts without any of their objects.
-  const isNeeded = settings.assert === "declare" || hasDelays(retry)
+  // Nobody may ever ask for a delay that the policy does not have. A waiting queue is consumed from the start.
+  const isNeeded = hasDelays(retry) || topology.waiting !== undefined
   const { amend = (object) => object } = topology
   const homes = new Map([name, ...deadLetterQueues].map((one) => [one, home(one, settings).map(amend)]))
   const objects = [
@@ -153,12 +155,14 @@ export const make = (
     ...(isBound ? [Objects.binding(Names.dead(settings), first, name)] : []),
     ...(isNeeded ? topology.objects : [])
   ]
+  const others = topology.route(1).objects.map(amend)
   const unknown = found.type === "unknown" ? ["retries at once are copies, as nobody has told the queue's type"] : []
   return {
     queue: name,
     topology: topology.name,
     objects: Objects.distinct(objects),
     homes,
+    onDemand: Objects.without(others, objects),
     notes: [
       ...topology.notes,
       ...(settings.queues[name]?.exclusive === true

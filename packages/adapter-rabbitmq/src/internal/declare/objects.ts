@@ -143,6 +143,15 @@ export const distinct = (objects: ReadonlyArray<NativeObject>): ReadonlyArray<Na
   ...new Map(objects.map((object) => [keyOf(object), object])).values()
 ]
 
+/** Each of these objects once, but for those that are among `others`. */
+export const without = (
+  objects: ReadonlyArray<NativeObject>,
+  others: ReadonlyArray<NativeObject>
+): ReadonlyArray<NativeObject> => {
+  const known = new Set(others.map(keyOf))
+  return distinct(objects).filter((object) => !known.has(keyOf(object)))
+}
+
 const format = (args: Arguments): string =>
   Object.entries(args)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)

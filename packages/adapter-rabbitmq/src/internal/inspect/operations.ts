@@ -161,8 +161,9 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     create: (request) =>
       Effect.gen(function* () {
         const found = yield* find(request.queue)
-        const { objects } = yield* planFor(request, settings, version, found)
-        yield* declarer.ensure(objects, request.queue)
+        const { objects, onDemand } = yield* planFor(request, settings, version, found)
+        // Who asks for it may have consumers that declare nothing, and handlers that ask for delays of their own.
+        yield* declarer.ensure([...objects, ...onDemand], request.queue)
       })
   }
   return operator
