@@ -155,7 +155,8 @@ export const make = (
     ...(isBound ? [Objects.binding(Names.dead(settings), first, name)] : []),
     ...(isNeeded ? topology.objects : [])
   ]
-  const others = topology.route(1).objects.map(amend)
+  // Each delay of `perDelayQueue` has a queue of its own, which nobody can know before.
+  const others = (topology.name === "perDelayQueue" ? [] : topology.route(1).objects).map(amend)
   const unknown = found.type === "unknown" ? ["retries at once are copies, as nobody has told the queue's type"] : []
   return {
     queue: name,

@@ -37,6 +37,7 @@ export interface Properties {
   readonly replyTo?: unknown
   readonly type?: unknown
   readonly appId?: unknown
+  readonly expiration?: unknown
 }
 
 /** A message to be published, and its route; `options` are the AMQP properties, as the driver names them. */

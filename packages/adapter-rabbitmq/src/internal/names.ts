@@ -29,6 +29,9 @@ export const undelivered = (naming: Naming): string => `${own(naming)}undelivere
 /** The queue that keeps the messages for queues that are gone. */
 export const undeliveredQueue = (naming: Naming): string => `${own(naming)}${type(naming)}.undelivered`
 
+/** The queue that takes what is published while `clean` removes the queue that it is meant for. It stays. */
+export const cleaning = (naming: Naming): string => `${own(naming)}${type(naming)}.cleaning`
+
 /** The start of the names of all rungs. */
 export const rungs = (naming: Naming): string => `${own(naming)}${type(naming)}.delay.`
 

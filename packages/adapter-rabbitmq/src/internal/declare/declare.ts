@@ -50,6 +50,9 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
   }
 }
 
+/** How often a declaration begins again because somebody has deleted an object in the middle of it. */
+const restarts = 3
+
 /** Knows of no object, at first. */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
@@ -78,6 +81,28 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
       )
 
+    /** Declares what is missing. An object that is gone again meanwhile is found by the binding that needs it. */
+    const declareAll = (live: Live, queue: string | undefined, objects: ReadonlyArray<NativeObject>) => {
+      const done = knownOn(live)
+      return onLive(live, "declare", queue, async (channel) => {
+        for (const object of objects) {
+          if (done.get(keyOf(object)) === JSON.stringify(object)) continue
+          await declare(channel, object)
+          done.set(keyOf(object), JSON.stringify(object))
+        }
+      }).pipe(
+        Effect.tapError(({ reason }) =>
+          Effect.sync(() => {
+            if (reason === "QueueMissing") for (const object of objects) done.delete(keyOf(object))
+          })
+        ),
+        Effect.retry({
+          times: restarts,
+          while: ({ reason }) => reason === "QueueMissing" && objects.some(({ assert }) => assert === "declare")
+        })
+      )
+    }
+
     return {
       onChannel: (operation, queue, run) =>
         Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
@@ -100,14 +125,7 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
           yield* lock.withPermits(1)(
             Effect.suspend(() =>
               // Another fiber may have declared them while this one waited.
-              missing().length === 0
-                ? Effect.void
-                : onLive(live, "declare", queue, async (channel) => {
-                    for (const object of missing()) {
-                      await declare(channel, object)
-                      done.set(keyOf(object), JSON.stringify(object))
-                    }
-                  })
+              missing().length === 0 ? Effect.void : declareAll(live, queue, objects)
             )
           )
           if (missing().length === 0) complete.set(objects, live)

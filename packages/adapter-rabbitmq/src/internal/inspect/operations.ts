@@ -1,32 +1,25 @@
 /** Shows a queue's plan, compares it with the objects of the server, and creates it. */
-import { type Adapter, type BrokerError, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type Adapter, type BrokerError, ConfigurationError, type Plan } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as RabbitMqOperator from "../../RabbitMqOperator.ts"
 import { decode, type Settings } from "../../RabbitMqOptions.ts"
-import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import * as Capabilities from "../capabilities.ts"
 import * as Connection from "../connect/connection.ts"
 import * as Declarer from "../declare/declare.ts"
 import { describe, type NativeBinding, type NativeObject } from "../declare/objects.ts"
 import * as Version from "../version.ts"
+import * as Cleaning from "./cleaning.ts"
 import * as Flows from "./flows.ts"
 import * as Found from "./found.ts"
 import * as Management from "./management.ts"
+import { planFor } from "./planned.ts"
+import * as Planned from "./planned.ts"
 
 /** The version that a plan without a connection is for. */
 const newestServer = "4.3"
-
-const planFor = (
-  { queue, retry }: Adapter.PlanRequest,
-  settings: Settings,
-  version: string,
-  found?: RabbitMqQueue.RabbitMqQueue
-): Effect.Effect<RabbitMqPlan.Plan, ConfigurationError.ConfigurationError> => {
-  const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue)
-  return ConfigurationError.orFail(RabbitMqPlan.make({ queue, retry, deadLetterQueues, found }, settings, version))
-}
 
 const toPlanned = (object: NativeObject, settings: Settings): Plan.PlannedObject => {
   const [kind, name, details] = describe(object)
@@ -113,14 +106,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   const management = Management.make(settings)
 
   const finder = { settings, declarer, management, serverVersion: () => version }
-  const missingOnly = <A, R>(effect: Effect.Effect<A, BrokerError.BrokerError, R>, otherwise: () => A) =>
-    Effect.catchIf(
-      effect,
-      ({ reason }) => reason === "QueueMissing",
-      () => Effect.sync(otherwise)
-    )
-  /** The queue as it is; where it is missing, as the options tell it. */
-  const find = (queue: string) => missingOnly(Found.find(finder, queue), () => RabbitMqPlan.assumed(queue, settings))
+  const find = (queue: string) => Planned.find(finder, queue)
 
   const findings = Effect.fnUntraced(function* (found: RabbitMqQueue.RabbitMqQueue) {
     const own = foundFinding(found)
@@ -133,7 +119,9 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     return [...own, ...RabbitMqOperator.findingsOf(told, version, RabbitMqQueue.smallestLimit).map(toFinding)]
   })
 
-  const operator: Adapter.Operator = {
+  // More than the port has: the command line looks for it.
+  const operator: Adapter.Operator & Cleaning.Cleaning = {
+    ...Cleaning.make(settings, connection, declarer),
     capabilities: Capabilities.make(settings, version),
     plan: (request) =>
       Effect.gen(function* () {
