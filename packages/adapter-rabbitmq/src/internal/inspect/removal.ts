@@ -48,6 +48,8 @@ const lost = (operation: string): BrokerError.BrokerError =>
     remedy: "Run it again: it goes on where it was"
   })
 
+const messageOf = (fields: object) => ({ fields }) as Parameters<Channel["ack"]>[0] // The driver reads no more.
+
 type Taken = Parameters<Move>[0][number]
 
 /** Requests on the live connection. */
@@ -69,11 +71,11 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
   const settle = (channel: Channel, taken: ReadonlyArray<Taken>, queue: string, move: Move) =>
     Effect.gen(function* () {
       const errors = yield* move(taken, queue)
-      for (const [index, { fields }] of taken.entries()) {
-        const message = { fields } as Parameters<Channel["ack"]>[0] // The driver reads no more.
-        if (errors[index] === undefined) channel.ack(message)
-        else channel.nack(message, false, true)
-      }
+      if (taken.length === 0) return
+      for (const [index, { fields }] of taken.entries())
+        if (errors[index] !== undefined) channel.nack(messageOf(fields), false, true)
+      // All in one: of more than 32 acks at once, the server forgets those that it has not begun when the channel closes.
+      channel.ack(messageOf(taken.at(-1)!.fields), true)
       const failed = errors.find((error) => error !== undefined)
       if (failed !== undefined) return yield* failed
     })
