@@ -33,8 +33,11 @@ export interface Removal {
   }) => Effect.Effect<void, BrokerError.BrokerError>
 }
 
-/** Messages that are moved at a time. */
-const batch = 100
+/**
+ * Messages that are moved at a time. Each was got on its own, and is settled so: of more than 32 settlements at once, a
+ * channel that closes forgets those that it has not begun (tried on 4.3.6).
+ */
+const batch = 30
 
 /** Milliseconds until the server has told a consumer that its queue is gone. */
 const farewell = Duration.seconds(5)
@@ -74,7 +77,6 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
       if (taken.length === 0) return
       for (const [index, { fields }] of taken.entries())
         if (errors[index] !== undefined) channel.nack(messageOf(fields), false, true)
-      // All in one: of more than 32 acks at once, the server forgets those that it has not begun when the channel closes.
       channel.ack(messageOf(taken.at(-1)!.fields), true)
       const failed = errors.find((error) => error !== undefined)
       if (failed !== undefined) return yield* failed
