@@ -40,11 +40,10 @@ const preparer =
   ) =>
   (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> =>
     Effect.gen(function* () {
-      const { ensure, found, management, plan, settings } = env
+      const { ensure, found, plan, settings } = env
       const { queue } = request
-      // Only a queue that is there can be looked at.
-      const isMade = management !== undefined && RabbitMqQueue.assertOf(queue, settings) === "declare"
-      if (isMade) yield* ensure((yield* plan(request)).objects, queue)
+      // Only a queue that is there can be looked at, and tells when it is declared whether it is one of former settings.
+      if (RabbitMqQueue.assertOf(queue, settings) === "declare") yield* ensure((yield* plan(request)).objects, queue)
       const one = yield* Found.find(env, queue)
       found.set(queue, one)
       const planned = yield* plan({ ...request, found: one })

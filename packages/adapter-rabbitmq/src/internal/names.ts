@@ -23,6 +23,12 @@ export const back = ({ isOurs }: { readonly isOurs: boolean }, naming: Naming): 
 /** The exchange that takes the messages that the server itself gives up. */
 export const dead = (naming: Naming): string => `${own(naming)}dead`
 
+/** Whether an exchange takes what the server itself gives up, under any prefix. */
+export const isDead = (exchange: string): boolean => /\.v1\.dead$/.test(exchange)
+
+/** The exchange behind such an exchange, for what has nowhere to go. */
+export const undeliveredOf = (deadExchange: string): string => deadExchange.replace(/dead$/, "undelivered")
+
 /** The exchange that takes the messages for queues that are gone. */
 export const undelivered = (naming: Naming): string => `${own(naming)}undelivered`
 

@@ -4,11 +4,13 @@
  */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Channel } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
-import { keyOf, type NativeObject } from "./objects.ts"
+import * as Former from "./former.ts"
+import { keyOf, type NativeObject, type NativeQueue } from "./objects.ts"
 import { request } from "../connect/request.ts"
 
 /** Declares objects, and remembers which exist for as long as the connection lives. */
@@ -22,6 +24,8 @@ export interface Declarer {
   readonly forget: (objects: ReadonlyArray<NativeObject>) => void
   /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
   readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
+  /** A queue that has arguments of former settings, as it was found by `ensure`; `undefined` for every other one. */
+  readonly former: (queue: string) => NativeQueue | undefined
   /** Runs requests on a channel of their own. Fails with `Timeout` after three times `requestTimeout`. */
   readonly onChannel: <A>(
     operation: string,
@@ -51,7 +55,10 @@ export const declare = async (channel: Channel, object: NativeObject): Promise<v
 }
 
 /** How often a declaration begins again because somebody has deleted an object in the middle of it. */
-const restarts = 3
+const maxRestarts = 3
+
+/** More arguments than former settings explain. */
+const maxQuestions = 6
 
 /** Knows of no object, at first. */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
@@ -81,31 +88,69 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
       )
 
-    /** Declares what is missing. An object that is gone again meanwhile is found by the binding that needs it. */
-    const declareAll = (live: Live, queue: string | undefined, objects: ReadonlyArray<NativeObject>) => {
-      const done = knownOn(live)
-      return onLive(live, "declare", queue, async (channel) => {
-        for (const object of objects) {
-          if (done.get(keyOf(object)) === JSON.stringify(object)) continue
-          await declare(channel, object)
-          done.set(keyOf(object), JSON.stringify(object))
+    /** Queues that were made under former settings, by name. */
+    const former = new Map<string, NativeQueue>()
+
+    /** Finds the arguments of a queue of ours that is refused; `undefined` where former settings do not explain them. */
+    const findFormer = (live: Live, planned: NativeQueue, first: BrokerError.BrokerError) =>
+      Effect.gen(function* () {
+        let refusal: string = first.detail
+        let hasOther = false
+        for (let queue: NativeQueue | undefined = planned, asked = 0; asked < maxQuestions; asked++) {
+          const before: NativeQueue = queue
+          queue = Former.next(before, refusal, hasOther)
+          if (queue === undefined) return undefined
+          hasOther ||= queue.arguments["x-queue-type"] !== before.arguments["x-queue-type"]
+          const candidate = queue
+          const made = yield* Effect.result(
+            onLive(live, "declare", planned.name, (channel) => declare(channel, candidate))
+          )
+          if (Result.isSuccess(made)) return candidate
+          if (made.failure.reason !== "QueueMismatch") return yield* made.failure
+          refusal = made.failure.detail
         }
-      }).pipe(
-        Effect.tapError(({ reason }) =>
-          Effect.sync(() => {
-            if (reason === "QueueMissing") for (const object of objects) done.delete(keyOf(object))
-          })
-        ),
-        Effect.retry({
-          times: restarts,
-          while: ({ reason }) => reason === "QueueMissing" && objects.some(({ assert }) => assert === "declare")
-        })
-      )
-    }
+        return undefined
+      })
+
+    /**
+     * Declares what is missing. A queue of former settings is declared with its own arguments. An object that is gone again
+     * meanwhile is found by the binding that needs it: then all are declared again.
+     */
+    const declareAll = (live: Live, queue: string | undefined, objects: ReadonlyArray<NativeObject>) =>
+      Effect.gen(function* () {
+        const done = knownOn(live)
+        let restarts = maxRestarts
+        while (true) {
+          let last: NativeObject | undefined
+          const declared = yield* Effect.result(
+            onLive(live, "declare", queue, async (channel) => {
+              for (const object of objects) {
+                if (done.get(keyOf(object)) === JSON.stringify(object)) continue
+                last = object
+                await declare(channel, (object._tag === "Queue" ? former.get(object.name) : undefined) ?? object)
+                done.set(keyOf(object), JSON.stringify(object))
+              }
+            })
+          )
+          if (Result.isSuccess(declared)) return
+          const { failure } = declared
+          const refused: NativeObject | undefined = last
+          if (failure.reason === "QueueMismatch" && refused?._tag === "Queue" && Former.isHome(refused)) {
+            // It may have been made anew.
+            if (former.delete(refused.name)) continue
+            const found = yield* findFormer(live, refused, failure)
+            if (found === undefined) return yield* failure
+            former.set(refused.name, found)
+          } else if (failure.reason === "QueueMissing" && refused?._tag === "Binding" && restarts-- > 0)
+            for (const object of objects) done.delete(keyOf(object))
+          else return yield* failure
+        }
+      })
 
     return {
       onChannel: (operation, queue, run) =>
         Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
+      former: (queue) => former.get(queue),
       forget: (objects) => {
         const live = connection.current()
         if (live === undefined) return

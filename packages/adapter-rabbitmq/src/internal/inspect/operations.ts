@@ -9,7 +9,8 @@ import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import * as Capabilities from "../capabilities.ts"
 import * as Connection from "../connect/connection.ts"
 import * as Declarer from "../declare/declare.ts"
-import { describe, type NativeBinding, type NativeObject } from "../declare/objects.ts"
+import * as Former from "../declare/former.ts"
+import { describe, type NativeBinding, type NativeObject, type NativeQueue } from "../declare/objects.ts"
 import * as Version from "../version.ts"
 import * as Cleaning from "./cleaning.ts"
 import * as Flows from "./flows.ts"
@@ -53,7 +54,7 @@ const verdictOf = (
   )
 
 /** Asks for an object, and then declares it: for one that exists, the server compares the arguments and changes nothing. */
-const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<NativeObject, NativeBinding>) => {
+const ask = ({ ensure, onChannel }: Declarer.Declarer, object: Exclude<NativeObject, NativeBinding>) => {
   const passive = onChannel("inspect", object.name, (channel) =>
     object._tag === "Queue" ? channel.checkQueue(object.name) : channel.checkExchange(object.name)
   )
@@ -61,6 +62,12 @@ const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<NativeObject, Nat
   return Effect.andThen(
     passive,
     onChannel("inspect", object.name, (channel) => Declarer.declare(channel, object))
+  ).pipe(
+    // One that was made under former settings will do, as it does for a consumer.
+    Effect.catchIf(
+      ({ reason }) => reason === "QueueMismatch",
+      () => ensure([object])
+    )
   )
 }
 
@@ -79,6 +86,17 @@ const foundFinding = (found: RabbitMqQueue.RabbitMqQueue): ReadonlyArray<Plan.Fi
       ]),
   ...RabbitMqQueue.warnings(found).map((detail) => ({ about: "loss", verdict: "bad" as const, detail }))
 ]
+
+/** A queue that was made under former settings. */
+const formerFinding = (
+  { former }: Declarer.Declarer,
+  { arguments: args, name }: NativeQueue
+): ReadonlyArray<Plan.Finding> => {
+  const kept = Former.kept(former(name)?.arguments ?? args, args)
+  return kept.length === 0
+    ? []
+    : [{ about: "settings", verdict: "good", detail: `queue ${name} keeps ${kept.join(", ")}, with which it was made` }]
+}
 
 const unusable = ({ detail, queue, remedy = "" }: BrokerError.BrokerError): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field: "queue", queue, broker: "rabbitmq", detail, remedy })
@@ -144,7 +162,10 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
             (verdict) => ({ ...toPlanned(object, settings), ...verdict })
           )
         )
-        return { objects, findings: yield* findings(found) }
+        const former = plan.objects.flatMap((object) =>
+          object._tag === "Queue" ? formerFinding(declarer, object) : []
+        )
+        return { objects, findings: [...former, ...(yield* findings(found))] }
       }),
     create: (request) =>
       Effect.gen(function* () {

@@ -129,16 +129,16 @@ const inUse = ({ exchanges, queues }: Snapshot, stale: ReadonlySet<string>): Rea
 }
 
 /** Bindings by which the server's own dead letters of a queue go where the configuration does not send them. */
-export const formerLetters = ({ bindings }: Snapshot, { plans, settings }: Wanted): ReadonlyArray<BindingInfo> => {
-  const dead = Names.dead(settings)
-  return bindings.filter(({ key, queue, source }) => {
-    const plan = plans.find((one) => one.queue === key)
-    const there = plan?.objects.flatMap((object) =>
-      object._tag === "Binding" && object.source === dead && object.key === key ? [object.queue] : []
-    )
-    return source === dead && there !== undefined && there.length > 0 && !there.includes(queue)
+export const formerLetters = ({ bindings }: Snapshot, { plans }: Wanted): ReadonlyArray<BindingInfo> =>
+  bindings.filter(({ key, queue, source }) => {
+    const wanted = plans
+      .filter((plan) => plan.queue === key && Names.isDead(source))
+      .flatMap(({ objects }) => objects)
+      .flatMap((object) =>
+        object._tag === "Binding" && object.source === source && object.key === key ? [object.queue] : []
+      )
+    return wanted.length > 0 && !wanted.includes(queue)
   })
-}
 
 /** The groups of stale objects of a server. */
 export const find = (snapshot: Snapshot, wanted: Wanted): ReadonlyArray<Group> => {
