@@ -3,29 +3,15 @@ import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { RabbitMqOperator, type RabbitMqOptions } from "../src/index.ts"
+import { balanced, cleaned, listed, names, none, place, underLoad } from "./cleaning.ts"
 import { server } from "./server.ts"
-import { consume, no, raw, type Run } from "./traps/trap.ts"
-import { ids, now, on, outgoing, queueName, until } from "./world.ts"
+import { consume, raw, type Run } from "./traps/trap.ts"
+import { ids, now, on, outgoing, until } from "./world.ts"
 
 const { broker, url } = await server()
 const management = broker.managementUrl ?? "http://127.0.0.1:15672"
 
-const none = RetryPolicy.make()
-
-/** A server to oneself: the objects of a prefix. */
-const place = (options: RabbitMqOptions.Options = {}) => {
-  const prefix = queueName("p").slice(0, 20)
-  const queue = queueName("stale")
-  return { queue, prefix, options: { url, prefix, management, ...options } }
-}
-
-const names = (objects: ReadonlyArray<{ readonly name: string }>) => objects.map(({ name }) => name).toSorted()
-
-const listed = (queue: string, options: RabbitMqOptions.Options, retry = none) =>
-  Effect.runPromise(RabbitMqOperator.stale([{ queue, retry }], options, { isWhole: true }))
-
-const cleaned = (queue: string, options: RabbitMqOptions.Options, more: RabbitMqOperator.Scope = {}, retry = none) =>
-  Effect.runPromise(RabbitMqOperator.clean([{ queue, retry }], options, { isWhole: true, ...more }))
+const placed = (options: RabbitMqOptions.Options = {}) => place({ url, management, ...options })
 
 const count = 40
 const all = ids(count)
@@ -44,7 +30,7 @@ const layouts: ReadonlyArray<readonly [string, RabbitMqOptions.Options]> = [
 
 describe.runIf(broker.managementUrl !== undefined).concurrent("what another layout has left is removed:", () => {
   test.each(layouts)("%s", { timeout: 120_000 }, async (_, layout) => {
-    const { options, queue } = place()
+    const { options, queue } = placed()
     const runs: Array<Run> = []
     // The arguments of the queue itself stay.
     const former = { ...options, ...layout, queues: { [queue]: { assert: "passive" } } } as const
@@ -74,53 +60,6 @@ describe.runIf(broker.managementUrl !== undefined).concurrent("what another layo
   })
 })
 
-/** Publishes without a pause while `work` runs; each message fails once, and comes again after the rung's delay. */
-const underLoad = (
-  options: RabbitMqOptions.Options,
-  queue: string,
-  retry: RetryPolicy.RetryPolicy,
-  work: () => Promise<unknown>
-) =>
-  on(options, (one) =>
-    Effect.gen(function* () {
-      const runs: Array<Run> = []
-      const sent: Array<string> = []
-      let isOver = false
-      yield* consume(queue, runs, { retry, concurrency: 50 }, ({ attempts }) => (attempts === 1 ? no() : undefined))
-      const publishing = Effect.gen(function* () {
-        while (!isOver) {
-          const id = `m${sent.length}`
-          sent.push(id)
-          yield* one.publish([outgoing(queue, id)])
-          yield* Effect.sleep(5)
-        }
-      })
-      const working = Effect.promise(work).pipe(Effect.ensuring(Effect.sync(() => (isOver = true))))
-      yield* Effect.all([publishing, working], { concurrency: "unbounded" })
-      const second = () => new Set(runs.flatMap(({ attempts, id }) => (attempts === 2 ? [id] : [])))
-      yield* until(
-        () => `${sent.length} second runs, there were ${second().size}`,
-        () => second().size === sent.length
-      )
-      return { runs, sent }
-    })
-  )
-
-/** Each message was run at its first attempt and, no earlier than its delay, at its second. */
-const balanced = (
-  { runs, sent }: { readonly runs: ReadonlyArray<Run>; readonly sent: ReadonlyArray<string> },
-  ms: number
-) => {
-  const byId = Map.groupBy(runs, ({ id }) => id)
-  assert.strictEqual(byId.size, sent.length)
-  for (const [id, mine] of byId) {
-    const [first, second] = [1, 2].map((attempt) => mine.find(({ attempts }) => attempts === attempt))
-    assert.isDefined(first, `the first run of ${id}`)
-    assert.isAtLeast(second!.at - first!.at, ms, `the second run of ${id}`)
-  }
-  return runs.length - 2 * sent.length
-}
-
 describe.runIf(broker.managementUrl !== undefined)("while delays are published all the time", () => {
   const retry = RetryPolicy.make({ backoff: Backoff.constant(300) })
 
@@ -128,7 +67,7 @@ describe.runIf(broker.managementUrl !== undefined)("while delays are published a
     "a rung that the configuration does not know is removed, and made again by those who use it",
     { timeout: 120_000 },
     async () => {
-      const { options, prefix, queue } = place()
+      const { options, prefix, queue } = placed()
       const rung = `${prefix}.v1.q.delay.300`
       const reports: Array<RabbitMqOperator.Report> = []
       const load = await underLoad(options, queue, retry, async () => {
@@ -146,7 +85,7 @@ describe.runIf(broker.managementUrl !== undefined)("while delays are published a
   )
 
   test("a queue for one delay stays, as messages still come in", { timeout: 120_000 }, async () => {
-    const { options, queue } = place({ topology: "perDelayQueue" })
+    const { options, queue } = placed({ topology: "perDelayQueue" })
     let report: RabbitMqOperator.Report | undefined
     const load = await underLoad(options, queue, retry, async () => {
       report = await cleaned(queue, { ...options, topology: "auto" })
