@@ -106,21 +106,21 @@ describe.runIf(broker.managementUrl !== undefined)("clean", () => {
   })
 
   test("leaves a delay whose messages have nowhere to go at the moment", { timeout: 60_000 }, async () => {
-    const { options, prefix, queue } = placed()
-    const rung = `${prefix}.v1.q.delay.300`
-    await on(options, () => Effect.scoped(Consumer.start(queue, { retry }, () => {})))
-    // The exchange behind the rung is gone: the server tries again three minutes later.
-    await raw(url, (channel) => channel.deleteExchange(`${prefix}.v1.deliver`))
-    await raw(url, async (channel) =>
-      channel.publish(rung, queue, Buffer.from("x"), { persistent: true, messageId: "held" })
-    )
-    await wait(
-      "a message that is due",
-      async () => (await raw(url, (channel) => channel.checkQueue(rung))).messageCount === 0
-    )
+    const { options, queue } = placed()
+    const delayed = `${queue}_dlq_1`
+    const args = { "x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" }
+    await raw(url, async (channel) => {
+      // The queue behind it does not exist: the server keeps the message, and counts it nowhere but in its statistics.
+      const to = { "x-message-ttl": 100, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue }
+      await channel.assertQueue(delayed, { arguments: { ...args, ...to } })
+      channel.sendToQueue(delayed, Buffer.from("x"), { persistent: true, messageId: "held" })
+    })
+    const isDue = async () => (await raw(url, (channel) => channel.checkQueue(delayed))).messageCount === 0
+    await wait("a message that is due", isDue)
     const { objects } = await cleaned(queue, options)
-    for (const { outcome, why } of objects)
-      assert.deepStrictEqual([outcome, why], ["kept", "1 messages wait until a queue behind it takes them"])
-    assert.isNotEmpty(objects)
+    assert.deepStrictEqual(
+      objects.map(({ name, outcome, why }) => [name, outcome, why]),
+      [[delayed, "kept", "1 messages wait until a queue behind it takes them"]]
+    )
   })
 })

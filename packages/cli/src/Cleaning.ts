@@ -60,7 +60,7 @@ export const of = (operator: Adapter.Operator): (Adapter.Operator & Cleaner) | u
 /** Whether a command acts on all queues of a configuration: only then can delays that they share be judged. */
 export const isWhole = ({ queue, url }: Target.Flags): boolean => queue.length === 0 && Option.isNone(url)
 
-/** What these queues no longer want; nothing where the adapter does not tell. */
+/** Objects that these queues no longer want; none where the adapter does not tell. */
 export const listed = (operator: Adapter.Operator, requests: Requests, scope: Scope): Effect.Effect<Listing, Failure> =>
   of(operator)?.stale(requests, scope) ?? Effect.succeed({ objects: [], notes: [] })
 
@@ -83,7 +83,7 @@ export const text = ({ notes, objects }: Listing): string =>
         ...notes.map((note) => `note: ${note}`)
       ].join("\n")
 
-/** What has become of stale objects, as text. */
+/** The outcomes of a removal, as text. */
 export const outcomes = (objects: ReadonlyArray<Cleaned>, paint: Service["paint"]): string =>
   Table.format(
     ["", "object", "name", "why"],

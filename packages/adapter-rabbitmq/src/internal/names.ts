@@ -24,7 +24,7 @@ export const back = ({ isOurs }: { readonly isOurs: boolean }, naming: Naming): 
 export const dead = (naming: Naming): string => `${own(naming)}dead`
 
 /** Whether an exchange takes what the server itself gives up, under any prefix. */
-export const isDead = (exchange: string): boolean => /\.v1\.dead$/.test(exchange)
+export const isDead = (exchange: string): boolean => exchange.endsWith(".v1.dead")
 
 /** The exchange behind such an exchange, for what has nowhere to go. */
 export const undeliveredOf = (deadExchange: string): string => deadExchange.replace(/dead$/, "undelivered")

@@ -60,7 +60,11 @@ const maxRestarts = 3
 /** More arguments than former settings explain. */
 const maxQuestions = 6
 
-/** Knows of no object, at first. */
+/**
+ * Knows of no object, at first.
+ *
+ * Long, because all of it is about the same memories of the server.
+ */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
     /** By the key of an object, how it was declared last: with other arguments, the server is to compare it. */

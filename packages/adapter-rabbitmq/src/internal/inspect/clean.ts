@@ -76,7 +76,11 @@ const workOf = (group: Group): Work => ({
   isOpen: false
 })
 
-/** Steps of the removal of one group. */
+/**
+ * Steps of the removal of one group.
+ *
+ * Long, because they are a sequence on the same work.
+ */
 const steps = ({ management, meanwhile, move, now, removal }: Dependencies) => {
   const consumersOf = (work: Work) =>
     Effect.map(

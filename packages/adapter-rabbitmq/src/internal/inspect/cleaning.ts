@@ -20,7 +20,7 @@ import * as Planned from "./planned.ts"
 import * as Removal from "./removal.ts"
 import * as Stale from "./stale.ts"
 
-/** What is known of the configuration that the objects are compared with. */
+/** The part of the configuration that the objects are compared with. */
 export interface Scope {
   /** Whether the queues that are given are all of the configuration; else no shared delay is judged. Default: no. */
   readonly isWhole?: boolean | undefined
@@ -96,7 +96,11 @@ const isBusy = (error: BrokerError.BrokerError): BrokerError.BrokerError =>
 
 const nameOf = ({ queue, source }: { readonly source: string; readonly queue: string }) => `${source} -> ${queue}`
 
-/** Lists and removes stale objects on an open connection. */
+/**
+ * Lists and removes stale objects on an open connection.
+ *
+ * Long, because the steps share the connection, its settings, and how objects are told.
+ */
 export const make = (settings: Settings, connection: Connection, declarer: Declarer): Cleaning => {
   const management = Management.make(settings)
   const serverVersion = connection.current()?.driver.version ?? RabbitMqPlan.oldestServer

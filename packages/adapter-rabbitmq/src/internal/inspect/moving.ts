@@ -46,7 +46,11 @@ const ttlOf = (queue: QueueInfo | undefined): number => {
   return typeof ttl === "number" ? ttl : 0
 }
 
-/** Moves the messages of `stale` queues. `sources` names the stale queue behind an exchange, for what it was to get. */
+/**
+ * Moves the messages of `stale` queues. `sources` names the stale queue behind an exchange, for what it was to get.
+ *
+ * Long, because the questions that a message is asked share what is known of the queues.
+ */
 export const make = (
   env: Dependencies,
   stale: ReadonlyArray<QueueInfo>,

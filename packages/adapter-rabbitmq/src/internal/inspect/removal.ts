@@ -55,7 +55,11 @@ const messageOf = (fields: object) => ({ fields }) as Parameters<Channel["ack"]>
 
 type Taken = Parameters<Move>[0][number]
 
-/** Requests on the live connection. */
+/**
+ * Requests on the live connection.
+ *
+ * Long, because each is short, and all share the connection.
+ */
 export const make = (connection: Connection, live: Live, requestTimeout: number): Removal => {
   const onChannel = <A, E>(name: string, use: (channel: Channel) => Effect.Effect<A, E>) =>
     connection.current() !== live

@@ -18,7 +18,7 @@ export interface Snapshot {
   readonly bindings: ReadonlyArray<BindingInfo>
 }
 
-/** What is wanted, and how much of it is known. */
+/** The configuration, and how much of it is known. */
 export interface Wanted {
   /** The plans of the configuration's queues. */
   readonly plans: ReadonlyArray<RabbitMqPlan.Plan>

@@ -30,7 +30,7 @@ const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Na
 }
 
 /** All levels, lowest first: each leads to the one below. */
-export const objects = (settings: Settings): ReadonlyArray<Objects.NativeObject> => [
+const objects = (settings: Settings): ReadonlyArray<Objects.NativeObject> => [
   ...Objects.safetyNet(settings),
   ...Objects.shared(
     Array.from({ length: digits(settings.resolution) }, (_, bit) => levelObjects(settings, bit)).flat(),
