@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { RabbitMqOperator } from "../src/index.ts"
 import { shared } from "./server.ts"
-import { on, queueName } from "./world.ts"
+import { on, outgoing, queueName } from "./world.ts"
 
 const one = await shared()
 const options = { url: one.url, management: one.broker.managementUrl ?? "http://127.0.0.1:15672" }
@@ -25,6 +25,22 @@ describe.runIf(one.broker.managementUrl !== undefined)("an operator", () => {
     const error = await Effect.runPromise(Effect.flip(RabbitMqOperator.verify("q", { url: one.url })))
     assert.strictEqual("field" in error && error.field, "management")
   })
+})
+
+test("without the management interface, lists the queues of usual names, and removes nothing", async () => {
+  const queue = queueName("listed")
+  const requests = [{ queue, retry: RetryPolicy.make() }]
+  await on({ url: one.url, topology: "waitLoop" }, (broker) =>
+    broker.publish([outgoing(queue, "a", { delay: 60_000 })])
+  )
+  const { notes, objects } = await Effect.runPromise(RabbitMqOperator.stale(requests, { url: one.url }))
+  assert.deepStrictEqual(
+    objects.map(({ messages, name }) => [name, messages]),
+    [[`${queue}.waiting.v1`, 0]]
+  )
+  assert.match(notes.join(), /without the option management/)
+  const error = await Effect.runPromise(Effect.flip(RabbitMqOperator.clean(requests, { url: one.url })))
+  assert.strictEqual("field" in error && error.field, "management")
 })
 
 describe("a queue", () => {
