@@ -128,12 +128,5 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/sessions.ts",
     text: "declarer.forget(objects)",
     replacement: ""
-  },
-  {
-    name: "makes nothing for a delay that is asked for",
-    kills: "a message that one process delays comes to another at its time, and not before",
-    file: "publish/routes.ts",
-    text: "[home, plan.route(message.delay).objects]",
-    replacement: "[home]"
   }
 ]
