@@ -65,6 +65,13 @@ export const make = (env: {
     return spent < settings.resolution ? delay : Math.max(1, delay - spent)
   }
 
+  /** The route of what is left of a delay, where that needs nothing that is not declared; else of the whole delay. */
+  const delayed = ({ route }: Plan.Plan, delay: number, started: number) => {
+    const whole = route(delay)
+    const rest = route(remaining(delay, started))
+    return rest.objects === whole.objects ? rest : whole
+  }
+
   return {
     refusal: ({ message, original }) => {
       if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
@@ -77,7 +84,7 @@ export const make = (env: {
       return message.delay > 0 ? [home, plan.route(message.delay).objects] : [home]
     },
     publication: ({ message, original, plan, returns }, started) => {
-      const route = message.delay > 0 ? plan.route(remaining(message.delay, started)) : direct(message.queue)
+      const route = message.delay > 0 ? delayed(plan, message.delay, started) : direct(message.queue)
       // It keeps the name of the message whose place it takes, by which the core knows that one.
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
