@@ -10,7 +10,6 @@ import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Capabilities from "./internal/capabilities.ts"
 import * as Connect from "./internal/connect/connection.ts"
@@ -25,22 +24,13 @@ import * as Found from "./internal/inspect/found.ts"
 import * as Management from "./internal/inspect/management.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Names from "./internal/names.ts"
+import { uniqueNames } from "./internal/uniqueNames.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Routes from "./internal/publish/routes.ts"
 import * as Sender from "./internal/publish/sender.ts"
 import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
 import * as Plan from "./RabbitMqPlan.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
-
-/** Makes names that nobody else has: random for each broker, then counted. */
-const uniqueNames = Effect.map(
-  Effect.all([Random.nextIntBetween(0, 2 ** 32 - 1), Random.nextIntBetween(0, 2 ** 32 - 1)]),
-  (parts) => {
-    const mine = parts.map((part) => part.toString(36)).join("")
-    let count = 0
-    return () => `${mine}.${(++count).toString(36)}`
-  }
-)
 
 /** Makes the plan of a consumer, by what its queue is. Nothing has been delivered yet. */
 const preparer =
@@ -53,11 +43,10 @@ const preparer =
   ) =>
   (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> =>
     Effect.gen(function* () {
-      const { ensure, found, management, plan, settings } = env
+      const { ensure, found, plan, settings } = env
       const { queue } = request
-      // Only a queue that is there can be looked at.
-      const isMade = management !== undefined && RabbitMqQueue.assertOf(queue, settings) === "declare"
-      if (isMade) yield* ensure((yield* plan(request)).objects, queue)
+      // Only a queue that is there can be looked at, and tells when it is declared whether it is one of former settings.
+      if (RabbitMqQueue.assertOf(queue, settings) === "declare") yield* ensure((yield* plan(request)).objects, queue)
       const one = yield* Found.find(env, queue)
       found.set(queue, one)
       const planned = yield* plan({ ...request, found: one })

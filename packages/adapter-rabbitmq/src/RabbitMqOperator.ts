@@ -1,17 +1,19 @@
 /**
- * Checks how a queue is set up, and removes delay queues that no policy uses any more.
+ * Checks how a queue is set up, and lists and removes what a configuration no longer wants.
  *
- * Both need the server's management interface: give its address as the option `management`.
+ * All of this needs the server's management interface, but for a shorter list: give its address as the option `management`.
  */
-import { type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
+import { type Adapter, type BrokerError, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Connection from "./internal/connect/connection.ts"
 import * as Declarer from "./internal/declare/declare.ts"
+import * as Cleaning from "./internal/inspect/cleaning.ts"
 import * as Management from "./internal/inspect/management.ts"
-import * as Names from "./internal/names.ts"
 import * as Version from "./internal/version.ts"
-import { decode, type Options, type Settings } from "./RabbitMqOptions.ts"
+import { decode, type Options } from "./RabbitMqOptions.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
+
+export type { Cleaned, Listing, Report, Scope, StaleObject } from "./internal/inspect/cleaning.ts"
 
 /** A property that a queue should have. */
 export interface Finding {
@@ -93,8 +95,7 @@ const open = (options: Options) =>
       })
     }
     const connection = yield* Connection.make(settings, "operator")
-    const declarer = yield* Declarer.make(connection, settings)
-    return { settings, management, declarer, version: connection.current()!.driver.version }
+    return { management, version: connection.current()!.driver.version }
   })
 
 /**
@@ -122,47 +123,36 @@ export const verify = (
     })
   )
 
-/** Whether a queue is the rung of a ladder. Levels are not: all of them are needed for ever. */
-const isRung = (name: string, settings: Settings): boolean => {
-  const rest = name.startsWith(Names.own(settings)) ? name.slice(Names.own(settings).length) : ""
-  return /^[qc]\.delay\.\d+$/.test(rest)
-}
-
-/** The names of the ladder's delay queues that hold no message. */
-export const idleDelays = (
-  options: Options
-): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const { management, settings } = yield* open(options)
-      const queues = yield* management.queues
-      return queues.filter(({ messages, name }) => messages === 0 && isRung(name, settings)).map(({ name }) => name)
-    })
-  )
+/** The operations on stale objects of a server, for as long as the scope lives. */
+const cleaning = (options: Options) =>
+  Effect.gen(function* () {
+    const settings = yield* Effect.fromResult(decode(options))
+    const connection = yield* Connection.make(settings, "operator")
+    return Cleaning.make(settings, connection, yield* Declarer.make(connection, settings))
+  })
 
 /**
- * Removes delay queues that hold no message, with the exchanges in front of them, and answers their names.
+ * Lists the objects of ours that a configuration no longer wants, with their messages. It changes nothing.
  *
- * Give it only delays that no running consumer's policy has. The next retry declares a queue that is in use again, but a
- * retry at the moment of the removal is lost with the queue.
+ * `requests` are the queues of the configuration with their policies. A row claims no more than that these do not want the
+ * object: a delay that another service uses is one of its own, which it makes again when it is removed.
  */
-export const removeDelays = (
-  names: ReadonlyArray<string>,
-  options: Options
-): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const { declarer, management, settings } = yield* open(options)
-      const queues = yield* management.queues
-      const removed: Array<string> = []
-      for (const { messages, name } of queues) {
-        if (!names.includes(name) || !isRung(name, settings) || messages !== 0) continue
-        yield* declarer.onChannel("remove", name, async (channel) => {
-          await channel.deleteExchange(name)
-          await channel.deleteQueue(name)
-        })
-        removed.push(name)
-      }
-      return removed
-    })
-  )
+export const stale = (
+  requests: ReadonlyArray<Adapter.PlanRequest>,
+  options: Options,
+  scope: Cleaning.Scope = {}
+): Effect.Effect<Cleaning.Listing, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
+  Effect.scoped(Effect.flatMap(cleaning(options), (on) => on.stale(requests, scope)))
+
+/**
+ * Removes what {@link stale} lists, as far as it is not in use: its messages are moved to where they belong, with what is
+ * left of their delays. It needs the management interface, and takes at least 15 s. Interrupted, it loses nothing, and can
+ * be run again.
+ */
+export const clean = (
+  requests: ReadonlyArray<Adapter.PlanRequest>,
+  options: Options,
+  scope: Cleaning.Scope = {},
+  signal?: AbortSignal
+): Effect.Effect<Cleaning.Report, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
+  Effect.scoped(Effect.flatMap(cleaning(options), (on) => on.clean(requests, scope, signal)))

@@ -6,7 +6,8 @@
  * layout, queue type, TTL), so that another policy adds objects and never meets PRECONDITION_FAILED. The arguments of a
  * work queue do not depend on the policy at all.
  */
-import { ConfigurationError, type RetryPolicy } from "@requeue/core/adapter-kit"
+import { ConfigurationError, Delay, type RetryPolicy } from "@requeue/core/adapter-kit"
+import * as Former from "./internal/declare/former.ts"
 import type { NativeBinding, NativeExchange, NativeObject, NativeQueue } from "./internal/declare/objects.ts"
 import * as Objects from "./internal/declare/objects.ts"
 import * as Topologies from "./internal/declare/topologies/index.ts"
@@ -30,6 +31,8 @@ export interface Plan {
   readonly objects: ReadonlyArray<NativeObject>
   /** The objects among them that must exist before a message is sent to this queue, or to one of its dead-letter queues. */
   readonly homes: ReadonlyMap<string, ReadonlyArray<NativeObject>>
+  /** The objects of delays that the policy does not have: the first message that needs them declares them. */
+  readonly onDemand: ReadonlyArray<NativeObject>
   /** Notes for people on the topology, such as of head-of-line blocking. */
   readonly notes: ReadonlyArray<string>
   /** The route of a message that must not arrive before `delay` milliseconds (> 0) have passed. */
@@ -115,6 +118,21 @@ export const home = (name: string, settings: Settings): ReadonlyArray<NativeObje
     : [queue(name, settings), ...bindings]
 }
 
+/** The exchange to which the server gives the dead letters of a queue of ours: that of the prefix under which it was made. */
+const lettersOf = ({ arguments: args }: RabbitMqQueue.RabbitMqQueue, settings: Settings): string => {
+  const exchange = args["x-dead-letter-exchange"]
+  return typeof exchange === "string" && Names.isDead(exchange) ? exchange : Names.dead(settings)
+}
+
+/** That exchange, where it is one of a former prefix, and the one behind it. */
+const formerLetters = (found: RabbitMqQueue.RabbitMqQueue, settings: Settings): ReadonlyArray<NativeObject> => {
+  const letters = lettersOf(found, settings)
+  const behind = Names.undeliveredOf(letters)
+  return letters === Names.dead(settings)
+    ? []
+    : [Objects.exchange(behind, "fanout"), Objects.exchange(letters, "direct", behind)]
+}
+
 /**
  * Plans a queue for a server of this version, for example `4.3.6`.
  *
@@ -144,27 +162,33 @@ export const make = (
   const [first] = deadLetterQueues
   // The server's own dead letters, from the delivery limit, go where those of the policy go.
   const isBound = found.isOurs && first !== undefined && RabbitMqQueue.assertOf(first, settings) === "declare"
-  // Where nothing is declared, a policy without delays starts without any of their objects.
-  const isNeeded = settings.assert === "declare" || hasDelays(retry)
+  // Nobody may ever ask for a delay that the policy does not have. A waiting queue is consumed from the start.
+  const isNeeded = hasDelays(retry) || topology.waiting !== undefined
+  const planned = assumed(name, settings).arguments
+  const kept = found.isOurs ? Former.kept(found.arguments, planned) : []
   const { amend = (object) => object } = topology
   const homes = new Map([name, ...deadLetterQueues].map((one) => [one, home(one, settings).map(amend)]))
   const objects = [
     ...[...homes.values()].flat(),
-    ...(isBound ? [Objects.binding(Names.dead(settings), first, name)] : []),
+    ...(isBound ? [...formerLetters(found, settings), Objects.binding(lettersOf(found, settings), first, name)] : []),
     ...(isNeeded ? topology.objects : [])
   ]
+  // Each delay of `perDelayQueue` has a queue of its own, which nobody can know before.
+  const others = (topology.name === "perDelayQueue" ? [] : topology.route(Delay.max).objects).map(amend)
   const unknown = found.type === "unknown" ? ["retries at once are copies, as nobody has told the queue's type"] : []
   return {
     queue: name,
     topology: topology.name,
     objects: Objects.distinct(objects),
     homes,
+    onDemand: Objects.without(others, objects),
     notes: [
       ...topology.notes,
       ...(settings.queues[name]?.exclusive === true
         ? [`queue ${name} ends with its connection, messages included`]
         : []),
       ...(found.isOurs ? [] : [`queue ${name} is used as it is: ${RabbitMqQueue.describe(found)}`, ...unknown]),
+      ...(kept.length === 0 ? [] : [`queue ${name} keeps ${kept.join(", ")}, with which it was made`]),
       ...RabbitMqQueue.remarks(found),
       ...RabbitMqQueue.warnings(found)
     ],

@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { RabbitMqOperator } from "../src/index.ts"
 import { shared } from "./server.ts"
-import { on, queueName, until } from "./world.ts"
+import { on, outgoing, queueName } from "./world.ts"
 
 const one = await shared()
 const options = { url: one.url, management: one.broker.managementUrl ?? "http://127.0.0.1:15672" }
 
 describe.runIf(one.broker.managementUrl !== undefined)("an operator", () => {
-  test("sees how a queue is set up, and takes away delays that nobody uses", async () => {
+  test("sees how a queue is set up", async () => {
     const queue = queueName("operated")
     const retry = RetryPolicy.make({ backoff: Backoff.constant(123_456) })
     const listener = { onDelivery: () => {}, onReconnect: () => {} }
@@ -19,21 +19,28 @@ describe.runIf(one.broker.managementUrl !== undefined)("an operator", () => {
       findings.filter(({ isGood }) => !isGood),
       []
     )
-    const name = "requeue.v1.q.delay.123456"
-    // The server counts a new queue's messages some seconds later.
-    const counted = until(`${name} among the idle delays`, async () => {
-      const idle = await Effect.runPromise(RabbitMqOperator.idleDelays(options))
-      return idle.includes(name)
-    })
-    await Effect.runPromise(counted)
-    assert.deepStrictEqual(await Effect.runPromise(RabbitMqOperator.removeDelays([name], options)), [name])
-    assert.notInclude(await Effect.runPromise(RabbitMqOperator.idleDelays(options)), name)
   })
 
   test("needs the management interface", async () => {
     const error = await Effect.runPromise(Effect.flip(RabbitMqOperator.verify("q", { url: one.url })))
     assert.strictEqual("field" in error && error.field, "management")
   })
+})
+
+test("without the management interface, lists the queues of usual names, and removes nothing", async () => {
+  const queue = queueName("listed")
+  const requests = [{ queue, retry: RetryPolicy.make() }]
+  await on({ url: one.url, topology: "waitLoop" }, (broker) =>
+    broker.publish([outgoing(queue, "a", { delay: 60_000 })])
+  )
+  const { notes, objects } = await Effect.runPromise(RabbitMqOperator.stale(requests, { url: one.url }))
+  assert.deepStrictEqual(
+    objects.map(({ messages, name }) => [name, messages]),
+    [[`${queue}.waiting.v1`, 0]]
+  )
+  assert.match(notes.join(), /without the option management/)
+  const error = await Effect.runPromise(Effect.flip(RabbitMqOperator.clean(requests, { url: one.url })))
+  assert.strictEqual("field" in error && error.field, "management")
 })
 
 describe("a queue", () => {

@@ -70,7 +70,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "drops the delay",
     kills: "a message that one process delays comes to another at its time, and not before",
     file: "publish/routes.ts",
-    text: "message.delay > 0 ? plan.route(remaining(message.delay, started)) : direct(message.queue)",
+    text: "message.delay > 0 ? delayed(plan, message.delay, started) : direct(message.queue)",
     replacement: "direct(message.queue)"
   },
   {

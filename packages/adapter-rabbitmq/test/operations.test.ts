@@ -71,15 +71,34 @@ describe("a queue's plan", () => {
   test("differs from a queue with other settings, which stays as it is", async () => {
     const request = { queue: queueName("other"), retry }
     await operated(({ create }) => create(request), {
-      queues: { [request.queue]: { arguments: { "x-delivery-limit": 7 } } }
+      queues: { [request.queue]: { arguments: { "x-max-length": 7 } } }
     })
     await operated(({ create, inspect }) =>
       Effect.gen(function* () {
         const { objects } = yield* inspect(request)
         const found = objects.find(({ kind, name }) => kind === "queue" && name === request.queue)
         assert.strictEqual(found?.state, "different")
-        assert.match(found?.why ?? "", /x-delivery-limit.*7/)
+        assert.match(found?.why ?? "", /x-max-length.*7/)
         assert.strictEqual((yield* Effect.flip(create(request)))._tag, "BrokerError")
+      })
+    )
+  })
+
+  test("keeps the delivery limit with which its queue was made, and tells so", async () => {
+    const request = { queue: queueName("kept"), retry }
+    await operated(({ create }) => create(request), { deliveryLimit: 50 })
+    await operated(({ create, inspect }) =>
+      Effect.gen(function* () {
+        const { findings, objects } = yield* inspect(request)
+        assert.deepStrictEqual(
+          new Set(objects.filter(({ kind }) => kind !== "binding").map(({ state }) => state)),
+          new Set(["present"])
+        )
+        assert.include(
+          findings.map(({ detail }) => detail),
+          `queue ${request.queue} keeps x-delivery-limit=50, with which it was made`
+        )
+        yield* create(request)
       })
     )
   })

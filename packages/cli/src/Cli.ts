@@ -13,6 +13,7 @@ import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import { createRequire } from "node:module"
 import { check } from "./commands/check.ts"
+import { clean } from "./commands/clean.ts"
 import { completion } from "./commands/completion.ts"
 import { create } from "./commands/create.ts"
 import { deadLetters } from "./commands/deadLetters/index.ts"
@@ -43,7 +44,19 @@ const whole = (): Command.Command.Any => root
 
 const root = Command.make("requeue").pipe(
   Command.withDescription(`Plans, checks and looks after queues on any broker.\n\nEXIT CODES\n${exitCodes}`),
-  Command.withSubcommands([plan, verify, create, check, simulate, status, deadLetters, send, tail, completion(whole)]),
+  Command.withSubcommands([
+    plan,
+    verify,
+    create,
+    clean,
+    check,
+    simulate,
+    status,
+    deadLetters,
+    send,
+    tail,
+    completion(whole)
+  ]),
   Command.withGlobalFlags([Json])
 )
 

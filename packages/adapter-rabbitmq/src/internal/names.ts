@@ -23,11 +23,20 @@ export const back = ({ isOurs }: { readonly isOurs: boolean }, naming: Naming): 
 /** The exchange that takes the messages that the server itself gives up. */
 export const dead = (naming: Naming): string => `${own(naming)}dead`
 
+/** Whether an exchange takes what the server itself gives up, under any prefix. */
+export const isDead = (exchange: string): boolean => exchange.endsWith(".v1.dead")
+
+/** The exchange behind such an exchange, for what has nowhere to go. */
+export const undeliveredOf = (deadExchange: string): string => deadExchange.replace(/dead$/, "undelivered")
+
 /** The exchange that takes the messages for queues that are gone. */
 export const undelivered = (naming: Naming): string => `${own(naming)}undelivered`
 
 /** The queue that keeps the messages for queues that are gone. */
 export const undeliveredQueue = (naming: Naming): string => `${own(naming)}${type(naming)}.undelivered`
+
+/** The queue that takes what is published while `clean` removes the queue that it is meant for. It stays. */
+export const cleaning = (naming: Naming): string => `${own(naming)}${type(naming)}.cleaning`
 
 /** The start of the names of all rungs. */
 export const rungs = (naming: Naming): string => `${own(naming)}${type(naming)}.delay.`

@@ -3,6 +3,7 @@ import { type Adapter, Plan } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import * as Cleaning from "../Cleaning.ts"
 import * as Operating from "../Operating.ts"
 import * as Objects from "../Objects.ts"
 import { Output } from "../Output.ts"
@@ -31,16 +32,22 @@ interface Planned {
 
 const header = ({ broker, delays, queue }: Plan.Plan): string => `queue ${queue} on ${broker}, delays: ${delays}`
 
-const planned = (target: Target.Target, offline: boolean) => {
+const nothing: Cleaning.Listing = { objects: [], notes: [] }
+
+const planned = (target: Target.Target, offline: boolean, isWhole: boolean) => {
   const requests = target.queues.map(Operating.requestOf)
   if (offline) {
-    return Effect.forEach(requests, (request) =>
+    const found = Effect.forEach(requests, (request) =>
       Effect.map(Operating.plan(target, request), (plan): Planned => ({ plan, inspection: undefined }))
     )
+    return Effect.all({ found, stale: Effect.succeed(nothing) })
   }
   return Effect.scoped(
     Effect.flatMap(Operating.open(target), (operator) =>
-      Effect.forEach(requests, (request) => planAndInspect(operator, request))
+      Effect.all({
+        found: Effect.forEach(requests, (request) => planAndInspect(operator, request)),
+        stale: Cleaning.listed(operator, requests, { isWhole })
+      })
     )
   )
 }
@@ -52,15 +59,16 @@ export const plan = Command.make("plan", flags, ({ all, mermaid, offline, policy
   Effect.gen(function* () {
     const output = yield* Output
     const target = yield* Target.resolve(rest, policy)
-    const found = yield* planned(target, offline || mermaid)
+    const { found, stale } = yield* planned(target, offline || mermaid, Cleaning.isWhole(rest))
     yield* output.result(
       {
         broker: target.name,
-        queues: found.map(({ inspection, plan }) => ({ ...plan, objects: inspection?.objects ?? plan.objects }))
+        queues: found.map(({ inspection, plan }) => ({ ...plan, objects: inspection?.objects ?? plan.objects })),
+        stale
       },
       () =>
-        found
-          .map(({ inspection, plan }) =>
+        [
+          ...found.map(({ inspection, plan }) =>
             mermaid
               ? Plan.mermaid(plan)
               : [
@@ -68,7 +76,10 @@ export const plan = Command.make("plan", flags, ({ all, mermaid, offline, policy
                   Objects.table(inspection?.objects ?? plan.objects, all, output.paint),
                   ...plan.notes.map((note) => `note: ${note}`)
                 ].join("\n")
-          )
+          ),
+          Cleaning.text(stale)
+        ]
+          .filter((text) => text !== "")
           .join("\n\n")
     )
   })

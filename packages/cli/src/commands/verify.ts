@@ -2,6 +2,7 @@
 import type { Adapter, Plan } from "@requeue/core"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
+import * as Cleaning from "../Cleaning.ts"
 import * as Objects from "../Objects.ts"
 import * as Operating from "../Operating.ts"
 import { Output, type Service } from "../Output.ts"
@@ -46,8 +47,12 @@ export const verify = Command.make(
         const found = yield* Effect.forEach(target.queues.map(Operating.requestOf), (request) =>
           Effect.andThen(progress(`looking at ${request.queue}`), verified(operator, request))
         ).pipe(Effect.ensuring(done))
-        yield* result({ broker: target.name, queues: found }, () =>
-          found.map((queue) => show(queue, all, paint)).join("\n\n")
+        const requests = target.queues.map(Operating.requestOf)
+        const stale = yield* Cleaning.listed(operator, requests, { isWhole: Cleaning.isWhole(rest) })
+        yield* result({ broker: target.name, queues: found, stale }, () =>
+          [...found.map((queue) => show(queue, all, paint)), Cleaning.text(stale)]
+            .filter((text) => text !== "")
+            .join("\n\n")
         )
         if (found.some(isBad)) return yield* new Problem()
       })

@@ -9,7 +9,9 @@ import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Channel } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
-import { keyOf, type NativeObject } from "./objects.ts"
+import * as Declaring from "./declaring.ts"
+import * as Formers from "./formers.ts"
+import { keyOf, type NativeObject, type NativeQueue } from "./objects.ts"
 import { request } from "../connect/request.ts"
 
 /** Declares objects, and remembers which exist for as long as the connection lives. */
@@ -28,6 +30,8 @@ export interface Declarer {
   readonly refresh: Declarer["renew"]
   /** Whether all of these are known to exist. Only for lists that `ensure` has seen: the same array, not an equal one. */
   readonly knows: (objects: ReadonlyArray<NativeObject>) => boolean
+  /** A queue that has arguments of former settings, as it was found by `ensure`; `undefined` for every other one. */
+  readonly former: (queue: string) => NativeQueue | undefined
   /** Runs requests on a channel of their own. Fails with `Timeout` after three times `requestTimeout`. */
   readonly onChannel: <A>(
     operation: string,
@@ -38,70 +42,6 @@ export interface Declarer {
 
 /** Milliseconds in which a declaration is not repeated for the sake of those who have deleted something unnoticed. */
 const fresh = 20_000
-
-/** Declares one object. If it exists with the same arguments, nothing happens; with others, the server refuses. */
-export const declare = async (channel: Channel, object: NativeObject): Promise<void> => {
-  switch (object._tag) {
-    case "Exchange":
-      if (object.assert === "declare") {
-        await channel.assertExchange(object.name, object.type, { durable: true, arguments: object.arguments })
-      } else if (object.assert === "passive") await channel.checkExchange(object.name)
-      return
-    case "Queue":
-      if (object.assert === "declare") {
-        const { arguments: args, exclusive = false } = object
-        await channel.assertQueue(object.name, { durable: true, exclusive, arguments: args })
-      } else if (object.assert === "passive") await channel.checkQueue(object.name)
-      return
-    case "Binding":
-      if (object.assert !== "declare") return
-      await channel.bindQueue(object.queue, object.source, object.key, object.arguments)
-  }
-}
-
-/** The same object, only to be looked for. A binding cannot be looked for, and needs no permission to configure. */
-const passive = (object: NativeObject): NativeObject =>
-  object._tag === "Binding" || object.assert === "never" ? object : { ...object, assert: "passive" }
-
-/**
- * Declares one after the other, on one channel until an object is refused. From there on, objects are looked for, and only
- * those that are missing are declared: a user who may not declare would need channels for each of them.
- */
-const again = (
-  onLive: (
-    live: Live,
-    queue: string,
-    run: (channel: Channel) => Promise<void>
-  ) => Effect.Effect<void, BrokerError.BrokerError>,
-  isThere: (live: Live, object: NativeObject) => void
-) => {
-  const declareAgain = (
-    live: Live,
-    objects: ReadonlyArray<NativeObject>,
-    queue: string,
-    looks = false
-  ): Effect.Effect<void, BrokerError.BrokerError> =>
-    Effect.suspend(() => {
-      let next = 0
-      const run = async (channel: Channel) => {
-        for (; next < objects.length; next++) {
-          const object = objects[next]!
-          await declare(channel, looks ? passive(object) : object)
-          isThere(live, object)
-        }
-      }
-      const orOtherwise = (error: BrokerError.BrokerError) => {
-        const refused = objects[next]
-        if (refused === undefined || refused._tag === "Binding") return Effect.fail(error)
-        if (!looks && error.reason === "AccessRefused") return declareAgain(live, objects.slice(next), queue, true)
-        if (!looks || error.reason !== "QueueMissing") return Effect.fail(error)
-        const missing = onLive(live, queue, (channel) => declare(channel, refused))
-        return Effect.andThen(missing, declareAgain(live, objects.slice(next + 1), queue, true))
-      }
-      return onLive(live, queue, run).pipe(Effect.catch(orOtherwise))
-    })
-  return declareAgain
-}
 
 /** Knows of no object, at first. */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
@@ -134,23 +74,29 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
         (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
       )
 
-    const declareAgain = again(
-      (live, queue, run) => onLive(live, "declare", queue, run),
-      (live, object) => {
+    const formers = Formers.make()
+    const isKnown = (live: Live, object: NativeObject): boolean =>
+      knownOn(live).get(keyOf(object)) === JSON.stringify(object)
+    const declaring = Declaring.make({
+      formers,
+      isKnown,
+      isThere: (live, object) => {
         const key = keyOf(object)
         knownOn(live).set(key, JSON.stringify(object))
         declaredAt.set(key, clock.currentTimeMillisUnsafe())
-      }
-    )
+      },
+      onLive: (live, queue, run) => onLive(live, "declare", queue, run)
+    })
 
     const renew: Declarer["renew"] = (objects, queue) =>
       Effect.flatMap(connection.within({ operation: "declare", queue }), (live) =>
-        lock.withPermits(1)(declareAgain(live, objects, queue))
+        lock.withPermits(1)(declaring(live, objects, queue, Declaring.ways.renew))
       )
 
     return {
       onChannel: (operation, queue, run) =>
         Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
+      former: formers.get,
       renew,
       refresh: (objects, queue) => {
         const old = clock.currentTimeMillisUnsafe() - fresh
@@ -164,23 +110,15 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
       ensure: (objects, queue) =>
         Effect.gen(function* () {
           const live = yield* connection.within({ operation: "declare", queue })
-          const done = knownOn(live)
-          const missing = () => objects.filter((object) => done.get(keyOf(object)) !== JSON.stringify(object))
-          if (missing().length === 0) return void complete.set(objects, live)
+          const isComplete = () => objects.every((object) => isKnown(live, object))
+          if (isComplete()) return void complete.set(objects, live)
           yield* lock.withPermits(1)(
             Effect.suspend(() =>
               // Another fiber may have declared them while this one waited.
-              missing().length === 0
-                ? Effect.void
-                : onLive(live, "declare", queue, async (channel) => {
-                    for (const object of missing()) {
-                      await declare(channel, object)
-                      done.set(keyOf(object), JSON.stringify(object))
-                    }
-                  })
+              isComplete() ? Effect.void : declaring(live, objects, queue, Declaring.ways.ensure)
             )
           )
-          if (missing().length === 0) complete.set(objects, live)
+          if (isComplete()) complete.set(objects, live)
         })
     }
   })

@@ -112,6 +112,10 @@ export const delayQueue = (
     assert
   )
 
+/** A queue that keeps what comes. None is behind it: the default limit of 4.0 and later would drop what was looked at often. */
+export const kept = (name: string, { queueType }: Pick<Settings, "queueType">): NativeQueue =>
+  queue(name, queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {})
+
 /**
  * The exchanges for delayed messages and for the server's own dead letters, and a queue for those whose target is gone.
  * Without that, 32 delayed messages for a deleted queue would hold up all others of the same delay.
@@ -120,11 +124,7 @@ export const safetyNet = (settings: Settings): ReadonlyArray<NativeObject> =>
   shared<NativeObject>(
     [
       exchange(Names.undelivered(settings), "fanout"),
-      // No dead-letter queue is behind it: the default limit of 4.0 and later would drop what was looked at twenty times.
-      queue(
-        Names.undeliveredQueue(settings),
-        settings.queueType === "quorum" ? { "x-queue-type": "quorum", "x-delivery-limit": 1_000_000 } : {}
-      ),
+      kept(Names.undeliveredQueue(settings), settings),
       binding(Names.undelivered(settings), Names.undeliveredQueue(settings), ""),
       exchange(Names.deliver(settings), "direct", Names.undelivered(settings)),
       exchange(Names.dead(settings), "direct", Names.undelivered(settings))
@@ -142,6 +142,15 @@ export const keyOf = (object: NativeObject): string =>
 export const distinct = (objects: ReadonlyArray<NativeObject>): ReadonlyArray<NativeObject> => [
   ...new Map(objects.map((object) => [keyOf(object), object])).values()
 ]
+
+/** Each of these objects once, but for those that are among `others`. */
+export const without = (
+  objects: ReadonlyArray<NativeObject>,
+  others: ReadonlyArray<NativeObject>
+): ReadonlyArray<NativeObject> => {
+  const known = new Set(others.map(keyOf))
+  return distinct(objects).filter((object) => !known.has(keyOf(object)))
+}
 
 const format = (args: Arguments): string =>
   Object.entries(args)

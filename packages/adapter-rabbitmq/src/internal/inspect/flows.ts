@@ -49,7 +49,9 @@ const entries = (
     return station(exchange === "" ? routingKey : exchange, settings)
   })
   const flows = [...byStation].map(([to, times]) => ({ from: request.queue, to, label: `retry after ${list(times)}` }))
-  const levels = plan.objects.find((object) => object._tag === "Queue" && isLevel(object.name, settings))
+  const levels = [...plan.objects, ...plan.onDemand].find(
+    (object) => object._tag === "Queue" && isLevel(object.name, settings)
+  )
   if (levels === undefined || byStation.has(allLevels(settings))) return flows
   return [...flows, { from: request.queue, to: allLevels(settings), label: "any other delay" }]
 }
@@ -86,7 +88,7 @@ export const flows = (
   request: Adapter.PlanRequest,
   settings: Settings
 ): ReadonlyArray<Plan.Flow> => {
-  const handed = plan.objects
+  const handed = [...plan.objects, ...plan.onDemand]
     .flatMap((object) => onward(object, request))
     .map(({ from, label, to }) => ({
       from: station(from, settings),

@@ -12,7 +12,7 @@ import * as Question from "./question.ts"
 /** The broker's own, which all of its queues share. */
 export interface Dependencies {
   readonly settings: Settings
-  readonly declarer: Pick<Declarer, "onChannel">
+  readonly declarer: Pick<Declarer, "onChannel" | "former">
   readonly management: Management | undefined
   readonly serverVersion: () => string
 }
@@ -72,13 +72,21 @@ const adopted = (env: Dependencies, queue: string) =>
     return { ...asked, deliveryLimit, arguments: { ...options.arguments, ...args } }
   })
 
+/** A queue that is declared, with the arguments of former settings where it has these. */
+const ours = ({ declarer, settings }: Dependencies, queue: string): RabbitMqQueue.RabbitMqQueue => {
+  const former = declarer.former(queue)
+  return former === undefined
+    ? RabbitMqPlan.assumed(queue, settings)
+    : RabbitMqQueue.ofOptions(queue, former.arguments, settings)
+}
+
 /** The queue of a plan. One that is ours is as it is declared, but for the server's policies. */
 export const find = (
   env: Dependencies,
   queue: string
 ): Effect.Effect<RabbitMqQueue.RabbitMqQueue, BrokerError.BrokerError> =>
   RabbitMqQueue.assertOf(queue, env.settings) === "declare"
-    ? Effect.map(byManagement(env, queue, true), (managed) => managed ?? RabbitMqPlan.assumed(queue, env.settings))
+    ? Effect.map(byManagement(env, queue, true), (managed) => managed ?? ours(env, queue))
     : adopted(env, queue)
 
 /** Warns of an adopted queue whose own dead letters have nowhere to go: the server drops them, and nobody is told. */

@@ -17,15 +17,27 @@ export interface QueueInfo {
   readonly policy: Readonly<Record<string, unknown>> | undefined
   readonly messages: number | undefined
   readonly unacknowledged: number | undefined
+  /** Messages whose time is over and that their next queue has not taken yet; `undefined` until the server has counted. */
+  readonly held?: number | undefined
 }
 
-/** A binding of a queue to an exchange. */
+/** An exchange. */
+export interface ExchangeInfo {
+  readonly name: string
+  readonly type: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+/** A binding of a queue, or of another exchange, to an exchange. */
 export interface BindingInfo {
   /** The exchange. */
   readonly source: string
   readonly queue: string
   /** The routing key. */
   readonly key: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  /** Whether it leads to a queue, and not to an exchange of that name. */
+  readonly isToQueue: boolean
 }
 
 /** Questions to the interface, about the virtual host of the connection. Each fails after `requestTimeout`. */
@@ -35,7 +47,8 @@ export interface Management {
   /** One queue; `undefined` when it does not exist. */
   readonly queue: (name: string) => Effect.Effect<QueueInfo | undefined, BrokerError.BrokerError>
   readonly queues: Effect.Effect<ReadonlyArray<QueueInfo>, BrokerError.BrokerError>
-  /** All bindings of queues to exchanges. */
+  readonly exchanges: Effect.Effect<ReadonlyArray<ExchangeInfo>, BrokerError.BrokerError>
+  /** All bindings. */
   readonly bindings: Effect.Effect<ReadonlyArray<BindingInfo>, BrokerError.BrokerError>
 }
 
@@ -48,20 +61,33 @@ const number = (value: unknown): number | undefined => (typeof value === "number
 const toObject = (json: unknown): Readonly<Record<string, unknown>> => (Predicate.isObject(json) ? json : {})
 
 const toQueue = (json: unknown): QueueInfo => {
-  const { arguments: args, effective_policy_definition, messages, messages_unacknowledged, name, type } = toObject(json)
+  const told = toObject(json)
+  const { arguments: args, effective_policy_definition, messages, messages_unacknowledged, name, type } = told
   return {
     name: String(name),
     type: type === "quorum" || type === "classic" || type === "stream" ? type : undefined,
     arguments: toObject(args),
     policy: Predicate.isObject(effective_policy_definition) ? toObject(effective_policy_definition) : undefined,
     messages: number(messages),
-    unacknowledged: number(messages_unacknowledged)
+    unacknowledged: number(messages_unacknowledged),
+    held: number(told["messages_dlx"])
   }
 }
 
 const toBinding = (json: unknown): BindingInfo => {
-  const { destination, routing_key, source } = toObject(json)
-  return { source: String(source), queue: String(destination), key: String(routing_key) }
+  const { arguments: args, destination, destination_type, routing_key, source } = toObject(json)
+  return {
+    source: String(source),
+    queue: String(destination),
+    key: String(routing_key),
+    arguments: toObject(args),
+    isToQueue: destination_type !== "exchange"
+  }
+}
+
+const toExchange = (json: unknown): ExchangeInfo => {
+  const { arguments: args, name, type } = toObject(json)
+  return { name: String(name), type: String(type), arguments: toObject(args) }
 }
 
 const list = <A>(json: unknown, read: (item: unknown) => A): ReadonlyArray<A> =>
@@ -121,6 +147,7 @@ export const make = ({ address, management, requestTimeout }: Settings): Managem
         json === undefined ? undefined : toQueue(json)
       ),
     queues: Effect.map(get(`queues/${vhost}`), (json) => list(json, toQueue)),
+    exchanges: Effect.map(get(`exchanges/${vhost}`), (json) => list(json, toExchange)),
     bindings: Effect.map(get(`bindings/${vhost}`), (json) => list(json, toBinding))
   }
 }

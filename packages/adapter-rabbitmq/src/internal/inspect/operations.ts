@@ -1,32 +1,27 @@
 /** Shows a queue's plan, compares it with the objects of the server, and creates it. */
-import { type Adapter, type BrokerError, ConfigurationError, type Plan, RetryPolicy } from "@requeue/core/adapter-kit"
+import { type Adapter, type BrokerError, ConfigurationError, type Plan } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as RabbitMqOperator from "../../RabbitMqOperator.ts"
 import { decode, type Settings } from "../../RabbitMqOptions.ts"
-import * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import * as Capabilities from "../capabilities.ts"
 import * as Connection from "../connect/connection.ts"
 import * as Declarer from "../declare/declare.ts"
-import { describe, type NativeBinding, type NativeObject } from "../declare/objects.ts"
+import * as Declaring from "../declare/declaring.ts"
+import * as Former from "../declare/former.ts"
+import { describe, type NativeBinding, type NativeObject, type NativeQueue } from "../declare/objects.ts"
 import * as Version from "../version.ts"
+import * as Cleaning from "./cleaning.ts"
 import * as Flows from "./flows.ts"
 import * as Found from "./found.ts"
 import * as Management from "./management.ts"
+import { planFor } from "./planned.ts"
+import * as Planned from "./planned.ts"
 
 /** The version that a plan without a connection is for. */
 const newestServer = "4.3"
-
-const planFor = (
-  { queue, retry }: Adapter.PlanRequest,
-  settings: Settings,
-  version: string,
-  found?: RabbitMqQueue.RabbitMqQueue
-): Effect.Effect<RabbitMqPlan.Plan, ConfigurationError.ConfigurationError> => {
-  const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue)
-  return ConfigurationError.orFail(RabbitMqPlan.make({ queue, retry, deadLetterQueues, found }, settings, version))
-}
 
 const toPlanned = (object: NativeObject, settings: Settings): Plan.PlannedObject => {
   const [kind, name, details] = describe(object)
@@ -60,14 +55,20 @@ const verdictOf = (
   )
 
 /** Asks for an object, and then declares it: for one that exists, the server compares the arguments and changes nothing. */
-const ask = ({ onChannel }: Declarer.Declarer, object: Exclude<NativeObject, NativeBinding>) => {
+const ask = ({ ensure, onChannel }: Declarer.Declarer, object: Exclude<NativeObject, NativeBinding>) => {
   const passive = onChannel("inspect", object.name, (channel) =>
     object._tag === "Queue" ? channel.checkQueue(object.name) : channel.checkExchange(object.name)
   )
   if (object.assert !== "declare") return passive
   return Effect.andThen(
     passive,
-    onChannel("inspect", object.name, (channel) => Declarer.declare(channel, object))
+    onChannel("inspect", object.name, (channel) => Declaring.declare(channel, object))
+  ).pipe(
+    // One that was made under former settings will do, as it does for a consumer.
+    Effect.catchIf(
+      ({ reason }) => reason === "QueueMismatch",
+      () => ensure([object])
+    )
   )
 }
 
@@ -86,6 +87,17 @@ const foundFinding = (found: RabbitMqQueue.RabbitMqQueue): ReadonlyArray<Plan.Fi
       ]),
   ...RabbitMqQueue.warnings(found).map((detail) => ({ about: "loss", verdict: "bad" as const, detail }))
 ]
+
+/** A queue that was made under former settings. */
+const formerFinding = (
+  { former }: Declarer.Declarer,
+  { arguments: args, name }: NativeQueue
+): ReadonlyArray<Plan.Finding> => {
+  const kept = Former.kept(former(name)?.arguments ?? args, args)
+  return kept.length === 0
+    ? []
+    : [{ about: "settings", verdict: "good", detail: `queue ${name} keeps ${kept.join(", ")}, with which it was made` }]
+}
 
 const unusable = ({ detail, queue, remedy = "" }: BrokerError.BrokerError): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field: "queue", queue, broker: "rabbitmq", detail, remedy })
@@ -113,14 +125,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
   const management = Management.make(settings)
 
   const finder = { settings, declarer, management, serverVersion: () => version }
-  const missingOnly = <A, R>(effect: Effect.Effect<A, BrokerError.BrokerError, R>, otherwise: () => A) =>
-    Effect.catchIf(
-      effect,
-      ({ reason }) => reason === "QueueMissing",
-      () => Effect.sync(otherwise)
-    )
-  /** The queue as it is; where it is missing, as the options tell it. */
-  const find = (queue: string) => missingOnly(Found.find(finder, queue), () => RabbitMqPlan.assumed(queue, settings))
+  const find = (queue: string) => Planned.find(finder, queue)
 
   const findings = Effect.fnUntraced(function* (found: RabbitMqQueue.RabbitMqQueue) {
     const own = foundFinding(found)
@@ -133,7 +138,9 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     return [...own, ...RabbitMqOperator.findingsOf(told, version, RabbitMqQueue.smallestLimit).map(toFinding)]
   })
 
-  const operator: Adapter.Operator = {
+  // More than the port has: the command line looks for it.
+  const operator: Adapter.Operator & Cleaning.Cleaning = {
+    ...Cleaning.make(settings, connection, declarer),
     capabilities: Capabilities.make(settings, version),
     plan: (request) =>
       Effect.gen(function* () {
@@ -156,13 +163,17 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
             (verdict) => ({ ...toPlanned(object, settings), ...verdict })
           )
         )
-        return { objects, findings: yield* findings(found) }
+        const former = plan.objects.flatMap((object) =>
+          object._tag === "Queue" ? formerFinding(declarer, object) : []
+        )
+        return { objects, findings: [...former, ...(yield* findings(found))] }
       }),
     create: (request) =>
       Effect.gen(function* () {
         const found = yield* find(request.queue)
-        const { objects } = yield* planFor(request, settings, version, found)
-        yield* declarer.ensure(objects, request.queue)
+        const { objects, onDemand } = yield* planFor(request, settings, version, found)
+        // Who asks for it may have consumers that declare nothing, and handlers that ask for delays of their own.
+        yield* declarer.ensure([...objects, ...onDemand], request.queue)
       })
   }
   return operator

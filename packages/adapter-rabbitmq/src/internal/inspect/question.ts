@@ -8,6 +8,7 @@ import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as RabbitMqQueue from "../../RabbitMqQueue.ts"
 import type { Declarer } from "../declare/declare.ts"
+import { parse, type Told } from "../declare/refusal.ts"
 
 /** No queue has this type. */
 const noType = "requeue-asks"
@@ -16,28 +17,6 @@ const noType = "requeue-asks"
 const limit = 24
 
 type Declared = Readonly<Record<string, string | number | boolean>>
-
-/** An argument that a refusal names; `value` is `undefined` where the queue has none, or one that is not understood. */
-interface Told {
-  readonly name: string
-  readonly value: string | number | boolean | undefined
-}
-
-const valueOf = (text: string, type: string): Told["value"] => {
-  if (type === "longstr") return text
-  if (type === "bool") return text === "true"
-  const number = Number(text)
-  return Number.isSafeInteger(number) ? number : undefined
-}
-
-/** The argument in the words of a refusal, such as `inequivalent arg 'x-queue-type' …: … but current is 'quorum'`. */
-const parse = (refusal: string): Told | undefined => {
-  const [, name, current] = /inequivalent arg '([^']+)' .* but current is (.*)$/s.exec(refusal) ?? []
-  if (name === undefined || current === undefined) return undefined
-  const [, text, type] = /^the value '(.*)' of type '(\w+)'/s.exec(current) ?? []
-  if (text !== undefined && type !== undefined) return { name, value: valueOf(text, type) }
-  return { name, value: /^'(.*)'/s.exec(current)?.[1] }
-}
 
 /** The type by the last refusal; a queue without the argument is classic. */
 const typeOf = ({ value }: Told): RabbitMqQueue.Type =>

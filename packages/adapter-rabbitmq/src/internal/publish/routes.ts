@@ -3,7 +3,7 @@ import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as Plan from "../../RabbitMqPlan.ts"
 import type { Properties, Publication } from "../client.ts"
-import type { NativeObject } from "../declare/objects.ts"
+import { keyOf, type NativeObject } from "../declare/objects.ts"
 import * as Names from "../names.ts"
 import { ofEncoding } from "../toBrokerError.ts"
 import * as Wire from "../wire.ts"
@@ -67,6 +67,15 @@ export const make = (env: {
     return spent < settings.resolution ? delay : Math.max(1, delay - spent)
   }
 
+  /** The route of what is left of a delay, where that needs nothing that is not declared; else of the whole delay. */
+  const delayed = ({ route }: Plan.Plan, delay: number, started: number) => {
+    const whole = route(delay)
+    const rest = route(remaining(delay, started))
+    if (rest.objects === whole.objects) return rest
+    const declared = new Set(whole.objects.map(keyOf))
+    return rest.objects.every((object) => declared.has(keyOf(object))) ? rest : whole
+  }
+
   return {
     refusal: ({ message, original }) => {
       if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
@@ -80,7 +89,7 @@ export const make = (env: {
       return message.delay > 0 ? [home, plan.route(message.delay).objects] : [home]
     },
     publication: ({ message, original, plan, returns }, started) => {
-      const route = message.delay > 0 ? plan.route(remaining(message.delay, started)) : direct(message.queue)
+      const route = message.delay > 0 ? delayed(plan, message.delay, started) : direct(message.queue)
       // It keeps the name of the message whose place it takes, by which the core knows that one.
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()

@@ -70,8 +70,8 @@ export const make = ({ queue, retry, settings }: TopologyRequest): Topology => {
   const elsewhere = Levels.router(queue, settings)
   return {
     name: "ladder",
-    objects: [...Levels.objects(settings), ...known.flatMap((ms) => rungObjects(settings, ms))],
-    notes: ["delays that are not the policy's go through the levels"],
+    objects: known.flatMap((ms) => rungObjects(settings, ms)),
+    notes: ["delays that are not the policy's go through the levels, which the first of them makes"],
     route: (delay) => ladder.get(delay) ?? ladder.get(round(delay)) ?? elsewhere(delay)
   }
 }

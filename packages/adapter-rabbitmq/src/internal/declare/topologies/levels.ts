@@ -30,7 +30,7 @@ const levelObjects = (settings: Settings, bit: number): ReadonlyArray<Objects.Na
 }
 
 /** The lowest levels, all by default, lowest first: each leads to the one below. */
-export const objects = (
+const objects = (
   settings: Settings,
   count: number = digits(settings.resolution)
 ): ReadonlyArray<Objects.NativeObject> => [

@@ -51,7 +51,8 @@ export const make = (request: TopologyRequest): Topology | ConfigurationError.Co
     const detail = `native delays need RabbitMQ 4.3, the server is ${serverVersion}`
     return refuse(queue, "topology", detail, `Upgrade the server, or set topology: "auto"`)
   }
-  const levels = { ...Levels.make(request), name: "native" }
+  // The policy's delays need no object. Others go through the levels, which the first of them makes.
+  const levels = { ...Levels.make(request), name: "native", objects: [] }
   const amended = (change: Partial<Objects.NativeQueue>, args: Objects.Arguments = {}) => ({
     amend: (object: Objects.NativeObject): Objects.NativeObject =>
       object._tag === "Queue" && object.name === queue

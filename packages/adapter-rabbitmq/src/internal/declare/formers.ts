@@ -1,0 +1,63 @@
+/** The memory of queues that were made under former settings: they are declared with the arguments that they have. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Former from "./former.ts"
+import type { NativeObject, NativeQueue } from "./objects.ts"
+
+/** Queues of former settings, by name. */
+export interface Formers {
+  readonly get: (queue: string) => NativeQueue | undefined
+  /** An object as it is to be declared. */
+  readonly own: (object: NativeObject) => NativeObject
+  /**
+   * Whether an object that was refused is to be declared once more, because there is another way to. `ask` declares an
+   * object on a channel of its own.
+   */
+  readonly explain: (
+    refused: NativeObject,
+    error: BrokerError.BrokerError,
+    ask: (object: NativeObject) => Effect.Effect<void, BrokerError.BrokerError>
+  ) => Effect.Effect<boolean, BrokerError.BrokerError>
+}
+
+/** More arguments than former settings explain. */
+const maxQuestions = 6
+
+/** Finds the arguments of a queue of ours that is refused; `undefined` where former settings do not explain them. */
+const find = (planned: NativeQueue, first: BrokerError.BrokerError, ask: Parameters<Formers["explain"]>[2]) =>
+  Effect.gen(function* () {
+    let refusal: string = first.detail
+    let hasOther = false
+    let candidate = planned
+    for (let asked = 0; asked < maxQuestions; asked++) {
+      const next = Former.next(candidate, refusal, hasOther)
+      if (next === undefined) return undefined
+      hasOther ||= next.arguments["x-queue-type"] !== candidate.arguments["x-queue-type"]
+      candidate = next
+      const made = yield* Effect.result(ask(candidate))
+      if (Result.isSuccess(made)) return candidate
+      if (made.failure.reason !== "QueueMismatch") return yield* made.failure
+      refusal = made.failure.detail
+    }
+    return undefined
+  })
+
+/** No queue, at first. */
+export const make = (): Formers => {
+  const known = new Map<string, NativeQueue>()
+  return {
+    get: (queue) => known.get(queue),
+    own: (object) =>
+      object._tag === "Queue" && object.assert === "declare" ? (known.get(object.name) ?? object) : object,
+    explain: (refused, error, ask) =>
+      Effect.gen(function* () {
+        if (error.reason !== "QueueMismatch" || refused._tag !== "Queue" || !Former.isHome(refused)) return false
+        // It may have been made anew.
+        if (known.delete(refused.name)) return true
+        const found = yield* find(refused, error, ask)
+        if (found !== undefined) known.set(refused.name, found)
+        return found !== undefined
+      })
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * An operator that lists and removes stale objects. The port of adapters does not have it yet: the adapter's operator is
+ * looked at, and one without is told.
+ */
+import type { Adapter, BrokerError, ConfigurationError } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Service } from "./Output.ts"
+import * as Table from "./Table.ts"
+import type * as Target from "./Target.ts"
+
+/** An object that the configuration does not want. */
+export interface StaleObject {
+  readonly kind: string
+  readonly name: string
+  /** Its messages; `undefined` for what is no queue. */
+  readonly messages: number | undefined
+  /** The reason to take it for stale. */
+  readonly claim: string
+}
+
+/** A stale object, and what has become of it. */
+interface Cleaned extends StaleObject {
+  readonly outcome: "removed" | "kept"
+  readonly why?: string | undefined
+}
+
+interface Scope {
+  readonly isWhole: boolean
+  readonly prefix?: string | undefined
+}
+
+type Requests = ReadonlyArray<Adapter.PlanRequest>
+type Failure = BrokerError.BrokerError | ConfigurationError.ConfigurationError
+
+/** A list of stale objects, and remarks on what cannot be told. */
+export interface Listing {
+  readonly objects: ReadonlyArray<StaleObject>
+  readonly notes: ReadonlyArray<string>
+}
+
+/** The members of an operator that cleans. */
+export interface Cleaner {
+  readonly stale: (requests: Requests, scope: Scope) => Effect.Effect<Listing, Failure>
+  readonly clean: (
+    requests: Requests,
+    scope: Scope,
+    signal: AbortSignal
+  ) => Effect.Effect<{ readonly objects: ReadonlyArray<Cleaned>; readonly moved: number }, Failure>
+}
+
+/** The operator as one that cleans; `undefined` where the adapter has nothing to clean. */
+export const of = (operator: Adapter.Operator): (Adapter.Operator & Cleaner) | undefined => {
+  const { clean, stale }: Partial<Record<keyof Cleaner, unknown>> = Object(operator)
+  return typeof clean === "function" && typeof stale === "function"
+    ? (operator as Adapter.Operator & Cleaner) // Checked as far as a function can be.
+    : undefined
+}
+
+/** Whether a command acts on all queues of a configuration: only then can delays that they share be judged. */
+export const isWhole = ({ queue, url }: Target.Flags): boolean => queue.length === 0 && Option.isNone(url)
+
+/** Objects that these queues no longer want; none where the adapter does not tell. */
+export const listed = (operator: Adapter.Operator, requests: Requests, scope: Scope): Effect.Effect<Listing, Failure> =>
+  of(operator)?.stale(requests, scope) ?? Effect.succeed({ objects: [], notes: [] })
+
+const columns = ["object", "name", "messages", "why it is stale"]
+
+const row = ({ claim, kind, messages, name }: StaleObject): ReadonlyArray<string> => [
+  kind,
+  name,
+  messages === undefined ? "" : String(messages),
+  claim
+]
+
+/** The list as text; empty when there is nothing to tell. */
+export const text = ({ notes, objects }: Listing): string =>
+  objects.length === 0
+    ? ""
+    : [
+        `stale: ${objects.length} objects that these queues do not want; requeue clean removes them`,
+        Table.format(columns, objects.map(row)),
+        ...notes.map((note) => `note: ${note}`)
+      ].join("\n")
+
+/** The outcomes of a removal, as text. */
+export const outcomes = (objects: ReadonlyArray<Cleaned>, paint: Service["paint"]): string =>
+  Table.format(
+    ["", "object", "name", "why"],
+    objects.map(({ claim, kind, name, outcome, why }) => [
+      paint(outcome === "removed" ? "green" : "yellow", outcome),
+      kind,
+      name,
+      why ?? claim
+    ])
+  )
