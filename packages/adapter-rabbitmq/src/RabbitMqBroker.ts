@@ -79,6 +79,27 @@ const again = (prepared: Effect.Effect<Plan.Plan, BrokerError.BrokerError>, plan
   })
 }
 
+/** Sends messages of producers, whose plans know no policy. */
+const producing = (
+  settings: Settings,
+  serverVersion: () => string,
+  sender: Sender.Sender
+): Broker.Service["publish"] => {
+  const plans = new Map<string, Plan.Plan>()
+  return (messages) =>
+    Effect.suspend(() => {
+      const items: Array<Routes.Item> = []
+      for (const message of messages) {
+        const known = plans.get(message.queue) ?? Plan.make({ queue: message.queue }, settings, serverVersion())
+        if (known instanceof ConfigurationError.ConfigurationError)
+          return Effect.fail(BrokerError.ofPlan("rabbitmq", known))
+        plans.set(message.queue, known)
+        items.push({ message, plan: known, original: Originals.find(message.body) })
+      }
+      return sender.send(items)
+    })
+}
+
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context()
@@ -113,25 +134,11 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       : Effect.succeed(made)
   }
   const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })
-  /** The plans of producers, which know no policy. */
-  const producing = new Map<string, Plan.Plan>()
-
   const troubles = Troubles.make(now)
   const service: Broker.Service = {
     capabilities,
     connection: () => troubles.state(Connection.all(consuming.state(), publishing.state())),
-    publish: (messages) =>
-      Effect.suspend(() => {
-        const items: Array<Routes.Item> = []
-        for (const message of messages) {
-          const known = producing.get(message.queue) ?? Plan.make({ queue: message.queue }, settings, serverVersion())
-          if (known instanceof ConfigurationError.ConfigurationError)
-            return Effect.fail(BrokerError.ofPlan("rabbitmq", known))
-          producing.set(message.queue, known)
-          items.push({ message, plan: known, original: Originals.find(message.body) })
-        }
-        return sender.send(items)
-      }),
+    publish: producing(settings, serverVersion, sender),
     subscribe: (options) =>
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options

@@ -10,6 +10,32 @@ import { identityOf, type Received, receiptOf } from "./receipt.ts"
 import * as Sessions from "./sessions.ts"
 import * as WaitLoop from "./waitLoop.ts"
 
+/**
+ * Replaces a returned message by a copy that carries the count, where the server would count no further: a message that
+ * kills its process would come for ever, or be given up. Where no copy can be made, it is delivered as it is.
+ */
+const replacer =
+  (
+    { fork, sender }: Pick<WaitLoop.Dependencies, "fork" | "sender">,
+    names: HandedOut.HandedOut,
+    { onDelivery, queue }: Pick<Broker.SubscribeOptions, "onDelivery" | "queue">
+  ) =>
+  (delivery: Received, plan: Plan, isLimited: boolean): void => {
+    const { body, headers, metadata, receipt } = delivery
+    const { formerReturns = 0, isUncounted, properties: original, settler } = receipt
+    if (!settler.claim(receipt)) return
+    const name = identityOf(delivery)
+    if (name !== undefined) names.replacing(name)
+    const message = { queue, body, headers, delay: 0, metadata }
+    const returns = isUncounted ? (isLimited ? 0 : undefined) : formerReturns + receipt.returns
+    const sent = sender.send([{ message, plan, original, returns }])
+    const deliver = (): void => {
+      settler.unclaim(receipt)
+      if (settler.isOpen()) onDelivery(delivery)
+    }
+    fork(Effect.match(sent, { onSuccess: () => settler.ack([receipt]), onFailure: deliver }))
+  }
+
 /** Consumes a planned queue for as long as the scope lives. */
 export const subscribe = (
   options: Broker.SubscribeOptions,
@@ -20,13 +46,14 @@ export const subscribe = (
   }
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { fork, now, replan, sender } = env
+    const { now, replan, sender } = env
     const { onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
     /** Whether deliveries are counted here; a redrive or a look goes through all of them. */
     const isLimited = retry.maxDeliveries !== Number.POSITIVE_INFINITY
     const names = HandedOut.make()
+    const replace = replacer(env, names, options)
 
     const identify = (delivery: Delivery.Delivery): string | undefined => {
       const name = identityOf(delivery)
@@ -71,28 +98,9 @@ export const subscribe = (
       }
       if (isSettled(delivery)) {
         if (settler.claim(receipt)) settler.ack([receipt])
-      } else if (mustReplace({ type, returns, isUncounted, deliveryLimit, isLimited })) replace(delivery)
+      } else if (mustReplace({ type, returns, isUncounted, deliveryLimit, isLimited }))
+        replace(delivery, plan, isLimited)
       else options.onDelivery(delivery)
-    }
-
-    /**
-     * Replaces a returned message by a copy that carries the count, where the server would count no further: a message
-     * that kills its process would come for ever, or be given up. Where no copy can be made, it is delivered as it is.
-     */
-    const replace = (delivery: Received): void => {
-      const { body, headers, metadata, receipt } = delivery
-      const { formerReturns = 0, isUncounted, properties: original, settler } = receipt
-      if (!settler.claim(receipt)) return
-      const name = identityOf(delivery)
-      if (name !== undefined) names.replacing(name)
-      const message = { queue, body, headers, delay: 0, metadata }
-      const returns = isUncounted ? (isLimited ? 0 : undefined) : formerReturns + receipt.returns
-      const sent = sender.send([{ message, plan, original, returns }])
-      const deliver = (): void => {
-        settler.unclaim(receipt)
-        if (settler.isOpen()) options.onDelivery(delivery)
-      }
-      fork(Effect.match(sent, { onSuccess: () => settler.ack([receipt]), onFailure: deliver }))
     }
 
     const keepsNotBefore = waiting !== undefined
