@@ -66,6 +66,7 @@ describe.runIf(management !== undefined)("a consumer makes", () => {
         yield* until(`${runs} runs`, () => attempts.length === runs)
       })
     )
-    assert.deepStrictEqual(await countOf(prefix, queue), [24, 24, 25])
+    // Two digits of 50 ms.
+    assert.deepStrictEqual(await countOf(prefix, queue), [5, 5, 6])
   })
 })
