@@ -14,7 +14,8 @@ export const cases: ReadonlyArray<Case.Case> = [
     "the connection is said to be up since it was made again, and never since before it was cut",
     function* (lab) {
       yield* lab.start()
-      Check.equal("before", lab.broker.connection().state, "up")
+      // Another case may have cut a connection that is not back yet.
+      yield* lab.until("the connection is up", () => lab.broker.connection().state === "up", lab.recovery)
       const until = lab.now() + lab.unit
       yield* Effect.sleep(lab.unit)
       yield* lab.harness.cutConnections!
