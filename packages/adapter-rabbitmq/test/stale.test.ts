@@ -38,6 +38,10 @@ const found = (snapshot: Partial<Stale.Snapshot>, more: Partial<Stale.Wanted> = 
     { plans, settings, isWhole: true, ...more }
   ).flatMap(({ exchanges, queues }) => [...queues, ...exchanges].map(({ name }) => name))
 
+/** A queue as it is made by us. */
+const ours = (name: string): QueueInfo =>
+  queue(name, { "x-dead-letter-exchange": "requeue.v1.dead", "x-dead-letter-routing-key": name })
+
 const ofOrders = { "x-dead-letter-exchange": "requeue.v1.deliver", "x-dead-letter-routing-key": "orders" }
 
 describe("a queue is stale", () => {
@@ -88,6 +92,15 @@ describe("of a former prefix", () => {
     ]
   }
 
+  test("work queues of a service whose names begin like it are not stale, nor are their exchanges", () =>
+    assert.deepStrictEqual(
+      found(
+        { queues: [queue("shop.v1.orders"), queue("shop.v1.orders.dlq")], exchanges: [exchange("shop.v1.events")] },
+        { prefix: "shop" }
+      ),
+      []
+    ))
+
   test("all is stale when it is asked for, and the exchanges behind others go last", () =>
     assert.deepStrictEqual(found(there, { prefix: "former" }), [
       "former.v1.q.undelivered",
@@ -110,9 +123,14 @@ describe("of a former prefix", () => {
 
 describe("a binding", () => {
   const letters = (...bindings: ReadonlyArray<BindingInfo>) =>
-    Stale.formerLetters({ queues: [], exchanges: [], bindings }, { plans, settings, isWhole: true }).map(
-      (one) => `${one.source} -> ${one.queue}`
-    )
+    Stale.formerLetters(
+      {
+        queues: [...["orders.former", "orders.dlq", "payments.dlq"].map(ours), queue("audit")],
+        exchanges: [],
+        bindings
+      },
+      { plans, settings, isWhole: true }
+    ).map((one) => `${one.source} -> ${one.queue}`)
 
   test("of a former dead-letter queue is stale; of the present one, of other queues and exchanges it is not", () =>
     assert.deepStrictEqual(
@@ -120,6 +138,8 @@ describe("a binding", () => {
         binding("requeue.v1.dead", "orders.former", "orders"),
         binding("requeue.v1.dead", "orders.dlq", "orders"),
         binding("requeue.v1.dead", "payments.dlq", "payments"),
+        // A copy of somebody's own.
+        binding("requeue.v1.dead", "audit", "orders"),
         binding("shop.events", "orders", "orders")
       ),
       ["requeue.v1.dead -> orders.former"]

@@ -193,6 +193,11 @@ export const run = (
       const open = () => works.filter(({ why }) => why === undefined)
       while (!isStopped() && open().some(({ since }) => since === undefined || now() < since + quiet)) {
         yield* Effect.forEach(open(), drain)
+        // What is in use is given back at once: messages that go both ways are doubled.
+        yield* Effect.forEach(
+          works.filter(({ why }) => why !== undefined),
+          restore
+        )
         yield* meanwhileDrained
         yield* Effect.sleep(Duration.millis(interval))
       }

@@ -84,12 +84,16 @@ const sharedDelay = (name: string, { isWhole, settings }: Wanted): Claim | undef
     : undefined
 }
 
+/** The names that we give under a prefix. Another service may have work queues whose names begin like them. */
+const given = /^(deliver|dead|undelivered|retry|pre-retry|post-retry|[qc]\.(undelivered|cleaning|delay\..+|level\..+))$/
+
 /** Objects of a former prefix, of any version of the layout. */
 const formerPrefix = (name: string, { prefix }: Wanted): Claim | undefined => {
   const [start] =
     prefix !== undefined && name.startsWith(`${prefix}.v`) ? (/^\.v\d+\./.exec(name.slice(prefix.length)) ?? []) : []
   if (start === undefined) return undefined
   const rest = name.slice(`${prefix}${start}`.length)
+  if (!given.test(rest)) return undefined
   const bit = /\.level\.\d+\.(\d+)$/.exec(name)?.[1]
   const last = ["deliver", "dead", "undelivered"].indexOf(rest)
   return {
@@ -128,9 +132,14 @@ const inUse = ({ exchanges, queues }: Snapshot, stale: ReadonlySet<string>): Rea
   return new Set([...used].map(String))
 }
 
-/** Bindings by which the server's own dead letters of a queue go where the configuration does not send them. */
-export const formerLetters = ({ bindings }: Snapshot, { plans }: Wanted): ReadonlyArray<BindingInfo> =>
+/** Whether a queue was made by us. What somebody else has bound, such as a copy for an audit, is somebody else's. */
+const isHome = ({ arguments: args, name }: QueueInfo): boolean =>
+  args["x-dead-letter-routing-key"] === name && Names.isDead(String(args["x-dead-letter-exchange"]))
+
+/** Bindings by which the server's own dead letters of a queue go to a queue of ours, and the configuration does not say so. */
+export const formerLetters = ({ bindings, queues }: Snapshot, { plans }: Wanted): ReadonlyArray<BindingInfo> =>
   bindings.filter(({ key, queue, source }) => {
+    if (!queues.some((one) => one.name === queue && isHome(one))) return false
     const wanted = plans
       .filter((plan) => plan.queue === key && Names.isDead(source))
       .flatMap(({ objects }) => objects)
