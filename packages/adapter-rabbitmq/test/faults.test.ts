@@ -4,25 +4,17 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import { Consumer, type Event } from "@requeue/core"
-import { start } from "@requeue/brokers"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { assert, describe, test } from "vitest"
 import { server } from "./server.ts"
-import { drainIds, ids, on, outgoing, publishAll, queueName, quiet, reasonOf, until } from "./world.ts"
+import { balance, drainIds, ids, on, outgoing, publishAll, queueName, quiet, reasonOf, until } from "./world.ts"
 
 const one = await server()
 const can = one.broker.nodes.length > 0
 
 /** Kills that a run does; the issue's twenty with REQUEUE_KILLS=20. */
 const kills = Number(process.env["REQUEUE_KILLS"] ?? 3)
-
-/** Balances the books with what another client takes out of the server; answers that. */
-const balance = async (url: string, queue: string, books: Books.Books): Promise<Books.Found> => {
-  const found = { deadLetters: await drainIds(url, `${queue}.dlq`), queued: await drainIds(url, queue) }
-  Books.balance(books, found)
-  return found
-}
 
 describe("a broker that is killed", () => {
   test.runIf(can)(`${kills} times while 5,000 messages are in progress: nothing is lost`, async () => {
@@ -160,28 +152,4 @@ describe("a server that is short of memory", () => {
       })
     )
   })
-})
-
-describe("a cluster", () => {
-  test.runIf(can && process.env["REQUEUE_SLOW_TESTS"] === "1")(
-    "whose leader is killed goes on, and loses nothing",
-    async () => {
-      await using cluster = await start("rabbitmq", { nodes: 3, version: one.version.split(".").slice(0, 2).join(".") })
-      const [first, second, third] = cluster.nodes.map(({ url }) => url)
-      const hosts = [second!, third!].map((url) => new URL(url).host)
-      const queue = queueName("cluster")
-      const books = Books.make(ids(2000))
-      await on({ url: first!, hosts }, (broker) =>
-        Effect.gen(function* () {
-          const publishing = yield* Effect.forkChild(publishAll(broker, queue, books.published))
-          yield* Workload.start(queue, books)
-          yield* until("progress", () => Books.ended(books) > 500)
-          yield* Effect.promise(() => cluster.nodes[0]!.kill())
-          yield* Fiber.join(publishing)
-          yield* Books.untilEnded(books)
-        })
-      )
-      await balance(second!, queue, books)
-    }
-  )
 })

@@ -1,5 +1,5 @@
 /** Helpers of all tests: a broker to run on, controls of its lateness, and another client that looks into its queues. */
-import { Control, Measured } from "@requeue/conformance"
+import { Books, Control, Measured } from "@requeue/conformance"
 import * as Workload from "@requeue/conformance/Workload"
 import { Broker, BrokerError } from "@requeue/core"
 import * as Effect from "effect/Effect"
@@ -65,6 +65,13 @@ export const drainIds = async (url: string, queue: string): Promise<ReadonlyArra
   } finally {
     await model.close().catch(() => {})
   }
+  return found
+}
+
+/** Balances the books with what another client takes out of the server; answers that. */
+export const balance = async (url: string, queue: string, books: Books.Books): Promise<Books.Found> => {
+  const found = { deadLetters: await drainIds(url, `${queue}.dlq`), queued: await drainIds(url, queue) }
+  Books.balance(books, found)
   return found
 }
 
