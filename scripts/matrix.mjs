@@ -1,8 +1,8 @@
 /**
  * `npm run test:matrix` runs the conformance suite, the traps and all else that depends on the server's version on every
  * RabbitMQ that is supported, one after another; `npm run test:matrix -- 3.10` on some. A release that is not on this
- * machine is fetched first: see tools/brokers/README.md. About three minutes each; with REQUEUE_SLOW_TESTS=1, faults and
- * delays are run as well.
+ * machine is fetched first: see tools/brokers/README.md. About four minutes each; with REQUEUE_SLOW_TESTS=1, faults,
+ * delays and a cluster are run as well.
  */
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -11,7 +11,8 @@ import { root } from "./workspace.mjs"
 
 const releases = ["3.10", "4.0", "4.3"]
 /** What tests beside these show does not depend on the version, or takes long. */
-const files = ["conformance", "traps", "topologies", "badInput"].map((name) => `test/${name}`)
+const names = ["conformance", "traps", "topologies", "badInput", "adoption", "native", "queues", "credentials", "tls"]
+const files = names.map((name) => `test/${name}`)
 const folder = join(root, "packages", "adapter-rabbitmq")
 
 const asked = process.argv.slice(2)

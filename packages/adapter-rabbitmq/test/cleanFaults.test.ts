@@ -7,7 +7,7 @@ import { get } from "./adoptedBooks.ts"
 import { balanced, cleaned, listed, names, none, place, underLoad } from "./cleaning.ts"
 import { apart, server } from "./server.ts"
 import { raw } from "./traps/trap.ts"
-import { on, until } from "./world.ts"
+import { drainIds, now, on, until } from "./world.ts"
 
 const one = await server()
 const { broker, url } = one
@@ -103,6 +103,40 @@ describe.runIf(broker.managementUrl !== undefined)("clean", () => {
         )
       })
     )
+  })
+
+  // A consumer declares its objects again from time to time. Another group keeps clean waiting meanwhile.
+  test("gives back at once what somebody uses again: nothing goes both ways", { timeout: 120_000 }, async () => {
+    const { options, prefix, queue } = placed()
+    const rung = `${prefix}.v1.q.delay.300`
+    const [used, other] = [retry, RetryPolicy.make({ backoff: Backoff.constant(500) })]
+    await on(options, () => Consumer.start(queue, { retry: other }, () => {}))
+    await on(options, () => Consumer.start(queue, { retry: used }, () => {}))
+    const begun = now()
+    const cleaning = cleaned(queue, options)
+    await wait("a rung without a binding", async () => (await bindingsOf(rung)) === 0)
+    await raw(url, (channel) => channel.bindQueue(rung, rung, ""))
+    const send = (messageId: string) =>
+      raw(url, async (channel) => void channel.publish(rung, queue, Buffer.from('"x"'), { messageId }))
+    await wait("it is given back", async () => {
+      await send("first")
+      return (await bindingsOf(`${prefix}.v1.q.cleaning`)) === 1
+    })
+    // At its end it would be given back after the 15 s for which the other one must be empty.
+    assert.isBelow(now() - begun, 15_000)
+    const messages = ["a", "b", "c"]
+    for (const id of messages) await send(id)
+    const { objects } = await cleaning
+    assert.include(
+      objects.flatMap(({ name, outcome }) => (outcome === "kept" ? [name] : [])),
+      rung
+    )
+    const found: Array<string> = []
+    await wait("all of them", async () => {
+      found.push(...(await drainIds(url, queue)))
+      return messages.every((id) => found.includes(id))
+    })
+    assert.deepStrictEqual(found.filter((id) => id !== "first").toSorted(), messages)
   })
 
   test("leaves a delay whose messages have nowhere to go at the moment", { timeout: 60_000 }, async () => {
