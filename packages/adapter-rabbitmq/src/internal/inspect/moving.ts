@@ -32,10 +32,14 @@ export interface Dependencies {
   readonly now: () => number
 }
 
-/** Moves messages, and answers the error of each, in order; `undefined` for one that is confirmed where it belongs. */
+/**
+ * Moves messages, and answers the error of each, in order; `undefined` for one that is confirmed where it belongs. With
+ * `isLast` they have no queue any more to stay in: what is refused goes to the undelivered messages.
+ */
 export type Move = (
   messages: ReadonlyArray<Incoming & { readonly fields: { readonly exchange: string; readonly routingKey: string } }>,
-  from: string
+  from: string,
+  isLast?: boolean
 ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>, BrokerError.BrokerError>
 
 /** Moved copies that are remembered. */
@@ -95,7 +99,7 @@ export const make = (
       env.publisher.submit(publication, (error) => resume(Effect.succeed(error)))
     })
 
-  return (messages, from) =>
+  return (messages, from, isLast = false) =>
     Effect.gen(function* () {
       const known = new Map<string, RabbitMqPlan.Plan | undefined>()
       const items: Array<
@@ -124,8 +128,9 @@ export const make = (
       const outcomes = [...(yield* env.sender.sendEach(sent))]
       const errors: Array<BrokerError.BrokerError | undefined> = []
       for (const item of items) {
-        const error =
-          item === undefined ? undefined : item.plan === undefined ? yield* putAside(item) : outcomes.shift()
+        const refused = item?.plan === undefined ? undefined : outcomes.shift()
+        const isAside = item !== undefined && (item.plan === undefined || (refused !== undefined && isLast))
+        const error = isAside ? yield* putAside(item) : refused
         if (error === undefined && item?.name !== undefined) moved.set(item.name, from)
         errors.push(error)
       }

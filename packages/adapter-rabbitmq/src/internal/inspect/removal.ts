@@ -78,10 +78,11 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
   const settle = (channel: Channel, taken: ReadonlyArray<Taken>, queue: string, move: Move) =>
     Effect.gen(function* () {
       const errors = yield* move(taken, queue)
-      if (taken.length === 0) return
       for (const [index, { fields }] of taken.entries())
         if (errors[index] !== undefined) channel.nack(messageOf(fields), false, true)
-      channel.ack(messageOf(taken.at(-1)!.fields), true)
+      // One that was given back cannot end those that are acknowledged: the server would refuse that, and take none.
+      const last = taken.findLast((_, index) => errors[index] === undefined)
+      if (last !== undefined) channel.ack(messageOf(last.fields), true)
       const failed = errors.find((error) => error !== undefined)
       if (failed !== undefined) return yield* failed
     })
@@ -134,7 +135,7 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
                   farewell
                 )
               )
-              const failed = (yield* move(taken, name)).find((error) => error !== undefined)
+              const failed = (yield* move(taken, name, true)).find((error) => error !== undefined)
               if (failed !== undefined) return yield* failed
               return undefined
             }).pipe(Effect.uninterruptible)
