@@ -22,8 +22,11 @@ const adapterRooms = foldersOf("Adapters, room by room")
 
 /** The first row that matches decides. `may`: imports from outside the package; `driver`: the file that has no `may`. */
 const rooms = [
-  // What is Node's own: the adapter of a URL is loaded, and Cloudflare's v8 bodies are read.
-  { files: /^packages\/core\/src\/faces\/internal\/(cloudflareCodec|resolve)\.ts$/, may: /^(effect\/|node:)/ },
+  // What is Node's own: the adapter of a URL is loaded, Cloudflare's v8 bodies are read, and bodies are compressed.
+  {
+    files: /^packages\/core\/src\/(faces\/internal\/(cloudflareCodec|resolve)|message\/CompressedCodec)\.ts$/,
+    may: /^(effect\/|node:)/
+  },
   { files: /^packages\/core\/src\//, may: /^effect\// },
   // Files are read in one place.
   { files: /^packages\/config\/src\/internal\/source\.ts$/, may: /^(effect\/|@requeue\/core\/|node:|yaml$)/ },
@@ -57,7 +60,7 @@ const levelOf = (file) => {
 const rankOf = (level) => (level === "the entries" ? levels.length : levels.indexOf(level))
 
 /** The paths of core that others import. The rest of `exports` is there for the compiler, which names types by it. */
-const entries = /^@requeue\/core(\/(promise|cloudflare|adapter-kit|schema|package\.json))?$/
+const entries = /^@requeue\/core(\/(promise|cloudflare|adapter-kit|schema|compression|package\.json))?$/
 
 /** The module specifiers of a source text: import, export from, import(), and import("x").Type; not in comments. */
 export const imports = (source) => {

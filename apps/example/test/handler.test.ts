@@ -14,6 +14,7 @@ const message: Received<unknown> = {
   headers: { "x-github-event": "ping", "x-webhook-endpoint": "ci" },
   timestamp: 0,
   attempts: 3,
+  native: {},
   ack: () => {},
   retry: () => {},
   fail: () => {}

@@ -41,6 +41,7 @@ describe("dead letters", () => {
         id: "a",
         body: `"a"`,
         headers: { "content-type": "application/json", tenant: "t" },
+        native: {},
         firstPublished: 0,
         redrives: 0,
         history: [],

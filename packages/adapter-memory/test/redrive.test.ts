@@ -57,6 +57,19 @@ it("leaves letters that come while it works for the next time", async () => {
   await broker.finish(worker.drain())
 })
 
+it("says what another reader has, after the second that a look may take", async () => {
+  await using broker = await open()
+  await broker.requeue.sendBatch("q.dlq", [{ body: 1 }, { body: 2 }, { body: 3 }])
+  const worker = await broker.requeue.consume("q.dlq", { prefetch: 0 }, () => new Promise(() => {}))
+  await turns()
+  const letters = broker.requeue.deadLetters("q.dlq")
+  assert.strictEqual(await broker.finish(letters.count()), 3)
+  const report = await broker.finish(letters.redrive({ to: "q" }))
+  assert.deepInclude(report, { ...all, redriven: 2, queued: 0, held: 1 })
+  await broker.finish(worker.drain("0 seconds"))
+  assert.deepInclude(await broker.finish(letters.redrive({ to: "q" })), { ...all, redriven: 1, held: 0 })
+})
+
 it("loses nothing when publishes fail midway, and fails with what it did", async () => {
   let left = 150
   await using broker = await open({}, (broker) => ({

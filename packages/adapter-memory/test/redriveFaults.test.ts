@@ -1,5 +1,5 @@
 /** Redrives and purges on a broker that fails, is slow, or loses its connection: nothing is lost, doubled or asked twice. */
-import { Broker, BrokerError, DeadLetters, type Delivery } from "@requeue/core"
+import { Broker, BrokerError, DeadLetters, type Delivery, type Trouble } from "@requeue/core"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
@@ -159,6 +159,63 @@ describe("a connection that is cut", () => {
     assert.strictEqual((await broker.finish(letters.redrive({ to: "q" }))).redriven, 6)
     assert.deepStrictEqual(await idsIn(broker, "q"), numbers(10))
     assert.deepStrictEqual(await idsIn(broker, "q.dlq"), [])
+  })
+})
+
+describe("a queue whose messages the broker does not give", () => {
+  /** Gives none of the dead letters for so many milliseconds, and says so. */
+  const withholding =
+    (millis: number) =>
+    (broker: Broker.Service): Broker.Service => {
+      const error = new BrokerError.BrokerError({
+        broker: "memory",
+        operation: "subscribe",
+        queue: "q.dlq",
+        reason: "AccessRefused",
+        detail: "may not be read"
+      })
+      return {
+        ...broker,
+        subscribe: (options) =>
+          Effect.gen(function* () {
+            const subscription = yield* broker.subscribe(options)
+            if (options.queue !== "q.dlq") return subscription
+            let trouble: Trouble.Trouble | undefined = { since: 0, error }
+            let limit = 0
+            const end = Effect.sync(() => {
+              trouble = undefined
+              subscription.credit(limit)
+            })
+            yield* Effect.forkScoped(Effect.andThen(Effect.sleep(millis), end))
+            const credit = (wanted: number) => {
+              limit = wanted
+              if (trouble === undefined) subscription.credit(wanted)
+            }
+            return { ...subscription, credit, trouble: () => trouble }
+          })
+      }
+    }
+
+  it("holds a redrive up, which goes on when it does", async () => {
+    await using broker = await open({}, withholding(45_000))
+    await fill(broker, 10)
+    const { redriven } = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" }))
+    assert.deepStrictEqual([redriven, await idsIn(broker, "q")], [10, numbers(10)])
+  })
+
+  it("ends it after a minute with the reason, and stops none of another queue", async () => {
+    await using broker = await open({}, withholding(10 * 60_000))
+    await fill(broker, 10)
+    await broker.requeue.consume("q.dlq", {}, () => {})
+    await broker.requeue.sendBatch(
+      "other.dlq",
+      numbers(5).map((id) => ({ body: id, id }))
+    )
+    const other = await broker.finish(broker.requeue.deadLetters("other.dlq").redrive({ to: "q" }))
+    assert.strictEqual(other.redriven, 5)
+    const error = await broker.finish(stopped(broker.requeue.deadLetters("q.dlq").redrive({ to: "q" })))
+    assert.match(error.cause.message, /Timeout: no letter has come for .*: .*AccessRefused: may not be read/)
+    assert.deepStrictEqual(await idsIn(broker, "q.dlq"), numbers(10))
   })
 })
 

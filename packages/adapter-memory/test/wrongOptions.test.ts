@@ -33,17 +33,17 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
   [
     "send, text",
     (r) => r.send("q", 1, "2 seconds"),
-    'requeue.send (queue q): options must be an object with delay, headers, id, got "2 seconds". Write { delay: "2 seconds" }'
+    'requeue.send (queue q): options must be an object with delay, headers, id, native, got "2 seconds". Write { delay: "2 seconds" }'
   ],
   [
     "send, a number",
     (r) => r.send("q", 1, 2000),
-    "requeue.send (queue q): options must be an object with delay, headers, id, got 2000. Write { delay: 2000 }"
+    "requeue.send (queue q): options must be an object with delay, headers, id, native, got 2000. Write { delay: 2000 }"
   ],
   [
     "send, null",
     (r) => r.send("q", 1, null),
-    "requeue.send (queue q): options must be an object with delay, headers, id, got null. Write {} for the defaults"
+    "requeue.send (queue q): options must be an object with delay, headers, id, native, got null. Write {} for the defaults"
   ],
   [
     "send, a delay",

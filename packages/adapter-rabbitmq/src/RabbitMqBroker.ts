@@ -16,7 +16,6 @@ import * as Connect from "./internal/connect/connection.ts"
 import * as Originals from "./internal/consume/originals.ts"
 import { foundOut } from "./internal/consume/sessions.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
-import * as Troubles from "./internal/consume/troubles.ts"
 import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
@@ -69,14 +68,14 @@ const connector = (settings: Settings) =>
     return (role: string) => Effect.flatMap(Scope.fork(ends), (end) => Scope.provide(Connect.make(settings, role), end))
   })
 
-/** Prepares a queue again, and tells of it where it is another one now. */
-const again = (prepared: Effect.Effect<Plan.Plan, BrokerError.BrokerError>, planned: Plan.Plan) => {
+/** Tells of a queue where it is another one now. */
+const teller = (planned: Plan.Plan) => {
   let last = planned
-  return Effect.tap(prepared, (next) => {
+  return (next: Plan.Plan): Effect.Effect<void> => {
     const isNews = RabbitMqQueue.describe(next.found) !== RabbitMqQueue.describe(last.found)
     last = next
     return isNews ? tell(next) : Effect.void
-  })
+  }
 }
 
 /** Sends messages of producers, whose plans know no policy. */
@@ -134,16 +133,20 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       : Effect.succeed(made)
   }
   const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })
-  const troubles = Troubles.make(now)
   const service: Broker.Service = {
     capabilities,
-    connection: () => troubles.state(Connection.all(consuming.state(), publishing.state())),
+    connection: () => Connection.all(consuming.state(), publishing.state()),
     publish: producing(settings, serverVersion, sender),
     subscribe: (options) =>
       Effect.gen(function* () {
         const { deadLetterQueues, queue, retry } = options
-        const prepared = prepare({ queue, retry, deadLetterQueues })
+        const request = { queue, retry, deadLetterQueues }
+        const prepared = prepare(request)
         const planned = yield* Effect.tap(foundOut(prepared), tell)
+        const tellNews = teller(planned)
+        const looked = Effect.flatMap(Found.now(finder, queue), (one) =>
+          one === undefined ? Effect.undefined : Effect.tap(plan({ ...request, found: one }), tellNews)
+        )
         return yield* subscribe(options, planned, {
           settings,
           connection: consuming,
@@ -152,8 +155,8 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
           uniqueName,
           now,
           fork,
-          troubles,
-          replan: again(prepared, planned)
+          replan: Effect.tap(prepared, tellNews),
+          looked
         })
       }),
     admin: Admin.make({

@@ -8,12 +8,15 @@ import * as Effect from "effect/Effect"
 import * as Connection from "./internal/connect/connection.ts"
 import * as Declarer from "./internal/declare/declare.ts"
 import * as Cleaning from "./internal/inspect/cleaning.ts"
+import * as FormerPrefix from "./internal/inspect/formerPrefix.ts"
+import type * as Listing from "./internal/inspect/listing.ts"
 import * as Management from "./internal/inspect/management.ts"
 import * as Version from "./internal/version.ts"
 import { decode, type Options } from "./RabbitMqOptions.ts"
 import * as RabbitMqQueue from "./RabbitMqQueue.ts"
 
-export type { Cleaned, Listing, Report, Scope, StaleObject } from "./internal/inspect/cleaning.ts"
+export type { Cleaned, Report } from "./internal/inspect/cleaning.ts"
+export type { Listing, Scope, StaleObject } from "./internal/inspect/listing.ts"
 
 /** A property that a queue should have. */
 export interface Finding {
@@ -128,7 +131,10 @@ const cleaning = (options: Options) =>
   Effect.gen(function* () {
     const settings = yield* Effect.fromResult(decode(options))
     const connection = yield* Connection.make(settings, "operator")
-    return Cleaning.make(settings, connection, yield* Declarer.make(connection, settings))
+    return FormerPrefix.checked(
+      Cleaning.make(settings, connection, yield* Declarer.make(connection, settings)),
+      settings
+    )
   })
 
 /**
@@ -140,8 +146,8 @@ const cleaning = (options: Options) =>
 export const stale = (
   requests: ReadonlyArray<Adapter.PlanRequest>,
   options: Options,
-  scope: Cleaning.Scope = {}
-): Effect.Effect<Cleaning.Listing, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
+  scope: Listing.Scope = {}
+): Effect.Effect<Listing.Listing, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(Effect.flatMap(cleaning(options), (on) => on.stale(requests, scope)))
 
 /**
@@ -152,7 +158,7 @@ export const stale = (
 export const clean = (
   requests: ReadonlyArray<Adapter.PlanRequest>,
   options: Options,
-  scope: Cleaning.Scope = {},
+  scope: Listing.Scope = {},
   signal?: AbortSignal
 ): Effect.Effect<Cleaning.Report, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
   Effect.scoped(Effect.flatMap(cleaning(options), (on) => on.clean(requests, scope, signal)))

@@ -97,6 +97,15 @@ const exchangeOf = (name: string, settings: Settings): ReadonlyArray<NativeExcha
 }
 
 /**
+ * The exchange that a message is published to. One that the options do not define must be there: it is looked for once,
+ * because the server closes a channel on which somebody publishes to one that is not. The default exchange always is.
+ */
+export const target = (name: string, settings: Settings): ReadonlyArray<NativeObject> =>
+  name in settings.exchanges || name === "" || settings.assert === "never"
+    ? exchangeOf(name, settings)
+    : [Objects.exchange(name, "", undefined, "passive")]
+
+/**
  * A queue, its bindings, and the exchanges for its delayed messages and for those that the server itself gives up. A queue
  * that is not declared has none of these: nothing is bound to it.
  */

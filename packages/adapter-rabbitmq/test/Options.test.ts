@@ -68,6 +68,18 @@ describe("options", () => {
     if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
   })
 
+  it.each<[RabbitMqOptions.Options, RegExp]>([
+    [{ deliveryLimit: 5 }, /^deliveryLimit .*between 10 and 1000000, got 5/],
+    [{ queues: { orders: { deliveryLimit: 5 } } }, /^queues\.orders\.deliveryLimit .*between 10 and 1000000, got 5/],
+    [
+      { queues: { orders: { bindings: [{ exchange: 5 as never }] } } },
+      /^queues\.orders\.bindings\[0\]\.exchange .*, got 5/
+    ]
+  ])("are told with their place and the value: %o", (options, words) => {
+    const refused = decode(options)
+    assert.match(Result.isFailure(refused) ? refused.failure.message : "", words)
+  })
+
   it("take certificates as text and as bytes", () => {
     const tls = { ca: ["a", Buffer.from("b")], key: Buffer.from("c"), passphrase: Redacted.make("d"), servername: "h" }
     assert.strictEqual(ok({ url: "amqps://h", tls }).tls, tls)

@@ -70,9 +70,9 @@ export const readerAndWriter = async (management: string, username: string) => {
   return { username, password: "s3cret" }
 }
 
-/** Lets a user configure what this expression names; it may read and write everything. */
-export const permit = (management: string, username: string, configure: string) =>
-  put(management, `permissions/%2F/${username}`, { configure, write: ".*", read: ".*" })
+/** Lets a user configure and write what these expressions name; default: write everything. It may read everything. */
+export const permit = (management: string, username: string, configure: string, write = ".*") =>
+  put(management, `permissions/%2F/${username}`, { configure, write, read: ".*" })
 
 /** The management interface's answer. */
 export const get = async (management: string, path: string): Promise<unknown> => {

@@ -3,9 +3,9 @@ import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
 import { RabbitMqOperator, type RabbitMqOptions } from "../src/index.ts"
-import { balanced, cleaned, listed, names, none, place, underLoad } from "./cleaning.ts"
+import { balanced, cleaned, exists, listed, names, none, place, underLoad } from "./cleaning.ts"
 import { server } from "./server.ts"
-import { consume, raw, type Run } from "./traps/trap.ts"
+import { consume, type Run } from "./traps/trap.ts"
 import { ids, now, on, outgoing, until } from "./world.ts"
 
 const { broker, url } = await server()
@@ -60,6 +60,16 @@ describe.runIf(broker.managementUrl !== undefined).concurrent("what another layo
   })
 })
 
+test.concurrent.each(["", "present"])("a former prefix that is none is refused: %j", async (prefix) => {
+  const refused = (run: typeof listed | typeof cleaned) =>
+    run("orders", { url, management, prefix: "present" }, { prefix }).then(
+      () => "done",
+      (error: unknown) => String(error)
+    )
+  assert.match(await refused(listed), /prefix .*(is empty|is the prefix of this configuration)/)
+  assert.match(await refused(cleaned), /prefix .*(is empty|is the prefix of this configuration)/)
+})
+
 describe.runIf(broker.managementUrl !== undefined)("while delays are published all the time", () => {
   const retry = RetryPolicy.make({ backoff: Backoff.constant(300) })
 
@@ -70,17 +80,19 @@ describe.runIf(broker.managementUrl !== undefined)("while delays are published a
       const { options, prefix, queue } = placed()
       const rung = `${prefix}.v1.q.delay.300`
       const reports: Array<RabbitMqOperator.Report> = []
+      let longest = 0
       const load = await underLoad(options, queue, retry, async () => {
-        for (let turn = 0; turn < 2; turn++) reports.push(await cleaned(queue, options))
+        for (let turn = 0; turn < 2; turn++) {
+          const begun = now()
+          reports.push(await cleaned(queue, options))
+          longest = Math.max(longest, now() - begun)
+        }
       })
-      assert.strictEqual(balanced(load, 300), 0, "runs too many")
+      const more = balanced(load, 300)
+      // A consumer declares everything again after 25 s or more. What that meets is given back, and some of it run twice.
+      if (longest < 25_000) assert.strictEqual(more, 0, "runs too many")
       for (const { objects } of reports) assert.include(names(objects), rung)
-      assert.deepStrictEqual(
-        await raw(url, (channel) => channel.checkQueue(`${prefix}.v1.q.cleaning`)).then(
-          ({ messageCount }) => messageCount
-        ),
-        0
-      )
+      assert.isFalse(await exists(url, `${prefix}.v1.q.cleaning`))
     }
   )
 

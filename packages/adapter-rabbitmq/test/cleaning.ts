@@ -3,7 +3,7 @@ import { RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert } from "vitest"
 import { RabbitMqOperator, type RabbitMqOptions } from "../src/index.ts"
-import { consume, no, type Run } from "./traps/trap.ts"
+import { consume, no, raw, type Run } from "./traps/trap.ts"
 import { on, outgoing, queueName, until } from "./world.ts"
 
 export const none = RetryPolicy.make()
@@ -17,8 +17,8 @@ export const place = (options: RabbitMqOptions.Options = {}) => {
 
 export const names = (objects: ReadonlyArray<{ readonly name: string }>) => objects.map(({ name }) => name).toSorted()
 
-export const listed = (queue: string, options: RabbitMqOptions.Options, retry = none) =>
-  Effect.runPromise(RabbitMqOperator.stale([{ queue, retry }], options, { isWhole: true }))
+export const listed = (queue: string, options: RabbitMqOptions.Options, more: RabbitMqOperator.Scope = {}) =>
+  Effect.runPromise(RabbitMqOperator.stale([{ queue, retry: none }], options, { isWhole: true, ...more }))
 
 export const cleaned = (
   queue: string,
@@ -26,6 +26,13 @@ export const cleaned = (
   more: RabbitMqOperator.Scope = {},
   retry = none
 ) => Effect.runPromise(RabbitMqOperator.clean([{ queue, retry }], options, { isWhole: true, ...more }))
+
+/** Whether there is a queue of this name. */
+export const exists = (url: string, queue: string): Promise<boolean> =>
+  raw(url, (channel) => channel.checkQueue(queue)).then(
+    () => true,
+    () => false
+  )
 
 /** Publishes without a pause while `work` runs; each message fails once, and comes again after the rung's delay. */
 export const underLoad = (

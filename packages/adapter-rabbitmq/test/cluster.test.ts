@@ -17,16 +17,16 @@ const hostsOf = (nodes: RabbitMqBroker["nodes"]) => nodes.map(({ url }) => new U
 const whole = (node: RabbitMqBroker["nodes"][number]) =>
   Effect.gen(function* () {
     yield* Effect.promise(() => node.ctl("await_online_nodes", "3"))
-    yield* until(
-      "replicas in step",
-      () =>
-        node.ctl("eval", "rabbit_upgrade_preparation:list_with_minimum_quorum_for_cli().").then(
-          (critical) => critical.trim() === "[]",
-          () => false
-        ),
-      120_000
-    )
+    // Queues that could not do without this node.
+    const critical = () => node.ctl("eval", "rabbit_quorum_queue:list_with_minimum_quorum().")
+    yield* until("replicas in step", async () => (await critical()).trim() === "[]", 120_000)
   })
+
+/** The longest time without a run since then, in milliseconds. */
+const longestPause = (runs: ReadonlyArray<number>, since: number): number => {
+  const times = [since, ...runs.filter((at) => at > since), Date.now()]
+  return Math.max(...times.slice(1).map((at, index) => at - times[index]!))
+}
 
 describe.runIf(can)("a cluster", () => {
   test("whose leader is killed goes on, and loses nothing", async () => {
@@ -51,30 +51,51 @@ describe.runIf(can)("a cluster", () => {
     await using servers = await cluster()
     const { nodes } = servers
     const queue = queueName("rolling")
-    const books = Books.make(ids(6000))
-    const resumed: Array<number> = []
+    const published: Array<string> = []
+    const books = Books.make(published)
+    const [times, pauses]: [Array<number>, Array<number>] = [[], []]
+    const ran = (id: string) => {
+      times.push(Date.now())
+      books.ran(id)
+    }
     await on({ url: nodes[0]!.url, hosts: hostsOf(nodes.slice(1)) }, (broker) =>
       Effect.gen(function* () {
-        yield* Workload.start(queue, books)
-        const publishing = yield* Effect.forkChild(publishAll(broker, queue, books.published, 20))
-        for (const [index, node] of nodes.entries()) {
-          yield* until("progress", () => Books.ended(books) >= 800 * (index + 1))
+        yield* Workload.start(queue, { ...books, ran })
+        let isOver = false
+        const publishing = yield* Effect.forkChild(
+          Effect.gen(function* () {
+            while (!isOver) {
+              const portion = ids(20 + published.length).slice(published.length)
+              published.push(...portion)
+              yield* publishAll(broker, queue, portion)
+              yield* Effect.sleep(50)
+            }
+          })
+        )
+        for (const node of nodes) {
+          const ended = Books.ended(books)
+          yield* until("progress", () => Books.ended(books) > ended + 200)
+          const since = Date.now()
           yield* Effect.promise(node.stop)
-          const [gone, before] = [Date.now(), books.runs.length]
+          const before = books.runs.length
           yield* until("a run while a node is away", () => books.runs.length > before)
-          resumed.push(Date.now() - gone)
           yield* Effect.promise(node.start)
           yield* whole(node)
+          pauses.push(longestPause(times, since))
         }
-        // Messages were under way until the last node was back.
-        const left = Books.missing(books).length
-        console.log(`resumed after ${resumed.join(", ")} ms; ${left} messages left after the last restart`)
+        isOver = true
         yield* Fiber.join(publishing)
         yield* Books.untilEnded(books)
         yield* quiet(broker)
       })
     )
+    const runs = Map.groupBy(books.runs, (id) => id)
+    const again = [...runs].filter(([id, all]) => all.length > Workload.runsOf(id)).length
+    console.log(
+      `${published.length} messages, ${books.runs.length} runs, ${again} messages ran again; ` +
+        `the longest times without a run were ${pauses.join(", ")} ms`
+    )
     await balance(nodes[0]!.url, queue, books)
-    assert.deepStrictEqual([...books.deadLettered].toSorted(), books.published.filter(Workload.isDoomed).toSorted())
+    assert.deepStrictEqual([...books.deadLettered].toSorted(), published.filter(Workload.isDoomed).toSorted())
   })
 })

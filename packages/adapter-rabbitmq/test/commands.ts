@@ -8,6 +8,7 @@ const [publish, consume] = ["60.40", "60.20"]
 const names: Readonly<Record<string, string>> = {
   [publish]: "publish",
   [consume]: "consume",
+  [consume]: "consume",
   "60.80": "settle",
   "60.90": "settle",
   "60.120": "settle",

@@ -4,7 +4,6 @@ import { RetryPolicy } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
-import type { State } from "../src/internal/consume/troubles.ts"
 import * as Version from "../src/internal/version.ts"
 import { shared } from "./server.ts"
 import { consume, raw, type Run } from "./traps/trap.ts"
@@ -21,7 +20,7 @@ const succeeded = (events: ReadonlyArray<Event.Event>) =>
   events.flatMap((event) => (event._tag === "Succeeded" ? [event.id] : []))
 
 test.runIf(isSoon)(
-  "a handler beyond the consumer timeout: the connection says so, and its message is run once",
+  "a handler beyond the consumer timeout: its consumer says so, and its message is run once",
   async () => {
     const queue = queueName("slow")
     const runs: Array<Run> = []
@@ -30,16 +29,15 @@ test.runIf(isSoon)(
       Effect.gen(function* () {
         const done = yield* Deferred.make<void>()
         const onEvent = (event: Event.Event) => void events.push(event)
-        yield* consume(queue, runs, { concurrency: 3, onEvent }, () => Deferred.await(done))
+        const { health } = yield* consume(queue, runs, { concurrency: 3, onEvent }, () => Deferred.await(done))
         yield* broker.publish([outgoing(queue, "a")])
-        const state = () => broker.connection() as State // That of this adapter.
-        const isTold = () => state().because?.includes("longer than its consumer timeout") === true
+        const isTold = () => health().trouble?.because.includes("longer than its consumer timeout") === true
         yield* until("the reason", isTold, within)
         yield* until("the second delivery", () => events.filter(({ _tag }) => _tag === "Received").length > 1, within)
         yield* Deferred.succeed(done, undefined)
         yield* until("a success", () => succeeded(events).length > 0, within)
         yield* quiet(broker)
-        assert.strictEqual(state().state, "up")
+        assert.strictEqual(health().state, "running")
       })
     )
     assert.deepStrictEqual(

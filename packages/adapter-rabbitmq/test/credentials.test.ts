@@ -100,13 +100,23 @@ describe("credentials by a function", () => {
   })
 
   test.each<[string, RabbitMqOptions.Options["credentials"], RegExp]>([
-    ["fails", () => Promise.reject(new Error("no provider")), /credentials: the function has failed: no provider/],
+    ["fails", () => Promise.reject(new Error("with hunter2")), /credentials: the function has failed with Error;/],
+    [
+      "fails with a code",
+      () => Promise.reject(Object.assign(new TypeError("hunter2"), { cause: { code: "ECONNREFUSED" } })),
+      /failed with TypeError \(ECONNREFUSED\);/
+    ],
+    [
+      "fails with names that are secrets",
+      () => Promise.reject(Object.assign(new Error("x"), { name: "token hunter2", code: "it is hunter2" })),
+      /failed with an error;/
+    ],
     [
       "throws",
       () => {
-        throw new Error("no provider")
+        throw new TypeError("with hunter2")
       },
-      /credentials: the function has failed: no provider/
+      /credentials: the function has failed with TypeError;/
     ],
     ["hangs", () => new Promise(() => {}), /credentials: the function has not answered within 1s/],
     ["answers nothing", () => undefined as never, /credentials: the function has answered no object/],

@@ -9,7 +9,8 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { randomUUID } from "node:crypto"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
-import { RabbitMqBroker, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
+import { RabbitMqBroker, RabbitMqOperator, RabbitMqOptions, RabbitMqPlan } from "../src/index.ts"
+import { Adapter } from "./cases/Adapter.ts"
 import type { Server } from "./server.ts"
 
 /** Milliseconds by which a due message may be late, beyond the delays' resolution. */
@@ -156,6 +157,10 @@ export const layer = (server: Server, options: RabbitMqOptions.Options = {}) =>
         lateness,
         settleTime: 50
       })
-      return Context.make(Broker.Broker, broker).pipe(Context.add(Harness.Harness, harness))
+      const adapter = { server, open: RabbitMqBroker.make, clean: RabbitMqOperator.clean }
+      return Context.make(Broker.Broker, broker).pipe(
+        Context.add(Harness.Harness, harness),
+        Context.add(Adapter, adapter)
+      )
     })
   )

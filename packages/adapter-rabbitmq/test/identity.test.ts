@@ -48,7 +48,7 @@ describe("the name of a copy", () => {
   it("stays that of a message whose place another takes", () => {
     const message: Incoming = {
       content: Buffer.from("body"),
-      fields: { deliveryTag: 1, redelivered: true },
+      fields: { deliveryTag: 1, exchange: "", routingKey: "q", redelivered: true },
       properties: read({ ...properties, headers: { ...headers, "x-delivery-count": 8 } })
     }
     const source = { type: "quorum", serverVersion: "4.2.0", keepsNotBefore: false, now: () => now } as const
@@ -62,7 +62,7 @@ describe("the name of a copy", () => {
     const written = { ...headers, ...copy.headers }
     const receive = (change: Readonly<Record<string, unknown>> = {}): Incoming => ({
       content: copy.content,
-      fields: { deliveryTag: 2, redelivered: false },
+      fields: { deliveryTag: 2, exchange: "", routingKey: "q", redelivered: false },
       properties: read({ ...copy.options, headers: { ...written, ...change } })
     })
     const received = receive()

@@ -70,8 +70,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "drops the delay",
     kills: "a message that one process delays comes to another at its time, and not before",
     file: "publish/routes.ts",
-    text: "message.delay > 0 ? delayed(plan, message.delay, started) : direct(message.queue)",
-    replacement: "direct(message.queue)"
+    text: "(delay > 0 ? delayed(plan, delay, started) : direct(queue))",
+    replacement: "direct(queue)"
   },
   {
     name: "does not count returns",

@@ -5,7 +5,8 @@ import { assert, describe, test } from "vitest"
 import { adapter } from "../src/index.ts"
 import { shared } from "./server.ts"
 import { raw } from "./traps/trap.ts"
-import { on, queueName } from "./world.ts"
+import { cleaned } from "./cleaning.ts"
+import { drainIds, on, outgoing, queueName, until } from "./world.ts"
 
 const one = await shared()
 const url = new URL(one.url)
@@ -46,6 +47,39 @@ describe("a queue's plan", () => {
       new Set<Plan.State>(["present"])
     )
   })
+
+  test.concurrent.each([{}, { names: { waitingQueue: "{queue}-waits" } }])(
+    "tells of what a former waitLoop has left, and clean moves it on: %j",
+    { timeout: 60_000 },
+    async (named) => {
+      const queue = queueName("former")
+      // One clean runs at a time under a prefix.
+      const names = { ...named, prefix: queueName("p").slice(0, 20) }
+      const [waiting] = Object.values(named.names ?? { waitingQueue: "{queue}.waiting.v1" }).map((name) =>
+        name.replace("{queue}", queue)
+      )
+      await on({ url: one.url, topology: "waitLoop", ...names }, (broker) =>
+        broker.publish([outgoing(queue, "a", { delay: 100 })])
+      )
+      const inspected = () => operated(({ inspect }) => inspect({ queue, retry }), names)
+      await Effect.runPromise(
+        until("it waits", async () => {
+          const count = raw(one.url, (channel) => channel.checkQueue(waiting!))
+          return (await count).messageCount === 1
+        })
+      )
+      const left = ({ findings }: Plan.Inspection) => findings.filter(({ about }) => about === "left behind")
+      assert.match(left(await inspected())[0]?.detail ?? "", /^1 messages wait in /)
+      if (management === undefined) return
+      const report = await cleaned(queue, { url: one.url, management, ...names }, { isWhole: false })
+      assert.include(
+        report.objects.find(({ name }) => name === waiting),
+        { outcome: "removed" }
+      )
+      assert.deepStrictEqual(await drainIds(one.url, queue), ["a"])
+      assert.deepStrictEqual(left(await inspected()), [])
+    }
+  )
 
   test("can be created, once and again", async () => {
     const request = { queue: queueName("created"), retry }

@@ -93,12 +93,24 @@ describe("exchanges of the user's own", () => {
     await on({ url, queues, ...more(exchange) }, () => consume(queue, runs, {}))
   })
 
-  test("of another type than the one that is there are refused", async () => {
+  test("of another type than the one that is there are refused, with a remedy that is true", async () => {
     const [exchange, queue] = [queueName("typed"), queueName("bound")]
     await raw(url, (channel) => channel.assertExchange(exchange, "fanout"))
-    const options = { exchanges: { [exchange]: { type: "topic" } }, queues: { [queue]: { bindings: [{ exchange }] } } }
-    const error = await on({ url, ...options }, () => failing(queue))
-    assert.strictEqual("reason" in error && error.reason, "QueueMismatch")
+    const queues = { [queue]: { bindings: [{ exchange }] } }
+    const error = await on({ url, exchanges: { [exchange]: { type: "topic" } }, queues }, () => failing(queue))
+    assert.instanceOf(error, BrokerError.BrokerError)
+    assert.strictEqual(error.reason, "QueueMismatch")
+    const remedy = `Set exchanges["${exchange}"].assert: "passive" to use the exchange as it is, or delete it`
+    assert.strictEqual(error.remedy, remedy)
+    const runs: Array<Run> = []
+    const exchanges = { [exchange]: { type: "topic", assert: "passive" } } as const
+    await on({ url, exchanges, queues }, () =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, {})
+        yield* emit(exchange, "any", "a")
+        yield* until("a message", () => runs.length === 1)
+      })
+    )
   })
 })
 

@@ -26,14 +26,14 @@ test.each([
     await on({ url, queues: { [queue]: { assert: "passive" } } }, (broker) =>
       Effect.gen(function* () {
         const retry = RetryPolicy.make({ maxRetries: 2 })
-        yield* consume(queue, runs, { retry, onEvent: (event) => void events.push(event) }, no)
+        const consumer = yield* consume(queue, runs, { retry, onEvent: (event) => void events.push(event) }, no)
         yield* broker.publish([outgoing(queue, "a")])
         const died = (id: string) => events.some((event) => event._tag === "DeadLettered" && event.id === id)
         yield* until("the first death", () => died("a"), within)
         yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(queue)))
-        yield* until("its loss", () => broker.connection().state === "down", within)
+        yield* until("its loss", () => consumer.health().state === "down", within)
         yield* Effect.promise(() => raw(url, (channel) => channel.assertQueue(queue, second)))
-        yield* until("its return", () => broker.connection().state === "up", within)
+        yield* until("its return", () => consumer.health().state === "running", within)
         yield* broker.publish([outgoing(queue, "b")])
         yield* until(
           () => `the second death, after ${runs.length} runs`,
@@ -117,13 +117,13 @@ test("a queue that is gone, and may not be declared, is told once, and once when
   await make()
   const program = Effect.gen(function* () {
     const broker = yield* RabbitMqBroker.make({ url, queues: { [queue]: { assert: "passive" } } })
-    yield* Effect.provideService(consume(queue, [], {}), Broker.Broker, broker)
+    const consumer = yield* Effect.provideService(consume(queue, [], {}), Broker.Broker, broker)
     lines.length = 0
     yield* Effect.promise(() => raw(url, (channel) => channel.deleteQueue(queue)))
     // Some ten attempts.
     yield* Effect.sleep("10 seconds")
     yield* Effect.promise(make)
-    yield* until("its return", () => broker.connection().state === "up", within)
+    yield* until("its return", () => consumer.health().state === "running", within)
     yield* until("the second line", () => lines.length > 1, within)
   })
   await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(logs)))

@@ -13,7 +13,7 @@ const plans = "objects" in plan ? [plan] : []
 
 const queue = (name: string, args: Readonly<Record<string, unknown>> = {}): QueueInfo => ({
   name,
-  type: "quorum",
+  type: name.includes(".c.") ? "classic" : "quorum",
   arguments: args,
   policy: {},
   messages: 0,
@@ -21,7 +21,7 @@ const queue = (name: string, args: Readonly<Record<string, unknown>> = {}): Queu
 })
 const exchange = (name: string, args: Readonly<Record<string, unknown>> = {}): ExchangeInfo => ({
   name,
-  type: "fanout",
+  type: /\.(deliver|dead)$/.test(name) ? "direct" : "fanout",
   arguments: args
 })
 const binding = (source: string, to: string, key = "", isToQueue = true): BindingInfo => ({
@@ -42,15 +42,22 @@ const found = (snapshot: Partial<Stale.Snapshot>, more: Partial<Stale.Wanted> = 
 const ours = (name: string): QueueInfo =>
   queue(name, { "x-dead-letter-exchange": "requeue.v1.dead", "x-dead-letter-routing-key": name })
 
+/** The arguments of a rung, as it is made by us. */
+const rungOf = (ms: number, prefix = "requeue") => ({
+  "x-message-ttl": ms,
+  "x-dead-letter-exchange": `${prefix}.v1.deliver`
+})
+
 const ofOrders = { "x-dead-letter-exchange": "requeue.v1.deliver", "x-dead-letter-routing-key": "orders" }
 
 describe("a queue is stale", () => {
   test.each([
-    ["requeue.v1.q.delay.5000", {}],
-    ["requeue.v1.c.delay.1000", {}],
-    ["requeue.v1.q.level.100.3", {}],
-    ["requeue.v1.c.level.50.3", {}],
-    ["requeue.v1.retry", {}],
+    ["requeue.v1.q.delay.5000", rungOf(5000)],
+    ["requeue.v1.c.delay.1000", rungOf(1000)],
+    ["requeue.v1.q.level.100.3", { "x-message-ttl": 800, "x-dead-letter-exchange": "requeue.v1.q.level.100.2" }],
+    ["requeue.v1.c.level.50.3", { "x-message-ttl": 400, "x-dead-letter-exchange": "requeue.v1.c.level.50.2" }],
+    ["requeue.v1.q.level.100.home.theirs", { "x-message-ttl": 100, "x-dead-letter-exchange": "" }],
+    ["requeue.v1.retry", { "x-dead-letter-exchange": "requeue.v1.post-retry" }],
     ["orders_dlq_5", ofOrders],
     ["orders.wait.v1.500", { ...ofOrders, "x-dead-letter-routing-key": "orders.waiting.v1" }],
     ["orders.waiting.v1", ofOrders],
@@ -60,7 +67,11 @@ describe("a queue is stale", () => {
 
 describe("a queue is not", () => {
   test.each([
-    ["a rung of the policy", "requeue.v1.q.delay.1000", {}],
+    ["a rung of the policy", "requeue.v1.q.delay.1000", rungOf(1000)],
+    ["somebody's, of a rung's name", "requeue.v1.q.delay.5000", {}],
+    ["somebody's, of a rung's name, with another delay", "requeue.v1.q.delay.5000", rungOf(4000)],
+    ["somebody's, of a level's name", "requeue.v1.q.level.100.3", { "x-dead-letter-exchange": "theirs" }],
+    ["somebody's, of the shared retry queue's name", "requeue.v1.retry", {}],
     ["a level", "requeue.v1.q.level.50.3", {}],
     ["the home of an adopted queue", "requeue.v1.q.level.50.home.theirs", {}],
     ["where the server leaves what has no queue", "requeue.v1.q.undelivered", {}],
@@ -73,14 +84,18 @@ describe("a queue is not", () => {
   ])("%s", (_, name, args) => assert.deepStrictEqual(found({ queues: [queue(name, args)] }), []))
 
   test("a shared delay, unless the whole configuration is known", () => {
-    const queues = [queue("requeue.v1.q.delay.5000"), queue("orders_dlq_5", ofOrders)]
+    const queues = [queue("requeue.v1.q.delay.5000", rungOf(5000)), queue("orders_dlq_5", ofOrders)]
     assert.deepStrictEqual(found({ queues }, { isWhole: false }), ["orders_dlq_5"])
   })
 })
 
 describe("of a former prefix", () => {
   const there = {
-    queues: [queue("former.v1.q.undelivered"), queue("former.v1.q.delay.5000"), queue("orders")],
+    queues: [
+      queue("former.v1.q.undelivered"),
+      queue("former.v1.q.delay.5000", rungOf(5000, "former")),
+      queue("orders")
+    ],
     exchanges: ["delay.5000", "deliver", "dead", "undelivered"].map((name) =>
       name === "delay.5000"
         ? exchange(`former.v1.q.${name}`)
@@ -100,6 +115,16 @@ describe("of a former prefix", () => {
       ),
       []
     ))
+
+  test("what others have made with such names is not stale", () => {
+    const theirs = [
+      queue("former.v1.q.delay.7000"),
+      queue("former.v1.c.undelivered", { "x-dead-letter-exchange": "theirs" }),
+      { ...queue("former.v1.q.delay.8000", rungOf(8000, "former")), type: "classic" as const }
+    ]
+    const exchanges = [{ ...exchange("former.v1.q.delay.7000"), type: "topic" }]
+    assert.deepStrictEqual(found({ queues: theirs, exchanges }, { prefix: "former" }), [])
+  })
 
   test("all is stale when it is asked for, and the exchanges behind others go last", () =>
     assert.deepStrictEqual(found(there, { prefix: "former" }), [

@@ -13,7 +13,7 @@ const now = Date.UTC(2030, 0, 1)
 
 const incoming = (properties: Properties, redelivered = false, body = "{}"): Incoming => ({
   content: Buffer.from(body),
-  fields: { deliveryTag: 1, redelivered },
+  fields: { deliveryTag: 1, exchange: "", routingKey: "q", redelivered },
   properties
 })
 

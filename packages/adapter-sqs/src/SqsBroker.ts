@@ -24,9 +24,11 @@ import type * as Scope from "effect/Scope"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
 import { connect } from "./internal/client.ts"
+import * as Sources from "./internal/consume/sources.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Queues from "./internal/declare/declare.ts"
+import { originals } from "./internal/consume/originals.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"
 
@@ -50,7 +52,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const client = yield* connect(settings, connection)
   const queues = Queues.make(client, settings)
   const publisher = Publisher.make({ client, queues, fork })
-  const admin = Admin.make({ client, queues, fork, now })
+  const admin = Admin.make({ client, queues, sources: Sources.make(client, now), fork, now })
 
   /** Refuses delays on FIFO queues, which would deliver the message at once. */
   const refusal = Effect.fnUntraced(function* (messages: ReadonlyArray<Outgoing.Outgoing>) {
@@ -65,7 +67,9 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     publish: (messages) =>
       Effect.gen(function* () {
         yield* refusal(messages)
-        const results = yield* publisher.publish(messages.map((message) => ({ message })))
+        const results = yield* publisher.publish(
+          messages.map((message) => ({ message, original: originals.get(message.body) }))
+        )
         const failed = results.find((error) => error !== undefined)
         if (failed !== undefined) return yield* failed
       }),

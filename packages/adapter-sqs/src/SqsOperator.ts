@@ -4,7 +4,7 @@
  * They never remove anything. Counting, peeking, redriving with filters and purging are the same on every broker: see
  * `DeadLetters` of `@requeue/core`.
  */
-import { type BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
+import { BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Client, connect } from "./internal/client.ts"
@@ -71,7 +71,8 @@ export const verify = (
   Effect.scoped(
     Effect.gen(function* () {
       const { queues, settings } = yield* open(options)
-      const plan = yield* ConfigurationError.orFail(SqsPlan.make(toPlanRequest(request), settings))
+      const planned = yield* ConfigurationError.orFail(SqsPlan.make(toPlanRequest(request), settings))
+      const plan = yield* queues.adapted(planned)
       return SqsPlan.verify(plan, yield* queues.inspect(plan), leaseOf(request))
     })
   )
@@ -104,7 +105,7 @@ export const create = (
 
 /** How SQS moves dead letters. */
 export interface MoveOptions {
-  /** The queue that the messages are moved to. Default: each message's source, as SQS knows it. */
+  /** The queue that the messages are moved to. Default: the only queue whose redrive policy names the dead-letter queue. */
   readonly to?: string | undefined
   /** Messages per second, a whole number from 1 to 500. Default: chosen by SQS. */
   readonly rate?: number | undefined
@@ -128,6 +129,32 @@ const arnOf = ({ client, queues }: Opened, queue: string): Effect.Effect<string,
     )
   )
 
+/**
+ * The only source of a dead-letter queue. SQS itself knows the source of none of the messages that were sent there, as all
+ * dead letters of Requeue are, and its task would fail at the first of them.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/troubleshooting-dlq-redrive.html
+ */
+const onlySource = ({ client, queues }: Opened, queue: string): Effect.Effect<string, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const { url } = yield* queues.see(queue)
+    const { queueUrls = [] } = yield* ask("move", queue, () => client.listDeadLetterSourceQueues({ QueueUrl: url }))
+    const [source, ...others] = queueUrls
+    if (source !== undefined && others.length === 0) return source
+    const names = queueUrls.map((one) => one.slice(one.lastIndexOf("/") + 1)).toSorted()
+    return yield* new BrokerError.BrokerError({
+      broker: "sqs",
+      operation: "move",
+      queue,
+      reason: "Unsupported",
+      detail:
+        source === undefined
+          ? "no queue's redrive policy names it, so that SQS moves none of its messages"
+          : `it is the dead-letter queue of ${names.join(", ")}, and SQS cannot tell where a dead letter of Requeue comes from`,
+      remedy: `Use DeadLetters.redrive${source === undefined ? "" : ", which takes each letter back to its queue; or move all of them to one queue by the option to"}`
+    })
+  })
+
 const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
@@ -138,7 +165,7 @@ const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect
  * dry run, guards against loops and tells what it did. SQS itself:
  *
  * - takes only a queue that is the dead-letter queue of another one, one task per queue at a time, and moves up to 500
- *   messages a second;
+ *   messages a second, all of them to one queue;
  * - gives the messages new ids and ages and counts their receives anew, but does not touch what Requeue wrote into
  *   them. A dead letter of Requeue starts at attempt 1 again, and its next copy counts the redrive. A message that SQS
  *   itself had moved there keeps the attempts of its earlier copies, and has that many fewer left.
@@ -166,10 +193,20 @@ export const startMove = (
       }
       const opened = yield* open(options)
       const SourceArn = yield* arnOf(opened, deadLetterQueue)
-      const target = to === undefined ? {} : { DestinationArn: yield* arnOf(opened, to) }
+      const DestinationArn = yield* arnOf(opened, to ?? (yield* onlySource(opened, deadLetterQueue)))
       const limit = rate === undefined ? {} : { MaxNumberOfMessagesPerSecond: rate }
-      yield* ask("move", deadLetterQueue, () => opened.client.startMessageMoveTask({ SourceArn, ...target, ...limit }))
+      yield* ask("move", deadLetterQueue, () =>
+        opened.client.startMessageMoveTask({ SourceArn, DestinationArn, ...limit })
+      )
     })
+  )
+
+const tasks = (opened: Opened, queue: string) =>
+  Effect.flatMap(arnOf(opened, queue), (SourceArn) =>
+    Effect.map(
+      ask("moves", queue, () => opened.client.listMessageMoveTasks({ SourceArn, MaxResults: 10 })),
+      ({ Results = [] }) => Results
+    )
   )
 
 /** The move tasks of a dead-letter queue, the latest first, ten at most. */
@@ -180,15 +217,32 @@ export const moves = (
   Effect.scoped(
     Effect.gen(function* () {
       const opened = yield* open(options)
-      const SourceArn = yield* arnOf(opened, deadLetterQueue)
-      const { Results = [] } = yield* ask("moves", deadLetterQueue, () =>
-        opened.client.listMessageMoveTasks({ SourceArn, MaxResults: 10 })
-      )
-      return Results.map((task) => ({
+      return (yield* tasks(opened, deadLetterQueue)).map((task) => ({
         status: task.Status as Move["status"], // SQS documents no other
         moved: task.ApproximateNumberOfMessagesMoved ?? 0,
         total: task.ApproximateNumberOfMessagesToMove,
         failure: task.FailureReason
       }))
+    })
+  )
+
+/**
+ * Stops the move task of a dead-letter queue that is running, and answers about how many messages it has moved; 0 where
+ * none is running. What was moved stays where it is.
+ */
+export const cancelMove = (
+  deadLetterQueue: string,
+  options: Options
+): Effect.Effect<number, BrokerError.BrokerError | ConfigurationError.ConfigurationError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const opened = yield* open(options)
+      const [latest] = yield* tasks(opened, deadLetterQueue)
+      if (latest?.TaskHandle === undefined) return 0
+      const { TaskHandle } = latest
+      const { ApproximateNumberOfMessagesMoved: moved = 0 } = yield* ask("cancel", deadLetterQueue, () =>
+        opened.client.cancelMessageMoveTask({ TaskHandle })
+      )
+      return moved
     })
   )

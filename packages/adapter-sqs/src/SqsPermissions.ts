@@ -59,8 +59,18 @@ const work: { readonly [R in Role]: ReadonlyArray<string> } = {
 const letters: { readonly [R in Role]: ReadonlyArray<string> } = {
   consumer: ["SendMessage"],
   producer: [],
-  operator: [...all, "StartMessageMoveTask", "ListMessageMoveTasks"]
+  operator: [
+    ...all,
+    "ListDeadLetterSourceQueues",
+    "StartMessageMoveTask",
+    "ListMessageMoveTasks",
+    "CancelMessageMoveTask"
+  ]
 }
+
+/** A consumer asks whether SQS moves messages to its queue, which brings receives with them. */
+const asks = ({ mode }: Plan, role: Role): ReadonlyArray<string> =>
+  role === "consumer" && mode !== "use" ? ["ListDeadLetterSourceQueues"] : []
 
 const setUp = ({ mode, tags }: Plan): ReadonlyArray<string> => [
   "GetQueueUrl",
@@ -91,7 +101,7 @@ export const make = (plan: Plan, role: Role, place: Place): Policy => {
   const statements: ReadonlyArray<
     readonly [Sid: string, service: string, ReadonlyArray<string>, ReadonlyArray<string>]
   > = [
-    ["Work", "sqs", [...work[role], ...setUp(plan)], of("work")],
+    ["Work", "sqs", [...work[role], ...setUp(plan), ...asks(plan, role)], of("work")],
     ["DeadLetters", "sqs", letters[role].length === 0 ? [] : [...letters[role], ...setUp(plan)], of("dead letters")],
     // To send needs both as well: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
     ["Key", "kms", ["Decrypt", "GenerateDataKey"], place.key === undefined ? [] : [place.key]]

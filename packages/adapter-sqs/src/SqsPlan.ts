@@ -12,6 +12,7 @@ import { ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-ki
 import * as Result from "effect/Result"
 import * as MaxReceiveCount from "./internal/declare/maxReceiveCount.ts"
 import { type Attributes, listed, type Plan, type Queue } from "./internal/declare/objects.ts"
+import { inOtherRegion } from "./internal/declare/region.ts"
 import * as Retention from "./internal/declare/retention.ts"
 import { type Finding, type Found, verify } from "./internal/declare/verify.ts"
 import * as Limits from "./internal/limits.ts"
@@ -88,14 +89,20 @@ export const make = (
     const { detail, queue: wrong, remedy = "" } = parsedLetters.failure
     return refuse(queue, "retry.deadLetter", `${wrong}: ${detail}`, remedy)
   }
-  const name = parsed.success
-  const letters = parsedLetters.success
-  const backstop = letters[0]
+  // A name that tells no account is one of the connection's.
+  const owned = (name: Names.Name): Names.Name => ({ ...name, account: name.account ?? settings.address.account })
+  const name = owned(parsed.success)
+  const letters = parsedLetters.success.map(owned)
+  // SQS moves nothing to a queue of another account.
+  const [backstop] = letters.filter((letter, index) => index === 0 && letter.account === name.account)
   const maxDeliveries = retry?.maxDeliveries ?? 1
   const receives = MaxReceiveCount.needed(maxDeliveries, renews(name, settings))
   const maxReceiveCount = settings.maxReceiveCount ?? MaxReceiveCount.planned(maxDeliveries)
   const lasts = retry === undefined ? 0 : Retention.longest(retry)
   const conflict =
+    [queue, ...deadLetterQueues]
+      .map((each, index) => inOtherRegion(each, [name, ...letters][index]!, queue, settings))
+      .find((found) => found !== undefined) ??
     mismatch(queue, name, deadLetterQueues, letters) ??
     (retry && !renews(name, settings) ? tooLate(queue, retry) : undefined) ??
     tooLong(queue, lasts, settings) ??
@@ -193,7 +200,7 @@ const tooFew = (
       )
 
 const notes = (
-  { name, redrive }: Queue,
+  { name, name: { account }, redrive }: Queue,
   letters: ReadonlyArray<Names.Name>,
   retry: RetryPolicy.RetryPolicy,
   settings: Settings
@@ -201,6 +208,8 @@ const notes = (
   const lines: Array<string> = []
   if (letters.length === 0)
     lines.push("no dead-letter queue: SQS has no backstop for a message that kills its consumer")
+  else if (letters[0]!.account !== account)
+    lines.push("no backstop: by their names, the queue and its dead letters are of different accounts")
   else if (redrive === undefined) lines.push(`no backstop: SQS would give up after ${Limits.maxReceiveCount} receives`)
   if (letters.length > 1) lines.push(`of the dead-letter queues, the backstop knows ${letters[0]!.name} only`)
   if (retry.maxDeliveries > MaxReceiveCount.renewAt && renews(name, settings)) {

@@ -1,4 +1,4 @@
-import { Consumer } from "@requeue/core"
+import { Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { describe, expect, test, vi } from "vitest"
 import { SqsOperator } from "../src/index.ts"
@@ -66,7 +66,7 @@ describe("move tasks", () => {
       })
     )
     expect((await letters()).map(({ redrives }) => redrives)).toEqual([0])
-    await run(SqsOperator.startMove(`${queue}.dlq`, options, { to: queue, rate: 100 }))
+    await run(SqsOperator.startMove(`${queue}.dlq`, options, { rate: 100 }))
     await vi.waitFor(async () => {
       const [latest] = await run(SqsOperator.moves(`${queue}.dlq`, options))
       expect(latest).toMatchObject({ status: "COMPLETED", moved: 1 })
@@ -83,6 +83,37 @@ describe("move tasks", () => {
     expect(attempts).toEqual([1, 2, 3, 4, 1, 2, 3, 4])
     const [letter] = await letters()
     expect(letter).toMatchObject({ id: "a", redrives: 1, deadLetter: { attempts: 4, error: { message: "again" } } })
+  })
+
+  test("letters of several queues, or of none, are not moved to any of them: DeadLetters.redrive does it", async () => {
+    const [one, two, letters] = ["one", "two", "letters"].map(queueName) as [string, string, string]
+    const retry = RetryPolicy.make({ maxRetries: 0, deadLetter: letters })
+    for (const queue of [one, two]) await run(SqsOperator.create({ queue, retry }, options))
+    await on(options, (broker) => broker.publish([outgoing(letters, "a")]))
+    const error = await run(Effect.flip(SqsOperator.startMove(letters, options)))
+    expect(error).toMatchObject({
+      reason: "Unsupported",
+      detail: expect.stringContaining(`of ${one}, ${two},`) as string
+    })
+    expect(await run(SqsOperator.moves(letters, options))).toEqual([])
+    await run(SqsOperator.startMove(letters, options, { to: two }))
+    expect(await run(Effect.flip(SqsOperator.startMove(one, options)))).toMatchObject({
+      reason: "Unsupported",
+      remedy: "Use DeadLetters.redrive"
+    })
+  })
+
+  test("a task is cancelled; what it has moved stays moved", async () => {
+    const queue = queueName("cancelled")
+    await run(SqsOperator.create({ queue }, options))
+    await on(options, (broker) => broker.publish(["a", "b", "c"].map((id) => outgoing(`${queue}.dlq`, id))))
+    expect(await run(SqsOperator.cancelMove(`${queue}.dlq`, options))).toBe(0)
+    await run(SqsOperator.startMove(`${queue}.dlq`, options, { rate: 1 }))
+    expect(await run(SqsOperator.cancelMove(`${queue}.dlq`, options))).toBeLessThan(3)
+    await vi.waitFor(async () => {
+      const [latest] = await run(SqsOperator.moves(`${queue}.dlq`, options))
+      expect(latest?.status).toBe("CANCELLED")
+    }, 60_000)
   })
 
   test("a queue that is not there, and a rate that SQS does not know, are errors", async () => {

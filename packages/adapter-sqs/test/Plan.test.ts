@@ -292,7 +292,8 @@ describe("permissions", () => {
             "sqs:ChangeMessageVisibility",
             "sqs:SendMessage",
             "sqs:GetQueueUrl",
-            "sqs:GetQueueAttributes"
+            "sqs:GetQueueAttributes",
+            "sqs:ListDeadLetterSourceQueues"
           ],
           Resource: ["arn:aws:sqs:eu-west-1:123456789012:orders"]
         },
@@ -344,9 +345,9 @@ describe("permissions", () => {
   })
 
   test("a queue's own account, region and partition", () => {
-    const plan = planned("arn:aws:sqs:us-east-1:210987654321:orders", { deadLetter: "letters" })
+    const plan = planned("arn:aws:sqs:eu-west-1:210987654321:orders", { deadLetter: "letters" })
     const [work, letters] = SqsPermissions.make(plan, "consumer", { ...place, partition: "aws-cn" }).Statement
-    expect(work!.Resource).toEqual(["arn:aws-cn:sqs:us-east-1:210987654321:orders"])
+    expect(work!.Resource).toEqual(["arn:aws-cn:sqs:eu-west-1:210987654321:orders"])
     expect(letters!.Resource).toEqual(["arn:aws-cn:sqs:eu-west-1:123456789012:letters"])
   })
 })

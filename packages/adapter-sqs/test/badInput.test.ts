@@ -198,11 +198,10 @@ describe("a permission that is taken away while we run", () => {
   test("to delete: a failed settlement with its reason; the message stays", async () => {
     const queue = queueName("delete")
     const failures: Array<unknown> = []
-    proxy.deny(["DeleteMessage"])
     await on({ url }, (broker) =>
       Effect.gen(function* () {
         const onEvent = (event: Event.Event) => void (event._tag === "SettleFailed" && failures.push(event.error))
-        yield* consume(queue, [], { onEvent })
+        yield* consume(queue, [], { onEvent }, () => proxy.deny(["DeleteMessage"]))
         yield* broker.publish([outgoing(queue, "a")])
         yield* until("a failed settlement", () => failures.length > 0)
       })
@@ -290,7 +289,7 @@ describe("a foreign producer", () => {
       [2, headers]
     ])
     const [letter] = await drain(behind, `${queue}.dlq`)
-    assert.deepInclude(toDelivery(letter!, { uncounted: 0, now: 0 }).headers, headers)
+    assert.deepInclude(toDelivery(letter!, { uncounted: 0, before: 0, now: 0 }).headers, headers)
     assert.isAtMost(Object.keys(letter?.MessageAttributes ?? {}).length, 10)
   })
 

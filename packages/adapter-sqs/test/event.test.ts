@@ -1,6 +1,5 @@
-import * as Result from "effect/Result"
 import { expect, test } from "vitest"
-import { toMessages } from "../src/internal/lambda/event.ts"
+import { refusal, toMessages } from "../src/internal/lambda/event.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import type { SqsLambda } from "../src/index.ts"
 
@@ -44,9 +43,17 @@ const fifo = {
   awsRegion: "us-east-2"
 }
 
+const source = (name: string) => ({ name, region: "us-east-2", account: "123456789012" })
+
+const messagesOf = (record: SqsLambda.SqsRecord, name: string) => {
+  const event = { Records: [record] }
+  expect(refusal(event, source(name))).toBeUndefined()
+  return toMessages(event)
+}
+
 const deliveryOf = (record: SqsLambda.SqsRecord, name: string) => {
-  const [message] = Result.getOrThrow(toMessages({ Records: [record] }, name))
-  return toDelivery(message!, { uncounted: 0, now: 0 })
+  const [message] = messagesOf(record, name)
+  return toDelivery(message!, { uncounted: 0, before: 0, now: 0 })
 }
 
 test("a message of a standard queue", () => {
@@ -54,7 +61,14 @@ test("a message of a standard queue", () => {
     body: Buffer.from("Test message."),
     headers: { myAttribute: "myValue" },
     attempts: 1,
-    metadata: expect.objectContaining({ id: standard.messageId, firstPublished: 1545082649183, attempts: 0 })
+    metadata: expect.objectContaining({ id: standard.messageId, firstPublished: 1545082649183, attempts: 0 }),
+    native: {
+      sqs: {
+        messageId: standard.messageId,
+        attributes: { myAttribute: { type: "String", value: "myValue" } },
+        system: expect.objectContaining({ ApproximateReceiveCount: "1" })
+      }
+    }
   })
 })
 
@@ -68,15 +82,21 @@ test("bytes and numbers among the attributes, and nulls where AWS has no value",
     number: { stringValue: "1.5", binaryValue: null, dataType: "Number" }
   }
   const record = { ...standard, messageAttributes } as unknown as SqsLambda.SqsRecord
-  const [message] = Result.getOrThrow(toMessages({ Records: [record] }, "my-queue"))
+  const [message] = messagesOf(record, "my-queue")
   expect(message!.MessageAttributes).toEqual({
     bytes: { DataType: "Binary", BinaryValue: Buffer.from([0, 1, 255]) },
     number: { DataType: "Number", StringValue: "1.5" }
   })
 })
 
+test("an event of a program that sends none of the fields that are empty, or null for them", () => {
+  const record = { ...standard, messageAttributes: null } as unknown as SqsLambda.SqsRecord
+  expect(messagesOf(record, "my-queue")[0]!.MessageAttributes).toEqual({})
+})
+
 test("an event without messages", () => {
-  expect(Result.getOrThrow(toMessages({ Records: [] }, "my-queue"))).toEqual([])
+  expect(refusal({ Records: [] }, source("my-queue"))).toBeUndefined()
+  expect(toMessages({ Records: [] })).toEqual([])
 })
 
 test.each([
@@ -94,9 +114,17 @@ test.each([
     "event.Records[0].eventSourceARN"
   ],
   [{ Records: [fifo] }, "event.Records[0].eventSourceARN"],
+  [
+    { Records: [{ ...standard, eventSourceARN: "arn:aws:sqs:us-east-2:210987654321:my-queue" }] },
+    "event.Records[0].eventSourceARN"
+  ],
+  [
+    { Records: [{ ...standard, eventSourceARN: "arn:aws:sqs:us-east-1:123456789012:my-queue" }] },
+    "event.Records[0].eventSourceARN"
+  ],
   [{ Records: [null] }, "event.Records[0]"]
 ])("is refused as a whole: %j", (event, field) => {
-  const result = toMessages(event as unknown as SqsLambda.SqsEvent, "my-queue")
-  expect(Result.isFailure(result) && result.failure.field).toBe(field)
-  expect(Result.isFailure(result) && result.failure.message).toContain("Map the function to the SQS queue my-queue")
+  const refused = refusal(event as unknown as SqsLambda.SqsEvent, source("my-queue"))
+  expect(refused?.field).toBe(field)
+  expect(refused?.message).toContain("Map the function to the SQS queue my-queue")
 })

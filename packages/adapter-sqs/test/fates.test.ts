@@ -113,7 +113,12 @@ describe.concurrent("a role that may not", () => {
 describe.concurrent("SQS", () => {
   test.each<[name: string, ask: (own: StrictSqs) => unknown, settlement: Settlement.Settlement, told: string]>([
     ["throttles", ({ fail }) => fail({ times: 50 }, "ThrottlingException"), Settlement.Retry(60_000), "ours Throttled"],
-    ["is down", ({ fail }) => fail({ times: 50 }, "ServiceUnavailable"), Settlement.Retry(60_000), "ours Throttled"],
+    [
+      "is down",
+      ({ fail }) => fail({ times: 50 }, "ServiceUnavailable"),
+      Settlement.Retry(60_000),
+      "ours ConnectionFailed"
+    ],
     ["breaks off", ({ lose }) => lose({ times: 50 }, "reset"), Settlement.Retry(60_000), "unknown Timeout"],
     ["never answers", ({ lose }) => lose({ times: 50 }), Settlement.Retry(60_000), "unknown Timeout"]
   ])("%s: the delivery is held, and settled when it is over", (_, ask, settlement, told) =>
@@ -126,7 +131,7 @@ describe.concurrent("SQS", () => {
           assert.deepStrictEqual(yield* settle([a!, Settlement.Ack]), [])
           yield* untilEmpty(behind, queue)
         }),
-      { requestTimeout: 300 }
+      { requestTimeout: 1500 }
     )
   )
 })

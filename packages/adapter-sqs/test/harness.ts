@@ -129,7 +129,7 @@ export const layer = (target: Target) =>
           await sqs.deleteMessage({ QueueUrl: url, ReceiptHandle })
         }
         return letters.map((letter) => ({
-          ...toDelivery(letter, { uncounted: 0, now: Date.now() }),
+          ...toDelivery(letter, { uncounted: 0, before: 0, now: Date.now() }),
           receipt: undefined
         }))
       }

@@ -519,6 +519,12 @@ describe("is refused", () => {
     })
   })
 
+  test("a call without Lambda's context", async () => {
+    const world = await made("bare")
+    const handler = SqsLambda.handler(world.queue, { sqs }, () => {}) as (event: unknown) => Promise<unknown> // as plain JavaScript calls it
+    await expect(handler({ Records: [] })).rejects.toMatchObject({ field: "context" })
+  })
+
   test("not the region that Lambda names", async () => {
     const environment = ConfigProvider.layer(ConfigProvider.fromEnv({ env: { AWS_REGION: "eu-west-1" } }))
     const lambda = SqsLambda.make("q", {}, () => {}).pipe(Effect.scoped, Effect.provide(environment))

@@ -35,6 +35,8 @@ const made = async (base: string) => {
         })
       }
     },
+    giveBack: (ReceiptHandle: string) =>
+      client.changeMessageVisibility({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 }),
     deadLetters: async () => {
       const { Messages = [] } = await client.receiveMessage({
         QueueUrl: await urlOf(letters),
@@ -106,10 +108,24 @@ test("ten of one group, of which two fit into an invocation, each of another ins
       seen.add(body)
       return undefined
     })
-    if ((await world.round(handler, 10_500)) === 0) await sleep(50)
+    if ((await world.round(handler, 12_000)) === 0) await sleep(50)
   }
   expect([...seen]).toEqual(names)
   expect(await world.deadLetters()).toEqual([])
+})
+
+test("a message that was received too often, by another instance: those behind it are run, and not given up with it", async () => {
+  const world = await made("behind")
+  const runs: Array<string> = []
+  await world.send("a1", "a2", "a3")
+  for (let time = 0; time < 4; time++) {
+    for (const { receiptHandle } of (await world.event()).Records.toReversed()) await world.giveBack(receiptHandle)
+  }
+  const retry = { maxRetries: 3, maxDeliveries: 4 }
+  const handler = SqsLambda.handler<string>(world.queue, { sqs, retry }, ({ body }) => void runs.push(body))
+  await world.round(handler)
+  expect(runs).toEqual(["a2", "a3"])
+  expect(await world.deadLetters()).toEqual([{ body: '"a1"', group: "a", reason: "too-many-deliveries" }])
 })
 
 test("a dead letter goes to its group's dead letters, and the next one is run", async () => {

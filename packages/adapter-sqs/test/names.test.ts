@@ -14,6 +14,16 @@ describe("a queue's name", () => {
     ["arn:aws:sqs:eu-west-1:123456789012:orders", "orders", "eu-west-1", "123456789012"],
     ["arn:aws-cn:sqs:cn-north-1:123456789012:orders.fifo.dlq", "orders-dlq.fifo", "cn-north-1", "123456789012"],
     ["https://sqs.eu-west-1.amazonaws.com/123456789012/orders.dlq", "orders-dlq", "eu-west-1", "123456789012"],
+    ["https://eu-west-1.queue.amazonaws.com/123456789012/orders", "orders", "eu-west-1", "123456789012"],
+    ["https://queue.amazonaws.com/123456789012/orders", "orders", "us-east-1", "123456789012"],
+    ["https://sqs-fips.us-gov-west-1.amazonaws.com/123456789012/orders", "orders", "us-gov-west-1", "123456789012"],
+    ["https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders", "orders", "cn-north-1", "123456789012"],
+    [
+      "https://vpce-0a1b-2c.sqs.eu-west-1.vpce.amazonaws.com/123456789012/orders",
+      "orders",
+      "eu-west-1",
+      "123456789012"
+    ],
     ["http://localhost:9324/000000000000/orders", "orders", undefined, "000000000000"]
   ] as const)("%s is %s", (queue, name, region, account) =>
     assert.deepStrictEqual(Result.getOrThrow(Names.parse(queue)), {

@@ -35,8 +35,9 @@ const operate: Program = (queue, broker) =>
     yield* letters.purge({ all: true })
     yield* broker.admin.peek(queue, 1)
     yield* broker.admin.purge(queue)
-    yield* SqsOperator.startMove(`${queue}.dlq`, { url }, { to: queue })
-    yield* SqsOperator.moves(`${queue}.dlq`, { url })
+    yield* broker.publish([outgoing(`${queue}.dlq`, "a"), outgoing(`${queue}.dlq`, "b")])
+    yield* SqsOperator.startMove(`${queue}.dlq`, { url }, { rate: 1 })
+    yield* SqsOperator.cancelMove(`${queue}.dlq`, { url })
   })
 
 /** Actions of SQS that a program calls, batches by the permission that they need. */

@@ -21,6 +21,7 @@ const open = Effect.gen(function* () {
   const told: Array<string> = []
   let inFlight = 0
   let held = 0
+  let may = true
   const polls = Polls.make<string>({
     timers,
     maxPolls: 4,
@@ -29,8 +30,9 @@ const open = Effect.gen(function* () {
     held: () => held,
     receive: (count, on) => underWay.push({ count, on }),
     onMessages: (messages) => (inFlight += messages.length),
-    onFailure: (_, isFirst) => told.push(isFirst ? "failure" : "again"),
-    onRecovery: () => told.push("recovery")
+    mayPoll: () => may,
+    onFailure: () => told.push("failure"),
+    onSuccess: () => told.push("success")
   })
   return {
     polls,
@@ -45,6 +47,11 @@ const open = Effect.gen(function* () {
     },
     /** So many of those in flight cannot be settled for now. */
     hold: (count: number) => (held += count),
+    /** Whether polls may begin. */
+    allow: (allowed: boolean) => {
+      may = allowed
+      polls.refresh()
+    },
     counts: () => underWay.map(({ count }) => count),
     inFlight: () => inFlight
   }
@@ -149,7 +156,23 @@ describe("polling", () => {
     })
   )
 
-  it.effect("says an outage once, asks again with growing pauses, and says when it is over", () =>
+  it.effect("begins none while it may not, and at once when it may", () =>
+    Effect.gen(function* () {
+      const { allow, answer, counts, polls } = yield* open
+      allow(false)
+      polls.credit(10)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(counts(), [])
+      allow(true)
+      assert.deepStrictEqual(counts(), [10])
+      allow(false)
+      answer(0)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(counts(), [])
+    })
+  )
+
+  it.effect("asks again with growing pauses after a failure, and tells each answer", () =>
     Effect.gen(function* () {
       const { answer, counts, fail, polls, told } = yield* open
       polls.credit(10)
@@ -161,9 +184,7 @@ describe("polling", () => {
         assert.deepStrictEqual(counts(), [10])
       }
       answer(0)
-      assert.deepStrictEqual(told, ["failure", "again", "again", "recovery"])
-      fail()
-      assert.strictEqual(told.at(-1), "failure")
+      assert.deepStrictEqual(told, ["failure", "failure", "failure", "success"])
     })
   )
 

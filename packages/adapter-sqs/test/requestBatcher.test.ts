@@ -67,7 +67,7 @@ describe("a batch", () => {
   it.effect("is asked four times at most", () =>
     Effect.gen(function* () {
       const { ask, calls } = sqs((items) => (items[0] === "a" ? [failed(0, "InternalError", false)] : []))
-      assert.deepStrictEqual(yield* send(["a", "b"], ask), ["Throttled", undefined])
+      assert.deepStrictEqual(yield* send(["a", "b"], ask), ["ConnectionLost", undefined])
       assert.strictEqual(calls.length, 4)
     })
   )

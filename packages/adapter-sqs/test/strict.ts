@@ -38,6 +38,18 @@ export const strict = async (version = "fauxqs"): Promise<Strict> => {
   }
 }
 
+/** Those of these servers that can be had here. */
+export const each = async (...versions: ReadonlyArray<string>): Promise<ReadonlyArray<Strict>> => {
+  const found: Array<Strict> = []
+  for (const version of versions) {
+    const server = await strict(version).catch((cause: unknown) => {
+      if (!(cause instanceof Unavailable)) throw cause
+    })
+    if (server !== undefined) found.push(server)
+  }
+  return found
+}
+
 /** The first of these servers that can be had here. */
 export const firstOf = async (...versions: ReadonlyArray<string>): Promise<Strict> => {
   const [version, ...others] = versions

@@ -12,7 +12,7 @@ import * as Limits from "../src/internal/limits.ts"
 import * as Wire from "../src/internal/wire.ts"
 
 const now = Date.UTC(2030, 0, 1)
-const context = { uncounted: 0, now }
+const context = { uncounted: 0, before: 0, now }
 const utf8 = new TextEncoder()
 
 const outgoing = (change: Partial<Outgoing.Outgoing> = {}): Outgoing.Outgoing => ({
@@ -248,7 +248,7 @@ describe("toDelivery", () => {
     ["no count", {}, 0, 3],
     ["a count that is none", { ApproximateReceiveCount: "many" }, 0, 3]
   ] as const)("attempts: %s", (_, attributes, uncounted, attempts) =>
-    assert.strictEqual(toDelivery(ours(attributes), { uncounted, now }).attempts, attempts)
+    assert.strictEqual(toDelivery(ours(attributes), { uncounted, before: 0, now }).attempts, attempts)
   )
 
   it("a publisher's clock that is two hours ahead delays nothing: SQS tells when it took the message", () => {
@@ -291,7 +291,9 @@ describe("toDelivery", () => {
 
   it("what SQS itself has moved to the dead letters says where it was", () => {
     const DeadLetterQueueSourceArn = "arn:aws:sqs:eu-west-1:123456789012:orders"
-    const moved = toDelivery(ours({ DeadLetterQueueSourceArn, ApproximateReceiveCount: "13" }), context)
+    const message = ours({ DeadLetterQueueSourceArn, ApproximateReceiveCount: "13" })
+    const moved = toDelivery(message, { ...context, before: 11 })
+    assert.strictEqual(moved.attempts, 2)
     assert.deepInclude(moved.metadata.deadLetter, { queue: "orders", attempts: 13, reason: "retries-exhausted" })
   })
 
@@ -317,8 +319,10 @@ describe("toCommand", () => {
     fifoRetry: "block",
     elapsed: 0,
     receives: 1,
+    countsHere: false,
     maxDeliveries: 4,
     isLimitReached: false,
+    held: undefined,
     isLeaseUncertain: false,
     isCopied: false,
     now
@@ -421,8 +425,8 @@ describe("toBrokerError", () => {
     ["RequestThrottled", 403, "Throttled"],
     ["ThrottlingException", 400, "Throttled"],
     ["KmsThrottled", 400, "Throttled"],
-    ["InternalFailure", 500, "Throttled"],
-    ["SomethingNew", 503, "Throttled"],
+    ["InternalFailure", 500, "ConnectionLost"],
+    ["SomethingNew", 503, "ConnectionFailed"],
     ["SomethingNew", 429, "Throttled"],
     ["AWS.SimpleQueueService.PurgeQueueInProgress", 403, "Throttled"],
     ["OverLimit", 403, "QueueFull"],
@@ -456,7 +460,7 @@ describe("toBrokerError", () => {
   it.each<[string, unknown, BrokerError.Reason]>([
     ["the SDK's error", sdk("QueueDoesNotExist", 400), "QueueMissing"],
     ["an error that has only a code", sdk("SQSServiceException", 400, { Code: "ThrottlingException" }), "Throttled"],
-    ["a status alone", sdk("UnknownError", 502), "Throttled"],
+    ["a status alone", sdk("UnknownError", 502), "ConnectionLost"],
     ["nobody listening", node("ECONNREFUSED"), "ConnectionFailed"],
     [
       "nobody listening on any address",

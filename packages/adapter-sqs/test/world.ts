@@ -82,6 +82,7 @@ export const drain = async (sqs: SQS, queue: string): Promise<ReadonlyArray<Mess
     const { Messages = [] } = await sqs.receiveMessage({
       QueueUrl,
       MaxNumberOfMessages: 10,
+      WaitTimeSeconds: 0,
       MessageAttributeNames: ["All"],
       MessageSystemAttributeNames: ["All"]
     })

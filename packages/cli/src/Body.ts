@@ -1,4 +1,29 @@
 /** A message's body as text and as JSON. */
+import type { Message } from "@requeue/core"
+import { gunzipSync, inflateSync } from "node:zlib"
+
+/** The most bytes that a body is inflated to: a few kilobytes may hold gigabytes. */
+const maxOutputLength = 16 * 1024 * 1024
+
+const inflates: ReadonlyMap<string | undefined, typeof gunzipSync> = new Map([
+  ["gzip", gunzipSync],
+  ["deflate", inflateSync]
+])
+
+/** The body before it was compressed, where its headers say how it was and that is true; else the body itself. */
+export const plain = ({
+  body,
+  headers
+}: {
+  readonly body: Uint8Array
+  readonly headers: Message.Headers
+}): Uint8Array => {
+  try {
+    return inflates.get(headers["content-encoding"]?.toLowerCase())?.(body, { maxOutputLength }) ?? body
+  } catch {
+    return body
+  }
+}
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
@@ -34,4 +59,13 @@ export const show = (bytes: Uint8Array): string => {
 export const line = (bytes: Uint8Array, width = 120): string => {
   const text = show(bytes).replaceAll(/\s+/g, " ").trim()
   return text.length > width ? `${text.slice(0, width - 1)}…` : text
+}
+
+/** The broker's own facts of a message as a JSON value; bytes in them become `{ base64 }`. */
+export const plainFacts = (facts: unknown): unknown => {
+  if (facts instanceof Uint8Array) return { base64: Buffer.from(facts).toString("base64") }
+  if (Array.isArray(facts)) return facts.map(plainFacts)
+  return typeof facts === "object" && facts !== null
+    ? Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, plainFacts(value)]))
+    : facts
 }

@@ -6,15 +6,19 @@ import * as LetterFilter from "./LetterFilter.ts"
 const time = (millis: number): string => new Date(millis).toISOString()
 
 /** Answers a letter as a value for JSON, with times in ISO 8601. */
-export const toJson = ({ body, firstPublished, headers, history, id, origin, redrives }: DeadLetters.DeadLetter) => ({
-  id,
-  body: Body.toJson(body),
-  headers,
-  firstPublished: time(firstPublished),
-  redrives,
-  origin: origin === undefined ? null : { ...origin, at: time(origin.at) },
-  history: history.map((attempt) => ({ ...attempt, at: time(attempt.at) }))
-})
+export const toJson = (letter: DeadLetters.DeadLetter) => {
+  const { firstPublished, headers, history, id, origin, redrives } = letter
+  return {
+    id,
+    body: Body.toJson(Body.plain(letter)),
+    headers,
+    native: Body.plainFacts(letter.native),
+    firstPublished: time(firstPublished),
+    redrives,
+    origin: origin === undefined ? null : { ...origin, at: time(origin.at) },
+    history: history.map((attempt) => ({ ...attempt, at: time(attempt.at) }))
+  }
+}
 
 export const header = ["id", "from", "reason", "error", "attempts", "redrives", "age"]
 
@@ -33,7 +37,7 @@ export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<
 
 /** Shows all that is known of a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
-  const { body, firstPublished, headers, history, id, origin, redrives } = letter
+  const { firstPublished, headers, history, id, origin, redrives } = letter
   const given =
     origin === undefined
       ? "not by Requeue"
@@ -52,6 +56,6 @@ export const detail = (letter: DeadLetters.DeadLetter): string => {
       return `attempt ${attempt}  ${time(at)}  ${error}; again in ${Delay.format(delay)}`
     }),
     "",
-    Body.show(body)
+    Body.show(Body.plain(letter))
   ].join("\n")
 }

@@ -33,29 +33,34 @@ const why = ({ error, id, isPublished }: DeadLetters.FailedLetter): string =>
 
 /** Tells where every letter is, in a line, and each that failed in one more. */
 export const text = ({ queue, report }: Redriven, { dryRun, maxRedrives }: Asked): string => {
-  const { failures, filtered, guarded, homeless, redriven, refused, unconfirmed, unremoved } = report
+  const { failures, filtered, guarded, held, homeless, queued, redriven, refused, unconfirmed, unremoved } = report
   const others = [
     [filtered, "passed over by the filters"],
     [guarded, `stopped by --max-redrives ${maxRedrives}`],
     [homeless, "of unknown origin, give --to"],
     [refused, "refused by the broker"],
     [unremoved, "published and not removed, so that they are in both queues"],
-    [all(report, dryRun) - seen(report), "not reached"]
+    [all(report, dryRun) - seen(report), "not reached"],
+    [held ?? 0, "more with another reader, run it again when that has ended"]
   ] as const
   const parts = others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
   const twice = unconfirmed === 0 ? [] : [`of ${unconfirmed}, one copy more may exist`]
+  const hidden = held === undefined && queued !== undefined ? ["another reader may have more"] : []
   const done = `${dryRun ? "would redrive" : "redriven"} ${redriven} of ${all(report, dryRun)}`
   const more = failures.length > named ? [`  and ${failures.length - named} more, see --json`] : []
-  return [`${queue}: ${[done, ...parts, ...twice].join("; ")}`, ...failures.slice(0, named).map(why), ...more].join(
-    "\n"
-  )
+  return [
+    `${queue}: ${[done, ...parts, ...hidden, ...twice].join("; ")}`,
+    ...failures.slice(0, named).map(why),
+    ...more
+  ].join("\n")
 }
 
 /** Answers the report as a value for JSON. */
-export const toJson = ({ queue, report: { failures, queued, ...counts } }: Redriven) => ({
+export const toJson = ({ queue, report: { failures, held, queued, ...counts } }: Redriven) => ({
   queue,
   ...counts,
   queued: queued ?? null,
+  held: held ?? null,
   failures: failures.map(({ error, id, isPublished }) => ({
     id,
     isPublished,

@@ -1,3 +1,4 @@
+import { deflateSync, gzipSync } from "node:zlib"
 import { assert, describe, it } from "vitest"
 import * as Body from "../src/Body.ts"
 
@@ -21,5 +22,36 @@ describe("a body", () => {
     assert.strictEqual(Body.line(bytes("one\n  two\tthree"), 20), "one two three")
     assert.strictEqual(Body.line(bytes("one two three"), 7), "one tw…")
     assert.strictEqual(Body.line(bytes("one two"), 7), "one two")
+  })
+})
+
+describe("plain", () => {
+  const text = new TextEncoder().encode("a".repeat(5000))
+
+  it.each([
+    ["gzip", gzipSync(text)],
+    ["GZIP", gzipSync(text)],
+    ["deflate", deflateSync(text)],
+    ["identity", text]
+  ])("is the body before it was compressed: %s", (encoding, body) => {
+    assert.deepStrictEqual(new Uint8Array(Body.plain({ body, headers: { "content-encoding": encoding } })), text)
+  })
+
+  it.each<[string, Uint8Array, Record<string, string>]>([
+    ["is not what its header says", text, { "content-encoding": "gzip" }],
+    ["is of an unknown encoding", text, { "content-encoding": "br" }],
+    ["has no header", gzipSync(text), {}],
+    ["would fill the memory", gzipSync(new Uint8Array(20 * 1024 * 1024)), { "content-encoding": "gzip" }]
+  ])("is the body itself where it %s", (_, body, headers) => {
+    assert.strictEqual(Body.plain({ body, headers }), body)
+  })
+})
+
+it("facts of a broker print as JSON, bytes in base64", () => {
+  const facts = {
+    rabbitmq: { routingKey: "a", headers: { bin: Buffer.from([1]), list: [1, Uint8Array.of(2)], no: null } }
+  }
+  assert.deepStrictEqual(Body.plainFacts(facts), {
+    rabbitmq: { routingKey: "a", headers: { bin: { base64: "AQ==" }, list: [1, { base64: "Ag==" }], no: null } }
   })
 })

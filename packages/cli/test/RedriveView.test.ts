@@ -12,7 +12,8 @@ const nothing: DeadLetters.RedriveReport = {
   guarded: 0,
   homeless: 0,
   failures: [],
-  queued: 0
+  queued: 0,
+  held: 0
 }
 const asked = { dryRun: false, maxRedrives: 3 }
 const text = (report: Partial<DeadLetters.RedriveReport>, dryRun = false) =>
@@ -34,6 +35,11 @@ it("says what is where", () => {
     text({ redriven: 3, filtered: 1, queued: undefined }),
     "q.dlq: redriven 3 of 4; 1 passed over by the filters"
   )
+  assert.strictEqual(
+    text({ redriven: 3, queued: 0, held: 2 }),
+    "q.dlq: redriven 3 of 3; 2 more with another reader, run it again when that has ended"
+  )
+  assert.strictEqual(text({ held: undefined }), "q.dlq: redriven 0 of 0; another reader may have more")
   const parts = { redriven: 1, unremoved: 2, refused: 3, unconfirmed: 4, filtered: 5, guarded: 6, homeless: 7 }
   assert.strictEqual(
     text({ ...parts, queued: 31 }),

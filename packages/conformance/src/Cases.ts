@@ -21,6 +21,7 @@ import { cases as leases } from "./cases/leases.ts"
 import { cases as limits } from "./cases/limits.ts"
 import { cases as losses } from "./cases/losses.ts"
 import { cases as operator } from "./cases/operator.ts"
+import { cases as native } from "./cases/native.ts"
 import { cases as precedence } from "./cases/precedence.ts"
 import { cases as processes } from "./cases/processes.ts"
 import { cases as refusals } from "./cases/refusals.ts"
@@ -41,6 +42,7 @@ import { cases as truths } from "./cases/truths.ts"
 export const cases: ReadonlyArray<Case> = [
   ...delivery,
   ...foreign,
+  ...native,
   ...sending,
   ...batching,
   ...concurrency,

@@ -19,7 +19,7 @@ export type { Event } from "./observe/Event.ts"
 export { DropError, HandlerTimeout, PermanentError, RetryLaterError } from "./policy/Failure.ts"
 export type { Batch, Context, Received, RetryOptions } from "./message/Handler.ts"
 export { LeaseExpired, PullerDrained, type PulledBatch, type PullOptions } from "./consume/Puller.ts"
-export type { Headers, Message } from "./message/Message.ts"
+export type { Headers, Message, Native } from "./message/Message.ts"
 export { type ConsumerHealth, type Health, isLive, isReady } from "./observe/Health.ts"
 export { make as queue } from "./message/QueueDefinition.ts"
 export {

@@ -13,6 +13,7 @@ import {
 } from "../src/port/Broker.ts"
 import { BrokerError, type Reason } from "../src/port/BrokerError.ts"
 import type { Capabilities } from "../src/port/Capabilities.ts"
+import type { Trouble } from "../src/port/Trouble.ts"
 import * as Delay from "../src/message/Delay.ts"
 import type { Delivery } from "../src/message/Delivery.ts"
 import { delivery } from "./items.ts"
@@ -60,6 +61,7 @@ interface Faults {
 interface Says {
   readonly connection?: Service["connection"]
   readonly counts?: Effect.Effect<Counts, BrokerError>
+  readonly trouble?: () => Trouble | undefined
 }
 
 export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) => {
@@ -109,7 +111,8 @@ export const make = (capabilities: Partial<Capabilities> = {}, says: Says = {}) 
               return over.map((each) => ({ delivery: each, error: errorOf("extend", "LeaseLost"), fate: "gone" }))
             }),
           identify: (delivery) => faults.identify(delivery),
-          copiesRetries: faults.copiesRetries
+          copiesRetries: faults.copiesRetries,
+          trouble: says.trouble
         }
       }),
     admin: {

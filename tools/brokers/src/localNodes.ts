@@ -2,22 +2,19 @@
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
+import { readFileSync, readdirSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import type { Instance } from "./Instance.ts"
 import type { Installation } from "./installation.ts"
-import type { Certificates, RabbitMqNode } from "./RabbitMqNode.ts"
+import type { RabbitMqNode } from "./RabbitMqNode.ts"
 import { handshake } from "./amqp.ts"
+import * as Files from "./localNodeFiles.ts"
 import * as processes from "./processes.ts"
 import { untilReady } from "./ready.ts"
 
-interface Options {
-  readonly count: number
-  readonly password: string
-  readonly tls: Certificates | undefined
-  readonly tokenKey: string | undefined
+interface Options extends Files.Settings {
   readonly deadline: number
   readonly say: (line: string) => void
 }
@@ -34,55 +31,6 @@ mount --bind "$2" "$1${mountPoint}"
 root=$1
 shift 2
 exec chroot "$root" "$@"`
-
-/** Port of a node with TLS: those before it are the port mapper's and three for each node. */
-const tlsPort = (instance: Instance, index: number, { count }: Options): number => instance.port(3 * count + 1 + index)
-
-/** Where the node sees its certificates. Clients need none, unless they log in by it: as the user that it is made for. */
-const tlsConfiguration = (folder: string, port: number): ReadonlyArray<string> => [
-  `listeners.ssl.1 = 127.0.0.1:${port}`,
-  `ssl_options.cacertfile = ${folder}/ca.pem`,
-  `ssl_options.certfile = ${folder}/cert.pem`,
-  `ssl_options.keyfile = ${folder}/key.pem`,
-  "ssl_options.verify = verify_peer",
-  "ssl_options.fail_if_no_peer_cert = false",
-  "ssl_cert_login_from = common_name",
-  "auth_mechanisms.1 = PLAIN",
-  "auth_mechanisms.2 = EXTERNAL"
-]
-
-/** Tokens are for the audience `requeue`. The server's own users may log in as well. */
-const tokenConfiguration = (folder: string): ReadonlyArray<string> => [
-  "auth_backends.1 = rabbit_auth_backend_oauth2",
-  "auth_backends.2 = rabbit_auth_backend_internal",
-  "auth_oauth2.resource_server_id = requeue",
-  "auth_oauth2.default_key = tests",
-  `auth_oauth2.signing_keys.tests = ${folder}/token.pem`,
-  "auth_oauth2.algorithms.1 = RS256"
-]
-
-const configuration = (instance: Instance, index: number, options: Options, folder: string): string =>
-  [
-    `listeners.tcp.1 = 127.0.0.1:${instance.port(3 * index + 1)}`,
-    `management.tcp.ip = 127.0.0.1`,
-    `management.tcp.port = ${instance.port(3 * index + 2)}`,
-    "default_user = requeue",
-    `default_pass = ${options.password}`,
-    "log.console = false",
-    // Keeps the counts of the management API current.
-    "collect_statistics_interval = 250",
-    ...(options.tls === undefined ? [] : tlsConfiguration(folder, tlsPort(instance, index, options))),
-    ...(options.tokenKey === undefined ? [] : tokenConfiguration(folder)),
-    ...(options.count === 1 ? [] : ["cluster_formation.peer_discovery_backend = classic_config"]),
-    ...Array.from({ length: options.count === 1 ? 0 : options.count }, (_, peer) => {
-      return `cluster_formation.classic_config.nodes.${peer + 1} = n${peer + 1}@localhost`
-    }),
-    ""
-  ].join("\n")
-
-// While a queue has no leader, a node that starts cannot publish dead letters to it. It tries again after this time; the
-// default is three minutes.
-const advanced = "[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}]}].\n"
 
 const tail = (folder: string): string => {
   const files = readdirSync(folder).filter((name) => name.endsWith(".log"))
@@ -143,38 +91,6 @@ const makeEpmd = (instance: Instance, { env, inside }: Commands, options: Option
   }
 }
 
-/** Writes the files of a node, and answers the environment that names them. */
-const prepare = (instance: Instance, { env, home }: Commands, options: Options, index: number) => {
-  const name = `n${index + 1}`
-  const folder = join(instance.folder, name)
-  const own = `${home}/${name}`
-  mkdirSync(folder)
-  writeFileSync(join(folder, "rabbitmq.conf"), configuration(instance, index, options, own))
-  writeFileSync(join(folder, "advanced.config"), advanced)
-  const plugins = [
-    "rabbitmq_management",
-    ...(options.tls === undefined ? [] : ["rabbitmq_auth_mechanism_ssl"]),
-    ...(options.tokenKey === undefined ? [] : ["rabbitmq_auth_backend_oauth2"])
-  ]
-  writeFileSync(join(folder, "enabled_plugins"), `[${plugins.join(",")}].\n`)
-  for (const [kind, pem] of Object.entries(options.tls ?? {})) writeFileSync(join(folder, `${kind}.pem`), pem)
-  if (options.tokenKey !== undefined) writeFileSync(join(folder, "token.pem"), options.tokenKey)
-  return {
-    ...env,
-    RABBITMQ_NODENAME: `${name}@localhost`,
-    RABBITMQ_DIST_PORT: String(instance.port(3 * index + 3)),
-    RABBITMQ_CONF_ENV_FILE: `${home}/env.conf`,
-    RABBITMQ_CONFIG_FILE: `${own}/rabbitmq.conf`,
-    RABBITMQ_ADVANCED_CONFIG_FILE: `${own}/advanced.config`,
-    RABBITMQ_ENABLED_PLUGINS_FILE: `${own}/enabled_plugins`,
-    RABBITMQ_MNESIA_BASE: `${own}/data`,
-    RABBITMQ_LOGS: `${own}/server.log`,
-    // With it the script becomes the Erlang VM instead of waiting for it, so that the pid is the VM's.
-    RABBITMQ_ALLOW_INPUT: "1",
-    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "-noinput -kernel inet_dist_use_interface {127,0,0,1}"
-  }
-}
-
 /** Makes the nodes of an instance: one, or a cluster. None of them is started yet. */
 export const make = (
   instance: Instance,
@@ -192,7 +108,7 @@ export const make = (
     const name = `n${index + 1}`
     const port = instance.port(3 * index + 1)
     const url = `amqp://requeue:${options.password}@127.0.0.1:${port}/`
-    const env = prepare(instance, commands, options, index)
+    const env = Files.prepare(instance, commands, options, index)
     const log = () => tail(join(instance.folder, name))
 
     let vm: processes.Identity | undefined
@@ -219,7 +135,7 @@ export const make = (
       name,
       url,
       port,
-      tlsUrl: options.tls === undefined ? undefined : `amqps://127.0.0.1:${tlsPort(instance, index, options)}/`,
+      tlsUrl: options.tls === undefined ? undefined : `amqps://127.0.0.1:${Files.tlsPort(instance, index, options)}/`,
       managementUrl: `http://requeue:${options.password}@127.0.0.1:${port + 1}/`,
       pid: () => (isRunning() ? vm?.pid : undefined),
       start,

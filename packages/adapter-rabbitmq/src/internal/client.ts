@@ -22,12 +22,20 @@ export type { Channel, ConfirmChannel }
 
 /** A message as it came from the broker. */
 export type Incoming = Pick<ConsumeMessage, "content"> & {
-  readonly fields: { readonly deliveryTag: number; readonly redelivered: boolean }
+  readonly fields: Pick<ConsumeMessage["fields"], "deliveryTag" | "redelivered" | "exchange" | "routingKey">
   readonly properties: Properties
+}
+
+/** Where a message was published. */
+export interface Published {
+  readonly exchange: string
+  readonly routingKey: string
 }
 
 /** The AMQP properties that are read or written. */
 export interface Properties {
+  /** The user's own exchange that the message came through. Default: none, it was sent to its queue. */
+  readonly published?: Published | undefined
   readonly headers?: Readonly<Record<string, unknown>> | undefined
   /** The headers as they came, in AMQP's encoding. */
   readonly table?: Buffer | undefined
@@ -42,6 +50,7 @@ export interface Properties {
   readonly appId?: unknown
   readonly deliveryMode?: unknown
   readonly expiration?: unknown
+  readonly userId?: unknown
 }
 
 /** A message to be published, and its route; `options` are the AMQP properties, as the driver names them. */
@@ -52,6 +61,10 @@ export interface Publication {
   readonly content: Buffer
   readonly options: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
+  /** Headers of a new message that beat {@link headers} and need not be text. Default: none. */
+  readonly typed?: Readonly<Record<string, unknown>> | undefined
+  /** The remedy where the server finds no queue for it. Default: to declare the queue. */
+  readonly unrouted?: string | undefined
   /** Headers of the message that this is a copy of, as they came. {@link headers} has none of their names. */
   readonly kept: ReadonlyArray<FieldTable.Entry>
 }
@@ -185,7 +198,7 @@ const guard = <C extends Channel>(channel: C): C => {
 }
 
 /** One object for all headers that have the same names. */
-const reused = new Map<string, Record<string, string>>()
+const reused = new Map<string, Record<string, unknown>>()
 const reuseLimit = 100
 
 /**
@@ -193,7 +206,7 @@ const reuseLimit = 100
  * a prototype, and to set up a new prototype for every message takes longer than to encode the message. The driver has
  * read the headers when `publish` returns.
  */
-const reuse = (headers: Publication["headers"]): Publication["headers"] => {
+const reuse = (headers: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   const names = JSON.stringify(Object.keys(headers))
   const known = reused.get(names)
   if (known !== undefined) return Object.assign(known, headers)
@@ -228,10 +241,13 @@ const asItIs = (table: Buffer): Readonly<Record<string, unknown>> => {
 /** Writes a publication. `done` is called with `null` when it is confirmed. Throws where the channel is closed. */
 export const publish = (
   channel: ConfirmChannel,
-  { content, exchange, headers, kept, options, routingKey }: Publication,
+  { content, exchange, headers, kept, options, routingKey, typed }: Publication,
   done: (error: unknown) => void
 ): void => {
-  const written = kept.length === 0 ? reuse(headers) : asItIs(FieldTable.make(kept, headers))
+  const written =
+    kept.length === 0
+      ? reuse(typed === undefined ? headers : { ...headers, ...typed })
+      : asItIs(FieldTable.make(kept, headers))
   channel.publish(exchange, routingKey, content, { ...options, headers: written }, done)
 }
 

@@ -5,6 +5,10 @@ import type { Settings } from "../RabbitMqOptions.ts"
 /** The settings that are in the names. */
 type Naming = Pick<Settings, "prefix" | "queueType">
 
+/** The queue of a `waitLoop` in which messages wait for a consumer to move them on. */
+export const waiting = ({ names }: Pick<Settings, "names">, queue: string): string =>
+  fill(names.waitingQueue ?? "{queue}.waiting.v1", queue)
+
 /** The longest name or routing key that AMQP carries, in UTF-8 bytes. */
 export const limit = 255
 
@@ -35,7 +39,7 @@ export const undelivered = (naming: Naming): string => `${own(naming)}undelivere
 /** The queue that keeps the messages for queues that are gone. */
 export const undeliveredQueue = (naming: Naming): string => `${own(naming)}${type(naming)}.undelivered`
 
-/** The queue that takes what is published while `clean` removes the queue that it is meant for. It stays. */
+/** The queue that takes what is published while `clean` removes the queue that it is meant for. It is there as long as that. */
 export const cleaning = (naming: Naming): string => `${own(naming)}${type(naming)}.cleaning`
 
 /** The start of the names of all rungs. */

@@ -19,14 +19,17 @@ const remedies = {
   login: "Check user name and password; by default, guest may only log in from localhost",
   vhost: "Create the virtual host and give the user permissions in it, or name another one in the URL",
   permission: "Grant configure, write and read on the names involved: rabbitmqctl set_permissions",
+  alone: "Somebody else consumes it exclusively: end that consumer, or consume another queue",
   mismatch: "The object exists with other arguments: delete it, or set another prefix",
   missing: `Create it, or set assert: "declare"`,
   reach: "Check host, port and TLS; is the server running?",
   protocol: "Check host and port: something answers there that does not speak AMQP 0-9-1",
   size: "Send a smaller body, or raise max_message_size of the server",
+  user: "Leave userId out, or set it to the user that logs in",
   headers: "Send fewer or shorter headers",
   encoding: "Send headers as text, and properties of at most 255 bytes",
   plain: "The server speaks no TLS on this port: name the one of amqps:, 5671 by default",
+  reset: "Check that the server runs, and that this is its port of AMQP 0-9-1; if it wants TLS, write amqps:",
   secure: "Check that the port is one of AMQP 0-9-1; if it wants TLS, write amqps:",
   tls: "Check the certificate authority, the host name and the client certificate in tls"
 } as const
@@ -35,8 +38,14 @@ const remedies = {
 export const timeoutRemedy =
   "Set handlerTimeout below the server's consumer_timeout and the queue's x-consumer-timeout, or raise them"
 
-/** The remedy of a declaration that was refused. A queue that people name can be used as it is, unless it keeps delays. */
+/**
+ * The remedy of a declaration that was refused. An exchange or a queue that people name can be used as it is, unless it
+ * keeps delays.
+ */
 const ofMismatch = (text: string): string => {
+  const exchange = /inequivalent arg .* for exchange '([^']+)' in vhost/s.exec(text)?.[1]
+  if (exchange !== undefined && !/\.v1\./.test(exchange))
+    return `Set exchanges["${exchange}"].assert: "passive" to use the exchange as it is, or delete it`
   const queue = /inequivalent arg .* for queue '([^']+)' in vhost/s.exec(text)?.[1]
   return queue === undefined || /\.v1\.[qc]\./.test(queue)
     ? remedies.mismatch
@@ -57,16 +66,22 @@ const byPrecondition = (text: string): Diagnosis => {
   if (/message size \d+ is larger than/.test(text)) return { reason: "BodyTooLarge", remedy: remedies.size }
   if (/delivery acknowledgement .*timed out/.test(text)) return { reason: "LeaseLost", remedy: timeoutRemedy }
   if (/invalid (message|expiration)/.test(text)) return { reason: "Unsupported" }
+  if (/user_id property/.test(text)) return { reason: "Unsupported", remedy: remedies.user }
   return { reason: "QueueMismatch", remedy: ofMismatch(text) }
+}
+
+/** A login, a permission, or a queue that is read by another consumer alone. */
+const byAccess = (text: string): Diagnosis => {
+  const isLogin = /login was refused|authentication/i.test(text)
+  const remedy = isLogin ? remedies.login : /in exclusive use/.test(text) ? remedies.alone : remedies.permission
+  return { reason: "AccessRefused", remedy }
 }
 
 /** By the reply codes of AMQP 0-9-1. https://www.rabbitmq.com/amqp-0-9-1-reference#constants */
 const byCode = (code: number, text: string): Diagnosis | undefined => {
   switch (code) {
     case 403:
-      return /login was refused|authentication/i.test(text)
-        ? { reason: "AccessRefused", remedy: remedies.login }
-        : { reason: "AccessRefused", remedy: remedies.permission }
+      return byAccess(text)
     case 404:
       return { reason: "QueueMissing", remedy: ofMissing(text) }
     case 405:
@@ -95,10 +110,8 @@ const patterns: ReadonlyArray<readonly [RegExp, Diagnosis]> = [
   [/wrong version number/i, { reason: "ConnectionFailed", remedy: remedies.plain }],
   [/closed abruptly during opening handshake/i, { reason: "ConnectionFailed", remedy: remedies.secure }],
   [/certificate|self.signed|SSL|TLS|altnames/i, { reason: "ConnectionFailed", remedy: remedies.tls }],
-  [
-    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|ECONNRESET/,
-    { reason: "ConnectionFailed", remedy: remedies.reach }
-  ],
+  [/ECONNRESET/, { reason: "ConnectionFailed", remedy: remedies.reset }],
+  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT/, { reason: "ConnectionFailed", remedy: remedies.reach }],
   // The driver takes an HTTP server's answer for a frame.
   [/^(Frame size|Invalid frame|Unknown frame)/, { reason: "ConnectionFailed", remedy: remedies.protocol }],
   [/message nacked/, { reason: "QueueFull", remedy: "Make room in the queue, or raise its limit" }],

@@ -5,7 +5,7 @@ import { assert, describe, test } from "vitest"
 import type { RabbitMqOptions } from "../../src/index.ts"
 import { shared } from "../server.ts"
 import { drainIds, ids, on, outgoing, queueName, until } from "../world.ts"
-import { consume, raw, type Run } from "./trap.ts"
+import { consume, raw, type Run, takeAndLeave } from "./trap.ts"
 
 const { url } = await shared()
 const isSlow = process.env["REQUEUE_SLOW_TESTS"] === "1"
@@ -51,16 +51,6 @@ const runAll = Effect.fnUntraced(function* (queue: string) {
   assert.deepStrictEqual(new Set(runs.map(({ attempts }) => attempts)), new Set([1]))
 })
 
-/** Takes messages, and ends with its connection. */
-const takeAndLeave = (queue: string, count: number) =>
-  raw(url, async (channel) => {
-    await channel.prefetch(count)
-    await new Promise<void>((resume) => {
-      let taken = 0
-      void channel.consume(queue, () => (++taken === count ? resume() : undefined))
-    })
-  })
-
 const cases: ReadonlyArray<readonly [what: string, options: RabbitMqOptions.Options, looks: number]> = [
   ["a quorum queue", {}, isSlow ? 10_000 : 60],
   ["a quorum queue whose limit is smaller", { deliveryLimit: 20 }, 100],
@@ -101,7 +91,7 @@ describe.each(cases)("letters in %s", (_, options, looks) => {
         yield* publishLetters(broker, queue)
         const letters = yield* DeadLetters.make(`${queue}.dlq`)
         for (let left = 60; left > 0; left--) {
-          yield* Effect.promise(() => takeAndLeave(`${queue}.dlq`, 20))
+          yield* Effect.promise(() => takeAndLeave(url, `${queue}.dlq`, 20))
           while ((yield* letters.count) !== names.length) yield* Effect.sleep(5)
           if (left % 4 === 0) assert.lengthOf(yield* letters.list(), names.length)
         }

@@ -20,6 +20,16 @@ export const raw = async <A>(url: string, run: (channel: ConfirmChannel) => Prom
   }
 }
 
+/** Takes messages, and ends with its connection. */
+export const takeAndLeave = (url: string, queue: string, count: number) =>
+  raw(url, async (channel) => {
+    await channel.prefetch(count)
+    await new Promise<void>((resume) => {
+      let taken = 0
+      void channel.consume(queue, () => (++taken === count ? resume() : undefined))
+    })
+  })
+
 export interface Run {
   readonly id: string
   readonly attempts: number

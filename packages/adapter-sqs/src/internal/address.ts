@@ -40,7 +40,8 @@ const unescape = (text: string): string | undefined => {
   }
 }
 
-const region = /^[a-z]{2,}(-[a-z]+)+-\d$/
+/** Whether a part of a host name is the name of a region of AWS. */
+export const isRegion = (text: string): boolean => /^[a-z]{2,}(-[a-z]+)+-\d$/.test(text)
 
 const textOf = (secret: string | Redacted.Redacted): string =>
   typeof secret === "string" ? secret : Redacted.value(secret)
@@ -66,7 +67,7 @@ export const parse = (
 
   const { region: given, tls = "false", ...parameters } = Object.fromEntries(url.searchParams)
   if (tls !== "true" && tls !== "false") return refuse("tls is neither true nor false")
-  const aws = region.test(url.hostname) && url.port === ""
+  const aws = isRegion(url.hostname) && url.port === ""
   if (aws && given !== undefined) return refuse("the region is given twice")
   if (!aws && given === undefined) return refuse("a server needs ?region=, or the host is no region")
   const [id, password] = [accessKeyId ?? key, secretAccessKey === undefined ? secret : textOf(secretAccessKey)]

@@ -18,6 +18,7 @@
  */
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Result from "effect/Result"
+import { isRegion } from "./address.ts"
 
 /** Characters of the longest name, `.fifo` included. */
 const limit = 80
@@ -46,11 +47,31 @@ const refuse = (queue: string, detail: string): Result.Result<never, BrokerError
   )
 
 const arn = /^arn:[a-z-]+:sqs:([a-z0-9-]+):(\d{12}):(.+)$/
-const address = /^https?:\/\/(?:sqs\.([a-z0-9-]+)\.)?[^/]+\/(\d{12})\/([^/]+)$/
+const address = /^https?:\/\/([^/]+)\/(\d{12})\/([^/]+)$/
+
+/**
+ * The region in the host of a queue's URL. There are hosts of several forms; the oldest names no region, and is that of
+ * the first one. https://docs.aws.amazon.com/general/latest/gr/sqs-service.html
+ */
+const regionIn = (host: string): string | undefined =>
+  host === "queue.amazonaws.com" ? "us-east-1" : host.split(".").find(isRegion)
+
+/** The account, the region and the name in the account, as far as the text says. */
+const split = (queue: string): readonly [region: string | undefined, account: string | undefined, local: string] => {
+  const [, region, owner, name] = arn.exec(queue) ?? []
+  if (name !== undefined) return [region, owner, name]
+  const [, host = "", account, local = queue] = address.exec(queue) ?? []
+  return [regionIn(host), account, local]
+}
+
+/** How to get at a queue whose account is told: only its own account can create it. */
+export const inAccount = (account: string): string =>
+  `Create it with credentials of account ${account}, and allow this identity to use it; ` +
+  "or leave the account out of the queue's name and of the connection's URL, for a queue of the identity's own account"
 
 /** Reads a queue's name, ARN or URL; fails with `Unsupported` when SQS takes no such name. */
 export const parse = (queue: string): Result.Result<Name, BrokerError.BrokerError> => {
-  const [, region, account, local = queue] = arn.exec(queue) ?? address.exec(queue) ?? []
+  const [region, account, local] = split(queue)
   const [first = "", ...rest] = local.split(".")
   const fifo = rest.includes("fifo")
   const name = [first, ...rest.filter((part) => part !== "fifo")].join("-") + (fifo ? ".fifo" : "")

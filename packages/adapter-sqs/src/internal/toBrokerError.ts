@@ -26,6 +26,11 @@ const credentials: Explanation = {
   remedy: "Check access key and secret, or what the SDK's default chain finds; and the region and the system's clock"
 }
 const throttled: Explanation = { reason: "Throttled", remedy: "Send less at a time, or ask AWS for a higher quota" }
+const remedyOfFailure =
+  "Nothing is wrong with the call, which is repeated; where it goes on, see AWS's Health Dashboard"
+/** SQS has failed at the call, and may have done it all the same. */
+const failed: Explanation = { reason: "ConnectionLost", remedy: remedyOfFailure }
+const unavailable: Explanation = { reason: "ConnectionFailed", remedy: remedyOfFailure }
 const missing: Explanation = {
   reason: "QueueMissing",
   remedy: `Check region, account and name, or create it; with queues: "create", a consumer does when it starts`
@@ -80,10 +85,11 @@ const byCode: Readonly<Record<string, Explanation>> = {
   ThrottledException: throttled,
   TooManyRequestsException: throttled,
   SlowDown: throttled,
-  ServiceUnavailable: throttled,
-  InternalError: throttled,
-  InternalFailure: throttled,
-  InternalServerError: throttled,
+  ServiceUnavailable: unavailable,
+  ServiceUnavailableException: unavailable,
+  InternalError: failed,
+  InternalFailure: failed,
+  InternalServerError: failed,
   PurgeQueueInProgress: { reason: "Throttled", remedy: "SQS purges a queue once in 60 seconds: try again then" },
   OverLimit: {
     reason: "QueueFull",
@@ -141,7 +147,8 @@ const explain = ({ code, status, text }: Refusal): Explanation => {
   const told = byText.find(([pattern]) => pattern.test(text))?.[1]
   if (told !== undefined) return told
   if (status === undefined) return broken
-  if (status >= 500 || status === 429) return throttled
+  if (status === 429) return throttled
+  if (status >= 500) return status === 503 ? unavailable : failed
   return status === 403 || status === 401 ? access : { reason: "Unsupported" }
 }
 
@@ -152,7 +159,9 @@ export const isTransient = ({ reason }: BrokerError.BrokerError): boolean =>
 /** The `BrokerError` of a refusal. */
 export const fromRefusal = (refusal: Refusal, { operation, queue }: Context): BrokerError.BrokerError => {
   const { reason, remedy } = explain(refusal)
-  const detail = refusal.text === "" ? refusal.code : `${bare(refusal.code)}: ${refusal.text}`
+  // A sentence follows.
+  const text = refusal.text.trim().replace(/\.$/, "")
+  const detail = text === "" ? refusal.code : `${bare(refusal.code)}: ${text}`
   return new BrokerError.BrokerError({ broker: "sqs", operation, queue, reason, detail, remedy })
 }
 

@@ -61,11 +61,13 @@ const sourcesOf = (queue: Target.Queue, dead: boolean): ReadonlyArray<Source> =>
   return [{ queue: queue.name, retry: queue.options.retry ?? RetryPolicy.make(), deadLetterQueues }]
 }
 
-const print = (queue: string, { attempts, body, headers, metadata }: Delivery.Delivery) =>
+const print = (queue: string, delivery: Delivery.Delivery) =>
   Effect.gen(function* () {
     const { line } = yield* Output
     const at = new Date(yield* Clock.currentTimeMillis).toISOString()
+    const { attempts, headers, metadata } = delivery
     const { deadLetter, id } = metadata
+    const body = Body.plain(delivery)
     yield* line({ at, queue, id, attempts, headers, body: Body.toJson(body), deadLetter: deadLetter ?? null }, () =>
       [at, queue, id, deadLetter === undefined ? `attempt ${attempts}` : deadLetter.reason, Body.line(body)].join("  ")
     )

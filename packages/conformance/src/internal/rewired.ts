@@ -6,13 +6,13 @@ type Methods = (message: Handler.Received<any>) => Partial<Handler.Received<any>
 
 /** Makes a message with the same data and other methods. */
 export const rewiredMessage = <A>(message: Handler.Received<A>, methods: Methods): Handler.Received<A> => {
-  const { attempts, body, headers, id, timestamp } = message
+  const { attempts, body, headers, id, native, timestamp } = message
   const own = {
     ack: () => message.ack(),
     retry: (given?: object) => message.retry(given),
     fail: (error: unknown, given?: object) => message.fail(error, given)
   }
-  return { attempts, body, headers, id, timestamp, ...own, ...methods(message) }
+  return { attempts, body, headers, id, native, timestamp, ...own, ...methods(message) }
 }
 
 /** Makes a batch with the same messages and other methods. Default: those of the batch itself stay. */

@@ -77,6 +77,24 @@ export const mutants: ReadonlyArray<Mutant> = [
     "a handler that writes into its message changes neither the next attempt nor the dead letter",
     (message) => ({ ...message, headers: { ...message.headers } })
   ),
+  stores(
+    "takes what is asked of another broker for its own",
+    "what is asked of another broker is passed over, at each attempt and in the dead letter",
+    (message) => {
+      const names = Object.keys(message.native ?? {})
+      return names.length === 0 ? message : { ...message, queue: `${message.queue}.${names.join(".")}` }
+    }
+  ),
+  delivers(
+    "tells facts of another broker",
+    "a message tells facts of its own broker alone, frozen, and the same whenever it is asked",
+    (delivery) => ({ ...delivery, native: Object.freeze({ elsewhere: undefined }) })
+  ),
+  delivers(
+    "tells facts that a handler can write into",
+    "a message tells facts of its own broker alone, frozen, and the same whenever it is asked",
+    (delivery) => ({ ...delivery, native: {} })
+  ),
   stores("ignores the delay of a send", "a delayed send comes at its time", (message) => ({
     ...message,
     delay: 0,

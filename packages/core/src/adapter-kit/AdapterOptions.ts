@@ -2,6 +2,7 @@
  * Options of adapters, which come from code, a config file and a URL's query. One set of schemas decodes them all; errors
  * name the option, and never show a value that may be secret.
  */
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
@@ -49,7 +50,18 @@ export const decoder = <F extends Fields>(broker: string, fields: F) => {
     const decoded = decodeFields(options)
     if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
     const issue = format(decoded.failure.issue).issues[0]
-    const field = String(issue?.path?.[0] ?? "options")
-    return refuse(field, issue?.message ?? "invalid", `See the options table of the adapter for ${broker}`)
+    const path = (issue?.path ?? ["options"]).map((part) => (typeof part === "object" ? part.key : part))
+    const value = path.reduce<unknown>(
+      (at, key) => (Predicate.isObjectOrArray(at) ? Reflect.get(at, key) : undefined),
+      options
+    )
+    const place = path.reduce<string>(
+      (at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${String(key)}`),
+      ""
+    )
+    // A text may be a secret.
+    const got = typeof value === "number" || typeof value === "boolean" ? `, got ${value}` : ""
+    const detail = `${issue?.message ?? "invalid"}${got}`
+    return refuse(place.slice(1), detail, `See the options table of the adapter for ${broker}`)
   }
 }

@@ -5,10 +5,11 @@
  * travels in its metadata.
  */
 import * as Effect from "effect/Effect"
-import { type Admin, Broker } from "../port/Broker.ts"
+import { Broker, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import type { DeadLetter } from "./internal/deadLetter.ts"
 import * as Groups from "./internal/groups.ts"
+import * as Held from "./internal/held.ts"
 import * as Look from "./internal/look.ts"
 import * as Options from "./internal/options.ts"
 import type { ListOptions, PurgeOptions } from "./internal/options.ts"
@@ -26,7 +27,10 @@ export type { FailedLetter } from "./internal/books.ts"
 export interface DeadLetters {
   /** The dead-letter queue's name. */
   readonly queue: string
-  /** The number of waiting dead letters; `undefined` when the broker cannot count. */
+  /**
+   * The number of dead letters; `undefined` when the broker cannot count. Those that somebody else has for longer than a
+   * second, such as a consumer, count where the broker tells their number.
+   */
   readonly count: Effect.Effect<number | undefined, BrokerError>
   /** Lists up to `limit` dead letters (default: 100), oldest first. */
   readonly list: (options?: ListOptions) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError>
@@ -75,7 +79,7 @@ export interface DeadLetters {
 export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =>
   Effect.map(Broker, (broker) => ({
     queue,
-    count: count(broker.admin, queue),
+    count: count(broker, queue),
     list: (options) =>
       OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () => Look.list(broker, queue, options)),
     group: (options) =>
@@ -86,5 +90,7 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
       OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () => purge(broker, queue, options))
   }))
 
-const count = (admin: Admin, queue: string): Effect.Effect<number | undefined, BrokerError> =>
-  Effect.map(admin.counts(queue), ({ delayed = 0, ready }) => (ready === undefined ? undefined : ready + delayed))
+const count = (broker: Service, queue: string): Effect.Effect<number | undefined, BrokerError> =>
+  Effect.map(Held.count(broker, queue), ({ delayed = 0, held = 0, ready }) =>
+    ready === undefined ? undefined : ready + delayed + held
+  )

@@ -25,6 +25,8 @@ import type { Headers } from "./Message.ts"
 export interface Codec<in out A> {
   /** The media type, sent as the `content-type` header; `undefined` sends none. */
   readonly contentType: string | undefined
+  /** The encoding of the bytes, such as `gzip`, sent as the `content-encoding` header. Default: none is sent. */
+  readonly contentEncoding?: string | undefined
   /**
    * Encodes a body. It throws when the value cannot be encoded; `send` then fails with an `EncodeError`. The bytes may be
    * those of the body: they are copied.

@@ -1,5 +1,5 @@
 /** Deliveries: an adapter gives the core one for each time that the broker hands a message to this consumer. */
-import type { Headers } from "./Message.ts"
+import type { Headers, Native } from "./Message.ts"
 import type { Metadata } from "./Metadata.ts"
 
 /** One handing-out of a message to one consumer. */
@@ -23,6 +23,16 @@ export interface Delivery {
   readonly metadata: Metadata
   /** Whether the broker has delivered this copy before; `undefined` where it does not tell. */
   readonly redelivered?: boolean | undefined
+  /**
+   * The broker's own facts of this delivery, under the broker's name, and frozen. An adapter makes it a getter, because few
+   * handlers ask. They are no part of a copy: the adapter keeps what a copy must have. Default: there are none.
+   */
+  readonly native?: Native | undefined
   /** The adapter's own handle for settling; opaque to the core. */
   readonly receipt: unknown
 }
+
+const none: Native = Object.freeze({})
+
+/** The broker's own facts of a delivery; an empty object where there are none. */
+export const nativeOf = ({ native }: Delivery): Native => native ?? none

@@ -3,6 +3,13 @@
 /** Text headers. Names are case-sensitive; `requeue` is reserved for `Metadata`. */
 export type Headers = Readonly<Record<string, string>>
 
+/**
+ * Facts that only one broker has, such as the properties of AMQP, under the broker's name. The broker's adapter makes and
+ * reads them: `RabbitMqNative.of(message)`. It passes over those of other brokers, so that a message that is sent may carry
+ * those of several.
+ */
+export type Native = Readonly<Record<string, unknown>>
+
 /** A message with a decoded body. */
 export interface Message<A> {
   /** The message's id, which stays the same over every retry, hop, dead letter and redrive. */
@@ -17,4 +24,6 @@ export interface Message<A> {
    * because a delivery that never reached a handler counts too; it is never too low.
    */
   readonly attempts: number
+  /** The broker's own facts of this delivery, frozen. Default: none, for a broker that has none to tell. */
+  readonly native: Native
 }

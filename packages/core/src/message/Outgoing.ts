@@ -6,7 +6,7 @@
  */
 import type { Delay } from "./Delay.ts"
 import type { Delivery } from "./Delivery.ts"
-import type { Headers } from "./Message.ts"
+import type { Headers, Native } from "./Message.ts"
 import * as Metadata from "./Metadata.ts"
 import type { Settlement } from "./Settlement.ts"
 
@@ -17,6 +17,11 @@ export interface Outgoing {
   readonly body: Uint8Array
   /** The headers, without the metadata: the adapter adds it. */
   readonly headers: Headers
+  /**
+   * The program's wishes to this broker and to others, each under the broker's name. An adapter checks its own, and passes
+   * over the others. A copy has none: it goes to its queue, and nowhere else. Default: none.
+   */
+  readonly native?: Native | undefined
   /** Milliseconds from now before which the message must not be delivered. */
   readonly delay: Delay
   readonly metadata: Metadata.Metadata
@@ -42,12 +47,14 @@ export const make = (
     readonly body: Uint8Array
     readonly headers: Headers
     readonly delay: Delay
+    readonly native?: Native | undefined
   },
   now: number
 ): Outgoing => ({
   queue: message.queue,
   body: message.body,
   headers: message.headers,
+  native: message.native,
   delay: message.delay,
   metadata: Metadata.make(message.id, now, dueAt(message.delay, now))
 })

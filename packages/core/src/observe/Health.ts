@@ -30,10 +30,14 @@ export interface ConsumerHealth {
    * - `paused`, `probing`: held back, see `backoff`.
    * - `stalled`: has messages, nothing holds them back, and none of them has moved for a minute longer than handlers and
    *   batches may take. This is a defect; a restart helps.
+   * - `down`: the broker can be reached, and does not give the messages of the queue; see `trouble`. The consumer goes on by
+   *   itself when it does.
    * - `draining`: takes no more messages; its handlers may finish.
    * - `stopped`: was stopped, or stopped itself, see `error`.
    */
-  readonly state: "running" | "paused" | "probing" | "stalled" | "draining" | "stopped"
+  readonly state: "running" | "paused" | "probing" | "stalled" | "down" | "draining" | "stopped"
+  /** Why the broker does not give the messages of the queue, and since when, in milliseconds since the epoch. */
+  readonly trouble: { readonly since: number; readonly because: string } | undefined
   /** The backoffs whose level is not 0, or that are not running. */
   readonly backoff: ReadonlyArray<Backoff>
   /** The number of messages that wait for their batch. */
@@ -123,8 +127,8 @@ export const isReady = ({ connection, consumers }: Health): boolean =>
 /**
  * Whether no consumer has stopped itself or is stalled.
  *
- * When to use: for a liveness probe. A lost connection does not count, because it is made again without a restart. A
- * consumer whose `deadLetterBudget` is used up does; mind that a restart gives it a new budget.
+ * When to use: for a liveness probe. A lost connection does not count, because it is made again without a restart, and
+ * neither does a consumer that is `down`. A consumer whose `deadLetterBudget` is used up does; mind that a restart gives it a new budget.
  */
 export const isLive = ({ consumers }: Health): boolean =>
   consumers.every(({ error, state }) => error === undefined && state !== "stalled")

@@ -23,7 +23,7 @@
  *    return the deliveries with an error.
  * 8. No message is delivered before it is due. Where the broker cannot keep it for so long, the delivery has
  *    `metadata.notBefore`, so that the core can give it back.
- * 9. `connection` is `down` from the moment at which a loss is noticed until the broker can be reached again. Every loss
+ * 9. `connection` is that of the broker, whatever becomes of single queues. It is `down` from the moment at which a loss is noticed until the broker can be reached again. Every loss
  *    changes `since`. The call sends nothing and returns at once.
  */
 import * as Context from "effect/Context"
@@ -36,6 +36,7 @@ import type { Delivery } from "../message/Delivery.ts"
 import type { Outgoing } from "../message/Outgoing.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 import type { Settlement } from "../message/Settlement.ts"
+import type { Trouble } from "./Trouble.ts"
 
 /** The options of a subscription. */
 export interface SubscribeOptions {
@@ -128,6 +129,11 @@ export interface Subscription {
    * way comes because its lease has ended, and waits for the answer. Default: it may be the retry itself.
    */
   readonly copiesRetries?: boolean | undefined
+  /**
+   * Why the broker, though it can be reached, does not give the messages of the queue; `undefined` while it does. The call
+   * sends nothing and returns at once. Default: it always does.
+   */
+  readonly trouble?: (() => Trouble | undefined) | undefined
 }
 
 /** The number of messages in a queue, by their state; `undefined` where the broker cannot tell. */
@@ -138,6 +144,11 @@ export interface Counts {
   readonly inFlight: number | undefined
   /** Messages that wait for their delay to pass. */
   readonly delayed: number | undefined
+  /**
+   * Whether a consumer, or a look, may have messages of the queue, where the broker tells that more exactly than their
+   * number. Default: `inFlight` says it.
+   */
+  readonly isRead?: boolean | undefined
 }
 
 /** Functions for operators. Dead-letter queues are queues like any other. */

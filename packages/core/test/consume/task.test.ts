@@ -103,4 +103,19 @@ describe("task", () => {
     )
     assert.isFalse("receipt" in message)
   })
+
+  it("asks for the broker's own facts when a handler does, and does not print them", () => {
+    let asked = 0
+    const plain = item("a")
+    const get = () => Object.freeze({ memory: ++asked })
+    const facts = { ...plain, delivery: Object.defineProperty({ ...plain.delivery }, "native", { get }) }
+    const options = { queue: "work", longest: 0, onFinal: () => {}, onIgnored: () => {} }
+    const { message } = new Task(options, [facts])
+    assert.strictEqual(asked, 0)
+    assert.deepStrictEqual(message.native, { memory: 1 })
+    assert.isFalse(JSON.stringify(message).includes("memory"))
+    const { message: bare } = new Task(options, [item("a")])
+    assert.deepStrictEqual(bare.native, {})
+    assert.isTrue(Object.isFrozen(bare.native))
+  })
 })

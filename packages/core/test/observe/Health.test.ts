@@ -3,6 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
+import { BrokerError } from "../../src/port/BrokerError.ts"
+import type { Trouble } from "../../src/port/Trouble.ts"
 import type { Counts } from "../../src/port/Broker.ts"
 import type { Connection } from "../../src/port/Connection.ts"
 import * as Consumer from "../../src/consume/Consumer.ts"
@@ -21,6 +23,7 @@ const fine: Health.QueueHealth = {
   buffered: 0,
   inProgress: 0,
   quarantined: 0,
+  trouble: undefined,
   lastDelivery: undefined,
   lastSettled: undefined,
   error: undefined,
@@ -88,6 +91,29 @@ describe("a consumer's health", () => {
     }).pipe(Effect.scoped, Effect.provide(broker.layer))
   })
 
+  it.effect("is down while the broker does not give its messages, tells why, and is alive", () => {
+    let trouble: Trouble | undefined
+    const broker = Scripted.make({}, { trouble: () => trouble })
+    const error = new BrokerError({ broker: "scripted", operation: "consume", reason: "QueueMissing", detail: "gone" })
+    return Effect.gen(function* () {
+      const consumer = yield* Consumer.start("q", {}, () => Effect.never)
+      consumer.pause()
+      trouble = { since: 7, error }
+      const { state, trouble: told } = consumer.health()
+      assert.deepStrictEqual([state, told], ["down", { since: 7, because: "scripted: consume: QueueMissing: gone" }])
+      const health = yield* Health.check([consumer])
+      assert.deepStrictEqual(
+        [health.connection.state, Health.isReady(health), Health.isLive(health)],
+        ["up", false, true]
+      )
+      trouble = undefined
+      assert.deepStrictEqual([consumer.health().state, consumer.health().trouble], ["paused", undefined])
+      trouble = { since: 7, error }
+      yield* consumer.drain(0)
+      assert.strictEqual(consumer.health().state, "stopped")
+    }).pipe(Effect.scoped, Effect.provide(broker.layer))
+  })
+
   it.effect("tells why it has stopped itself, and is not alive any more", () => {
     const broker = Scripted.make()
     return Effect.gen(function* () {
@@ -113,6 +139,7 @@ describe("probes", () => {
     ["it probes", up, { state: "probing" }, true, true],
     ["it is paused", up, { state: "paused", backoff: [paused] }, false, true],
     ["it drains", up, { state: "draining" }, false, true],
+    ["the broker does not give its messages", up, { state: "down" }, false, true],
     ["it is stalled", up, { state: "stalled" }, false, false],
     ["it was stopped", up, { state: "stopped" }, false, true],
     ["it has stopped itself", up, { state: "stopped", error: "why" }, false, false]

@@ -16,6 +16,7 @@ interface ReadOnlyMessage {
   readonly headers: Readonly<Record<string, string>>
   readonly timestamp: number
   readonly attempts: number
+  readonly native: Readonly<Record<string, unknown>>
 }
 
 expectTypeOf<Message<Order>>().toEqualTypeOf<ReadOnlyMessage>()

@@ -4,7 +4,7 @@
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/
  */
 import type { Attributes } from "@opentelemetry/api"
-import type { BrokerError, Delivery, Outgoing } from "@requeue/core"
+import type { BrokerError, Delivery, Message, Outgoing } from "@requeue/core"
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 
@@ -46,13 +46,37 @@ const identity = (id: string, body: Uint8Array, redriven: number): Attributes =>
   ...(redriven === 0 ? {} : { [redrives]: redriven })
 })
 
+/**
+ * The attributes that have names in the conventions, by the facts of brokers.
+ *
+ * https://opentelemetry.io/docs/specs/semconv/messaging/rabbitmq/
+ */
+const conventions: ReadonlyArray<readonly [broker: string, fact: string, attribute: string]> = [
+  ["rabbitmq", "routingKey", "messaging.rabbitmq.destination.routing_key"],
+  ["rabbitmq", "correlationId", "messaging.message.conversation_id"]
+]
+
+/** The attributes that the broker's own facts are worth. Wishes may be written by hand, so that they can be anything. */
+const factual = (native: Message.Native = {}): Attributes => {
+  const attributes: Attributes = {}
+  for (const [broker, fact, attribute] of conventions) {
+    const facts: { readonly [fact: string]: unknown } = Object(native[broker])
+    const value = facts[fact]
+    if (typeof value === "string" && value !== "") attributes[attribute] = value
+  }
+  return attributes
+}
+
 /** The attributes of a message to publish. */
-export const outgoing = ({ body, metadata }: Outgoing.Outgoing): Attributes =>
-  identity(metadata.id, body, metadata.redrives)
+export const outgoing = ({ body, metadata, native }: Outgoing.Outgoing): Attributes => ({
+  ...identity(metadata.id, body, metadata.redrives),
+  ...factual(native)
+})
 
 /** The attributes of a delivery. */
-export const delivery = ({ attempts, body, metadata }: Delivery.Delivery): Attributes => ({
+export const delivery = ({ attempts, body, metadata, native }: Delivery.Delivery): Attributes => ({
   ...identity(metadata.id, body, metadata.redrives),
+  ...factual(native),
   [attempt]: attempts
 })
 

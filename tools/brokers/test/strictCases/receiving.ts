@@ -77,6 +77,14 @@ export const cases = {
       return (await receive(QueueUrl))[0]?.Attributes?.MessageGroupId
     }
   },
+  deadLetterSources: {
+    aws: [true, []],
+    ask: async ({ given, sqs }) => {
+      const [queue, deadLetters] = await given()
+      const listed = async (QueueUrl: string) => (await sqs.listDeadLetterSourceQueues({ QueueUrl })).queueUrls
+      return [(await listed(deadLetters))?.join() === queue, await listed(queue)]
+    }
+  },
   deadLetters: {
     aws: ["2", true],
     ask: async ({ arn, given, receive }) => {

@@ -4,6 +4,7 @@ import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../client.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
+import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
 import type { Credit, Membership } from "./credit.ts"
 import * as Held from "./held.ts"
@@ -66,6 +67,22 @@ interface SessionOptions {
   readonly onDelivery: (delivery: Delivery.Delivery) => void
 }
 
+const toReceived = (
+  { attempts, body, headers, metadata }: Decoded,
+  frame: Frame,
+  receipt: Receipt
+): Delivery.Delivery => ({
+  body,
+  headers,
+  attempts,
+  metadata,
+  get native() {
+    return told(frame, receipt.session)
+  },
+  receipt,
+  redelivered: frame.attempts !== 1
+})
+
 /** A session on an open connection. */
 export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topic }: SessionOptions): Session => {
   const { identity } = connection
@@ -117,18 +134,18 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       const { attempts: deliveries, id } = frame
       if (isClosing) return write(`REQ ${id} 0\n`, ignore)
       const receivedAt = elapsed()
-      const { attempts, body, headers, metadata, nonce } = decode(frame, session)
+      const decoded = decode(frame, session)
       const receipt: Receipt = {
         session,
         id,
         deliveries,
-        nonce,
+        nonce: decoded.nonce,
         receivedAt,
         leaseEnds: receivedAt + identity.msgTimeout
       }
       // A message whose lease has ended is delivered again, in the place of its earlier delivery.
       if (held.add(receipt)) membership?.arrived()
-      onDelivery({ body, headers, attempts, metadata, receipt, redelivered: deliveries !== 1 })
+      onDelivery(toReceived(decoded, frame, receipt))
     },
     refuse: (text) => held.lose(refusedId(text) ?? ""),
     close: async () => {

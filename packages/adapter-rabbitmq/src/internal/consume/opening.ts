@@ -7,14 +7,16 @@ import type { Incoming } from "../client.ts"
 import type { Connection } from "../connect/connection.ts"
 import { request } from "../connect/request.ts"
 import type { Declarer } from "../declare/declare.ts"
+import * as KeptBack from "../settle/keptBack.ts"
 import * as Version from "../version.ts"
+import * as Wire from "../wire.ts"
 import type { Consumer } from "./credit.ts"
 import * as Originals from "./originals.ts"
 import type { Receipt, Received, Settler } from "./receipt.ts"
 import * as Session from "./session.ts"
 import type * as TakenBack from "./takenBack.ts"
 import { type Source, toDelivery } from "./toDelivery.ts"
-import type * as Troubles from "./troubles.ts"
+import { toNative } from "./toNative.ts"
 
 /** The broker's own, which all of its subscriptions share. */
 export interface Dependencies {
@@ -24,7 +26,6 @@ export interface Dependencies {
   readonly uniqueName: () => string
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  readonly troubles: Troubles.Troubles
   /** Runs an effect for as long as the broker lives. */
   readonly fork: (effect: Effect.Effect<unknown>) => void
 }
@@ -34,16 +35,27 @@ export type Target = Pick<Plan, "found" | "objects">
 
 /** Reads the messages of a source, each with its receipt. */
 const toReceived =
-  (source: Source, takenBack: TakenBack.TakenBack) =>
+  (source: Source & { readonly queue: string }, takenBack: TakenBack.TakenBack) =>
   (message: Incoming, settler: Settler, consumer: Consumer): Received => {
     const { attempts, body, headers, metadata, redelivered, ...counted } = toDelivery(message, source)
     const { formerReturns, isUncounted, returns } = counted
-    const { fields, properties } = message
+    const { fields } = message
+    const properties = Wire.propertiesOf(message)
     Originals.note(body, properties)
     const place = { settler, consumer, tag: fields.deliveryTag, state: "open" } as const
     const facts = { isReturned: fields.redelivered, returns, formerReturns, isUncounted, body, properties }
     const receipt: Receipt = { ...place, ...facts, name: undefined }
-    return { body, headers, attempts: attempts + takenBack.count(message), metadata, redelivered, receipt }
+    return {
+      body,
+      headers,
+      attempts: attempts + takenBack.count(message),
+      metadata,
+      redelivered,
+      get native() {
+        return toNative(properties, metadata.deadLetter?.queue ?? source.queue)
+      },
+      receipt
+    }
   }
 
 /** A session that the subscription's own functions are told of. */
@@ -67,12 +79,13 @@ export const open = (
     const { driver } = yield* connection.within(context)
     yield* declare(objects, queue)
     const channel = yield* request(context, settings.requestTimeout, driver.channel)
-    const source = { type: found.type, keepsNotBefore, now, serverVersion: driver.version }
+    const source = { queue, type: found.type, keepsNotBefore, now, serverVersion: driver.version }
     return Session.make(channel, {
       queue,
       // Of a single active consumer's queue, and so perhaps of one nobody knows, a second consumer would wait for ever.
       isSingle: found.arguments["x-single-active-consumer"] === true || found.type === "unknown",
       priority: settings.queues[queue]?.consumerPriority ?? 0,
+      isFlushed: KeptBack.isFlushed(found, driver.version),
       uniqueName,
       later,
       toReceived: toReceived(source, takenBack),

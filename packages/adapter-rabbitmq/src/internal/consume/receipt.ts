@@ -56,23 +56,29 @@ export const identityOf = (delivery: Delivery.Delivery): string | undefined => {
   return receipt.name ?? undefined
 }
 
-/** The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so. */
+/**
+ * The settler of a channel. It calls `end` when it finds the channel closed before the channel has said so, and `wrote` for
+ * each frame.
+ */
 export const settler = ({
   channel,
   credit,
   end,
-  isOpen
+  isOpen,
+  wrote
 }: {
   readonly channel: Client.Channel
   readonly credit: Credit
   readonly end: () => void
   readonly isOpen: () => boolean
+  readonly wrote: () => void
 }): Settler => {
   const unacknowledged = Unacknowledged.make<Receipt>()
 
   const write = (frame: () => void): boolean => {
     try {
       frame()
+      wrote()
       return true
     } catch {
       end()

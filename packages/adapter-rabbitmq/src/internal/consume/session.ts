@@ -3,6 +3,7 @@ import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import type { Channel, Incoming } from "../client.ts"
+import * as KeptBack from "../settle/keptBack.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import * as Credit from "./credit.ts"
 import { type Receipt, type Received, type Settler, settler as makeSettler } from "./receipt.ts"
@@ -39,6 +40,8 @@ export const make = (
     readonly isSingle: boolean
     /** The priority of its consumers. */
     readonly priority: number
+    /** Whether settlements that the server keeps back are waited for before the channel closes. */
+    readonly isFlushed: boolean
     /** A name that no other consumer has. */
     readonly uniqueName: () => string
     /** Runs a function a moment later. */
@@ -76,7 +79,9 @@ export const make = (
     env.onDelivery(delivery)
   }
 
+  const keptBack = KeptBack.make()
   const close = async (): Promise<void> => {
+    if (env.isFlushed && keptBack.areThere()) await KeptBack.flush(channel, queue, env.uniqueName())
     await channel.close()
   }
 
@@ -84,7 +89,7 @@ export const make = (
     isSingle: env.isSingle,
     uniqueName: env.uniqueName,
     later: env.later,
-    cancel: ({ name }) => channel.cancel(name),
+    cancel: ({ name }) => keptBack.during(channel.cancel(name)),
     consume: async (consumer) => {
       // Both are written at once: the driver keeps their order.
       const limited = channel.prefetch(consumer.prefetch)
@@ -94,7 +99,7 @@ export const make = (
       env.onConsuming()
     }
   })
-  const settler = makeSettler({ channel, credit, end: () => end(), isOpen: () => isOpen })
+  const settler = makeSettler({ channel, credit, end: () => end(), isOpen: () => isOpen, wrote: keptBack.wrote })
 
   let words: unknown
   channel.on("error", (error) => (words = error))

@@ -1,5 +1,5 @@
 /** Session after session of one queue, each on a channel of its own, with the credit that was given last. */
-import { BrokerError, Reconnect, Timers } from "@requeue/core/adapter-kit"
+import { type Broker, BrokerError, Reconnect, Timers, Trouble } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
@@ -69,6 +69,19 @@ export const foundOut = <A>(
 ): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.retry(open, { times: 1, while: ({ reason }) => reason === "ConnectionLost" })
 
+/** Runs what is done from time to time, and logs a failure that is another one than the last. It is no trouble. */
+const noted = (queue: string, line: string, run: Effect.Effect<void, BrokerError.BrokerError>): Effect.Effect<void> => {
+  let last: string | undefined
+  return Effect.matchEffect(run, {
+    onSuccess: () => Effect.sync(() => (last = undefined)),
+    onFailure: ({ message }) => {
+      if (last === message) return Effect.void
+      last = message
+      return Effect.annotateLogs(Effect.logWarning(line), { queue, error: message })
+    }
+  })
+}
+
 /**
  * Consumes a queue for as long as the scope lives. Fails when the first session cannot be opened on a connection that
  * lives; later ones are tried until they succeed.
@@ -80,20 +93,22 @@ export const make = (
     readonly first: Opening.Target
     /** Finds out again what the queue is, once it may be another one. */
     readonly again: Effect.Effect<Opening.Target, BrokerError.BrokerError>
+    /** Looks after what may have changed while the queue is consumed. */
+    readonly look: Effect.Effect<void, BrokerError.BrokerError>
     /** Whether a message that comes out of a delay may still have to wait. */
     readonly keepsNotBefore: boolean
     readonly onDelivery: (delivery: Received) => void
     readonly onReconnect: () => void
   },
   dependencies: Opening.Dependencies
-): Effect.Effect<{ readonly credit: (limit: number) => void }, BrokerError.BrokerError, Scope.Scope> =>
+): Effect.Effect<Pick<Broker.Subscription, "credit" | "trouble">, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { connection, declarer, fork, now, settings, troubles } = dependencies
-    const { again, first } = options
+    const { connection, declarer, fork, now, settings } = dependencies
+    const { again, first, look } = options
     const { name: queue } = first.found
     const timers = yield* Timers.make
     const later = (run: () => void) => void timers.after(moment, run)
-    const trouble = troubles.of(queue)
+    const trouble = Trouble.track(queue, now)
     const takenBack = TakenBack.make()
     let limit = 0
     let session: Session.Session | undefined
@@ -141,11 +156,13 @@ export const make = (
     })
 
     /** Nothing tells of a binding that was deleted, nor of a level in the middle: messages go aside, or wait. */
-    const refresh = Effect.suspend(() =>
-      session?.isOpen() === true
-        ? declarer.refresh(objects, queue).pipe(Effect.catch(trouble.note)) // What may not be declared may well be there.
-        : Effect.void
+    const redeclared = Effect.suspend(() => declarer.refresh(objects, queue))
+    const refresh = Effect.andThen(
+      // What may not be declared may well be there.
+      noted(queue, "cannot be declared again", redeclared),
+      noted(queue, "cannot be looked at", look)
     )
+    const refreshed = Effect.suspend(() => (session?.isOpen() === true ? refresh : Effect.void))
 
     session = yield* foundOut(open(Effect.succeed(first), declarer.ensure))
     const close = Effect.suspend(() =>
@@ -153,11 +170,12 @@ export const make = (
         ? Effect.ignore(request({ operation: "unsubscribe", queue }, closeTimeout, session.close))
         : Effect.void
     )
-    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(trouble.end), close))
+    yield* Effect.addFinalizer(() => close)
     yield* Effect.forkScoped(keep)
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(refreshPause, refresh)))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(refreshPause, refreshed)))
 
     return {
+      trouble: trouble.current,
       credit: (wanted) => {
         limit = wanted
         session?.credit.set(wanted)

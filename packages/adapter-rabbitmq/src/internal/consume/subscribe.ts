@@ -43,10 +43,12 @@ export const subscribe = (
   env: WaitLoop.Dependencies & {
     /** Plans the queue again: it may have been deleted, and made otherwise. */
     readonly replan: Effect.Effect<Plan, BrokerError.BrokerError>
+    /** Plans the queue as it is at this moment: its limit may be another one. `undefined` where nobody tells. */
+    readonly looked: Effect.Effect<Plan | undefined, BrokerError.BrokerError>
   }
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { now, replan, sender } = env
+    const { looked, now, replan, sender } = env
     const { onReconnect, queue, retry } = options
     const { waiting } = planned
     let plan = planned
@@ -105,7 +107,9 @@ export const subscribe = (
 
     const keepsNotBefore = waiting !== undefined
     const again = Effect.tap(replan, (found) => Effect.sync(() => (plan = found)))
-    const { credit } = yield* Sessions.make({ first: planned, again, keepsNotBefore, onDelivery, onReconnect }, env)
+    const look = Effect.map(looked, (found) => void (plan = found ?? plan))
+    const target = { first: planned, again, look }
+    const { credit, trouble } = yield* Sessions.make({ ...target, keepsNotBefore, onDelivery, onReconnect }, env)
     if (waiting !== undefined) yield* WaitLoop.run(planned, waiting, env)
-    return { credit, settle, extend: () => Effect.succeed([]), identify }
+    return { credit, settle, extend: () => Effect.succeed([]), identify, trouble }
   })

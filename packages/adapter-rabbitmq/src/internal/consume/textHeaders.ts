@@ -2,10 +2,13 @@
 import type { Properties } from "../client.ts"
 import * as Wire from "../wire.ts"
 
-/** The producer's headers, and the content type unless there is a header of that name. */
-export const textHeaders = ({ contentType, headers: native = {} }: Properties): Readonly<Record<string, string>> => {
+/** The producer's headers, and the content's type and encoding unless there are headers of these names. */
+export const textHeaders = (properties: Properties): Readonly<Record<string, string>> => {
+  const { contentEncoding, contentType, headers: native = {} } = properties
   const headers: Record<string, string> = {}
   if (typeof contentType === "string" && native["content-type"] === undefined) headers["content-type"] = contentType
+  if (typeof contentEncoding === "string" && native["content-encoding"] === undefined)
+    headers["content-encoding"] = contentEncoding
   for (const name in native) {
     if (!Wire.isOwn(name) && !Wire.isServers(name)) headers[name] = textOf(native[name])
   }

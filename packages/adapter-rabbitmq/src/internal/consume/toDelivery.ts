@@ -4,6 +4,7 @@ import type { Type } from "../../RabbitMqQueue.ts"
 import type { Incoming, Properties } from "../client.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
+import { givenUp } from "./givenUp.ts"
 import { identify } from "./identity.ts"
 import * as Returns from "./returns.ts"
 import { textHeaders } from "./textHeaders.ts"
@@ -42,7 +43,7 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
   const encoded = native[Metadata.header]
   const known = typeof encoded === "string" ? Metadata.decode(encoded) : undefined
   const returns = returnsOf(message, native, source)
-  const metadata = known ?? foreign(message, source.now)
+  const metadata = withOrigin(known ?? foreign(message, source.now), message, source.now)
   const formerReturns = Returns.read(native[Wire.returnsHeader], () => identify(message.content, message.properties))
   const isUncounted = metadata.deadLetter !== undefined && formerReturns === undefined
   const isDue = !source.keepsNotBefore && hasWaited(native)
@@ -58,6 +59,12 @@ export const toDelivery = (message: Incoming, source: Source): Decoded => {
     isOurs: known !== undefined,
     isUncounted
   }
+}
+
+/** The metadata, with its origin where the server itself has made it a dead letter. */
+const withOrigin = (metadata: Metadata.Metadata, message: Incoming, now: () => number): Metadata.Metadata => {
+  const deadLetter = metadata.deadLetter ?? givenUp(message, metadata.attempts, now)
+  return deadLetter === metadata.deadLetter ? metadata : { ...metadata, deadLetter }
 }
 
 /**

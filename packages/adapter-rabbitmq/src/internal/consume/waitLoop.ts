@@ -44,6 +44,13 @@ export const run = (
     )
   }
   const first = { found: assumed(waiting, env.settings), objects: plan.objects }
-  const options = { first, again: Effect.succeed(first), keepsNotBefore: true, onDelivery, onReconnect: () => {} }
+  const options = {
+    first,
+    again: Effect.succeed(first),
+    look: Effect.void,
+    keepsNotBefore: true,
+    onDelivery,
+    onReconnect: () => {}
+  }
   return Effect.map(Sessions.make(options, env), (sessions) => sessions.credit(credit))
 }

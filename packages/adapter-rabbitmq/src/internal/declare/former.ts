@@ -15,11 +15,9 @@ const ofQuorum: Arguments = {
   "x-overflow": "reject-publish"
 }
 
-/** Whether a queue is a work queue or a dead-letter queue of ours, by the arguments that it is declared with. */
-export const isHome = ({ arguments: args, assert, name }: NativeQueue): boolean =>
-  assert === "declare" &&
-  args["x-dead-letter-routing-key"] === name &&
-  Names.isDead(String(args["x-dead-letter-exchange"]))
+/** Whether a queue is a work queue or a dead-letter queue of ours, by the arguments that it has or is to have. */
+export const isHome = ({ arguments: args, name }: Pick<NativeQueue, "arguments" | "name">): boolean =>
+  args["x-dead-letter-routing-key"] === name && Names.isDead(String(args["x-dead-letter-exchange"]))
 
 /** The queue of the other type. The delivery limit of a quorum queue is asked for by a limit of 1. */
 const ofOtherType = ({ arguments: args, ...queue }: NativeQueue): NativeQueue => {

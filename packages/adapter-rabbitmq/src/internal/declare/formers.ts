@@ -52,7 +52,8 @@ export const make = (): Formers => {
       object._tag === "Queue" && object.assert === "declare" ? (known.get(object.name) ?? object) : object,
     explain: (refused, error, ask) =>
       Effect.gen(function* () {
-        if (error.reason !== "QueueMismatch" || refused._tag !== "Queue" || !Former.isHome(refused)) return false
+        if (error.reason !== "QueueMismatch" || refused._tag !== "Queue") return false
+        if (refused.assert !== "declare" || !Former.isHome(refused)) return false
         // It may have been made anew.
         if (known.delete(refused.name)) return true
         const found = yield* find(refused, error, ask)

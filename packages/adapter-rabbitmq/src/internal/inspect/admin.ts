@@ -28,12 +28,15 @@ export const make = (
   return {
     counts: (queue) =>
       Effect.gen(function* () {
-        const { messageCount } = yield* orMissing(
+        const { consumerCount, messageCount } = yield* orMissing(
           declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
           { messageCount: 0, queue, consumerCount: 0 }
         )
-        const inFlight = management === undefined ? undefined : yield* management.unacknowledged(queue)
-        return { ready: messageCount, inFlight, delayed: undefined }
+        const isRead = consumerCount > 0
+        // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.
+        const isFree = !isRead && env.found(queue).type === "quorum"
+        const inFlight = management === undefined ? undefined : isFree ? 0 : yield* management.unacknowledged(queue)
+        return { ready: messageCount, inFlight, delayed: undefined, isRead }
       }),
     peek: (queue, limit) => orMissing(Look.peek(queue, limit, env), []),
     purge: (queue) =>

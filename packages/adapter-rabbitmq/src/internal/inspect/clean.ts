@@ -81,7 +81,7 @@ const workOf = (group: Group): Work => ({
  *
  * Long, because they are a sequence on the same work.
  */
-const steps = ({ management, meanwhile, move, now, removal }: Dependencies) => {
+const steps = ({ isStopped, management, meanwhile, move, now, removal }: Dependencies) => {
   const consumersOf = (work: Work) =>
     Effect.map(
       Effect.forEach(work.group.queues, ({ name }) => removal.ask(name, (channel) => channel.checkQueue(name))),
@@ -109,7 +109,7 @@ const steps = ({ management, meanwhile, move, now, removal }: Dependencies) => {
   const drain = (work: Work) =>
     Effect.gen(function* () {
       let count = 0
-      for (const { name } of work.group.queues) count += yield* removal.drain(name, move)
+      for (const { name } of work.group.queues) count += yield* removal.drain(name, move, isStopped)
       work.moved += count
       work.first ??= now()
       if (count === 0) work.since ??= now()
@@ -198,7 +198,7 @@ export const run = (
           works.filter(({ why }) => why !== undefined),
           restore
         )
-        yield* meanwhileDrained
+        yield* removal.drain(meanwhile, move, isStopped)
         yield* Effect.sleep(Duration.millis(interval))
       }
       for (const work of works) {

@@ -37,12 +37,20 @@ const missing = (queue: string): BrokerError.BrokerError =>
     remedy: `Create it, or set queues["${queue}"].assert: "declare"`
   })
 
-/** Asks the management interface; `undefined` without one, or where it does not answer: the other ways remain. */
-const byManagement = ({ management, serverVersion }: Dependencies, queue: string, isOurs: boolean) =>
+const told = ({ management, serverVersion }: Dependencies, queue: string, isOurs: boolean) =>
   management === undefined
     ? Effect.undefined
-    : management.queue(queue).pipe(
-        Effect.map((info) => info && RabbitMqQueue.managed(queue, info, serverVersion(), isOurs)),
+    : Effect.map(management.queue(queue), (info) => info && RabbitMqQueue.managed(queue, info, serverVersion(), isOurs))
+
+/** A queue by the management interface at this moment; `undefined` without one, or where it does not answer. */
+export const now = (env: Dependencies, queue: string): Effect.Effect<RabbitMqQueue.RabbitMqQueue | undefined> =>
+  Effect.orElseSucceed(told(env, queue, RabbitMqQueue.assertOf(queue, env.settings) === "declare"), () => undefined)
+
+/** Asks the management interface; `undefined` without one, or where it does not answer: the other ways remain. */
+const byManagement = (env: Dependencies, queue: string, isOurs: boolean) =>
+  env.management === undefined
+    ? Effect.undefined
+    : told(env, queue, isOurs).pipe(
         Effect.catch((error) =>
           Effect.as(
             Effect.annotateLogs(Effect.logWarning("the management interface does not tell of a queue"), {

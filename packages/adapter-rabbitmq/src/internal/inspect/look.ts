@@ -3,11 +3,14 @@ import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
 import * as Client from "../client.ts"
+import { givenUp } from "../consume/givenUp.ts"
 import { type Decoded, toDelivery } from "../consume/toDelivery.ts"
+import { toNative } from "../consume/toNative.ts"
 import type { Declarer } from "../declare/declare.ts"
 import { again } from "../publish/again.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import { direct, toPublication } from "../publish/toPublication.ts"
+import * as Wire from "../wire.ts"
 
 /** The broker's own. */
 export interface Dependencies {
@@ -37,7 +40,7 @@ const maxReplaced = 10_000
 /** Milliseconds that returned messages may take to be counted again, that no message comes, and between two questions. */
 const recountTimeout = 1000
 const silence = 500
-const interval = 5
+const longestPause = 8
 
 /**
  * Whether the server may be about to give a message up for being looked at: half of its limit is used. Where nobody has
@@ -46,12 +49,16 @@ const interval = 5
 const isNear = ({ returns }: Decoded, { deliveryLimit }: RabbitMqQueue): boolean =>
   returns >= (deliveryLimit === undefined ? 1 : deliveryLimit / 2)
 
-/** The message that takes the place of another. What a work queue has counted, it goes on telling. */
-const successor = (queue: string, { decoded, message }: Held, { own, uniqueName }: Dependencies) => {
+/**
+ * The message that takes the place of another. What a work queue has counted, it goes on telling, and a letter of the
+ * server's says itself what the server tells of it.
+ */
+const successor = (queue: string, { decoded, message }: Held, { now, own, uniqueName }: Dependencies) => {
   const { body, formerReturns, headers, isOurs, isUncounted, metadata, returns } = decoded
-  if (isUncounted || !isOurs) return again(queue, message, uniqueName())
-  const copy = { copy: uniqueName(), own, returns: (formerReturns ?? 0) + returns }
-  return toPublication({ queue, body, headers, delay: 0, metadata }, direct(queue), copy, message.properties)
+  const isTold = isUncounted && givenUp(message, 0, now) === undefined
+  if (isTold || !isOurs) return again(queue, message, uniqueName())
+  const copy = { copy: uniqueName(), own, returns: isUncounted ? undefined : (formerReturns ?? 0) + returns }
+  return toPublication({ queue, body, headers, delay: 0, metadata }, direct(queue), copy, Wire.propertiesOf(message))
 }
 
 /** Puts a successor behind all others for each message, in order, and takes out those whose successor is confirmed. */
@@ -80,6 +87,19 @@ const giveBack = (channel: Client.Channel, held: ReadonlyArray<Held>): void => {
     Client.requeue(channel, (held[end - 1] ?? held.at(-1)!).message.fields.deliveryTag, "NackAll")
 }
 
+/** Asks until the answer is yes or the time is over. Most answers are there within a millisecond or two. */
+const until = async (
+  millis: number,
+  { sleep }: Pick<Dependencies, "sleep">,
+  isSo: () => boolean | Promise<boolean>
+): Promise<void> => {
+  let pause = 1
+  for (let waited = 0; waited < millis && !(await isSo()); waited += pause) {
+    await sleep(pause)
+    pause = Math.min(2 * pause, longestPause)
+  }
+}
+
 /** Takes up to `limit` messages, the oldest first. */
 type Take = (
   channel: Client.Channel,
@@ -93,7 +113,7 @@ type Take = (
  * `basic.get` have a consumer each: of more than 32 answers, a quorum queue that is left at once hears the first alone, and
  * takes the other messages for failed; and it takes messages back in another order.
  */
-const byConsumer: Take = async (channel, queue, limit, { sleep }) => {
+const byConsumer: Take = async (channel, queue, limit, env) => {
   const messages: Array<Client.Incoming> = []
   const { messageCount } = await channel.checkQueue(queue)
   const wanted = Math.min(messageCount, limit)
@@ -105,10 +125,10 @@ const byConsumer: Take = async (channel, queue, limit, { sleep }) => {
     else messages.push(message)
   })
   // Others may take some, or may be the only ones who get any.
-  for (let waited = 0; waited < silence && messages.length < wanted && !isCancelled; waited += interval) {
-    const seen = messages.length
-    await sleep(interval)
-    if (messages.length > seen) waited = 0
+  const isOver = () => isCancelled || messages.length >= wanted
+  for (let seen = -1; messages.length > seen && !isOver(); ) {
+    seen = messages.length
+    await until(silence, env, isOver)
   }
   await channel.cancel(consumerTag)
   return messages
@@ -132,7 +152,7 @@ const look = async (
   limit: number,
   env: Dependencies,
   take: Take = byConsumer
-): Promise<ReadonlyArray<Decoded>> => {
+): Promise<ReadonlyArray<Held>> => {
   const found = env.found(queue)
   const source = { type: found.type, serverVersion: env.serverVersion(), keepsNotBefore: false, now: env.now }
   const hold = (message: Client.Incoming): Held => ({ message, decoded: toDelivery(message, source) })
@@ -144,11 +164,9 @@ const look = async (
     await replace(channel, queue, [...held, ...others.map(hold)], env)
   } else giveBack(channel, held)
   // A quorum queue takes messages back in its own time: a redrive that begins right after a look would count too few.
-  for (let waited = 0; held.length > 0 && waited < recountTimeout; waited += interval) {
-    if ((await channel.checkQueue(queue)).messageCount >= held.length) break
-    await env.sleep(interval)
-  }
-  return held.map(({ decoded }) => decoded)
+  if (held.length > 0)
+    await until(recountTimeout, env, async () => (await channel.checkQueue(queue)).messageCount >= held.length)
+  return held
 }
 
 /** Up to `limit` messages of a queue that exists, the oldest first. */
@@ -166,9 +184,9 @@ export const peek = (
       () => by(byGet)
     ),
     (seen) =>
-      seen.map(({ attempts, body, headers, metadata, redelivered }) => {
-        const receipt = undefined
-        return { body, headers, attempts, metadata, redelivered, receipt }
+      seen.map(({ decoded: { attempts, body, headers, metadata, redelivered }, message }) => {
+        const native = toNative(Wire.propertiesOf(message), metadata.deadLetter?.queue ?? queue)
+        return { body, headers, attempts, metadata, redelivered, native, receipt: undefined }
       })
   )
 }

@@ -14,6 +14,7 @@ import type { Item } from "../publish/routes.ts"
 import type { Sender } from "../publish/sender.ts"
 import { toPublication } from "../publish/toPublication.ts"
 import { identify } from "../consume/identity.ts"
+import * as Wire from "../wire.ts"
 import type { QueueInfo } from "./management.ts"
 
 /** The connections and plans of the operator. */
@@ -37,7 +38,7 @@ export interface Dependencies {
  * `isLast` they have no queue any more to stay in: what is refused goes to the undelivered messages.
  */
 export type Move = (
-  messages: ReadonlyArray<Incoming & { readonly fields: { readonly exchange: string; readonly routingKey: string } }>,
+  messages: ReadonlyArray<Incoming>,
   from: string,
   isLast?: boolean
 ) => Effect.Effect<ReadonlyArray<BrokerError.BrokerError | undefined>, BrokerError.BrokerError>
@@ -120,7 +121,7 @@ export const make = (
         if (!known.has(queue)) known.set(queue, (yield* exists(queue)) ? yield* env.plan(queue) : undefined)
         const delay = restOf(metadata, properties, at)
         const message = { queue, body, headers, delay, metadata }
-        items.push({ message, original: properties, plan: known.get(queue), name })
+        items.push({ message, original: Wire.propertiesOf(incoming), plan: known.get(queue), name })
       }
       const sent = items.flatMap((item) =>
         item?.plan === undefined ? [] : [{ message: item.message, original: item.original, plan: item.plan }]

@@ -15,7 +15,9 @@ import { describe, type NativeBinding, type NativeObject, type NativeQueue } fro
 import * as Version from "../version.ts"
 import * as Cleaning from "./cleaning.ts"
 import * as Flows from "./flows.ts"
+import * as FormerPrefix from "./formerPrefix.ts"
 import * as Found from "./found.ts"
+import { leftBehind } from "./leftBehind.ts"
 import * as Management from "./management.ts"
 import { planFor } from "./planned.ts"
 import * as Planned from "./planned.ts"
@@ -140,7 +142,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
 
   // More than the port has: the command line looks for it.
   const operator: Adapter.Operator & Cleaning.Cleaning = {
-    ...Cleaning.make(settings, connection, declarer),
+    ...FormerPrefix.checked(Cleaning.make(settings, connection, declarer), settings),
     capabilities: Capabilities.make(settings, version),
     plan: (request) =>
       Effect.gen(function* () {
@@ -166,7 +168,8 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
         const former = plan.objects.flatMap((object) =>
           object._tag === "Queue" ? formerFinding(declarer, object) : []
         )
-        return { objects, findings: [...former, ...(yield* findings(found))] }
+        const left = yield* leftBehind(declarer, plan, settings)
+        return { objects, findings: [...former, ...left, ...(yield* findings(found))] }
       }),
     create: (request) =>
       Effect.gen(function* () {

@@ -17,10 +17,20 @@ import type { Move } from "./moving.ts"
 /** Requests on channels of their own. Each fails with `ConnectionLost` when the connection is another one by now. */
 export interface Removal {
   readonly ask: <A>(name: string, run: (channel: Channel) => Promise<A>) => Effect.Effect<A, BrokerError.BrokerError>
-  /** Takes what is in a queue and moves it; answers how many were moved. What cannot be moved stays, with its error. */
-  readonly drain: (queue: string, move: Move) => Effect.Effect<number, BrokerError.BrokerError>
+  /**
+   * Takes what is in a queue by now and moves it, until `isStopped` where that is given; answers how many were moved. What
+   * cannot be moved stays, with its error.
+   */
+  readonly drain: (
+    queue: string,
+    move: Move,
+    isStopped?: () => boolean
+  ) => Effect.Effect<number, BrokerError.BrokerError>
   /** Deletes a queue that is empty, and moves what enters it in its last moment. Answers why it is still there. */
-  readonly remove: (queue: QueueInfo, move: Move) => Effect.Effect<string | undefined, BrokerError.BrokerError>
+  readonly remove: (
+    queue: Pick<QueueInfo, "name" | "type">,
+    move: Move
+  ) => Effect.Effect<string | undefined, BrokerError.BrokerError>
   readonly bind: (binding: BindingInfo, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
   readonly unbind: (binding: BindingInfo, queue: string) => Effect.Effect<void, BrokerError.BrokerError>
   /** Deletes an exchange, with its bindings. */
@@ -87,10 +97,14 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
       if (failed !== undefined) return yield* failed
     })
 
-  const drain: Removal["drain"] = (queue, move) =>
+  const drain: Removal["drain"] = (queue, move, isStopped) =>
     Effect.suspend(() =>
       onChannel(queue, (channel) =>
         Effect.gen(function* () {
+          // Not until it is empty: somebody may fill it faster.
+          const { messageCount } = yield* request({ operation: "clean", queue }, requestTimeout, () =>
+            channel.checkQueue(queue)
+          )
           for (let count = 0; ; ) {
             const taken = yield* request({ operation: "clean", queue }, 3 * requestTimeout, async () => {
               const found: Array<Taken> = []
@@ -103,8 +117,7 @@ export const make = (connection: Connection, live: Live, requestTimeout: number)
             })
             yield* settle(channel, taken, queue, move)
             count += taken.length
-            // Not until it is empty: somebody may fill it faster.
-            if (taken.length < batch) return count
+            if (taken.length < batch || count >= messageCount || isStopped?.() === true) return count
           }
         })
       )

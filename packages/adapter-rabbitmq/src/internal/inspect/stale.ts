@@ -8,7 +8,9 @@
 import { Delay } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
+import * as Former from "../declare/former.ts"
 import * as Names from "../names.ts"
+import * as Given from "./given.ts"
 import type { BindingInfo, ExchangeInfo, QueueInfo } from "./management.ts"
 
 /** The objects of a virtual host. None of this is a statistic: the server tells it as it is. */
@@ -49,6 +51,11 @@ interface Claim {
 /** Layouts that are there for one queue, by their usual names. Other names may be somebody else's layout. */
 const ownLayout = (name: string, { plans, settings }: Wanted): Claim | undefined => {
   for (const { queue } of plans) {
+    if (name === Names.waiting(settings, queue))
+      return {
+        claim: `${queue} has no waiting queue (topology ${settings.topology}): nothing moves its messages on`,
+        order: 1
+      }
     if (!name.startsWith(queue)) continue
     const rest = name.slice(queue.length)
     const [, seconds] = /^_dlq_(\d+(?:\.\d+)?)$/.exec(rest) ?? []
@@ -56,7 +63,6 @@ const ownLayout = (name: string, { plans, settings }: Wanted): Claim | undefined
     const claims: ReadonlyArray<readonly [boolean, string, number]> = [
       [seconds !== undefined, `the policy of ${queue} does not delay by ${seconds} s in a queue of its own`, 0],
       [round !== undefined, `${queue} has no waiting queue with rounds of ${round} ms`, 0],
-      [rest === ".waiting.v1", `${queue} has no waiting queue (topology ${settings.topology})`, 1],
       [rest === ".retry", `${queue} has no retry queue of its own (topology ${settings.topology})`, 0],
       [rest === ".work", `${queue} has no retry queue of its own (topology ${settings.topology})`, 1]
     ]
@@ -84,16 +90,11 @@ const sharedDelay = (name: string, { isWhole, settings }: Wanted): Claim | undef
     : undefined
 }
 
-/** The names that we give under a prefix. Another service may have work queues whose names begin like them. */
-const given = /^(deliver|dead|undelivered|retry|pre-retry|post-retry|[qc]\.(undelivered|cleaning|delay\..+|level\..+))$/
-
 /** Objects of a former prefix, of any version of the layout. */
 const formerPrefix = (name: string, { prefix }: Wanted): Claim | undefined => {
-  const [start] =
-    prefix !== undefined && name.startsWith(`${prefix}.v`) ? (/^\.v\d+\./.exec(name.slice(prefix.length)) ?? []) : []
+  const start = prefix === undefined ? undefined : Given.startOf(name, prefix)
   if (start === undefined) return undefined
-  const rest = name.slice(`${prefix}${start}`.length)
-  if (!given.test(rest)) return undefined
+  const rest = name.slice(start.length)
   const bit = /\.level\.\d+\.(\d+)$/.exec(name)?.[1]
   const last = ["deliver", "dead", "undelivered"].indexOf(rest)
   return {
@@ -105,15 +106,25 @@ const formerPrefix = (name: string, { prefix }: Wanted): Claim | undefined => {
 const claimOn = (name: string, wanted: Wanted): Claim | undefined =>
   formerPrefix(name, wanted) ?? sharedDelay(name, wanted) ?? ownLayout(name, wanted)
 
-/** Whether a queue has the arguments of a delay queue of ours, and is not somebody's queue with such a name. */
-const isDelay = ({ arguments: args, name }: QueueInfo, { plans, settings }: Wanted): boolean => {
+/** The start of a name that we give under the present prefix, or under a former one. */
+const startOf = (name: string, { prefix, settings }: Wanted): string | undefined =>
+  (prefix === undefined ? undefined : Given.startOf(name, prefix)) ??
+  (name.startsWith(Names.own(settings)) ? Names.own(settings) : undefined)
+
+/** Whether a queue is as we make it, and not somebody's queue with such a name. */
+const isMade = (queue: QueueInfo, wanted: Wanted): boolean => {
+  const start = startOf(queue.name, wanted)
+  return start === undefined ? isDelay(queue, wanted) : Given.isQueue(queue, start)
+}
+
+/** Whether a queue has the arguments of a delay queue of one queue's own. */
+const isDelay = ({ arguments: args }: QueueInfo, { plans, settings }: Wanted): boolean => {
   const [exchange, key] = [args["x-dead-letter-exchange"], args["x-dead-letter-routing-key"]]
-  if (name.startsWith(Names.own(settings))) return true
   const isDeliver = /\.v\d+\.deliver$/.test(String(exchange))
   return plans.some(
     ({ queue }) =>
       (key === queue && (isDeliver || exchange === "" || exchange === `${queue}.work`)) ||
-      (key === `${queue}.waiting.v1` && isDeliver)
+      (key === Names.waiting(settings, queue) && isDeliver)
   )
 }
 
@@ -132,14 +143,13 @@ const inUse = ({ exchanges, queues }: Snapshot, stale: ReadonlySet<string>): Rea
   return new Set([...used].map(String))
 }
 
-/** Whether a queue was made by us. What somebody else has bound, such as a copy for an audit, is somebody else's. */
-const isHome = ({ arguments: args, name }: QueueInfo): boolean =>
-  args["x-dead-letter-routing-key"] === name && Names.isDead(String(args["x-dead-letter-exchange"]))
-
-/** Bindings by which the server's own dead letters of a queue go to a queue of ours, and the configuration does not say so. */
+/**
+ * Bindings by which the server's own dead letters of a queue go to a queue of ours, and the configuration does not say so.
+ * What somebody else has bound, such as a copy for an audit, is somebody else's.
+ */
 export const formerLetters = ({ bindings, queues }: Snapshot, { plans }: Wanted): ReadonlyArray<BindingInfo> =>
   bindings.filter(({ key, queue, source }) => {
-    if (!queues.some((one) => one.name === queue && isHome(one))) return false
+    if (!queues.some((one) => one.name === queue && Former.isHome(one))) return false
     const wanted = plans
       .filter((plan) => plan.queue === key && Names.isDead(source))
       .flatMap(({ objects }) => objects)
@@ -161,14 +171,15 @@ export const find = (snapshot: Snapshot, wanted: Wanted): ReadonlyArray<Group> =
       const claim = needed.has(one.name) ? undefined : claimOn(one.name, wanted)
       return claim === undefined || !isOurs(one) ? [] : [[one, claim]]
     })
-  const isFormer = (name: string) => formerPrefix(name, wanted) !== undefined
-  const queues = claimed(snapshot.queues, (queue) => isFormer(queue.name) || isDelay(queue, wanted))
+  const queues = claimed(snapshot.queues, (queue) => isMade(queue, wanted))
   const isStaleQueue = (name: string) => queues.some(([queue]) => queue.name === name)
   // The exchange of a layout of one queue's own has that queue's bindings and those of its retry queue alone.
-  const exchanges = claimed(snapshot.exchanges, ({ name }) => {
+  const exchanges = claimed(snapshot.exchanges, (one) => {
+    const { name } = one
+    const start = startOf(name, wanted)
     // What somebody else has bound is somebody else's as well.
-    if (snapshot.bindings.some((one) => one.source === name && !one.isToQueue)) return false
-    if (isFormer(name) || name.startsWith(Names.own(wanted.settings))) return true
+    if (snapshot.bindings.some(({ isToQueue, source }) => source === name && !isToQueue)) return false
+    if (start !== undefined) return Given.isExchange(one, start)
     return snapshot.bindings.every(
       ({ key, queue, source }) => source !== name || isStaleQueue(queue) || `${key}.work` === name
     )

@@ -11,7 +11,8 @@ const deaths = /^x-(death$|first-death-|last-death-)/
 const fewest = 8
 
 /** The message as it is, but for the server's counts. One with hardly any headers gets `copy` as its name. */
-export const again = (queue: string, { content, properties }: Incoming, copy: string): Publication => {
+export const again = (queue: string, message: Incoming, copy: string): Publication => {
+  const { content, properties } = message
   const all = properties.table === undefined ? [] : FieldTable.entries(properties.table)
   const entries = all.filter(({ name }) => !Wire.isServers(name) || deaths.test(name))
   const size = entries.reduce((sum, { bytes }) => sum + bytes.length, 0)
@@ -23,6 +24,9 @@ export const again = (queue: string, { content, properties }: Incoming, copy: st
     content,
     options: { mandatory: true, ...kept(properties), ...(expiration === undefined ? undefined : { expiration }) },
     kept: entries,
-    headers: size < fewest ? { [Wire.copyHeader]: copy } : {}
+    headers: {
+      ...Wire.published(Wire.unwritten(message)),
+      ...(size < fewest ? { [Wire.copyHeader]: copy } : undefined)
+    }
   }
 }

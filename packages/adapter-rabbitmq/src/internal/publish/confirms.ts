@@ -41,14 +41,14 @@ const isAlike = (
   messageId: unknown
 ): boolean => exchange === fields.exchange && routingKey === fields.routingKey && options["messageId"] === messageId
 
-const unroutable = ({ exchange, queue, routingKey }: Client.Publication): BrokerError.BrokerError =>
+const unroutable = ({ exchange, queue, routingKey, unrouted }: Client.Publication): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "rabbitmq",
     operation: "publish",
     queue,
     reason: "Unroutable",
     detail: `nothing is bound to exchange ${exchange === "" ? "(default)" : exchange} for ${routingKey}`,
-    remedy: `Declare the queue, or let the adapter do it with assert: "declare"`
+    remedy: unrouted ?? `Declare the queue, or let the adapter do it with assert: "declare"`
   })
 
 const open = (live: Live, timeout: number): Effect.Effect<Confirms, BrokerError.BrokerError> =>

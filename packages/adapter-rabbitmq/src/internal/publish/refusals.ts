@@ -6,8 +6,8 @@ import { BoundedMap, type BrokerError, Reconnect } from "@requeue/core/adapter-k
 
 /** The refusals of a broker's routes, by the names of the routes. */
 export interface Refusals {
-  /** The error of a route in its pause; `undefined` where a message may try. */
-  readonly held: (route: string) => BrokerError.BrokerError | undefined
+  /** The error of the first of these routes that is in its pause; `undefined` where a message may try. */
+  readonly held: (routes: ReadonlyArray<string>) => BrokerError.BrokerError | undefined
   /** Notes how a message has ended; answers what is news of its route. */
   readonly note: (route: string, error: BrokerError.BrokerError | undefined) => "refused" | "taken" | undefined
 }
@@ -42,13 +42,13 @@ export const make = (elapsed: () => number): Refusals => {
   }
 
   return {
-    held: (route) => {
+    held: (routes) => {
       if (refusals.isEmpty()) return undefined
-      const refusal = refusals.get(route)
-      if (refusal === undefined) return undefined
-      if (elapsed() < refusal.until) return refusal.error
+      const known = routes.flatMap((route) => refusals.get(route) ?? [])
+      const held = known.find(({ until }) => elapsed() < until)
+      if (held !== undefined) return held.error
       // One tries, and those that come meanwhile do not.
-      pause(refusal)
+      for (const refusal of known) pause(refusal)
       return undefined
     },
     note: (route, error) => {

@@ -1,10 +1,11 @@
 /** The route of each message by its plan, and the objects that the route needs. */
-import { BrokerError, type Outgoing } from "@requeue/core/adapter-kit"
+import { BoundedMap, BrokerError, type Message, type Outgoing } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../RabbitMqOptions.ts"
-import type * as Plan from "../../RabbitMqPlan.ts"
+import * as Plan from "../../RabbitMqPlan.ts"
 import type { Properties, Publication } from "../client.ts"
 import { keyOf, type NativeObject } from "../declare/objects.ts"
 import * as Names from "../names.ts"
+import * as Native from "../native.ts"
 import { ofEncoding } from "../toBrokerError.ts"
 import * as Wire from "../wire.ts"
 import { direct, toPublication } from "./toPublication.ts"
@@ -24,6 +25,10 @@ export interface Routes {
   readonly refusal: (item: Item) => BrokerError.BrokerError | undefined
   /** Names the route: messages of the same name need the same objects. */
   readonly name: (item: Item) => string
+  /** The names by which a message is refused, when others have been: its route, and its part of an exchange. */
+  readonly parts: (item: Item) => ReadonlyArray<string>
+  /** The one of them that an error is about; `undefined` where it says nothing of other messages. */
+  readonly refused: (item: Item, error: BrokerError.BrokerError) => string | undefined
   /** The objects that must exist first: the same arrays for the same queue and delay. */
   readonly needs: (item: Item) => ReadonlyArray<ReadonlyArray<NativeObject>>
   /** The AMQP message, for an item that was sent at `started`, in monotonic milliseconds; or why there can be none. */
@@ -49,6 +54,57 @@ const tooLarge = ({ body, queue }: Outgoing.Outgoing, limit: number): BrokerErro
     detail: `the body has ${body.length} bytes, the limit is ${limit}`,
     remedy: "Send a smaller body, or raise max_message_size of the server and maxBodySize here"
   })
+
+const unsupported = (queue: string, detail: string, remedy?: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "rabbitmq",
+    operation: "publish",
+    queue,
+    reason: "Unsupported",
+    detail,
+    remedy
+  })
+
+const queueRemedy = "Send it without a delay, or to a queue that is bound to the exchange"
+const either = "Leave one of them out"
+
+/** The wishes of a message that {@link Routes.refusal} has passed. */
+const wishes = (native: Message.Native | undefined): Native.Options => {
+  const asked = Native.asked(native)
+  return asked === undefined || asked instanceof RangeError ? {} : asked
+}
+
+/** The route to the exchange that the program has asked for; `undefined` where it has asked for none. */
+const toExchange = (native: Message.Native | undefined, queue: string): ReturnType<typeof direct> | undefined => {
+  const { exchange, routingKey = queue } = wishes(native)
+  return exchange === undefined ? undefined : { ...direct(routingKey), exchange }
+}
+
+/** The messages of an exchange that have the same routing key. */
+const partOf = ({ exchange, routingKey }: ReturnType<typeof direct>): string => `${exchange} ${routingKey}`
+
+/** Whether a permission is missing for a routing key alone. https://www.rabbitmq.com/docs/access-control#topic-authorisation */
+const isOfTopic = ({ detail, reason }: BrokerError.BrokerError): boolean =>
+  reason === "AccessRefused" && detail.includes("access to topic")
+
+/** Exchanges of which it is remembered what they need. */
+const exchangeLimit = 1000
+
+/** The error of a message that cannot be sent at all. */
+const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerError.BrokerError | undefined => {
+  const asked = Native.asked(message.native)
+  if (asked instanceof RangeError) return unsupported(message.queue, asked.message)
+  if (message.delay > 0 && asked !== undefined) {
+    const { exchange, expiration } = asked
+    if (exchange !== undefined)
+      return unsupported(message.queue, "a message for an exchange takes no delay", queueRemedy)
+    if (expiration !== undefined)
+      return unsupported(message.queue, "a message with an expiration takes no delay", either)
+  }
+  if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
+  // A copy has no limit: the server has taken its original.
+  return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
+}
 
 /** The routes of a broker with these settings. */
 export const make = (env: {
@@ -76,27 +132,48 @@ export const make = (env: {
     return rest.objects.every((object) => declared.has(keyOf(object))) ? rest : whole
   }
 
+  /** By exchange, as many as messages have gone to last. */
+  const exchanges = BoundedMap.make<ReadonlyArray<NativeObject>>(exchangeLimit)
+  const objectsOf = (exchange: string): ReadonlyArray<NativeObject> => {
+    const known = exchanges.get(exchange) ?? Plan.target(exchange, settings)
+    exchanges.set(exchange, known)
+    return known
+  }
+
+  const name: Routes["name"] = ({ message: { delay, native, queue }, plan }) =>
+    delay > 0 ? `${plan.route(delay).exchange} ${queue}` : (toExchange(native, queue)?.exchange ?? ` ${queue}`)
+
   return {
-    refusal: ({ message, original }) => {
-      if (Buffer.byteLength(message.queue) > Names.limit) return tooLong(message.queue)
-      // A copy has no limit: the server has taken its original.
-      return original === undefined && message.body.length > maxBodySize ? tooLarge(message, maxBodySize) : undefined
+    refusal: (item) => refusalOf(item, maxBodySize),
+    name,
+    parts: (item) => {
+      const own = toExchange(item.message.native, item.message.queue)
+      return own === undefined ? [name(item)] : [own.exchange, partOf(own)]
     },
-    name: ({ message: { delay, queue }, plan }) => (delay > 0 ? `${plan.route(delay).exchange} ${queue}` : ` ${queue}`),
+    refused: (item, error) => {
+      const own = toExchange(item.message.native, item.message.queue)
+      if (own === undefined) return name(item)
+      // Whether it leads somewhere may depend on more than the routing key, such as headers.
+      if (error.reason === "Unroutable") return undefined
+      return isOfTopic(error) ? partOf(own) : own.exchange
+    },
     needs: ({ message, plan }) => {
+      const own = toExchange(message.native, message.queue)
+      if (own !== undefined) return [objectsOf(own.exchange)]
       // A message goes to the plan's queue, or to one of its dead-letter queues.
       const home = plan.homes.get(message.queue) ?? plan.objects
       return message.delay > 0 ? [home, plan.route(message.delay).objects] : [home]
     },
     publication: ({ message, original, plan, returns }, started) => {
-      const route = message.delay > 0 ? delayed(plan, message.delay, started) : direct(message.queue)
+      const { delay, native, queue } = message
+      const route = toExchange(native, queue) ?? (delay > 0 ? delayed(plan, delay, started) : direct(queue))
       // It keeps the name of the message whose place it takes, by which the core knows that one.
       const kept = returns === undefined ? undefined : original?.headers?.[Wire.copyHeader]
       const copy = typeof kept === "string" ? kept : env.uniqueName()
       try {
-        return toPublication(message, route, { copy, own, returns }, original)
+        return toPublication(message, route, { copy, own, returns }, original, wishes(native))
       } catch (error) {
-        return ofEncoding(error, message.queue)
+        return ofEncoding(error, queue)
       }
     }
   }

@@ -104,9 +104,11 @@ const starter = ({ declarer, elapsed, fork, publisher, routes }: Dependencies) =
   }
 
   /** Tells of a route whose messages are refused, once, and once when they are taken again. */
-  const tell = (queue: string, route: string, error: BrokerError.BrokerError | undefined): void => {
-    const news = refusals.note(route, error)
-    if (news === undefined) return
+  const tell = (item: Item, error: BrokerError.BrokerError | undefined): void => {
+    const { queue } = item.message
+    const part = error === undefined ? routes.parts(item) : [routes.refused(item, error)]
+    const news = part.flatMap((name) => (name === undefined ? [] : (refusals.note(name, error) ?? [])))
+    if (news.length === 0) return
     const log =
       error === undefined ? Effect.logInfo("messages are taken again") : Effect.logWarning("messages are refused")
     fork(Effect.annotateLogs(log, error === undefined ? { queue } : { queue, error: error.message }))
@@ -117,11 +119,11 @@ const starter = ({ declarer, elapsed, fork, publisher, routes }: Dependencies) =
     const refused = routes.refusal(item)
     if (refused !== undefined) return sending.onOutcome(refused)
     const route = routes.name(item)
-    const held = refusals.held(route)
+    const held = refusals.held(routes.parts(item))
     if (held !== undefined) return sending.onOutcome(held)
     const { onOutcome } = sending
     sending.onOutcome = (error) => {
-      tell(item.message.queue, route, error)
+      tell(item, error)
       onOutcome(error)
     }
     const first = () =>

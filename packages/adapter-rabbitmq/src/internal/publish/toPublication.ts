@@ -1,10 +1,11 @@
 /** From an outgoing message and its route to an AMQP message. Pure. */
-import { Metadata, type Outgoing } from "@requeue/core/adapter-kit"
+import { Delay, Metadata, type Outgoing } from "@requeue/core/adapter-kit"
 import type { Properties, Publication } from "../client.ts"
 import { nameOf } from "../consume/identity.ts"
 import * as Returns from "../consume/returns.ts"
 import { textHeaders } from "../consume/textHeaders.ts"
 import type { Route } from "../declare/topologies/topology.ts"
+import type { Options } from "../native.ts"
 import * as Wire from "../wire.ts"
 
 /** The route straight into a queue: past every exchange, so that no other queue that is bound gets a copy. */
@@ -14,6 +15,8 @@ export const direct = (queue: string): Pick<Route, "exchange" | "routingKey" | "
   headers: {},
   expiration: undefined
 })
+
+const unrouted = "Bind a queue to it for this routing key, or send with mandatory: false where nobody has to hear it"
 
 /** The longest record of a foreign death that is kept, in characters. */
 const deathLimit = 1024
@@ -28,21 +31,25 @@ const shortText = (value: unknown): string | undefined =>
  * `original` has the properties of the delivery that it is a copy of. They are kept as the producer wrote them, and so are
  * its headers, byte by byte, unless the core has changed one. The expiration is not: the copy would be lost when it ends.
  * Nor is the user id, which the server would compare with ours.
+ *
+ * `asked` are the wishes of the program, for a message that is no copy.
  */
 export const toPublication = (
   { body, headers, metadata, queue }: Outgoing.Outgoing,
   route: ReturnType<typeof direct>,
-  { copy, own, returns }: { readonly copy: string; readonly own: string; readonly returns?: number | undefined },
-  original?: Properties
+  names: { readonly copy: string; readonly own: string; readonly returns?: number | undefined },
+  original?: Properties,
+  asked: Options = {}
 ): Publication => {
+  const { copy, own, returns } = names
   const shown = original === undefined ? {} : textHeaders(original)
-  const { "content-type": contentType, ...changed } = original === undefined ? headers : without(headers, shown)
-  const type = shortText(contentType)
+  const changed = original === undefined ? headers : without(headers, shown)
+  const { contents, others } = contentsOf(changed)
   const content = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const options = {
-    mandatory: true,
-    ...(original === undefined ? first(metadata) : kept(original)),
-    ...(type === undefined ? undefined : { contentType: type }),
+    mandatory: asked.mandatory ?? true,
+    ...(original === undefined ? { ...first(metadata), ...asProperties(asked) } : kept(original)),
+    ...contents,
     ...(route.expiration === undefined ? undefined : { expiration: String(route.expiration) })
   }
   const foreign = Wire.foreignEntries(original).filter(({ name }) => headers[name] === shown[name])
@@ -52,11 +59,12 @@ export const toPublication = (
     routingKey: route.routingKey,
     content,
     options,
+    unrouted: asked.exchange === undefined ? undefined : unrouted,
     kept: foreign,
+    typed: asked.headers,
     headers: {
-      // The content type is a property, unless it is too long for one.
-      ...(contentType === undefined || type !== undefined ? undefined : { "content-type": contentType }),
-      ...changed,
+      ...others,
+      ...Wire.published(asked.exchange === undefined ? original?.published : route),
       ...deathRecord(original, own),
       ...readable(metadata),
       ...route.headers,
@@ -69,6 +77,50 @@ export const toPublication = (
   }
 }
 
+/** The headers for which AMQP has a property, unless they are too long for one, and the others. */
+const contentsOf = ({
+  "content-encoding": encoding,
+  "content-type": type,
+  ...others
+}: Outgoing.Outgoing["headers"]) => {
+  const contentEncoding = shortText(encoding)
+  const contentType = shortText(type)
+  return {
+    contents: {
+      ...(contentEncoding === undefined ? undefined : { contentEncoding }),
+      ...(contentType === undefined ? undefined : { contentType })
+    },
+    others: {
+      ...(encoding === undefined || contentEncoding !== undefined ? undefined : { "content-encoding": encoding }),
+      ...(type === undefined || contentType !== undefined ? undefined : { "content-type": type }),
+      ...others
+    }
+  }
+}
+
+/** The properties that the program has asked for. */
+const asProperties = ({
+  appId,
+  correlationId,
+  expiration,
+  persistent,
+  priority,
+  replyTo,
+  type,
+  userId
+}: Options): Properties => ({
+  appId,
+  correlationId,
+  priority,
+  replyTo,
+  type,
+  userId,
+  ...(expiration === undefined
+    ? undefined
+    : { expiration: String(Delay.constrain("expiration", expiration, 1, Number.POSITIVE_INFINITY)) }),
+  ...(persistent === false ? { deliveryMode: transient } : undefined)
+})
+
 /** The headers that are not those of the original, or not any more. */
 const without = (headers: Outgoing.Outgoing["headers"], shown: Outgoing.Outgoing["headers"]) => {
   const changed: Record<string, string> = {}
@@ -76,8 +128,9 @@ const without = (headers: Outgoing.Outgoing["headers"], shown: Outgoing.Outgoing
   return changed
 }
 
-/** The delivery mode of a message that survives a restart of the server. */
+/** The delivery modes of a message that survives a restart of the server, and of one that does not. */
 const persistent = 2
+const transient = 1
 
 /** The properties of a message that is no copy. */
 const first = ({ firstPublished, id }: Metadata.Metadata): Properties => ({

@@ -2,8 +2,10 @@
 import { type Delivery, Settlement, type Broker, type Timers } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
 import * as MessageGroups from "./messageGroups.ts"
+import { originals } from "./originals.ts"
 import * as Receipt from "./receipt.ts"
 import type { Remembered } from "./remembered.ts"
+import type { Sources } from "./sources.ts"
 import { toDelivery } from "./toDelivery.ts"
 
 /** Deliveries from their receipt to their end. */
@@ -38,6 +40,7 @@ export const make = (env: {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly remembered: Remembered
+  readonly sources: Sources
   readonly onDelivery: (delivery: Delivery.Delivery) => void
   /** A delivery has ended. */
   readonly onEnd: () => void
@@ -86,9 +89,13 @@ export const make = (env: {
         return undefined
       }
       const receivedAt = timers.now()
-      const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds: receivedAt + visibilityTimeout })
-      const context = { uncounted: remembered.uncounted(MessageId), now: env.now() }
-      const delivery = { ...toDelivery(message, context), receipt }
+      const before = env.sources.before(message)
+      const leaseEnds = receivedAt + visibilityTimeout
+      const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !before.isShared })
+      const context = { uncounted: remembered.uncounted(MessageId), before: before.count, now: env.now() }
+      // A copy would ask for its native facts.
+      const delivery = Object.assign(toDelivery(message, context), { receipt })
+      originals.set(delivery.body, receipt.attributes)
       deliveries.add(delivery)
       return delivery
     },

@@ -28,12 +28,13 @@ interface Options<M> {
   readonly inFlight: () => number
   /** The number of those among them that stay for as long as their settlement fails: no room is to be expected of them. */
   readonly held: () => number
+  /** Whether polls may begin; `refresh` tells that they may again. */
+  readonly mayPoll: () => boolean
   readonly receive: Receive<M>
   readonly onMessages: (messages: ReadonlyArray<M>) => void
-  /** A poll has failed. `isFirst` says that the one before it has not. */
-  readonly onFailure: (error: BrokerError.BrokerError, isFirst: boolean) => void
-  /** A poll has succeeded after one or more that failed. */
-  readonly onRecovery: () => void
+  readonly onFailure: (error: BrokerError.BrokerError) => void
+  /** A poll has succeeded. */
+  readonly onSuccess: () => void
 }
 
 /** Milliseconds that a poll for fewer messages than it could bring waits for more credit. */
@@ -71,16 +72,16 @@ export const make = <M>(options: Options<M>): Polls => {
         end()
         if (messages.length === 0) allowed = 1
         else if (messages.length * 2 >= count) allowed = Math.min(maxPolls, allowed + 1)
-        if (failures > 0) options.onRecovery()
         failures = 0
+        options.onSuccess()
         if (messages.length > 0) options.onMessages(messages)
         pump()
       },
       failed: (error) => {
         end()
         allowed = 1
-        options.onFailure(error, failures++ === 0)
-        pause ??= timers.after(Math.min(firstPause * 2 ** (failures - 1), longestPause), () => {
+        options.onFailure(error)
+        pause ??= timers.after(Math.min(firstPause * 2 ** failures++, longestPause), () => {
           pause = undefined
           pump()
         })
@@ -94,13 +95,13 @@ export const make = <M>(options: Options<M>): Polls => {
       if (polls === 0) onClosed?.()
       return
     }
-    if (pause !== undefined) return
+    if (pause !== undefined || !options.mayPoll()) return
     const enough = Math.max(1, Math.min(pollSize, limit - options.held()))
     while (polls < allowed && free() >= enough) poll()
     if (polls === 0 && free() > 0) {
       lingering ??= timers.after(linger, () => {
         lingering = undefined
-        if (pause === undefined && !isClosed && polls === 0 && free() > 0) poll()
+        if (pause === undefined && options.mayPoll() && !isClosed && polls === 0 && free() > 0) poll()
       })
     }
   }

@@ -12,6 +12,8 @@ export interface Receipt {
   readonly group: string | undefined
   /** How often SQS has delivered this copy, this time included. */
   readonly receives: number
+  /** Whether only this process knows how many of them were in the queue that SQS moved the message from. */
+  readonly countsHere: boolean
   readonly attributes: Readonly<Record<string, MessageAttributeValue>>
   /** Monotonic milliseconds. */
   readonly receivedAt: number
@@ -21,22 +23,36 @@ export interface Receipt {
   leaseError: BrokerError.BrokerError | undefined
   /** Whether it is settled, or is being settled. */
   isSettling: boolean
+  /**
+   * Set where a retry or a dead letter has failed: until when the message must not come again, in monotonic milliseconds; 0
+   * where no delay was asked.
+   */
+  heldUntil: number | undefined
 }
 
 /** The receipt of a message that was just received. Times are monotonic milliseconds. */
 export const make = (
   message: Message,
-  { fifo, leaseEnds, receivedAt }: { readonly fifo: boolean; readonly receivedAt: number; readonly leaseEnds: number }
+  {
+    countsHere,
+    fifo,
+    leaseEnds,
+    receivedAt
+  }: Pick<Receipt, "countsHere" | "leaseEnds" | "receivedAt"> & {
+    readonly fifo: boolean
+  }
 ): Receipt => ({
   handle: message.ReceiptHandle ?? "",
   messageId: message.MessageId ?? "",
   group: fifo ? message.Attributes?.MessageGroupId : undefined,
   receives: receives(message),
+  countsHere,
   attributes: message.MessageAttributes ?? {},
   receivedAt,
   leaseEnds,
   leaseError: undefined,
-  isSettling: false
+  isSettling: false,
+  heldUntil: undefined
 })
 
 /** How often SQS has delivered this copy of a message, this time included; 1 where it does not say. */

@@ -22,6 +22,8 @@ export const make = (env: {
   readonly url: () => string
   readonly settings: Pick<Settings, "waitTime" | "visibilityTimeout" | "requestTimeout">
   readonly signal: AbortSignal
+  /** Prepares for messages before they are told. It does not fail. */
+  readonly learn: (messages: ReadonlyArray<Message>) => Promise<void>
 }): Receive<Message> => {
   const { requestTimeout, visibilityTimeout, waitTime } = env.settings
   const poll = polls(env.client, { requestTimeout: waitTime + requestTimeout, abortSignal: env.signal })
@@ -34,7 +36,10 @@ export const make = (env: {
       MessageSystemAttributeNames: ["All"],
       MessageAttributeNames: ["All"]
     }).then(
-      ({ Messages = [] }) => on.received(Messages),
+      async ({ Messages = [] }) => {
+        await env.learn(Messages)
+        on.received(Messages)
+      },
       (cause: unknown) => on.failed(toBrokerError(cause, { operation: "receive", queue: env.queue }))
     )
   }

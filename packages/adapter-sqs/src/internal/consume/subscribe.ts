@@ -12,6 +12,7 @@ import type { Publisher } from "../publish/publisher.ts"
 import * as ReceiptCalls from "../settle/receiptCalls.ts"
 import * as Settle from "../settle/settle.ts"
 import { type Command, toCommand } from "../settle/toCommand.ts"
+import * as Guard from "./guard.ts"
 import * as InFlight from "./inFlight.ts"
 import * as InFlightLimit from "./inFlightLimit.ts"
 import * as Leases from "./leases.ts"
@@ -19,6 +20,8 @@ import * as Polls from "./polls.ts"
 import { nameOf, receiptOf } from "./receipt.ts"
 import * as Receive from "./receive.ts"
 import * as Remembered from "./remembered.ts"
+import * as Sources from "./sources.ts"
+import * as Troubles from "./troubles.ts"
 
 /** Messages whose copy is stored, and whose delete may be lost, so that SQS delivers them once more. */
 const settledLimit = 20_000
@@ -45,6 +48,7 @@ interface Source {
   readonly client: Client
   readonly settings: Settings
   readonly timers: Timers.Timers
+  readonly sources: Sources.Sources
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly fork: (effect: Effect.Effect<unknown>) => void
@@ -76,6 +80,7 @@ const open = Effect.fnUntraced(function* (
     client,
     settings,
     timers,
+    sources: Sources.make(client, timers.now),
     now: () => clock.currentTimeMillisUnsafe(),
     fork
   }
@@ -91,15 +96,17 @@ const commands =
     { maxDeliveries }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { leaseError, messageId, receivedAt, receives } = receiptOf(delivery)
+    const { countsHere, heldUntil, leaseError, messageId, receivedAt, receives } = receiptOf(delivery)
     return toCommand(delivery, settlement, {
       queue,
       fifo,
       fifoRetry: settings.fifoRetry,
       elapsed: timers.now() - receivedAt,
       receives,
+      countsHere,
       maxDeliveries,
       isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
+      held: heldUntil === undefined ? undefined : Math.max(0, heldUntil - timers.now()),
       isLeaseUncertain: leaseError !== undefined,
       isCopied: settled.has(messageId),
       now: now()
@@ -107,12 +114,17 @@ const commands =
   }
 
 /** Polls the queue. Closing it waits for the polls under way, and answers the deliveries that they bring. */
-const poll = (source: Source, inFlight: InFlight.InFlight, limit: InFlightLimit.InFlightLimit) => {
-  const { fifo, fork, queue, settings, timers } = source
+const poll = (
+  source: Source,
+  inFlight: InFlight.InFlight,
+  limit: InFlightLimit.InFlightLimit,
+  mayPoll: () => boolean
+) => {
+  const { fifo, settings, sources, timers } = source
+  const trouble = Troubles.make(source)
   const late: Array<Delivery.Delivery> = []
   const abort = new AbortController()
   let isClosed = false
-  const log = (line: Effect.Effect<void>): void => fork(Effect.annotateLogs(line, { queue }))
 
   const polls = Polls.make<Message>({
     timers,
@@ -122,18 +134,24 @@ const poll = (source: Source, inFlight: InFlight.InFlight, limit: InFlightLimit.
     pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
     inFlight: () => inFlight.deliveries.size,
     held: inFlight.heldCount,
-    receive: Receive.make({ ...source, signal: abort.signal }),
+    mayPoll,
+    receive: Receive.make({
+      ...source,
+      signal: abort.signal,
+      learn: (messages) => Effect.runPromise(sources.learn(messages))
+    }),
     onMessages: (messages) => {
       const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
       if (isClosed) late.push(...deliveries)
       else deliveries.forEach(inFlight.deliver)
     },
-    onFailure: (error, isFirst) => {
+    onFailure: (error) => {
+      if (isClosed) return
       if (error.reason === "QueueFull") limit.overLimit()
-      if (isFirst && !isClosed) log(Effect.logWarning(`polls fail, and are repeated: ${error.message}`))
+      trouble.failed(error)
       if (error.reason === "QueueMissing") source.restore()
     },
-    onRecovery: () => log(Effect.logInfo("polls succeed again"))
+    onSuccess: trouble.over
   })
 
   const close = () => {
@@ -144,7 +162,7 @@ const poll = (source: Source, inFlight: InFlight.InFlight, limit: InFlightLimit.
       return late
     })
   }
-  return { ...polls, close }
+  return { ...polls, trouble: trouble.current, close }
 }
 
 /** Opens a subscription. Fails when its queues are missing or do not fit the policy. */
@@ -158,7 +176,9 @@ export const subscribe = (
     const { fork, queue, settings, timers } = source
     const now = timers.now
     const remembered = Remembered.make(settledLimit)
-    const calls = ReceiptCalls.make(source)
+    const trouble = Troubles.make(source)
+    const guard = Guard.make({ ...source, trouble, onOpen: () => polls.refresh() })
+    const calls = ReceiptCalls.make({ ...source, onFailure: guard.failed })
     const limit = InFlightLimit.make({ limit: settings.inFlightLimit, count: countInFlight(queue), now, fork })
 
     const release = (deliveries: ReadonlyArray<Delivery.Delivery>) => settle(InFlight.releases(deliveries))
@@ -171,7 +191,7 @@ export const subscribe = (
       release: (deliveries) => fork(release(deliveries)),
       discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
     })
-    const polls = poll(source, inFlight, limit)
+    const polls = poll(source, inFlight, limit, guard.mayPoll)
     const command = commands(source, limit, remembered, options.retry)
     const { settled } = remembered
     const { ended: onEnd, held: onHeld } = inFlight
@@ -186,6 +206,7 @@ export const subscribe = (
         yield* calls.idle
       })
     )
+    yield* guard.check
     return {
       credit: (credit) => {
         if (credit === 0) inFlight.clear()
@@ -196,6 +217,7 @@ export const subscribe = (
         Effect.map(extend([...deliveries, ...inFlight.waiting()]), (failures) =>
           failures.filter(({ delivery }) => deliveries.includes(delivery))
         ),
-      identify: (delivery) => nameOf(receiptOf(delivery))
+      identify: (delivery) => nameOf(receiptOf(delivery)),
+      trouble: () => trouble.current() ?? polls.trouble()
     }
   })

@@ -1,6 +1,7 @@
 /** From a received message to a delivery. Pure, and total: every message of a foreign producer can be consumed. */
-import { Metadata } from "@requeue/core/adapter-kit"
-import type { Message, MessageAttributeValue } from "../client.ts"
+import { type Message, Metadata } from "@requeue/core/adapter-kit"
+import type { MessageAttributeValue, Message as Received } from "../client.ts"
+import { told } from "../native.ts"
 import * as Wire from "../wire.ts"
 import { receives } from "./receipt.ts"
 
@@ -8,6 +9,8 @@ import { receives } from "./receipt.ts"
 export interface Context {
   /** Receives of this message that are known to have reached no handler. */
   readonly uncounted: number
+  /** Its receives before SQS moved it to this queue. */
+  readonly before: number
   /** Milliseconds since the epoch. */
   readonly now: number
 }
@@ -18,47 +21,61 @@ export interface Decoded {
   readonly headers: Readonly<Record<string, string>>
   readonly attempts: number
   readonly metadata: Metadata.Metadata
+  readonly native: Message.Native
 }
 
-/** Decodes a message. Its attempts are those of the metadata and the receives of this copy that were counted. */
-export const toDelivery = (message: Message, { now, uncounted }: Context): Decoded => {
+/**
+ * Decodes a message. Its attempts are those of the metadata and the receives of this copy that were counted. In a
+ * dead-letter queue to which SQS has moved it, they begin anew.
+ */
+export const toDelivery = (message: Received, { before, now, uncounted }: Context): Decoded => {
   const { MessageAttributes: attributes = {} } = message
   const encoded = attributes[Metadata.header]?.StringValue
   const known = encoded === undefined ? undefined : Metadata.decode(encoded, sentAt(message))
-  const metadata = known ?? foreign(message, now)
+  const found = known ?? foreign(message, now)
+  const metadata = movedBySqs(message, found, before, now)
   return {
     body: Wire.decodeBody(message.Body ?? "", attributes[Wire.encodingAttribute]?.StringValue),
     headers: headersOf(message, attributes),
-    attempts: metadata.attempts + Math.max(1, receives(message) - uncounted),
-    metadata: { ...metadata, deadLetter: metadata.deadLetter ?? nativeDeadLetter(message, now) }
+    attempts: metadata.attempts + Math.max(1, receives(message) - before - uncounted),
+    metadata,
+    get native() {
+      return told(message)
+    }
   }
 }
 
-const foreign = (message: Message, now: number): Metadata.Metadata =>
+const foreign = (message: Received, now: number): Metadata.Metadata =>
   Metadata.make((message.MessageId ?? "sqs").slice(0, Metadata.idLimit), sentAt(message) ?? now)
 
 /** When SQS took the message, in milliseconds since the epoch by its clock. */
-const sentAt = ({ Attributes }: Message): number | undefined => {
+const sentAt = ({ Attributes }: Received): number | undefined => {
   const sent = Number(Attributes?.SentTimestamp)
   return Number.isSafeInteger(sent) && sent > 0 ? sent : undefined
 }
 
-/** The dead letter that SQS itself has moved here; the message says where it was, and nothing else. */
-const nativeDeadLetter = (message: Message, now: number): Metadata.DeadLetter | undefined => {
-  const source = message.Attributes?.DeadLetterQueueSourceArn
-  if (source === undefined) return undefined
-  const received = Number(message.Attributes?.ApproximateFirstReceiveTimestamp)
-  return {
+/** The metadata of a dead letter that SQS itself has moved here; the message says where it was, and nothing else. */
+const movedBySqs = (
+  { Attributes }: Received,
+  metadata: Metadata.Metadata,
+  before: number,
+  now: number
+): Metadata.Metadata => {
+  const source = Attributes?.DeadLetterQueueSourceArn
+  if (source === undefined) return metadata
+  const received = Number(Attributes?.ApproximateFirstReceiveTimestamp)
+  const deadLetter: Metadata.DeadLetter = {
     queue: source.slice(source.lastIndexOf(":") + 1),
-    attempts: receives(message),
+    attempts: metadata.attempts + before,
     reason: "retries-exhausted",
     at: received > 0 ? received : now,
     error: { name: "NativeRedrive", message: "moved by SQS: received more often than its redrive policy allows" }
   }
+  return { ...metadata, attempts: 0, deadLetter: metadata.deadLetter ?? deadLetter }
 }
 
 const headersOf = (
-  { Attributes: system = {} }: Message,
+  { Attributes: system = {} }: Received,
   attributes: Readonly<Record<string, MessageAttributeValue>>
 ): Readonly<Record<string, string>> => {
   const headers: Record<string, string> = packed(attributes[Wire.headersAttribute]?.StringValue)

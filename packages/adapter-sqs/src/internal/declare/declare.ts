@@ -11,6 +11,7 @@ import * as Schedule from "effect/Schedule"
 import type { Settings } from "../../SqsOptions.ts"
 import * as Plan from "../../SqsPlan.ts"
 import * as QueueCalls from "./queueCalls.ts"
+import { adapted } from "./receivedBefore.ts"
 import { allowanceOf, redriveOf } from "./verify.ts"
 
 export type { Queue } from "./queueCalls.ts"
@@ -28,6 +29,8 @@ export interface Queues {
    *   consumers extend their leases
    */
   readonly ensure: (request: Plan.Request, lease?: number) => Effect.Effect<QueueCalls.Queue, BrokerError.BrokerError>
+  /** The plan, as it is for a queue to which SQS moves messages of others. */
+  readonly adapted: (plan: Plan.Plan) => Effect.Effect<Plan.Plan, BrokerError.BrokerError>
   /** The attributes of the plan's queues as they are on SQS. */
   readonly inspect: (plan: Plan.Plan) => Effect.Effect<Plan.Found, BrokerError.BrokerError>
   /** Forgets a queue that turned out to be deleted. */
@@ -57,13 +60,14 @@ const orUndefined = <A>(
 ): Effect.Effect<A | undefined, BrokerError.BrokerError> =>
   Effect.catchIf(effect, isMissing, () => Effect.succeed(undefined))
 
-/** Creates a queue, and answers false when it was there. */
+/** Creates a queue, and answers false when it was there. One that may be of another account is never created. */
 const createOne = Effect.fnUntraced(function* (
   calls: QueueCalls.QueueCalls,
   planned: Plan.Queue,
   tags: Plan.Attributes
 ) {
-  if ((yield* orUndefined(calls.attributes(planned))) !== undefined) return false
+  const found = calls.attributes(planned)
+  if ((yield* (yield* calls.isOurs(planned)) ? orUndefined(found) : found) !== undefined) return false
   yield* calls.create(planned, tags)
   yield* untilKnown(calls.attributes(planned))
   return true
@@ -95,12 +99,13 @@ const create = Effect.fnUntraced(function* (calls: QueueCalls.QueueCalls, { queu
   for (const planned of queues) if (yield* createOne(calls, planned, tags)) made.add(planned)
   const work = queues.find(({ redrive }) => redrive !== undefined)
   const letters = queues.find(({ redriveFrom }) => redriveFrom !== undefined)
-  if (work !== undefined && letters !== undefined) yield* connect(calls, work, letters, made.has(letters))
+  if (work === undefined || letters === undefined || !(yield* calls.isOurs(work))) return
+  yield* connect(calls, work, letters, made.has(letters))
 })
 
 /** No queue is known yet. */
 export const make = (client: QueueCalls.QueueClient, settings: Settings): Queues => {
-  const calls = QueueCalls.make(client, settings.address.account)
+  const calls = QueueCalls.make(client)
 
   const planOf = (request: Plan.Request): Effect.Effect<Plan.Plan, BrokerError.BrokerError> => {
     const plan = Plan.make(request, settings)
@@ -116,7 +121,8 @@ export const make = (client: QueueCalls.QueueClient, settings: Settings): Queues
   })
 
   const ensure = Effect.fnUntraced(function* (request: Plan.Request, lease = 0) {
-    const plan = yield* planOf(request)
+    const planned = yield* planOf(request)
+    const plan = planned.queues.length === 1 || planned.mode === "use" ? planned : yield* adapted(planned, calls)
     for (const note of plan.notes) yield* Effect.annotateLogs(Effect.logInfo(note), { queue: request.queue })
     if (plan.mode === "create") yield* create(calls, plan)
     if (plan.mode === "use") yield* Effect.forEach(plan.queues, calls.locate)
@@ -135,6 +141,7 @@ export const make = (client: QueueCalls.QueueClient, settings: Settings): Queues
       }),
     see: (queue) => Effect.flatMap(planOf({ queue }), ({ queues }) => calls.locate(queues.at(-1)!)),
     ensure,
+    adapted: (plan) => adapted(plan, calls),
     inspect,
     forget: calls.forget
   }

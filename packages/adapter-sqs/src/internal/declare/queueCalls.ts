@@ -1,7 +1,8 @@
 /** Calls about queues: they are found by name, created, and their attributes are read and set. */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Client } from "../client.ts"
+import * as Names from "../names.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { Attributes, Queue as PlannedQueue } from "./objects.ts"
 
@@ -12,7 +13,10 @@ export interface Queue {
 }
 
 /** The calls of the driver. */
-export type QueueClient = Pick<Client, "getQueueUrl" | "createQueue" | "getQueueAttributes" | "setQueueAttributes">
+export type QueueClient = Pick<
+  Client,
+  "getQueueUrl" | "createQueue" | "getQueueAttributes" | "setQueueAttributes" | "listDeadLetterSourceQueues" | "config"
+>
 
 /** The calls, and the queues that they have found. A queue that is missing fails with `QueueMissing`. */
 export interface QueueCalls {
@@ -20,8 +24,17 @@ export interface QueueCalls {
   readonly known: (queue: string) => Queue | undefined
   /** Finds a queue, once. */
   readonly locate: (planned: PlannedQueue) => Effect.Effect<Queue, BrokerError.BrokerError>
+  /**
+   * Whether the queue is of the account of the credentials, or has no account in its name; false where that is not known.
+   * SQS creates and changes queues in that account alone.
+   */
+  readonly isOurs: (planned: PlannedQueue) => Effect.Effect<boolean>
   readonly create: (planned: PlannedQueue, tags: Attributes) => Effect.Effect<void, BrokerError.BrokerError>
   readonly attributes: (planned: PlannedQueue) => Effect.Effect<Attributes, BrokerError.BrokerError>
+  /** The URLs of the queues from which SQS moves messages to this one. */
+  readonly sources: (planned: PlannedQueue) => Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError>
+  /** The attributes of another queue, for the sake of this one. */
+  readonly attributesAt: (planned: PlannedQueue) => (url: string) => Effect.Effect<Attributes, BrokerError.BrokerError>
   readonly change: (planned: PlannedQueue, attributes: Attributes) => Effect.Effect<void, BrokerError.BrokerError>
   readonly forget: (queue: string) => void
 }
@@ -29,11 +42,30 @@ export interface QueueCalls {
 const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect.Effect<A, BrokerError.BrokerError> =>
   Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
-/**
- * No queue is known yet. `account` owns the queues whose name tells no account; default: the account of the
- * credentials.
- */
-export const make = (client: QueueClient, account: string | undefined): QueueCalls => {
+/** The account of the credentials, as far as their source tells it. Wrong ones are told by the first call. */
+const ownAccount = ({ config }: QueueClient): Promise<string | undefined> =>
+  config.credentials().then(
+    ({ accountId }) => accountId,
+    () => undefined
+  )
+
+/** SQS says of a queue in another account what it says of one that this identity may not use. */
+const explained =
+  ({ name: { account, name } }: PlannedQueue) =>
+  (error: BrokerError.BrokerError): BrokerError.BrokerError =>
+    account === undefined || error.reason !== "QueueMissing"
+      ? error
+      : new BrokerError.BrokerError({
+          broker: "sqs",
+          operation: error.operation,
+          queue: error.queue,
+          reason: "QueueMissing",
+          detail: `there is no queue ${name} in account ${account}, or it is not for this identity`,
+          remedy: Names.inAccount(account)
+        })
+
+/** No queue is known yet. */
+export const make = (client: QueueClient): QueueCalls => {
   const known = new Map<string, Queue>()
 
   const remember = ({ name, queue }: PlannedQueue, url: string): Queue => {
@@ -47,17 +79,26 @@ export const make = (client: QueueClient, account: string | undefined): QueueCal
       const { name, queue } = planned
       const before = known.get(queue)
       if (before !== undefined) return Effect.succeed(before)
-      const owner = name.account ?? account
-      const request = { QueueName: name.name, ...(owner === undefined ? {} : { QueueOwnerAWSAccountId: owner }) }
-      return Effect.map(
-        ask("find", queue, () => client.getQueueUrl(request)),
-        ({ QueueUrl }) => remember(planned, QueueUrl!)
+      const owner = name.account === undefined ? {} : { QueueOwnerAWSAccountId: name.account }
+      return ask("find", queue, () => client.getQueueUrl({ QueueName: name.name, ...owner })).pipe(
+        Effect.map(({ QueueUrl }) => remember(planned, QueueUrl!)),
+        Effect.mapError(explained(planned))
       )
     })
+
+  const describe = ({ queue }: PlannedQueue, QueueUrl: string): Effect.Effect<Attributes, BrokerError.BrokerError> =>
+    Effect.map(
+      ask("verify", queue, () => client.getQueueAttributes({ QueueUrl, AttributeNames: ["All"] })),
+      ({ Attributes = {} }) => Attributes
+    )
 
   return {
     known: (queue) => known.get(queue),
     locate,
+    isOurs: ({ name: { account } }) =>
+      account === undefined
+        ? Effect.succeed(true)
+        : Effect.promise(() => ownAccount(client).then((own) => own === account)),
     create: (planned, tags) =>
       Effect.map(
         ask("create", planned.queue, () =>
@@ -66,12 +107,18 @@ export const make = (client: QueueClient, account: string | undefined): QueueCal
         ({ QueueUrl }) => void remember(planned, QueueUrl!)
       ),
     attributes: (planned) =>
-      Effect.flatMap(locate(planned), ({ url }) =>
-        ask("verify", planned.queue, () => client.getQueueAttributes({ QueueUrl: url, AttributeNames: ["All"] }))
-      ).pipe(
-        Effect.map(({ Attributes = {} }) => Attributes),
+      Effect.flatMap(locate(planned), ({ url }) => describe(planned, url)).pipe(
+        Effect.mapError(explained(planned)),
         Effect.tapError(({ reason }) => Effect.sync(() => reason === "QueueMissing" && known.delete(planned.queue)))
       ),
+    sources: (planned) =>
+      Effect.flatMap(locate(planned), ({ url }) =>
+        Effect.map(
+          ask("verify", planned.queue, () => client.listDeadLetterSourceQueues({ QueueUrl: url })),
+          ({ queueUrls = [] }) => queueUrls
+        )
+      ),
+    attributesAt: (planned) => (url) => describe(planned, url),
     change: (planned, attributes) =>
       Effect.flatMap(locate(planned), ({ url }) =>
         ask("create", planned.queue, () => client.setQueueAttributes({ QueueUrl: url, Attributes: attributes }))

@@ -1,6 +1,7 @@
 /** Compares the queues that exist with those that a plan needs. Pure. */
 import { Delay } from "@requeue/core/adapter-kit"
 import * as Limits from "../limits.ts"
+import * as Names from "../names.ts"
 import * as MaxReceiveCount from "./maxReceiveCount.ts"
 import type { Attributes, Plan, Queue } from "./objects.ts"
 
@@ -172,5 +173,5 @@ const missing = ({ name, queue, role }: Queue): Finding => ({
     role === "work"
       ? "the queue does not exist"
       : "the dead-letter queue does not exist: dead letters could not be sent",
-  remedy: `Create ${name.name}, or set queues: "create"`
+  remedy: name.account === undefined ? `Create ${name.name}, or set queues: "create"` : Names.inAccount(name.account)
 })

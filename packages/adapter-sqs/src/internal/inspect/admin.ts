@@ -2,6 +2,7 @@
 import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Client, Message } from "../client.ts"
+import type { Sources } from "../consume/sources.ts"
 import { toDelivery } from "../consume/toDelivery.ts"
 import type { Queues } from "../declare/declare.ts"
 import * as Limits from "../limits.ts"
@@ -17,6 +18,7 @@ const waitTime = 1
 interface Dependencies {
   readonly client: Client
   readonly queues: Queues
+  readonly sources: Sources
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -87,6 +89,7 @@ const peek = Effect.fnUntraced(function* (env: Dependencies, queue: string, limi
     if (messages.length === 0) break
     seen.push(...messages)
   }
+  yield* env.sources.learn(seen)
   yield* calls.changeVisibility(seen.map(({ ReceiptHandle = "" }) => ({ handle: ReceiptHandle, seconds: 0 })))
   return seen
 })
@@ -119,7 +122,7 @@ export const make = (env: Dependencies): Broker.Admin => ({
       messages
         .map(
           (message): Delivery.Delivery => ({
-            ...toDelivery(message, { uncounted: 0, now: env.now() }),
+            ...toDelivery(message, { uncounted: 0, before: env.sources.before(message).count, now: env.now() }),
             receipt: undefined
           })
         )

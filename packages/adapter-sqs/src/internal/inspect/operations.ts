@@ -96,7 +96,7 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
     plan: (request) => Effect.map(planFor(request, settings), (plan) => toPlan(plan, request, settings)),
     inspect: (request) =>
       Effect.gen(function* () {
-        const plan = yield* planFor(request, settings)
+        const plan = yield* queues.adapted(yield* planFor(request, settings))
         const found = yield* queues.inspect(plan)
         const findings = SqsPlan.verify(plan, found)
         return {

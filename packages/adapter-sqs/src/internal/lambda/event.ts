@@ -4,7 +4,6 @@
  * https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
  */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
-import * as Result from "effect/Result"
 import type { Message, MessageAttributeValue } from "../client.ts"
 
 /** One attribute of a message. */
@@ -28,7 +27,7 @@ export interface SqsRecord {
     readonly AWSTraceHeader?: string | undefined
     readonly DeadLetterQueueSourceArn?: string | undefined
   }
-  readonly messageAttributes?: { readonly [name: string]: SqsMessageAttribute } | undefined
+  readonly messageAttributes?: { readonly [name: string]: SqsMessageAttribute } | null | undefined
   readonly eventSourceARN: string
 }
 
@@ -39,8 +38,24 @@ export interface SqsEvent {
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
 
+/** The queue that a function handles. Queues of other accounts and regions have the same names. */
+export interface Source {
+  readonly name: string
+  readonly region: string
+  /** `undefined` where it is not known. */
+  readonly account: string | undefined
+}
+
+const isOf = (arn: string, { account, name, region }: Source): boolean => {
+  const [, , , foundRegion, foundAccount, found] = arn.split(":")
+  return found === name && foundRegion === region && (account === undefined || foundAccount === account)
+}
+
+const told = ({ account, name, region }: Source): string =>
+  `${name} of ${account === undefined ? "" : `account ${account} in `}${region}`
+
 /** The first fault of a record. Without its count of receives, every attempt would be the first. */
-const faultOf = (record: SqsRecord, queueName: string): readonly [field: string, detail: string] | undefined => {
+const faultOf = (record: SqsRecord, source: Source): readonly [field: string, detail: string] | undefined => {
   if (typeof record !== "object" || record === null) return ["", "it is no record"]
   const { attributes, body, eventSourceARN: arn, messageId, receiptHandle } = record
   if (!isText(messageId)) return [".messageId", "it is empty, and an answer could not name it"]
@@ -48,45 +63,43 @@ const faultOf = (record: SqsRecord, queueName: string): readonly [field: string,
   if (typeof body !== "string") return [".body", "it is no text"]
   if (!(Number(attributes?.ApproximateReceiveCount) >= 1))
     return [".attributes.ApproximateReceiveCount", "it is no number"]
-  if (isText(arn) && arn.slice(arn.lastIndexOf(":") + 1) === queueName) return undefined
-  return [".eventSourceARN", `it is ${String(arn)}, the handler is for the queue ${queueName}`]
+  if (isText(arn) && isOf(arn, source)) return undefined
+  return [".eventSourceARN", `it is ${String(arn)}, the handler is for the queue ${told(source)}`]
 }
 
 /**
- * The messages of an event from the queue of this name.
+ * Why an event is refused; `undefined` for one from this queue.
  *
  * An event with a record that cannot be read is refused as a whole, so that all its messages come again. Else Lambda
  * would delete the message of that record, since the response could not name it.
  */
-export const toMessages = (
-  event: SqsEvent,
-  queueName: string
-): Result.Result<ReadonlyArray<Message>, ConfigurationError.ConfigurationError> => {
-  const refuse = (field: string, detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
-    Result.fail(
-      new ConfigurationError.ConfigurationError({
-        broker: "sqs",
-        field: `event.${field}`,
-        detail,
-        remedy: `Map the function to the SQS queue ${queueName}, and to nothing else`
-      })
-    )
+export const refusal = (event: SqsEvent, source: Source): ConfigurationError.ConfigurationError | undefined => {
+  const refuse = (field: string, detail: string) =>
+    new ConfigurationError.ConfigurationError({
+      broker: "sqs",
+      field: `event.${field}`,
+      detail,
+      remedy: `Map the function to the SQS queue ${source.name}, and to nothing else; or name the handler's queue by its ARN`
+    })
   const records: unknown = event?.Records
   if (!Array.isArray(records)) return refuse("Records", "it is no list")
   for (const [index, record] of event.Records.entries()) {
-    const fault = faultOf(record, queueName)
+    const fault = faultOf(record, source)
     if (fault !== undefined) return refuse(`Records[${index}]${fault[0]}`, fault[1])
   }
-  return Result.succeed(event.Records.map(toMessage))
+  return undefined
 }
 
-const toMessage = ({ attributes, body, messageAttributes = {}, messageId, receiptHandle }: SqsRecord): Message => ({
+/** The messages of an event that is not refused. */
+export const toMessages = ({ Records }: SqsEvent): ReadonlyArray<Message> => Records.map(toMessage)
+
+const toMessage = ({ attributes, body, messageAttributes, messageId, receiptHandle }: SqsRecord): Message => ({
   MessageId: messageId,
   ReceiptHandle: receiptHandle,
   Body: body,
   Attributes: Object.fromEntries(Object.entries(attributes).filter(([, value]) => isText(value))),
   MessageAttributes: Object.fromEntries(
-    Object.entries(messageAttributes).map(([name, value]) => [name, toAttribute(value)])
+    Object.entries(messageAttributes ?? {}).map(([name, value]) => [name, toAttribute(value)])
   )
 })
 

@@ -1,19 +1,22 @@
 /** A function on Lambda: the services that its invocations share, and the course of one invocation. */
 import type { Consumer } from "@requeue/core"
-import { Broker, type ConfigurationError } from "@requeue/core/adapter-kit"
+import { Broker, ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Data from "effect/Data"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
+import * as Names from "../names.ts"
 import * as ReceiptCalls from "../settle/receiptCalls.ts"
 import { connect, type Message } from "../client.ts"
 import * as Queues from "../declare/declare.ts"
 import * as Publisher from "../publish/publisher.ts"
 import * as Remembered from "../consume/remembered.ts"
-import { type SqsEvent, toMessages } from "./event.ts"
+import * as Sources from "../consume/sources.ts"
+import { refusal, type SqsEvent, toMessages } from "./event.ts"
 import * as Invocation from "./invocation.ts"
 import * as Options from "./options.ts"
 
@@ -55,6 +58,24 @@ const responding = 0.2
 
 /** Milliseconds before the end of the function in which no handler is begun, however small the reserve is. */
 const lastBegin = 1000
+
+const noContext = new ConfigurationError.ConfigurationError({
+  broker: "sqs",
+  field: "context",
+  detail: "it does not tell the time that is left to the function",
+  remedy: "Call the handler with both arguments that Lambda calls the function with: handler(event, context)"
+})
+
+/** Refuses events of another queue. `from` tells the account: the queue's own name, as far as it does, or its URL. */
+const refuse = (
+  event: SqsEvent,
+  from: string,
+  { name: { name }, settings: { address } }: Effect.Success<ReturnType<typeof Options.decode>>
+) => {
+  const account = Result.getOrUndefined(Names.parse(from))?.account
+  const refused = refusal(event, { name, region: address.region, account })
+  return refused === undefined ? Effect.void : Effect.fail(refused)
+}
 
 /** The response of an invocation, or its failure where the response cannot name messages. */
 const respond = (
@@ -99,16 +120,18 @@ export const make = (
     const queues = Queues.make(client, settings)
     const publisher = Publisher.make({ client, queues, fork })
     const remembered = Remembered.make(settledLimit)
+    const sources = Sources.make(
+      client,
+      yield* Effect.map(Clock.Clock, (clock) => () => clock.currentTimeMillisUnsafe())
+    )
     let found: Queues.Queue | undefined
     const calls = ReceiptCalls.make({ client, queue, url: () => found!.url, fork })
 
     /** Verifies the queues. Once they were right, later invocations do not ask again. */
     const ensure = (lease: number) =>
       Effect.suspend(() => {
-        if (found !== undefined) return Effect.void
-        return Effect.map(queues.ensure(planned, lease), (queueFound) => {
-          found = queueFound
-        })
+        if (found !== undefined) return Effect.succeed(found)
+        return Effect.map(queues.ensure(planned, lease), (queueFound) => (found = queueFound))
       })
 
     /** Runs the handler on all messages, until they are done or no more may begin. Answers how to end what has begun. */
@@ -142,13 +165,17 @@ export const make = (
 
     return (event, context) =>
       Effect.gen(function* () {
+        if (typeof context?.getRemainingTimeInMillis !== "function") return yield* noContext
         const left = (spare: number) => Duration.millis(Math.max(0, context.getRemainingTimeInMillis() - spare))
-        const messages = yield* Effect.fromResult(toMessages(event, name.name))
-        yield* ensure(Duration.toMillis(left(0)))
+        yield* refuse(event, queue, decoded)
+        const { url } = yield* ensure(Duration.toMillis(left(0)))
+        yield* refuse(event, url, decoded)
+        const messages = toMessages(event)
         const begun = new Set<string>()
         const { fifo } = name
         const now = yield* Clock.currentTimeMillis
-        const shared = { queue, fifo, settings, calls, publisher, remembered }
+        yield* sources.learn(messages)
+        const shared = { queue, fifo, settings, calls, publisher, remembered, sources }
         const invocation = Invocation.make(messages, now, { ...shared, begun })
         if (messages.length > 0) yield* work(invocation, ({ id }) => begun.add(id), left)
         return yield* respond(messages, invocation, { queue, calls, reportBatchItemFailures })

@@ -14,6 +14,7 @@ import { releases } from "../consume/inFlight.ts"
 import * as MessageGroups from "../consume/messageGroups.ts"
 import * as Receipt from "../consume/receipt.ts"
 import type { Remembered } from "../consume/remembered.ts"
+import type { Sources } from "../consume/sources.ts"
 import { toDelivery } from "../consume/toDelivery.ts"
 import type { Publisher } from "../publish/publisher.ts"
 import type { ReceiptCalls } from "../settle/receiptCalls.ts"
@@ -29,6 +30,7 @@ export interface Invocation {
   readonly publisher: Publisher
   /** Among them the messages that are done, and come again when the mapping did not hear of it. */
   readonly remembered: Remembered
+  readonly sources: Sources
   /** Ids of the messages that a handler has got in this invocation. */
   readonly begun: ReadonlySet<string>
 }
@@ -88,7 +90,7 @@ const commands =
     { maxDeliveries }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
+    const { countsHere, messageId, receivedAt, receives } = Receipt.receiptOf(delivery)
     const isBegun = begun.has(delivery.metadata.id)
     if (settlement._tag === "Release" && !isBegun) remembered.addUncounted(messageId)
     return toCommand(delivery, settlement, {
@@ -97,8 +99,10 @@ const commands =
       fifoRetry: settings.fifoRetry,
       elapsed: clock.elapsed() - receivedAt,
       receives,
+      countsHere,
       maxDeliveries: isBegun ? Number.POSITIVE_INFINITY : maxDeliveries,
       isLimitReached: false,
+      held: undefined,
       isLeaseUncertain: false,
       isCopied: remembered.settled.has(messageId),
       now: clock.now()
@@ -106,11 +110,13 @@ const commands =
   }
 
 /** The delivery of a message of an invocation. Its lease outlasts the function. */
-const toReceived = (message: Message, { fifo, remembered }: Invocation, clock: Clocks): Delivery.Delivery => {
+const toReceived = (message: Message, { fifo, remembered, sources }: Invocation, clock: Clocks): Delivery.Delivery => {
   const receivedAt = clock.elapsed() - batchingWindow
-  const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds: Number.POSITIVE_INFINITY })
+  const { count: before, isShared } = sources.before(message)
+  const leaseEnds = Number.POSITIVE_INFINITY
+  const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !isShared })
   const uncounted = remembered.uncounted(receipt.messageId)
-  return { ...toDelivery(message, { uncounted, now: clock.now() }), receipt }
+  return Object.assign(toDelivery(message, { uncounted, before, now: clock.now() }), { receipt })
 }
 
 /** Whether a smaller copy is still to be tried, after the failure of one of these requests. */
@@ -172,8 +178,14 @@ export const subscribe = (
       ? MessageGroups.make({ deliver: outgoing.add, giveBack: (deliveries) => fork(giveBack(deliveries)) })
       : MessageGroups.none(outgoing.add)
 
-    for (const delivery of messages.map((message) => toReceived(message, invocation, clock))) {
-      const receipt = Receipt.receiptOf(delivery)
+    const { maxDeliveries } = options.retry
+    const begun = new Set<string | undefined>()
+    for (const found of messages.map((message) => toReceived(message, invocation, clock))) {
+      const receipt = Receipt.receiptOf(found)
+      // What is behind another one of its group was received with that, as often as that was, and not for its own sake.
+      const isBehind = fifo && begun.has(receipt.group)
+      begun.add(receipt.group)
+      const delivery = isBehind ? { ...found, attempts: Math.min(found.attempts, maxDeliveries) } : found
       if (remembered.settled.has(receipt.messageId)) onEnd(receipt, true)
       else groups.arrived(delivery)
     }

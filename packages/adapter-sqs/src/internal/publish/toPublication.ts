@@ -8,6 +8,7 @@ import * as Result from "effect/Result"
 import type { MessageAttributeValue, SendEntry } from "../client.ts"
 import { textOf } from "../consume/toDelivery.ts"
 import * as Limits from "../limits.ts"
+import * as Native from "../native.ts"
 import * as Wire from "../wire.ts"
 
 type Attributes = Readonly<Record<string, MessageAttributeValue>>
@@ -23,7 +24,7 @@ export interface Publication {
   readonly size: number
 }
 
-const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail: string, remedy: string) =>
+const refuse = (queue: string, reason: BrokerError.BrokerError["reason"], detail: string, remedy?: string) =>
   Result.fail(new BrokerError.BrokerError({ broker: "sqs", operation: "publish", queue, reason, detail, remedy }))
 
 /**
@@ -35,7 +36,9 @@ export const toPublication = (
   fifo: boolean,
   original?: Attributes
 ): Result.Result<Publication, BrokerError.BrokerError> => {
-  const { delay, metadata, queue } = outgoing
+  const { delay, metadata, native, queue } = outgoing
+  const asked = Native.asked(native)
+  if (asked instanceof RangeError) return refuse(queue, "Unsupported", asked.message)
   const { fields, headers } = fieldsOf(outgoing.headers, fifo, original)
   const { deduplication, group, trace } = fields
   const illegal = isFirst(metadata) && original === undefined ? fields.illegal : undefined
@@ -52,10 +55,10 @@ export const toPublication = (
   const entry: Entry = {
     MessageBody: body.text,
     MessageAttributes: attributes(
-      headers,
+      asked === undefined ? headers : { ...headers, ...textsOf(asked) },
       isCovered ? { ...metadata, notBefore: 0 } : metadata,
       body.encoding,
-      original
+      original ?? asked
     ),
     ...(delay > 0 && !fifo ? { DelaySeconds: Math.ceil(Math.min(delay, Limits.sendDelay) / 1000) } : {}),
     ...(fifo
@@ -106,6 +109,13 @@ const fieldsOf = (all: Readonly<Record<string, string>>, fifo: boolean, original
   return { headers, fields: { group, deduplication, trace, illegal } }
 }
 
+const rank = (attribute: MessageAttributeValue | undefined): number =>
+  attribute === undefined || attribute.DataType === "String" ? 1 : 0
+
+/** Attributes as headers. */
+const textsOf = (attributes: Attributes): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(attributes).map(([name, attribute]) => [name, textOf(attribute)]))
+
 const text = (value: string): MessageAttributeValue => ({ DataType: "String", StringValue: value })
 
 /** The attributes of a message. Headers are attributes while there is room for them; the others share one. */
@@ -119,7 +129,8 @@ const attributes = (
     [Metadata.header]: text(Wire.json(Metadata.encode(metadata))),
     ...(encoding === undefined ? {} : { [Wire.encodingAttribute]: text(encoding) })
   }
-  const entries = Object.entries(headers)
+  // Those that are no text come first, so that each of them stays an attribute.
+  const entries = Object.entries(headers).toSorted(([one], [other]) => rank(original[one]) - rank(original[other]))
   const legal = entries.filter(([name, value]) => Wire.isLegalAttribute(name, value))
   const room = Limits.attributes - Object.keys(own).length
   const alone = new Map(legal.length === entries.length && legal.length <= room ? legal : legal.slice(0, room - 1))

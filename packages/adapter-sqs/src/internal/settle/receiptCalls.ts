@@ -1,4 +1,5 @@
 /** Calls about messages of one queue that were received, in batches: they are deleted, or hidden for a while. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as BatchCall from "../batchCall.ts"
 import type { Client } from "../client.ts"
@@ -24,12 +25,18 @@ export const make = (env: {
   readonly queue: string
   readonly url: () => string
   readonly fork: (effect: Effect.Effect<unknown>) => void
+  /** Called with every error. Default: nothing. */
+  readonly onFailure?: (error: BrokerError.BrokerError) => void
 }): ReceiptCalls => {
   const { client, fork, queue, url } = env
   const context = { operation: "settle", queue }
+  const tell = (results: BatchCall.Results) =>
+    Effect.sync(() => {
+      for (const error of results) if (error !== undefined) env.onFailure?.(error)
+    })
   const batcher = <T extends object>(call: Omit<BatchCall.Call<T>, "context">) =>
     RequestBatcher.make<T>({
-      call: (items) => BatchCall.call(items, { ...call, context }),
+      call: (items) => Effect.tap(BatchCall.call(items, { ...call, context }), tell),
       sizeOf: () => 0,
       parallel,
       fork

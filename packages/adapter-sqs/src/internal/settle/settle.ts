@@ -77,7 +77,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
 
   /** The outcome of one request. A delivery that is not gone is still ours, and can be settled again. */
   const conclude = (
-    { command, delivery }: Settling,
+    { command, delivery, settlement }: Settling,
     error: BrokerError.BrokerError | undefined
   ): ReadonlyArray<Broker.SettleFailure> => {
     if (error === undefined) {
@@ -89,6 +89,8 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     else {
       const receipt = receiptOf(delivery)
       receipt.isSettling = false
+      if (settlement._tag === "Retry") receipt.heldUntil = env.now() + settlement.delay
+      else if (settlement._tag === "DeadLetter") receipt.heldUntil ??= 0
       if (command._tag === "Hide") receipt.leaseError = error
       onHeld(delivery)
     }

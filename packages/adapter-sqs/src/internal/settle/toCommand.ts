@@ -27,12 +27,18 @@ export interface Input {
   readonly elapsed: number
   /** How often SQS has delivered this copy. */
   readonly receives: number
+  /** Whether another process would count the next delivery otherwise; the metadata of a copy tells it to all. */
+  readonly countsHere: boolean
   /** Deliveries that the policy allows, before it gives up a message that never came to an end. */
   readonly maxDeliveries: number
   /** Whether so many messages are in flight that no more may be hidden. */
   readonly isLimitReached: boolean
   /** Whether an earlier call may still take effect, and shorten or lengthen what is asked now. */
   readonly isLeaseUncertain: boolean
+  /**
+   * Milliseconds that are left of a retry that SQS has not taken, 0 for a dead letter; `undefined` where neither has failed.
+   */
+  readonly held: number | undefined
   /** Whether a copy of the message is stored already, perhaps of an earlier delivery. */
   readonly isCopied: boolean
   /** Milliseconds since the epoch. */
@@ -68,12 +74,12 @@ export const toCommand = (delivery: Delivery.Delivery, settlement: Settlement.Se
 const retry = (
   delivery: Delivery.Delivery,
   settlement: Extract<Settlement.Settlement, { _tag: "Retry" }>,
-  { elapsed, fifo, fifoRetry, isLeaseUncertain, isLimitReached, now, queue, receives }: Input
+  { countsHere, elapsed, fifo, fifoRetry, isLeaseUncertain, isLimitReached, now, queue, receives }: Input
 ): Command => {
   const seconds = hideFor(settlement.delay, elapsed)
   const mayHide = fifo
     ? fifoRetry === "block"
-    : !isLimitReached && !isLeaseUncertain && receives < MaxReceiveCount.renewAt
+    : !countsHere && !isLimitReached && !isLeaseUncertain && receives < MaxReceiveCount.renewAt
   if (mayHide && seconds !== undefined) return { _tag: "Hide", seconds }
   if (fifo && fifoRetry === "block") return { _tag: "Refuse", error: tooLong(queue, settlement.delay) }
   return { _tag: "Copy", outgoing: Outgoing.retry(delivery, settlement, queue, now) }
@@ -83,15 +89,20 @@ const retry = (
  * SQS counts every receive. So a message that came before its time waits as a copy, which starts at no receives. Where
  * the next delivery would be one too many, the message is given back as a copy as well, lest it be given up though no
  * handler has seen it. A FIFO queue delays no single message, and a copy would lose its place.
+ *
+ * A message whose retry or dead letter has failed goes back itself, with what is left of its delay. SQS counts on, so that the
+ * queue's own redrive policy ends what Requeue cannot give up.
  */
 const release = (
   delivery: Delivery.Delivery,
   settlement: Extract<Settlement.Settlement, { _tag: "Release" }>,
-  { elapsed, fifo, maxDeliveries, now, queue }: Input
+  { elapsed, fifo, held, maxDeliveries, now, queue }: Input
 ): Command => {
-  const isLast = delivery.attempts >= maxDeliveries
-  const { delay } = settlement
-  if (!fifo && (delay > 0 || isLast)) return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
+  // Beyond that it is given up in any case.
+  const isLast = delivery.attempts === maxDeliveries
+  const delay = Math.max(settlement.delay, held ?? 0)
+  if (!fifo && held === undefined && (delay > 0 || isLast))
+    return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
   const most = Math.max(0, Math.floor((Limits.hide - elapsed) / 1000))
   return { _tag: "Hide", seconds: Math.min(Math.ceil(delay / 1000), most) }
 }

@@ -7,6 +7,7 @@
  */
 import type { BatchPolicy } from "../../policy/BatchPolicy.ts"
 import type { SubscribeOptions, Subscription } from "../../port/Broker.ts"
+import type { Trouble } from "../../port/Trouble.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
 import type { ConsumerBackoff } from "../../policy/ConsumerBackoff.ts"
 import { DeadLetterBudgetExhausted } from "../../policy/DeadLetterBudget.ts"
@@ -58,7 +59,8 @@ export interface Engine
   readonly stop: () => void
   /** Calls back as soon as no batch is in progress and every delivery is settled. */
   readonly whenIdle: (callback: () => void) => void
-  readonly stats: () => Omit<ConsumerHealth, "queue" | "state" | "error"> & {
+  readonly stats: () => Omit<ConsumerHealth, "queue" | "state" | "error" | "trouble"> & {
+    readonly trouble: Trouble | undefined
     /** Whether there is work, nothing holds it back, and nothing has moved for too long. */
     readonly isStalled: boolean
   }
@@ -140,6 +142,7 @@ export const make = (options: Options): Engine => {
     whenIdle: idling(load),
     stats: () => ({
       ...statsOf(load, options, flow.backoff()),
+      trouble: outlet.subscription?.trouble?.(),
       lastDelivery: arrival.lastDelivery(),
       lastSettled: deliveries.lastSettled()
     })

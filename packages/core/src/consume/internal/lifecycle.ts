@@ -176,8 +176,14 @@ const statusOf = (
     return { buffered, inProgress, quarantined, backoffLevel, state: state() }
   },
   health: () => {
-    const { isStalled, ...seen } = engine.stats()
-    const running = isStalled ? "stalled" : Health.strictest(seen.backoff)
-    return { queue, state: state() === "running" ? running : state(), ...seen, error: error()?.message }
+    const { isStalled, trouble, ...seen } = engine.stats()
+    const running = trouble === undefined ? (isStalled ? "stalled" : Health.strictest(seen.backoff)) : "down"
+    return {
+      queue,
+      state: state() === "running" ? running : state(),
+      ...seen,
+      trouble: trouble && { since: trouble.since, because: trouble.error.message },
+      error: error()?.message
+    }
   }
 })

@@ -5,10 +5,11 @@
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type * as Bag from "../../adapter-kit/Bag.ts"
 import * as Delay from "../../message/Delay.ts"
+import { type Delivery, nativeOf } from "../../message/Delivery.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
 import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
-import type { Headers } from "../../message/Message.ts"
+import type { Headers, Native } from "../../message/Message.ts"
 import type { Run } from "./dispatch.ts"
 import type { Item } from "./item.ts"
 
@@ -141,6 +142,7 @@ class ReceivedMessage implements Received<unknown> {
   readonly headers: Headers
   readonly timestamp: number
   readonly attempts: number
+  readonly #delivery: Delivery
   readonly #index: number
   readonly #recorder: Recorder
   readonly #longest: Delay.Delay
@@ -150,9 +152,13 @@ class ReceivedMessage implements Received<unknown> {
     this.headers = delivery.headers
     this.timestamp = delivery.metadata.firstPublished
     this.attempts = delivery.attempts
+    this.#delivery = delivery
     this.#index = index
     this.#recorder = recorder
     this.#longest = longest
+  }
+  get native(): Native {
+    return nativeOf(this.#delivery)
   }
   ack(): void {
     this.#recorder.record({ _tag: "Ack", index: this.#index })

@@ -28,6 +28,8 @@ export interface Summary {
   readonly failures: ReadonlyArray<FailedLetter>
   /** Letters that are in the queue, of those that were counted at the beginning; `undefined` where nobody counted. */
   readonly queued: number | undefined
+  /** Letters that another reader had at the beginning, and that do not count; `undefined` where nobody can tell. */
+  readonly held: number | undefined
 }
 
 /** The books, which change while the sweep runs. */
@@ -49,8 +51,8 @@ export interface Books {
 /** Letters whose failures are told one by one. */
 const failuresLimit = 100
 
-/** `found` letters have been counted, if at all; at most `limit` are selected. */
-export const make = (found: number | undefined, limit: number): Books => {
+/** `found` letters have been counted, if at all, and another reader had `held`; at most `limit` are selected. */
+export const make = (found: number | undefined, limit: number, held: number | undefined): Books => {
   const leaving = new Map<unknown, Letter>()
   const unconfirmed = new Set<Letter>()
   const refusals: Array<FailedLetter> = []
@@ -79,7 +81,8 @@ export const make = (found: number | undefined, limit: number): Books => {
         refused,
         unconfirmed: unconfirmed.size,
         failures: [...refusals, ...unremoved.slice(0, failuresLimit)],
-        queued: found === undefined ? undefined : Math.max(found, judged) - removed
+        queued: found === undefined ? undefined : Math.max(found, judged) - removed,
+        held
       }
     }
   }

@@ -1,6 +1,6 @@
 /** Dead letters as programs see them. */
-import type { Delivery } from "../../message/Delivery.ts"
-import type { Headers } from "../../message/Message.ts"
+import { type Delivery, nativeOf } from "../../message/Delivery.ts"
+import type { Headers, Native } from "../../message/Message.ts"
 import type { Attempt, ErrorSummary, Reason } from "../../message/Metadata.ts"
 
 /** A dead letter. */
@@ -10,6 +10,8 @@ export interface DeadLetter {
   /** The bytes as they were published. */
   readonly body: Uint8Array
   readonly headers: Headers
+  /** The broker's own facts of this letter, as of any delivery: `RabbitMqNative.of(letter)`. */
+  readonly native: Native
   /** When the message was first published, in milliseconds since the epoch. */
   readonly firstPublished: number
   /** How often it has been redriven before. */
@@ -32,12 +34,18 @@ export interface DeadLetter {
     | undefined
 }
 
-export const fromDelivery = ({ body, headers, metadata }: Delivery): DeadLetter => ({
-  id: metadata.id,
-  body,
-  headers,
-  firstPublished: metadata.firstPublished,
-  redrives: metadata.redrives,
-  history: metadata.history,
-  origin: metadata.deadLetter
-})
+export const fromDelivery = (delivery: Delivery): DeadLetter => {
+  const { body, headers, metadata } = delivery
+  return {
+    id: metadata.id,
+    body,
+    headers,
+    get native() {
+      return nativeOf(delivery)
+    },
+    firstPublished: metadata.firstPublished,
+    redrives: metadata.redrives,
+    history: metadata.history,
+    origin: metadata.deadLetter
+  }
+}

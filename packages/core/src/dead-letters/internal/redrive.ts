@@ -33,7 +33,10 @@ export interface Options {
 }
 
 /** The dead letters of a queue, counted by their fate. */
-export interface Report extends Pick<Summary, "unremoved" | "refused" | "unconfirmed" | "failures" | "queued"> {
+export interface Report extends Pick<
+  Summary,
+  "unremoved" | "refused" | "unconfirmed" | "failures" | "queued" | "held"
+> {
   /** Published, confirmed by the broker, and removed from here. In a dry run: those that would be. */
   readonly redriven: number
   /** Published and confirmed, and not removed: the broker did not take that, so that these are in both queues. */
@@ -55,6 +58,11 @@ export interface Report extends Pick<Summary, "unremoved" | "refused" | "unconfi
    * broker cannot count.
    */
   readonly queued: number | undefined
+  /**
+   * Letters that another reader had when it began, such as a look, a consumer or another redrive: they are none of those
+   * above. Redrive again when it has ended. `undefined` where somebody may have some, and the broker does not tell.
+   */
+  readonly held: number | undefined
 }
 
 /**

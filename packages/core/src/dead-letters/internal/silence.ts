@@ -17,6 +17,8 @@ interface Waiting {
   readonly wanted: () => number
   /** Whether the engine waits until the broker takes settlements. */
   readonly isPaused: () => boolean
+  /** Why the broker does not give the letters; `undefined` while it does. */
+  readonly trouble: () => string | undefined
 }
 
 export interface Silence {
@@ -42,17 +44,20 @@ export const make = (now: () => number): Silence => {
   let since = now()
 
   /** Whether the sweep is over after `quiet` milliseconds of silence. */
-  const isOver = (broker: Service, queue: string, quiet: number, { isPaused, size, wanted }: Waiting) =>
+  const isOver = (broker: Service, queue: string, quiet: number, waiting: Waiting) =>
     Effect.gen(function* () {
       const fail = (reason: "ConnectionFailed" | "Timeout", detail: string) =>
         new BrokerError({ broker: broker.capabilities.broker, operation: "consume", queue, reason, detail })
+      const { isPaused, size, trouble, wanted } = waiting
       const { held, working } = size()
       const isDown = broker.connection().state === "down"
-      if (isDown || (isPaused() && working > 0)) {
+      const because = trouble()
+      if (isDown || because !== undefined || (isPaused() && working > 0)) {
         if (quiet < timeout) return false
-        return isDown
-          ? yield* fail("ConnectionFailed", `there has been no connection for ${Delay.format(quiet)}`)
-          : yield* fail("Timeout", `no settlement has been taken for ${Delay.format(quiet)}`)
+        if (isDown) return yield* fail("ConnectionFailed", `there has been no connection for ${Delay.format(quiet)}`)
+        return because === undefined
+          ? yield* fail("Timeout", `no settlement has been taken for ${Delay.format(quiet)}`)
+          : yield* fail("Timeout", `no letter has come for ${Delay.format(quiet)}: ${because}`)
       }
       const counts = yield* Effect.option(Effect.timeoutOption(broker.admin.counts(queue), Duration.millis(interval)))
       const { inFlight = 0, ready } = Option.getOrElse(Option.flatten(counts), () => unknown)

@@ -16,6 +16,7 @@ import * as Telemetry from "../../observe/Telemetry.ts"
 import * as Again from "./again.ts"
 import * as Arrivals from "./arrivals.ts"
 import * as Copies from "./copies.ts"
+import * as Held from "./held.ts"
 import * as Letters from "./letters.ts"
 import * as Publishing from "./publishing.ts"
 import * as Shelf from "./shelf.ts"
@@ -67,13 +68,13 @@ const retry = RetryPolicy.make({ maxAttempts: "unlimited", deadLetter: "discard"
 export const run = (broker: Service, queue: string, options: Options, work: Work): Effect.Effect<Ended, BrokerError> =>
   Effect.gen(function* () {
     const { limit = Number.POSITIVE_INFINITY, signal } = options
-    let books = Books.make(undefined, limit)
+    let books = Books.make(undefined, limit, undefined)
     let hasBegun = false
     const sweep = Effect.gen(function* () {
       if (signal?.aborted === true) return
       // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
-      const { ready } = yield* broker.admin.counts(queue)
-      books = Books.make(ready, limit)
+      const { held, ready } = yield* Held.count(broker, queue)
+      books = Books.make(ready, limit, held)
       if (ready === 0) return
       const end = yield* begin(broker, queue, options, work, books)
       hasBegun = true
@@ -147,7 +148,8 @@ const begin = (broker: Service, queue: string, { rate }: Options, work: Work, bo
     })
     engine.refresh()
     const isPaused = () => engine.stats().backoff.some(({ state }) => state !== "running")
-    return Effect.raceFirst(Deferred.await(over), silence.end(broker, queue, { ...shelf, ...books, isPaused }))
+    const trouble = () => engine.stats().trouble?.error.message
+    return Effect.raceFirst(Deferred.await(over), silence.end(broker, queue, { ...shelf, ...books, isPaused, trouble }))
   })
 
 /** The broker with a subscription whose answers are seen, and whose names of copies can be asked. */

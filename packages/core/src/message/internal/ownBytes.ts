@@ -26,6 +26,7 @@ export const copy = (source: Uint8Array): Uint8Array => {
 /** A codec, as `Codec` declares it. */
 interface Coding<in out A> {
   readonly contentType: string | undefined
+  readonly contentEncoding?: string | undefined
   readonly encode: (value: A) => Uint8Array
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
 }
@@ -47,6 +48,7 @@ export const guard = <A>(codec: Coding<A>): Coding<A> => {
   if (known !== undefined) return known
   const made: Coding<A> = {
     contentType: codec.contentType,
+    contentEncoding: codec.contentEncoding,
     encode: (value) => copy(verified(codec.encode(value))),
     decode: (bytes, headers) => codec.decode(copy(bytes), headers)
   }

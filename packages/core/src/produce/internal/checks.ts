@@ -6,7 +6,7 @@ import type { Capabilities } from "../../port/Capabilities.ts"
 import * as Delay from "../../message/Delay.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
-import type { Headers } from "../../message/Message.ts"
+import type { Headers, Native } from "../../message/Message.ts"
 import * as Metadata from "../../message/Metadata.ts"
 import * as Failure from "../../policy/Failure.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
@@ -24,6 +24,11 @@ export interface SendOptions {
   readonly headers?: Headers | undefined
   /** The message's id, 1 to 200 characters without control characters. Default: a random UUID. */
   readonly id?: string | undefined
+  /**
+   * Wishes that only one broker can fulfil, such as the exchange to publish to: `RabbitMqNative.make(...)` or
+   * `SqsNative.make(...)`. A broker passes over those to others, so that both can stand here. Default: none.
+   */
+  readonly native?: Native | undefined
 }
 
 /** One message of a batch. */
@@ -39,7 +44,8 @@ const sendKinds: OptionNames.Of<SendOptions> = {
   ...batchKinds,
   headers: OptionKind.object("an object of text"),
   // What is wrong with an id is said with the message's other errors.
-  id: true
+  id: true,
+  native: OptionKind.object("an object by broker, such as RabbitMqNative.make(...)")
 }
 const entryKinds: OptionNames.Of<BatchEntry<never>> = { body: true, ...sendKinds }
 

@@ -9,6 +9,7 @@ import type { BatchEntry, BatchOptions, SendOptions } from "./checks.ts"
 import * as Limits from "./limits.ts"
 import type { Options } from "./limits.ts"
 import { ConfigurationError } from "../../options/ConfigurationError.ts"
+import type { Codec } from "../../message/Codec.ts"
 import * as Delay from "../../message/Delay.ts"
 import { EncodeError } from "../../message/EncodeError.ts"
 import type { Headers } from "../../message/Message.ts"
@@ -70,15 +71,16 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
       entry: BatchEntry<A>,
       batchDelay: Delay.Delay | undefined
     ): Outgoing.Outgoing => {
-      const { body, delay, headers = {}, id = crypto.randomUUID() } = entry
+      const { body, delay, headers = {}, id = crypto.randomUUID(), native } = entry
       const { codec, delay: queueDelay, name } = definition
       const encoded = Checks.encode(definition, body)
       const message = {
         queue: name,
         id: Checks.id(name, id),
         body: Checks.size(name, encoded, capabilities),
-        headers: withContentType(codec.contentType, Checks.headers(name, headers)),
-        delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay)
+        headers: withContent(codec, Checks.headers(name, headers)),
+        delay: Delay.first(Checks.delay("send.delay", delay, longest), batchDelay, queueDelay),
+        native
       }
       return Outgoing.make(message, clock.currentTimeMillisUnsafe())
     }
@@ -155,6 +157,16 @@ const isSendError = (error: unknown): error is SendError =>
 
 const isConfigurationError = (error: unknown): error is ConfigurationError => error instanceof ConfigurationError
 
-/** A copy that cannot be changed, neither by its sender nor by a handler in this process. */
-const withContentType = (contentType: string | undefined, headers: Headers): Headers =>
-  Object.freeze(contentType === undefined ? { ...headers } : { "content-type": contentType, ...headers })
+/**
+ * A copy that cannot be changed, neither by its sender nor by a handler in this process. The type of the content may be the
+ * sender's; its encoding is a fact.
+ */
+const withContent = (
+  { contentEncoding, contentType }: Pick<Codec<unknown>, "contentEncoding" | "contentType">,
+  headers: Headers
+): Headers =>
+  Object.freeze({
+    ...(contentType === undefined ? undefined : { "content-type": contentType }),
+    ...headers,
+    ...(contentEncoding === undefined ? undefined : { "content-encoding": contentEncoding })
+  })

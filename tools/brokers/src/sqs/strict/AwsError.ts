@@ -51,6 +51,13 @@ const errors = {
     status: 403,
     type: coral("AccessDeniedException")
   },
+  ExpiredToken: {
+    message: "The security token included in the request is expired",
+    status: 403,
+    type: coral("ExpiredTokenException")
+  },
+  KmsAccessDenied: { message: "The caller does not have access to the customer master key.", status: 400 },
+  KmsDisabled: { message: "The customer master key is disabled.", status: 400 },
   InvalidClientTokenId: {
     message: "The security token included in the request is invalid.",
     status: 403,
@@ -109,6 +116,12 @@ const errors = {
 export type ErrorName = keyof typeof errors
 
 export const named = (name: ErrorName): AwsError => ({ code: name, ...errors[name] })
+
+/** https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html */
+export const denied = (action: string, resource: string): AwsError => {
+  const message = `User: arn:aws:iam::000000000000:user/requeue is not authorized to perform: sqs:${action.toLowerCase()}`
+  return { ...named("AccessDenied"), message: `${message} on resource: ${resource}` }
+}
 
 /** Makes the entry of a batch that failed. */
 export const failedEntry = (id: string, { code, message, status }: AwsError) => ({

@@ -40,6 +40,7 @@ export const make = ({ inFlight, now, region }: Env) => {
     GetQueueAttributes: queues.describe,
     DeleteQueue: queues.remove,
     ReceiveMessage: (call, ask) => receive(call, ask, { leases, queues, messages, duplicates, inFlight }),
+    ListDeadLetterSourceQueues: (call, ask) => DeadLetters.list(call, ask, queues),
     StartMessageMoveTask: moves.start,
     ListMessageMoveTasks: moves.list,
     CancelMessageMoveTask: moves.cancel

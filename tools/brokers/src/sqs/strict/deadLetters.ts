@@ -3,11 +3,11 @@
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
  */
 import * as Arn from "./Arn.ts"
-import { invalidParameter, type AwsError } from "./AwsError.ts"
+import { invalidParameter, named, type AwsError } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 import { jsonOf } from "./queueRules.ts"
 import type { Queues } from "./queues.ts"
-import type { Ask } from "./upstream.ts"
+import type { Ask, Reply } from "./upstream.ts"
 
 /** The ARN of the dead-letter queue that a redrive policy names; empty where it names none. */
 const targetOf = (policy: string | undefined): string => String(jsonOf(policy)?.["deadLetterTargetArn"] ?? "")
@@ -46,15 +46,21 @@ export const refused = async (
     : invalid("The RedriveAllowPolicy of the dead-letter queue does not allow this source queue.")
 }
 
-/** Lists the names of the queues whose dead-letter queue this is. */
+/** Lists the URLs of the queues whose dead-letter queue this is. */
 export const sourcesOf = async (arn: string, ask: Ask, queues: Queues): Promise<ReadonlyArray<string>> => {
   const { body } = await ask("ListQueues", { MaxResults: 1000 })
-  const urls = (body["QueueUrls"] ?? []) as ReadonlyArray<string> // as AWS documents it
-  const names = urls.map((url) => url.split("/").at(-1) ?? "")
   const found: Array<string> = []
-  for (const name of names) {
-    const { RedrivePolicy } = await queues.attributes(name, ask)
-    if (targetOf(RedrivePolicy) === arn) found.push(name)
+  const urls = (body["QueueUrls"] ?? []) as ReadonlyArray<string> // as AWS documents it
+  for (const url of urls) {
+    const { RedrivePolicy } = await queues.attributes(url.split("/").at(-1) ?? "", ask)
+    if (targetOf(RedrivePolicy) === arn) found.push(url)
   }
   return found
+}
+
+/** https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html */
+export const list = async ({ queue }: Call.Call, ask: Ask, queues: Queues): Promise<Reply | AwsError> => {
+  if ((await queues.urlOf(queue, ask)) === undefined) return named("QueueDoesNotExist")
+  const { QueueArn = "" } = await queues.attributes(queue, ask)
+  return { status: 200, headers: {}, body: { queueUrls: await sourcesOf(QueueArn, ask, queues) } }
 }

@@ -9,7 +9,7 @@ import { buffer } from "node:stream/consumers"
 import { Unavailable } from "../../Broker.ts"
 import { parse } from "../address.ts"
 import * as Answer from "./answer.ts"
-import { named, send, type AwsError, type ErrorName } from "./AwsError.ts"
+import { denied, named, send, type AwsError, type ErrorName } from "./AwsError.ts"
 import * as Call from "./Call.ts"
 import * as Faults from "./faults.ts"
 import type { SqsBroker } from "../SqsNode.ts"
@@ -32,8 +32,11 @@ export interface StrictSqs extends AsyncDisposable {
   readonly ignore: (where: Faults.Where) => Faults.Fault
   /** Delivers the next messages once more, though they are in flight. */
   readonly duplicate: (messages: number) => void
-  /** Denies these actions from now on, and no others; `DeleteMessage` denies `DeleteMessageBatch` as well. */
-  readonly deny: (actions: ReadonlyArray<string>) => void
+  /**
+   * Denies these actions from now on, and no others; `DeleteMessage` denies `DeleteMessageBatch` as well. `queue` is the only
+   * queue on which they are denied. Default: all queues.
+   */
+  readonly deny: (actions: ReadonlyArray<string>, queue?: string) => void
   /** Removes all faults. */
   readonly clear: () => void
   /** Moves the clock of the proxy and of the server behind it. */
@@ -51,10 +54,11 @@ export interface StrictOptions {
 const reply = (response: ServerResponse, result: upstream.Reply | AwsError, port: number): void => {
   if ("code" in result) return send(response, result)
   const own = (url: unknown) => (typeof url === "string" ? `http://127.0.0.1:${port}${new URL(url).pathname}` : url)
-  const { QueueUrl, QueueUrls } = result.body
+  const { QueueUrl, QueueUrls, queueUrls } = result.body
   const urls = {
     ...(QueueUrl === undefined ? {} : { QueueUrl: own(QueueUrl) }),
-    ...(Array.isArray(QueueUrls) ? { QueueUrls: QueueUrls.map(own) } : {})
+    ...(Array.isArray(QueueUrls) ? { QueueUrls: QueueUrls.map(own) } : {}),
+    ...(Array.isArray(queueUrls) ? { queueUrls: queueUrls.map(own) } : {})
   }
   response.writeHead(result.status, { "content-type": "application/x-amz-json-1.0", ...result.headers })
   response.end(JSON.stringify({ ...result.body, ...urls }))
@@ -70,11 +74,13 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
   const faults = Faults.make()
   const aws = Answer.make({ now: () => Date.now() + ahead, region, inFlight })
   const counts: Record<string, number> = {}
-  let denied: ReadonlyArray<string> = []
+  let refused: { readonly actions: ReadonlyArray<string>; readonly queue?: string | undefined } = { actions: [] }
+  const isDenied = (call: Call.Call): boolean =>
+    refused.actions.includes(Call.single(call)) && (refused.queue ?? call.queue) === call.queue
 
   const answer = async (call: Call.Call, ask: upstream.Ask, fault: Faults.Effect | undefined) => {
     if (fault?.kind === "refuse") return named(fault.error)
-    if (denied.includes(Call.single(call))) return named("AccessDenied")
+    if (isDenied(call)) return denied(Call.single(call), `arn:aws:sqs:${region}:000000000000:${call.queue}`)
     return aws.answer(call, ask, (index) =>
       fault?.kind === "refuseEntries" && index < fault.entries ? named(fault.error) : undefined
     )
@@ -122,7 +128,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     lose: (where, how = "silence") => faults.add(where, { kind: "lose", how }),
     ignore: (where) => faults.add(where, { kind: "ignore" }),
     duplicate: aws.duplicate,
-    deny: (actions) => void (denied = actions),
+    deny: (actions, queue) => void (refused = { actions, queue }),
     clear: faults.clear,
     forward: async (milliseconds) => {
       const move = broker.nodes[0]?.forward

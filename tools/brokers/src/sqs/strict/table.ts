@@ -63,6 +63,11 @@ export const rules = {
     "The receive count of a message that SQS moves to a dead-letter queue goes on, and DeadLetterQueueSourceArn is told.",
     "elasticmq"
   ),
+  deadLetterSources: {
+    says: "The queues whose redrive policy names a queue are listed.",
+    source: `${docs}/APIReference/API_ListDeadLetterSourceQueues.html`,
+    without: ["elasticmq"]
+  },
   sizeInBatch: validated(
     "test_send_batch_message_size",
     "An entry larger than the queue's MaximumMessageSize fails, the others are sent."

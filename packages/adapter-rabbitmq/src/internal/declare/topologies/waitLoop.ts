@@ -20,7 +20,7 @@ export const make = ({ found, queue, retry, settings }: TopologyRequest): Topolo
   const delays = (retry === undefined ? [] : RetryPolicy.schedule(retry)).flatMap(({ delay }) => [...delay])
   const ttl = round(delays, settings.resolution)
   const delayed = Names.fill(settings.names.delayQueue ?? "{queue}.wait.v1.{ms}", queue, ttl)
-  const waiting = Names.fill(settings.names.waitingQueue ?? "{queue}.waiting.v1", queue)
+  const waiting = Names.waiting(settings, queue)
   const objects = [
     // A layout that is there already may lead on by another exchange.
     ...(settings.assert === "declare"

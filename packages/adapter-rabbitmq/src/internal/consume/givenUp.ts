@@ -1,0 +1,41 @@
+/** Messages that the server itself gave up: where they were, and why. Pure. */
+import type { Metadata } from "@requeue/core/adapter-kit"
+import * as Predicate from "effect/Predicate"
+import type { Incoming } from "../client.ts"
+import * as Wire from "../wire.ts"
+
+/** The server's words for it. https://www.rabbitmq.com/docs/dlx#effects */
+const causes: Readonly<Record<string, readonly [reason: Metadata.Reason, message: string]>> = {
+  delivery_limit: ["too-many-deliveries", "it was returned more often than the queue's delivery limit allows"],
+  expired: ["too-old", "it waited longer than its time to live"],
+  maxlen: ["retries-exhausted", "the queue was full"],
+  rejected: ["permanent", "a consumer rejected it"]
+}
+
+/** AMQP's timestamps, in seconds, as the driver shows them in a header. */
+const timeOf = (time: unknown): number | undefined =>
+  Predicate.hasProperty(time, "value") && typeof time.value === "number" ? time.value * 1000 : undefined
+
+/**
+ * The dead letter that the server has made of a message, by its newest record; `undefined` for any other message. What
+ * expired may come out of a delay: it is a letter when it comes by the exchange of the server's dead letters.
+ */
+export const givenUp = (
+  incoming: Pick<Incoming, "fields" | "properties">,
+  attempts: number,
+  now: () => number
+): Metadata.DeadLetter | undefined => {
+  const [last] = Wire.deathsOf(incoming.properties.headers ?? {})
+  if (last === undefined || typeof last["queue"] !== "string" || typeof last["reason"] !== "string") return undefined
+  const name = last["reason"]
+  const cause = Object.hasOwn(causes, name) ? causes[name] : undefined
+  if (cause === undefined || (name === "expired" && !Wire.isServersLetter(incoming))) return undefined
+  const [reason, message] = cause
+  return {
+    queue: last["queue"],
+    attempts,
+    reason,
+    at: timeOf(last["time"]) ?? now(),
+    error: { name, message: `given up by RabbitMQ: ${message}` }
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Facts that a message tells of AMQP, and wishes that a program may have: their types, the checks, and how the core passes them on.
+ */
+import { Failure } from "@requeue/core"
+import { Delay, type Message, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import * as HeaderValues from "./headerValues.ts"
+import * as Wire from "./wire.ts"
+
+/** The name under which core passes them on. */
+export const broker = "rabbitmq"
+
+/**
+ * Facts of a delivered message. A retry, a dead letter and a redrive tell the same as the first delivery, but for the
+ * expiration and the user, which no copy keeps.
+ */
+export interface RabbitMqNative {
+  /** The exchange that it was published to; the empty one for a message that was sent to the queue itself. */
+  readonly exchange: string
+  readonly routingKey: string
+  /** All headers with their types, those of the server and of Requeue included. */
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly appId: string | undefined
+  readonly contentEncoding: string | undefined
+  readonly contentType: string | undefined
+  readonly correlationId: string | undefined
+  /** Milliseconds, as text. */
+  readonly expiration: string | undefined
+  readonly messageId: string | undefined
+  /** Whether it survives a restart of the server, in a queue that does. */
+  readonly persistent: boolean
+  readonly priority: number | undefined
+  readonly replyTo: string | undefined
+  /** Milliseconds since the epoch, in whole seconds. */
+  readonly timestamp: number | undefined
+  readonly type: string | undefined
+  readonly userId: string | undefined
+}
+
+/** Options of `RabbitMqNative.make`. Texts have at most 255 bytes, which is all that AMQP can carry. */
+export interface Options {
+  /**
+   * The exchange to publish to, in place of the queue itself. It must exist, or be among the adapter's `exchanges`, and
+   * lead somewhere. The empty one leads to the queue of the routing key, which is not declared, as for an answer to
+   * `replyTo`. It takes no delay. The queue's name only names the message then, in errors and in telemetry. Default: the
+   * queue itself.
+   */
+  readonly exchange?: string | undefined
+  /** The routing key, for an exchange. Default: the queue's name. */
+  readonly routingKey?: string | undefined
+  /**
+   * Whether the send fails as `Unroutable` when the exchange leads to no queue. With `false` the message is gone then, which is
+   * for events that nobody has to hear. Default: true.
+   */
+  readonly mandatory?: boolean | undefined
+  /**
+   * Headers that need not be text, such as numbers for an exchange of type `headers`: text, finite numbers, booleans, null,
+   * bytes, dates, and arrays and plain objects of these. They beat text headers of their names. Default: none.
+   */
+  readonly headers?: Readonly<Record<string, unknown>> | undefined
+  /** The program that sends. Default: none. */
+  readonly appId?: string | undefined
+  /** The conversation or the request that the message belongs to. Default: none. */
+  readonly correlationId?: string | undefined
+  /**
+   * Time after which the server dead-letters the message in its queue, 1 ms to 28 days; a number counts milliseconds. It is
+   * for the first delivery: no copy keeps it, and no message with a delay can have one. Default: none.
+   */
+  readonly expiration?: Delay.Input | undefined
+  /** Whether the message survives a restart of the server. Default: true. */
+  readonly persistent?: boolean | undefined
+  /** 0 to 255, for a queue with priorities. Default: none, which counts as 0. */
+  readonly priority?: number | undefined
+  /** The queue for answers; they are sent like any message. Default: none. */
+  readonly replyTo?: string | undefined
+  /** The kind of message, such as `order.paid`. Default: none. */
+  readonly type?: string | undefined
+  /** The user that logs in: the server refuses any other. Default: none. */
+  readonly userId?: string | undefined
+}
+
+const short: OptionKind.OptionKind = {
+  expected: "text of at most 255 bytes",
+  holds: (value) => typeof value === "string" && Buffer.byteLength(value) <= 255
+}
+
+/** The longest expiration, in milliseconds: 28 days. */
+const longest = 28 * Delay.max
+
+const kinds: OptionNames.Of<Options> = {
+  exchange: short,
+  routingKey: short,
+  mandatory: OptionKind.flag,
+  headers: OptionKind.object("an object of headers"),
+  appId: short,
+  correlationId: short,
+  expiration: Delay.kind(1, longest),
+  persistent: OptionKind.flag,
+  priority: OptionKind.whole(0, 255),
+  replyTo: short,
+  type: short,
+  userId: short
+}
+
+/** Why options of the right kinds are none; `undefined` when they are. */
+const problemOf = ({ exchange, headers = {}, mandatory, routingKey }: Options): string | undefined => {
+  const taken = Object.keys(headers).find((name) => Wire.isOwn(name) || Wire.isServers(name))
+  if (taken !== undefined) return `headers.${taken} is a header of the server or of Requeue. Give it another name`
+  if (exchange === undefined && (routingKey !== undefined || mandatory === false))
+    return `${routingKey === undefined ? "mandatory" : "routingKey"} is for an exchange. Name the exchange as well`
+  if (exchange === "" && routingKey === undefined) return 'exchange "" needs a routingKey, which is the name of a queue'
+  return HeaderValues.problemOf(headers, "headers")
+}
+
+/** A copy of options, which nobody else can change, or why they are none. Somebody may have written them by hand. */
+const checked = (call: string, given: unknown): Options | RangeError => {
+  try {
+    const refused = OptionNames.refusal(call, given, kinds)
+    if (refused !== undefined) return refused
+    const options: Options = { ...(given as Options) } // It has just been checked.
+    const problem = problemOf(options)
+    if (problem !== undefined) return OptionNames.error(call, undefined, problem)
+    return options.headers === undefined ? options : { ...options, headers: HeaderValues.copyOf(options.headers) }
+  } catch (error) {
+    return OptionNames.error(call, undefined, `options cannot be read: ${Failure.summarize(error).message}`)
+  }
+}
+
+/** The copies that `make` has made. */
+const made = new WeakMap<object, Options>()
+
+/** Wishes as the core passes them on, or why they cannot be fulfilled. */
+export const wishes = (call: string, given: Options): Message.Native | RangeError => {
+  const options = checked(call, given)
+  if (options instanceof RangeError) return options
+  const own = Object.freeze({ ...given })
+  made.set(own, options)
+  return Object.freeze({ [broker]: own })
+}
+
+/** The wishes of a message that is sent, or why they cannot be fulfilled; `undefined` where there are none. */
+export const asked = (native: Message.Native | undefined): Options | RangeError | undefined => {
+  const given = native?.[broker]
+  if (given === undefined) return undefined
+  return (OptionKind.isObject(given) ? made.get(given) : undefined) ?? checked("native.rabbitmq", given)
+}
+
+/** These facts, as `RabbitMqNative.of` finds them. */
+export const told = (facts: RabbitMqNative): Message.Native =>
+  Object.freeze({ [broker]: Object.freeze({ ...facts, headers: HeaderValues.copyOf(facts.headers) }) })

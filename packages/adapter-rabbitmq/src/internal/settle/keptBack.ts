@@ -1,0 +1,58 @@
+/**
+ * Settlements that the server keeps back. A quorum queue is sent 32 commands of a channel at a time; further ones wait until
+ * those are carried out, and are forgotten when the channel closes: what was acknowledged is delivered again, and what was
+ * given back counts as failed (3.10.8, 4.0.5, 4.3.6).
+ */
+import * as Client from "../client.ts"
+import type { RabbitMqQueue } from "../../RabbitMqQueue.ts"
+import * as Version from "../version.ts"
+
+/** Settlements that are never kept back: a cancel sends three commands at most for each consumer of a channel. */
+const few = 32 - 3 * 8
+
+/** A delivery limit that a message does not reach by being given back once more, at the end of a consumer. */
+const large = 100
+
+/**
+ * Whether {@link flush} helps, and harms nothing: it may take a message and give it back, which counts as a delivery before
+ * 4.3.
+ */
+export const isFlushed = ({ deliveryLimit = 0, type }: RabbitMqQueue, serverVersion: string): boolean =>
+  type === "quorum" && (Version.hasFailureCount(serverVersion) || deliveryLimit >= large)
+
+/** Counts the settlements of a channel of which nobody knows yet that they are carried out. */
+export interface KeptBack {
+  readonly wrote: () => void
+  /** Whether some may be kept back. */
+  readonly areThere: () => boolean
+  /** Must be called with a request that the queue answers in the order of its commands, when it is written. */
+  readonly during: <A>(request: Promise<A>) => Promise<A>
+}
+
+export const make = (): KeptBack => {
+  let written = 0
+  return {
+    wrote: () => void written++,
+    areThere: () => written > few,
+    during: async (request) => {
+      const before = written
+      const answer = await request
+      written -= before
+      return answer
+    }
+  }
+}
+
+/**
+ * Waits until the queue has been sent all settlements of a channel. No other request tells: a queue adds a consumer, and
+ * takes it away, in the order of its commands, and it answers a passive declaration at once.
+ */
+export const flush = async (channel: Client.Channel, queue: string, consumerTag: string): Promise<void> => {
+  const taken: Array<number> = []
+  await Promise.all([
+    channel.prefetch(1),
+    channel.consume(queue, (message) => void (message && taken.push(message.fields.deliveryTag)), { consumerTag })
+  ])
+  await channel.cancel(consumerTag)
+  for (const tag of taken) Client.requeue(channel, tag, "Nack")
+}

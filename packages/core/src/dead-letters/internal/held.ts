@@ -1,0 +1,37 @@
+/** Letters that another reader has, such as a look or a consumer: the broker shows them to nobody else meanwhile. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Counts, Service } from "../../port/Broker.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
+
+/** The letters that wait in a queue, and those that somebody has; `undefined` where that cannot be told. */
+export interface Counted extends Counts {
+  readonly held: number | undefined
+}
+
+/** Milliseconds that a look may take to give back what it has, and between two counts. */
+const timeout = 1000
+const interval = 50
+
+const heldOf = ({ inFlight, isRead }: Counts): number | undefined => {
+  if (isRead === false) return 0
+  // Somebody reads, and the number may be from before.
+  return isRead === true && inFlight === 0 ? undefined : inFlight
+}
+
+/** Counts a queue once nobody has letters of it any more, or when that takes longer than a look. */
+export const count = (broker: Service, queue: string): Effect.Effect<Counted, BrokerError> =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    // A broker may take seconds to count.
+    const end = now() + timeout
+    while (true) {
+      const counts = yield* broker.admin.counts(queue)
+      const held = heldOf(counts)
+      const isTold = held !== undefined || counts.isRead === true
+      if (held === 0 || !isTold || now() >= end) return { ...counts, held }
+      yield* Effect.sleep(Duration.millis(interval))
+    }
+  })
