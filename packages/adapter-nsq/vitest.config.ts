@@ -1,5 +1,5 @@
+import { longestFirst } from "../../scripts/longest-first.mjs"
 import { withSources } from "../../scripts/vitest.config.mjs"
-import { availableParallelism } from "node:os"
 
 // Files side by side, and more of them than processors: most of their time, they wait. What they say of lateness they
 // judge against controls, and every file has its own servers (see test/server.ts).
@@ -7,7 +7,8 @@ import { availableParallelism } from "node:os"
 export default withSources({
   test: {
     isolate: false,
-    maxWorkers: Math.max(2, availableParallelism()),
+    maxWorkers: 4,
+    sequence: longestFirst("conformanceLookup", "conformance", "mutants", "delays"),
     maxConcurrency: 8,
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -34,7 +34,7 @@ export const exists = (url: string, queue: string): Promise<boolean> =>
     () => false
   )
 
-/** Publishes without a pause while `work` runs; each message fails once, and comes again after the rung's delay. */
+/** Publishes up to 100 messages a second while `work` runs; each message fails once, and comes again after the rung's delay. */
 export const underLoad = (
   options: RabbitMqOptions.Options,
   queue: string,
@@ -52,7 +52,7 @@ export const underLoad = (
           const id = `m${sent.length}`
           sent.push(id)
           yield* one.publish([outgoing(queue, id)])
-          yield* Effect.sleep(5)
+          yield* Effect.sleep(10)
         }
       })
       const working = Effect.promise(work).pipe(Effect.ensuring(Effect.sync(() => (isOver = true))))

@@ -36,6 +36,7 @@ import { cases as settling } from "./cases/settling.ts"
 import { cases as shutdown } from "./cases/shutdown.ts"
 import { cases as time } from "./cases/time.ts"
 import { cases as topologyLost } from "./cases/topologyLost.ts"
+import { cases as troubles } from "./cases/troubles.ts"
 import { cases as truths } from "./cases/truths.ts"
 
 /** All cases, by group, in the order in which they run. */
@@ -58,6 +59,7 @@ export const cases: ReadonlyArray<Case> = [
   ...backoff,
   ...time,
   ...operator,
+  ...troubles,
   ...shutdown,
   ...settling,
   ...settledOnce,

@@ -156,6 +156,10 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
       woken = now()
     })
 
+    /** Waits until the timer has woken after a time: not before then has it told of what held it up. */
+    const wokenAfter = (time: number): Effect.Effect<void> =>
+      Effect.suspend(() => (woken > time ? Effect.void : Effect.andThen(Effect.sleep(timerInterval), wokenAfter(time))))
+
     /** Waits until the echoes that were sent by then are back, or lost. */
     const returned = (until: number): Effect.Effect<void> =>
       Effect.suspend(() => {
@@ -171,7 +175,7 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
     return {
       lateness: (from, to) =>
         Effect.gen(function* () {
-          yield* Effect.sleep(2 * timerInterval)
+          yield* wokenAfter(now())
           yield* returned(to)
           const lost = [...open.values()].find((sent) => sent <= to && sent + echoTimeout >= from)
           if (lost !== undefined) {

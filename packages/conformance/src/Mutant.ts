@@ -107,7 +107,8 @@ export const runPatched = (
     const [taken, verdict] = yield* Effect.timed(run(patch, { ...options, layer: sound }))
     if (verdict._tag === "NotMeasurable") return verdict
     if (verdict._tag === "Killed" || verdict.outcome._tag !== "Passed") {
-      return yield* Effect.die(new Error(`"${patch.kills}" does not pass on the sound adapter`, { cause: verdict }))
+      const how = verdict._tag === "Killed" ? String(verdict.error) : verdict.outcome._tag
+      return yield* Effect.die(new Error(`"${patch.kills}" does not pass on the sound adapter: ${how}`))
     }
     const timeout = limit.millis + limit.times * Duration.toMillis(taken)
     return yield* run(patch, { ...options, layer: broken, timeout })

@@ -2,7 +2,7 @@
  * A broker that passes everything on to another one, records it in order and with its time, and fails on demand as brokers
  * do.
  */
-import type { Broker, BrokerError, Delivery, Outgoing, Settlement } from "@requeue/core"
+import type { Broker, BrokerError, Delivery, Outgoing, Settlement, Trouble } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
@@ -39,6 +39,8 @@ export interface Faults {
   publish:
     | ((messages: ReadonlyArray<Outgoing.Outgoing>) => Effect.Effect<void, BrokerError.BrokerError> | undefined)
     | undefined
+  /** Answers why the broker does not give the messages of a queue, or `undefined` to let it answer itself. */
+  trouble: ((queue: string) => Trouble.Trouble | undefined) | undefined
 }
 
 /** A recorded broker. */
@@ -70,7 +72,7 @@ const around = <A extends Pick<Broker.SettleRequest, "delivery">>(
 export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
   Effect.map(Clock.Clock, (clock) => {
     const log: Array<Entry> = []
-    const faults: Faults = { settle: undefined, extend: undefined, publish: undefined }
+    const faults: Faults = { settle: undefined, extend: undefined, publish: undefined, trouble: undefined }
     const now = () => clock.currentTimeMillisUnsafe()
 
     const settle = (
@@ -129,7 +131,8 @@ export const make = (broker: Broker.Service): Effect.Effect<Recording> =>
                 subscription.credit(limit)
               },
               settle: (requests) => settle(options.queue, requests, subscription.settle),
-              extend: (deliveries) => extend(deliveries, subscription.extend)
+              extend: (deliveries) => extend(deliveries, subscription.extend),
+              trouble: () => faults.trouble?.(options.queue) ?? subscription.trouble?.()
             })
           )
       }

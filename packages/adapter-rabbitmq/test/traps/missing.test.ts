@@ -11,9 +11,9 @@ const { url } = await shared()
 
 // 32 dead letters whose target is gone hold up all others of their queue.
 test("a delayed message for a deleted queue is kept aside, and holds up no other", async () => {
-  const [gone, queue] = [queueName("gone"), queueName("here")]
+  const [gone, queue, prefix] = [queueName("gone"), queueName("here"), queueName("p").slice(0, 20)]
   const runs: Array<Run> = []
-  await on({ url, topology: "levels" }, (broker) =>
+  await on({ url, topology: "levels", prefix }, (broker) =>
     Effect.gen(function* () {
       yield* consume(queue, runs, {})
       const lost = Array.from({ length: 40 }, (_, index) => outgoing(gone, `lost${index}`, { delay: 800 }))
@@ -23,7 +23,7 @@ test("a delayed message for a deleted queue is kept aside, and holds up no other
       yield* until("the other one", () => runs.length === 1)
       const kept: Array<string> = []
       yield* until("those that are kept aside", async () => {
-        kept.push(...(await drainIds(url, "requeue.v1.q.undelivered")))
+        kept.push(...(await drainIds(url, `${prefix}.v1.q.undelivered`)))
         return new Set(kept).size >= 40
       })
       assert.deepStrictEqual(kept.toSorted(), lost.map(({ metadata }) => metadata.id).toSorted())

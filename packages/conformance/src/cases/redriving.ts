@@ -1,5 +1,5 @@
 /** Redrives: every dead letter is at work again or still there, and the report says which. */
-import { BrokerError, type DeadLetters, RetryPolicy } from "@requeue/core"
+import { Backoff, BrokerError, type DeadLetters, type Delivery, RetryPolicy, Settlement } from "@requeue/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -130,6 +130,33 @@ export const cases: ReadonlyArray<Case.Case> = [
     lab.faults.publish = undefined
     Check.equal("afterwards", (yield* letters.redrive()).redriven, 1)
     Check.equal("at work again", (yield* redriven(lab, 5, 5)).toSorted(), some)
+  }),
+  test("a redrive beside another reader says what that one has, and another redrive takes it", function* (lab) {
+    const some = ids.slice(0, 3)
+    yield* bury(lab, some)
+    const letters = yield* lab.letters
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const given: Array<Delivery.Delivery> = []
+        const reader = yield* lab.broker.subscribe({
+          queue: lab.dlq,
+          retry: RetryPolicy.make({ maxRetries: "unlimited", backoff: Backoff.constant("1 second") }),
+          deadLetterQueues: [],
+          onDelivery: (delivery) => void given.push(delivery),
+          onReconnect: () => {}
+        })
+        reader.credit(1)
+        yield* lab.until("a letter that the reader has", () => given.length === 1)
+        const { held, redriven } = yield* letters.redrive()
+        Check.equal("redriven", redriven, 2)
+        Check.isTrue("held by the reader", held === 1 || held === undefined, held)
+        reader.credit(0)
+        yield* reader.settle([{ delivery: given[0]!, settlement: Settlement.Release() }])
+      })
+    )
+    yield* lab.untilPending({ ready: 1, inFlight: 0 }, lab.dlq)
+    Check.equal("redriven afterwards", (yield* letters.redrive()).redriven, 1)
+    Check.equal("at work again", (yield* redriven(lab, 3, 3)).toSorted(), some)
   }),
   test("a redrive that is aborted ends at once, and another one goes on with the others", function* (lab) {
     const some = ids.slice(0, 10)

@@ -4,6 +4,18 @@ import type { Mutant } from "../Mutant.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
   {
+    name: "says that it runs while the broker gives it nothing",
+    kills: "a consumer whose queue the broker does not give is down, alone and with the reason, until it is given",
+    subject: (subject) => ({
+      ...subject,
+      start: (queue, given, handler) =>
+        Effect.map(subject.start(queue, given, handler), (consumer) => ({
+          ...consumer,
+          health: () => ({ ...consumer.health(), state: "running", trouble: undefined })
+        }))
+    })
+  },
+  {
     name: "peeking takes messages away",
     kills: "peeking shows waiting messages, oldest first, and leaves them and their attempts alone",
     broker: (broker) => ({

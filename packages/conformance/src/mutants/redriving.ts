@@ -32,6 +32,11 @@ export const mutants: ReadonlyArray<Mutant> = [
       }))
   ),
   redrives(
+    "a redrive that passes over what another reader has",
+    "a redrive beside another reader says what that one has, and another redrive takes it",
+    (redrive) => (options) => Effect.map(redrive(options), (report) => ({ ...report, held: 0 }))
+  ),
+  redrives(
     "a redrive that hears no abort",
     "a redrive that is aborted ends at once, and another one goes on with the others",
     (redrive) => (options) => redrive({ ...options, signal: undefined })

@@ -30,6 +30,9 @@ const quiet = 15_000
 const arrival = 1000
 const interval = 250
 
+/** Milliseconds for moving what came meanwhile, until the stale queues are looked at again. It may come faster than it goes. */
+const turn = 2000
+
 /** The operator's own. */
 export interface Dependencies {
   readonly removal: Removal
@@ -198,7 +201,8 @@ export const run = (
           works.filter(({ why }) => why !== undefined),
           restore
         )
-        yield* removal.drain(meanwhile, move, isStopped)
+        const over = now() + turn
+        yield* removal.drain(meanwhile, move, () => isStopped() || now() > over)
         yield* Effect.sleep(Duration.millis(interval))
       }
       for (const work of works) {
