@@ -22,15 +22,49 @@ export const count = ({ numFailedTests, numPassedTests, numTotalTests, success, 
   const failed = numFailedTests + broken
   // Nobody skips all that a package has to say.
   const silent = failed === 0 && (!success || numPassedTests === 0)
-  const notMeasurable = tests.filter(
-    ({ meta, status }) => status === "skipped" && meta?.notMeasurable !== undefined
-  ).length
+  const unmeasured = tests.filter(isNotMeasurable).length
   return {
     passed: numPassedTests,
     failed: silent ? 1 : failed,
-    skipped: numTotalTests - numPassedTests - numFailedTests - notMeasurable,
-    notMeasurable,
+    skipped: numTotalTests - numPassedTests - numFailedTests - unmeasured,
+    notMeasurable: unmeasured,
     measuredAgain: tests.filter(({ meta }) => meta?.measured > 1).length
+  }
+}
+
+const isNotMeasurable = ({ meta, status }) => status === "skipped" && meta?.notMeasurable !== undefined
+
+/** The files and titles of the tests that could not be measured in one of Vitest's JSON reports. */
+export const notMeasurable = ({ testResults }) =>
+  testResults.flatMap(({ assertionResults, name: file }) =>
+    assertionResults
+      .filter(isNotMeasurable)
+      .map(({ ancestorTitles, title }) => ({ file, titles: [...ancestorTitles, title] }))
+  )
+
+/** A report in which the tests that could not be measured have the results of another run, where that ran them. */
+export const replaced = (report, other) => {
+  const seen = new Map(
+    other.testResults.flatMap(({ assertionResults, name }) =>
+      assertionResults.map((test) => [JSON.stringify([name, test.fullName]), test])
+    )
+  )
+  let [passed, failed] = [0, 0]
+  const testResults = report.testResults.map((file) => {
+    const assertionResults = file.assertionResults.map((test) => {
+      const again = isNotMeasurable(test) ? seen.get(JSON.stringify([file.name, test.fullName])) : undefined
+      if (again?.status === "passed") passed++
+      if (again?.status === "failed") failed++
+      return again?.status === "passed" || again?.status === "failed" ? again : test
+    })
+    return { ...file, assertionResults }
+  })
+  return {
+    ...report,
+    numPassedTests: report.numPassedTests + passed,
+    numFailedTests: report.numFailedTests + failed,
+    success: report.success && failed === 0,
+    testResults
   }
 }
 
@@ -44,8 +78,8 @@ export const failures = ({ testResults }) =>
 
 const firstLine = (message = "") => message.trim().split("\n", 1)[0]
 
-const tested = packages.filter(({ manifest }) => manifest.scripts?.test !== undefined)
-const reportOf = (folder) => join(root, folder, "test-results.json")
+export const tested = packages.filter(({ manifest }) => manifest.scripts?.test !== undefined)
+export const reportOf = (folder) => join(root, folder, "test-results.json")
 
 /** A report that was cut off says that something failed. */
 export const read = (text) => {

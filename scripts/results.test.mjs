@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { count, failures, read, show, sum } from "./results.mjs"
+import { count, failures, notMeasurable, read, replaced, show, sum } from "./results.mjs"
 
 const report = (tests, { status = "passed", success = true } = {}) => ({
   numTotalTests: tests.length,
@@ -23,6 +23,29 @@ test("what could not be measured is no test that was skipped, and what was measu
   )
   assert.deepEqual(counts, { passed: 2, failed: 0, skipped: 1, notMeasurable: 1, measuredAgain: 2 })
   assert.equal(show(counts), "2 passed, 0 failed, 1 skipped, 1 not measurable here (2 measured again)")
+})
+
+test("what could not be measured has the result of another run, where that measured it", () => {
+  const late = (fullName) => ({
+    fullName,
+    ancestorTitles: ["all"],
+    title: fullName,
+    status: "skipped",
+    meta: { measured: 5, notMeasurable: "late" }
+  })
+  const first = report([{ ...passed, fullName: "a" }, late("b"), late("c"), late("d")])
+  assert.deepEqual(
+    notMeasurable(first).map(({ titles }) => titles.join()),
+    ["all,b", "all,c", "all,d"]
+  )
+  const second = report([
+    { fullName: "a", status: "failed", meta: {} },
+    { ...passed, fullName: "b" },
+    { fullName: "c", status: "failed", meta: {} },
+    late("d")
+  ])
+  const { failed, notMeasurable: left, passed: good, skipped } = count(replaced(first, second))
+  assert.deepEqual([good, failed, skipped, left], [2, 1, 0, 1])
 })
 
 test("a file that cannot be loaded has failed", () => {

@@ -2,6 +2,7 @@
  * `npm test`: runs the tests of every package, and closes with a line that counts them all. What follows the
  * command goes to turbo, for example `npm test -- --filter=@requeue/core`.
  */
+import { measureAlone } from "./measure-alone.mjs"
 import { failedLines, forget, results, show, sum } from "./results.mjs"
 import { explain, run } from "./run.mjs"
 
@@ -15,6 +16,7 @@ const turbo = ["turbo", "run", "test", "--continue=dependencies-successful", ...
 const result = run(turbo, { stdio: "inherit" })
 if (result.status !== 0) explain(result)
 
+measureAlone()
 const after = results()
 for (const line of failedLines(after)) console.log(line)
 const all = sum(after.flatMap(({ counts }) => counts ?? []))
@@ -22,4 +24,4 @@ const all = sum(after.flatMap(({ counts }) => counts ?? []))
 const untold = result.status !== 0 && all.failed === 0 ? 1 : 0
 const seconds = Math.round((performance.now() - started) / 1000)
 console.log(`\n${show({ ...all, failed: all.failed + untold })}, in ${Math.floor(seconds / 60)} min ${seconds % 60} s`)
-process.exitCode = result.status ?? 1
+process.exitCode = all.failed > 0 ? 1 : (result.status ?? 1)
