@@ -13,7 +13,8 @@ export const longestFirst = (...names) => ({
         const index = names.indexOf(basename(moduleId, ".test.ts"))
         return index === -1 ? names.length : index
       }
-      return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+      const sorted = await super.sort(files)
+      return sorted.toSorted((a, b) => rank(a) - rank(b))
     }
   }
 })

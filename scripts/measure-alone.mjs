@@ -22,13 +22,10 @@ const escaped = (text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")
 const measure = (folder, report, tests) => {
   const again = join(root, folder, "test-results.alone.json")
   const pattern = tests.map(({ titles }) => titles.map(escaped).join("(?: > | )")).join("|")
-  run(
-    [
-      ...["vitest", "run", "--root", join(root, folder), "--maxWorkers=1", "--reporter=default", "--reporter=json"],
-      ...[`--outputFile.json=${again}`, "-t", `(${pattern})$`, ...new Set(tests.map(({ file }) => file))]
-    ],
-    { stdio: "inherit" }
-  )
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${again}`]
+  const files = new Set(tests.map(({ file }) => file))
+  const command = ["vitest", "run", "--root", join(root, folder), "--maxWorkers=1", ...reporters]
+  run([...command, "-t", `(${pattern})$`, ...files], { stdio: "inherit" })
   const found = read(again)
   rmSync(again, { force: true })
   if (found !== undefined) writeFileSync(reportOf(folder), JSON.stringify(replaced(report, found)))
