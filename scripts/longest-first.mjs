@@ -13,7 +13,7 @@ export const longestFirst = (...names) => ({
         const index = names.indexOf(basename(moduleId, ".test.ts"))
         return index === -1 ? names.length : index
       }
-      const sorted = await super.sort(files)
+      const sorted = await super.sort.call(this, files)
       return sorted.toSorted((a, b) => rank(a) - rank(b))
     }
   }
