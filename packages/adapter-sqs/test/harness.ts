@@ -39,7 +39,7 @@ const lookFor = 30
 const text = (value: string): MessageAttributeValue => ({ DataType: "String", StringValue: value })
 
 /** Every queue whose name starts so, those that the adapter made among them. */
-const removeAll = async (sqs: SQS, prefix: string): Promise<void> => {
+export const removeAll = async (sqs: SQS, prefix: string): Promise<void> => {
   const { QueueUrls = [] } = await sqs.listQueues({ QueueNamePrefix: prefix, MaxResults: 1000 })
   for (const QueueUrl of QueueUrls) await sqs.deleteQueue({ QueueUrl })
 }

@@ -11,11 +11,23 @@ export interface Case {
 
 export type World = ReturnType<typeof make>
 
-const account = "000000000000"
+/** That of the servers on this machine. */
+const local = "000000000000"
 
-export const make = (url: string, prefix: string) => {
-  const { credentials, endpoint = "", region = "" } = parse(url) ?? {}
-  const sqs = new SQS({ endpoint, region, maxAttempts: 1, ...(credentials === undefined ? {} : { credentials }) })
+/** Seconds that a receive waits: AWS keeps messages on many machines, and asks some of them if it may not wait. */
+interface Options {
+  readonly account?: string
+  readonly wait?: number
+}
+
+export const make = (url: string, prefix: string, { account = local, wait = 0 }: Options = {}) => {
+  const { credentials, endpoint, region = "" } = parse(url) ?? {}
+  const sqs = new SQS({
+    region,
+    maxAttempts: 1,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(credentials === undefined ? {} : { credentials })
+  })
   let count = 0
   const name = () => `${prefix}${count++}`
   const create = async (Attributes: Record<string, string> = {}, QueueName = name()): Promise<string> =>
@@ -25,11 +37,16 @@ export const make = (url: string, prefix: string) => {
     RedrivePolicy: JSON.stringify({ deadLetterTargetArn: deadLetters, maxReceiveCount: 1 })
   })
   const receive = async (QueueUrl: string, request: Partial<ReceiveMessageRequest> = {}) => {
-    const all = { MaxNumberOfMessages: 10, MessageSystemAttributeNames: ["All" as const] }
+    const all = { MaxNumberOfMessages: 10, WaitTimeSeconds: wait, MessageSystemAttributeNames: ["All" as const] }
     return (await sqs.receiveMessage({ QueueUrl, ...all, ...request })).Messages ?? []
   }
   return {
     sqs,
+    account,
+    /** Another one than that of the queues. */
+    otherAccount: account === "111111111111" ? "222222222222" : "111111111111",
+    region,
+    otherRegion: region === "us-east-1" ? "eu-west-1" : "us-east-1",
     name,
     create,
     arn,

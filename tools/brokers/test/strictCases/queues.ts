@@ -94,24 +94,24 @@ export const cases = {
   },
   otherOwner: {
     aws: [notThere, notThere],
-    ask: async ({ create, name, sqs }) => {
+    ask: async ({ account, create, name, otherAccount, sqs }) => {
       const QueueName = name()
-      const QueueUrl = (await create({}, QueueName)).replace("000000000000", "111111111111")
+      const QueueUrl = (await create({}, QueueName)).replace(account, otherAccount)
       return [
-        await outcome(() => sqs.getQueueUrl({ QueueName, QueueOwnerAWSAccountId: "111111111111" })),
+        await outcome(() => sqs.getQueueUrl({ QueueName, QueueOwnerAWSAccountId: otherAccount })),
         await outcome(() => sqs.sendMessage({ QueueUrl, MessageBody: "x" }))
       ]
     }
   },
   otherOwnersDeadLetters: {
     aws: ["done", "InvalidParameterValue", "InvalidParameterValue"],
-    ask: async ({ arn, create, redrive }) => {
+    ask: async ({ account, arn, create, otherAccount, otherRegion, redrive, region }) => {
       const target = arn(await create())
       const set = async (to: string) => codeOf(await outcome(() => create(redrive(to))))
       return [
         await set(target),
-        await set(target.replace("000000000000", "111111111111")),
-        await set(target.replace("eu-west-1", "us-east-1"))
+        await set(target.replace(account, otherAccount)),
+        await set(target.replace(region, otherRegion))
       ]
     }
   },
