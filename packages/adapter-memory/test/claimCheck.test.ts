@@ -54,7 +54,10 @@ describe("a large body", () => {
     await letters.redrive()
     await again.promise
     const headers = { "content-type": "text/plain; charset=utf-8", tenant: "a" }
-    assert.deepStrictEqual(seen, Array(3).fill([large, headers]))
+    assert.deepStrictEqual(
+      seen,
+      [1, 2, 3].map(() => [large, headers])
+    )
     assert.deepStrictEqual([...bodies.keys()], ["k0"])
   })
 

@@ -30,7 +30,7 @@ export const mutants: ReadonlyArray<Mutant> = [
         try {
           return await codec.decode(bytes, headers)
         } catch (cause) {
-          throw new TypeError(String(cause))
+          throw Object.assign(new TypeError("undecodable", { cause }), { permanent: true })
         }
       }
     })

@@ -91,12 +91,12 @@ describe("a claim check", () => {
   it.each([
     [new Error("down"), false],
     [Object.assign(new Error("never"), { permanent: true }), true],
-    [undefined, false]
+    [new TypeError(), false]
   ])("lets a store that fails with %s decide whether that is for good: %s", async (cause, permanent) => {
-    const codec = ClaimCheck.make(Codec.text, {
-      store: { name: "broken", put: () => Promise.reject(cause), get: () => Promise.reject(cause) },
-      threshold: 0
-    })
+    const broken = async () => {
+      throw cause
+    }
+    const codec = ClaimCheck.make(Codec.text, { store: { name: "broken", put: broken, get: broken }, threshold: 0 })
     const [put, get] = [await failure(() => seal(codec, "a")), await failure(() => codec.decode(pointerTo("k"), claim))]
     assert.instanceOf(put, ClaimCheck.StoreError)
     assert.instanceOf(get, ClaimCheck.StoreError)

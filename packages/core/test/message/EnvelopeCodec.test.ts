@@ -132,7 +132,7 @@ describe("sns", () => {
 
   it.each(["SubscriptionConfirmation", "UnsubscribeConfirmation"])("takes a %s for no message", (Type) =>
     assert.throws(
-      () => open(json, notification("You have chosen to subscribe", { Type, Token: "secret" })),
+      () => void open(json, notification("You have chosen to subscribe", { Type, Token: "secret" })),
       EnvelopeCodec.EnvelopeError,
       `EnvelopeCodec.sns: the body is a ${Type} of arn:aws:sns:us-east-2:111122223333:ExampleTopic1, and no message`
     )
@@ -183,7 +183,7 @@ describe.each([
     const strict = make(Codec.json, { bare: "refuse" })
     fails(() => strict.decode(utf8('"a"'), {}), `EnvelopeCodec.${name}: the body is no envelope`)
     fails(() => strict.encode("a"), `EnvelopeCodec.${name}: the body is no envelope`)
-    assert.doesNotThrow(() => make(Codec.text, { bare: "refuse" }).decode(bytesOf(envelope), {}))
+    assert.doesNotThrow(() => void make(Codec.text, { bare: "refuse" }).decode(bytesOf(envelope), {}))
   })
 
   it("throws nothing but its own error, whatever the envelope holds", () => {
@@ -210,7 +210,7 @@ describe.each([
     for (const field of Object.keys(envelope)) {
       const shown = JSON.stringify({ ...envelope, [field]: "deep" }).replace('"deep"', deep)
       try {
-        Codec.open(bytes, utf8(shown), {})
+        void Codec.open(bytes, utf8(shown), {})
       } catch (error) {
         assert.instanceOf(error, EnvelopeCodec.EnvelopeError)
       }

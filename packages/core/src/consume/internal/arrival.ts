@@ -4,7 +4,6 @@
  */
 import type { Codec, Opened } from "../../message/Codec.ts"
 import type { Delivery } from "../../message/Delivery.ts"
-import type { Headers } from "../../message/Message.ts"
 import * as Metadata from "../../message/Metadata.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
@@ -66,8 +65,8 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
     item.headers = Object.freeze({ ...opened.headers })
     return opened.body
   }
-  return (item: Item, bytes: Uint8Array, headers: Headers): unknown => {
-    const opened = open(bytes, headers)
+  return (item: Item): unknown => {
+    const opened = open(item.delivery.body, item.delivery.headers)
     return opened instanceof Promise ? opened.then((known) => take(item, known)) : take(item, opened)
   }
 }
@@ -82,10 +81,6 @@ export const make = (dependencies: Dependencies): Arrival => {
     deliveries.flush()
   }
 
-  /** No retry makes it decodable. */
-  const refuseUndecodable = (item: Item, error: unknown): void =>
-    refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))
-
   const accept = (item: Item, body: unknown): void => {
     item.body = body
     // Deliveries that neither the message nor this process can account for: it may have killed its process.
@@ -99,14 +94,13 @@ export const make = (dependencies: Dependencies): Arrival => {
     onArrived()
   }
 
-  const open = codec.open === undefined ? undefined : opening(codec.open)
+  const open = codec.open && opening(codec.open)
 
   const decode = (item: Item): void => {
-    const { body: bytes, headers } = item.delivery
     let body: unknown
     let promise: Promise<unknown> | undefined
     try {
-      body = open === undefined ? codec.decode(bytes, headers) : open(item, bytes, headers)
+      body = open === undefined ? codec.decode(item.delivery.body, item.delivery.headers) : open(item)
       // `resolve` makes a promise of its own of one that has another `then`.
       if (body instanceof Promise) promise = Promise.resolve(body)
     } catch (error) {
@@ -120,8 +114,11 @@ export const make = (dependencies: Dependencies): Arrival => {
     })
   }
 
+  /** No retry makes it decodable, unless the error says that one may. */
   const refuseUnread = (item: Item, error: unknown): void =>
-    Failure.isTemporary(error) ? fail(item, error) : refuseUndecodable(item, error)
+    Failure.isTemporary(error)
+      ? fail(item, error)
+      : refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))
 
   /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
   const fail = (item: Item, error: unknown): void => {
