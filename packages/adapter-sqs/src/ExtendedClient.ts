@@ -18,17 +18,18 @@
 import { Codec } from "@requeue/core"
 import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import { ClaimCheck } from "@requeue/core/claim-check"
+import { format, kinds as kindsOfStore, type Options as StoreOptions, parse } from "./internal/s3.ts"
 import * as S3Store from "./S3Store.ts"
 import * as SqsNative from "./SqsNative.ts"
 
 /** Options of {@link make}. */
-export interface Options extends S3Store.Options, Pick<ClaimCheck.Options, "threshold" | "lost"> {
+export interface Options extends StoreOptions, Pick<ClaimCheck.Options, "threshold" | "lost"> {
   /** Whether pointers have the attribute of former versions, `SQSLargePayloadSize`. Both are read. Default: false. */
   readonly legacyAttribute?: boolean | undefined
 }
 
 const kinds: OptionNames.Of<Options> = {
-  ...S3Store.kinds,
+  ...kindsOfStore,
   threshold: OptionKind.whole(0),
   lost: OptionKind.oneOf(["dead-letter", "retry"]),
   legacyAttribute: OptionKind.flag
@@ -65,13 +66,13 @@ const keyOf = (bytes: Uint8Array): string => {
   const [bucket, object] = [textOf(at, "s3BucketName"), textOf(at, "s3Key")]
   if (!classes.some((known) => known === type) || bucket === undefined || object === undefined)
     throw new ClaimCheck.InvalidPointerError({ detail: "it is not of the form of AWS' extended clients" })
-  return S3Store.format(bucket, object)
+  return format(bucket, object)
 }
 
 const formatOf = (name: string): ClaimCheck.Format => ({
   markers: [attribute, legacy],
   write: (key, size, given) => {
-    const { bucket: s3BucketName, object: s3Key } = S3Store.parse(key)!
+    const { bucket: s3BucketName, object: s3Key } = parse(key)! // The store has made it.
     return { ...withAttribute(name, size, given), body: Codec.json.encode([classes[0], { s3BucketName, s3Key }]) }
   },
   read: keyOf

@@ -11,42 +11,12 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lifecycle-mgmt.html
  */
-import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { OptionNames } from "@requeue/core/adapter-kit"
 import type { ClaimCheck } from "@requeue/core/claim-check"
 import * as Data from "effect/Data"
+import { format, kinds, type Options, parse } from "./internal/s3.ts"
 
-/** The calls of S3 that are used, as `new S3()` of `@aws-sdk/client-s3` has them. */
-export interface Client {
-  readonly putObject: (input: {
-    readonly Bucket: string
-    readonly Key: string
-    readonly Body: Uint8Array
-  }) => Promise<unknown>
-  readonly getObject: (input: {
-    readonly Bucket: string
-    readonly Key: string
-  }) => Promise<{ readonly Body?: { readonly transformToByteArray: () => Promise<Uint8Array> } | undefined }>
-}
-
-/** Options of {@link make}. */
-export interface Options {
-  /** The client, whose credentials, endpoint, retries and timeouts count: `new S3({ region: "eu-west-1" })`. */
-  readonly client: Client
-  /** The bucket for bodies. It must exist. */
-  readonly bucket: string
-  /** The beginning of the keys of new objects. Default: nothing. */
-  readonly prefix?: string | undefined
-  /** Other buckets that pointers may lead to, such as a former one. Default: none, since whoever sends chooses pointers. */
-  readonly readable?: ReadonlyArray<string> | undefined
-}
-
-/** The kinds of the options, for codecs that make a store. */
-export const kinds: OptionNames.Of<Options> = {
-  client: OptionKind.object("a client with putObject and getObject", "putObject", "getObject"),
-  bucket: OptionKind.text,
-  prefix: OptionKind.text,
-  readable: OptionKind.list
-}
+export type { Client, Options } from "./internal/s3.ts"
 
 /** A pointer leads to a bucket that the store may not read. */
 export class ForeignBucketError extends Data.TaggedError("ForeignBucketError")<{
@@ -59,17 +29,6 @@ export class ForeignBucketError extends Data.TaggedError("ForeignBucketError")<{
     return `S3Store: the pointer leads to ${this.key}, and only ${this.buckets.join(", ")} may be read. Add its bucket to readable`
   }
 }
-
-const pointer = /^s3:\/\/([^/]+)\/(.+)$/s
-
-/** The bucket and the object's key in a key of the store; `undefined` for what is none. */
-export const parse = (key: string): { readonly bucket: string; readonly object: string } | undefined => {
-  const [, bucket, object] = pointer.exec(key) ?? []
-  return bucket === undefined || object === undefined ? undefined : { bucket, object }
-}
-
-/** The key of the store for an object. */
-export const format = (bucket: string, object: string): string => `s3://${bucket}/${object}`
 
 /** S3's own word for an object that is not there, while its bucket is. */
 const isMissing = (error: unknown): boolean => Object(error).name === "NoSuchKey"

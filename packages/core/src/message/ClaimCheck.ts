@@ -19,7 +19,7 @@ import * as OptionNames from "../options/OptionNames.ts"
 export interface Store {
   /** Its name in errors, such as `s3://bucket`. */
   readonly name: string
-  /** Stores bytes for good, and answers their key, by which everybody can get them: up to 1,024 characters. */
+  /** Stores bytes for good, and answers their key, by which everybody can get them. */
   readonly put: (bytes: Uint8Array) => Promise<string>
   /** The bytes under a key; `undefined` when it is certain that there are none. It rejects when it cannot tell. */
   readonly get: (key: string) => Promise<Uint8Array | undefined>
@@ -117,6 +117,12 @@ const own: Format = {
   }
 }
 
+/** A message that led nowhere could never be read. */
+const keyIn = (answer: unknown): string => {
+  if (typeof answer === "string") return answer
+  throw new TypeError(`put must answer a key, got ${OptionKind.show(answer)}`)
+}
+
 const keyOf = (bytes: Uint8Array): string => {
   let pointer: unknown
   try {
@@ -165,17 +171,21 @@ export const make = <A>(codec: Codec.Codec<A>, options: Options): Codec.Codec<A>
   if (store === undefined) throw new RangeError("ClaimCheck.make: store must be given")
   const inner = guard(codec)
 
-  const failed = (operation: "put" | "get", key?: string) => (cause: unknown) => {
-    throw new StoreError({ operation, store: store.name, key, cause })
+  const ask = async <R>(operation: "put" | "get", key: string | undefined, call: () => Promise<R>): Promise<R> => {
+    try {
+      return await call()
+    } catch (cause) {
+      throw new StoreError({ operation, store: store.name, key, cause })
+    }
   }
 
   const put = async (sealed: Codec.Sealed): Promise<Codec.Sealed> => {
-    const key = await Promise.resolve(store.put(sealed.body)).catch(failed("put"))
+    const key = await ask("put", undefined, async () => keyIn(await store.put(sealed.body)))
     return format.write(key, sealed.body.length, sealed)
   }
 
   const get = async (key: string): Promise<Uint8Array> => {
-    const bytes = await Promise.resolve(store.get(key)).catch(failed("get", key))
+    const bytes = await ask("get", key, () => store.get(key))
     if (bytes === undefined) throw new LostBodyError({ store: store.name, key, permanent: lost === "dead-letter" })
     return bytes
   }

@@ -105,6 +105,18 @@ describe("a claim check", () => {
     assert.include(get.message, "ClaimCheck: get k in broken: ")
   })
 
+  it("sends no pointer to nowhere, and bears a store that throws", async () => {
+    const put: () => Promise<string> = async () => Reflect.get({}, "no key")
+    const get = () => {
+      throw new Error("at once")
+    }
+    const codec = ClaimCheck.make(Codec.text, { store: { name: "odd", put, get }, threshold: 0 })
+    const error = await failure(() => seal(codec, "a"))
+    assert.instanceOf(error, ClaimCheck.StoreError)
+    assert.include(error.message, "put must answer a key, got undefined")
+    assert.instanceOf(await failure(() => codec.decode(pointerTo("k"), claim)), ClaimCheck.StoreError)
+  })
+
   it("throws nothing but its own error, whatever a pointer holds", () =>
     fc.assert(
       fc.asyncProperty(
