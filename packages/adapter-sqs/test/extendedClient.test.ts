@@ -1,6 +1,7 @@
 /** Pointers of AWS' extended clients, and what is none, without a server. */
 import { Codec } from "@requeue/core"
 import { ClaimCheck } from "@requeue/core/claim-check"
+import { EnvelopeCodec } from "@requeue/core/envelopes"
 import * as fc from "fast-check"
 import { assert, test } from "vitest"
 import { ExtendedClient, S3Store } from "../src/s3.ts"
@@ -39,6 +40,20 @@ test("a pointer leads to the buckets that may be read, and to no other", async (
   assert.isTrue(error.permanent)
   assert.include(error.message, "the pointer leads to s3://foreign/x, and only own, former may be read")
   assert.isEmpty(asked)
+})
+
+test("a pointer in a notification of SNS is followed, as AWS' extended client for SNS publishes it", async () => {
+  const notification = {
+    Type: "Notification",
+    MessageId: "n1",
+    TopicArn: "arn:aws:sns:eu-west-1:111122223333:orders",
+    Message: pointer("own", "x"),
+    MessageAttributes: { ExtendedPayloadSize: { Type: "Number", Value: "300000" } }
+  }
+  const opened = await Codec.open(EnvelopeCodec.sns(codec), Codec.json.encode(notification), {})
+  assert.deepStrictEqual(asked.splice(0), ["own/x"])
+  assert.deepStrictEqual([...opened.body], [1])
+  assert.notProperty(opened.headers, "ExtendedPayloadSize")
 })
 
 test("what is no pointer is told as that, whatever it is", () => {

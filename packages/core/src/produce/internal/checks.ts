@@ -94,7 +94,7 @@ export const size = (queue: string, body: Uint8Array, { broker, maxBodySize }: C
     reason: "BodyTooLarge",
     queue,
     detail: `the body has ${body.length} bytes, the limit is ${maxBodySize}`,
-    remedy: "Store the content elsewhere and send a reference to it"
+    remedy: "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
   })
 }
 
