@@ -73,7 +73,7 @@ describe("send", () => {
     assert.strictEqual(
       error.message,
       "memory: publish on queue q: BodyTooLarge: the body has 11 bytes, the limit is 10. " +
-        "Store the content elsewhere and send a reference to it"
+        "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
     )
     assert.strictEqual((await requeue.counts("q")).ready, 1)
   })

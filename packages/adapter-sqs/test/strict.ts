@@ -6,6 +6,8 @@ import { connect } from "./connect.ts"
 
 export interface Strict {
   readonly name: string
+  /** The server's own address over HTTP, for what it has beside queues. */
+  readonly endpoint: string
   /** Through the proxy. */
   readonly url: string
   readonly proxy: StrictSqs
@@ -30,6 +32,7 @@ export const strict = async (version = "fauxqs"): Promise<Strict> => {
   })
   return {
     name: broker.version,
+    endpoint: `http://${new URL(broker.url).host}`,
     url: proxy.url,
     proxy,
     behind,

@@ -7,6 +7,7 @@ import { cases as batching } from "./cases/batching.ts"
 import { cases as books } from "./cases/books.ts"
 import { cases as calls } from "./cases/calls.ts"
 import { cases as classification } from "./cases/classification.ts"
+import { cases as codecs } from "./cases/codecs.ts"
 import { cases as concurrency } from "./cases/concurrency.ts"
 import { cases as connections } from "./cases/connections.ts"
 import { cases as deadLetters } from "./cases/deadLetters.ts"
@@ -42,6 +43,7 @@ import { cases as truths } from "./cases/truths.ts"
 /** All cases, by group, in the order in which they run. */
 export const cases: ReadonlyArray<Case> = [
   ...delivery,
+  ...codecs,
   ...foreign,
   ...native,
   ...sending,

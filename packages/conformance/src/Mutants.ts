@@ -3,6 +3,7 @@ import type { Mutant } from "./Mutant.ts"
 import { mutants as consuming } from "./mutants/consuming.ts"
 import { mutants as copying } from "./mutants/copying.ts"
 import { mutants as crediting } from "./mutants/crediting.ts"
+import { mutants as decoding } from "./mutants/decoding.ts"
 import { mutants as delivering } from "./mutants/delivering.ts"
 import { mutants as failing } from "./mutants/failing.ts"
 import { mutants as losing } from "./mutants/losing.ts"
@@ -24,6 +25,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...mistranslating,
   ...copying,
   ...delivering,
+  ...decoding,
   ...crediting,
   ...consuming,
   ...failing,

@@ -36,7 +36,10 @@ const missing: Explanation = {
   remedy: `Check region, account and name, or create it; with queues: "create", a consumer does when it starts`
 }
 const lost: Explanation = { reason: "LeaseLost" }
-const large: Explanation = { reason: "BodyTooLarge", remedy: "Store the content elsewhere and send a reference to it" }
+const large: Explanation = {
+  reason: "BodyTooLarge",
+  remedy: "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
+}
 const kms: Explanation = { reason: "AccessRefused", remedy: "Check the state and the policy of the queue's KMS key" }
 const reach: Explanation = {
   reason: "ConnectionFailed",

@@ -1,11 +1,13 @@
 /**
  * Codecs: a codec turns a body into bytes and back. There are codecs for bytes, text, JSON, and JSON that a schema checks.
  *
- * A message whose body cannot be decoded is dead-lettered at once with its original bytes; no handler sees it.
+ * A message whose body cannot be decoded is dead-lettered at once with its original bytes; no handler sees it. A codec
+ * that cannot tell yet, because what it asks does not answer, throws an error with `permanent: false`: then the attempt
+ * counts as failed, and the retry policy decides.
  */
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { copy, isSeparate } from "./internal/ownBytes.ts"
-import type { Headers } from "./Message.ts"
+import type { Headers, Native } from "./Message.ts"
 
 /**
  * A way to write bodies of type `A` as bytes.
@@ -35,8 +37,74 @@ export interface Codec<in out A> {
   /**
    * Decodes a body, which may keep the bytes: they are a copy. It throws, or rejects, when the bytes are not an `A`. A
    * promise has 30 seconds; after that the attempt counts as failed with a `DecodeTimeout`, and the retry policy decides.
+   * So it is with an error that has `permanent: false`, in itself or in its `cause` chain.
    */
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
+  /**
+   * Decodes a body together with the headers that its handler sees, on the terms of `decode`, in whose place a consumer
+   * calls it. For a codec that finds headers in the body, as one of an envelope. Copies of the message keep its own headers
+   * and bytes. A codec that spreads another one and replaces its `decode` replaces this as well. Default: the headers are
+   * the message's own.
+   */
+  readonly open?: ((bytes: Uint8Array, headers: Headers) => Opened<A> | Promise<Opened<A>>) | undefined
+  /**
+   * Encodes a body together with the headers and wishes of its message, on the terms of `encode`, in whose place a send
+   * calls it. For a codec that adds some, or that needs time: what it puts elsewhere is there before the message. A promise
+   * has the send's `publishTimeout`. Whoever replaces `encode` replaces this as well. Default: `encode` alone.
+   */
+  readonly seal?: ((body: A, given: Outside) => Sealed | Promise<Sealed>) | undefined
+}
+
+/** The part of a message that is not its body. */
+export interface Outside {
+  readonly headers: Headers
+  /** The program's wishes to brokers; `undefined` for none. */
+  readonly native: Native | undefined
+}
+
+/** A message as it is sent. */
+export interface Sealed extends Outside {
+  readonly body: Uint8Array
+}
+
+/** A body with the headers that its handler sees. */
+export interface Opened<out A> {
+  readonly body: A
+  readonly headers: Headers
+}
+
+/**
+ * Seals a body with any codec.
+ *
+ * When to use: in a codec around another one, as {@link open}.
+ *
+ * @example
+ * ```ts
+ * import { Codec } from "@requeue/core"
+ *
+ * const given = { headers: { from: "me" }, native: undefined }
+ * Codec.seal(Codec.text, "", given) // => { body: new Uint8Array(), headers: { from: "me" }, native: undefined }
+ * ```
+ */
+export const seal = <A>(codec: Codec<A>, body: A, given: Outside): Sealed | Promise<Sealed> =>
+  codec.seal === undefined ? { ...given, body: codec.encode(body) } : codec.seal(body, given)
+
+/**
+ * Opens a body with any codec.
+ *
+ * When to use: in a codec around another one, so that the headers which that one finds are not lost.
+ *
+ * @example
+ * ```ts
+ * import { Codec } from "@requeue/core"
+ *
+ * Codec.open(Codec.text, new Uint8Array([104, 105]), { from: "me" }) // => { body: "hi", headers: { from: "me" } }
+ * ```
+ */
+export const open = <A>(codec: Codec<A>, bytes: Uint8Array, headers: Headers): Opened<A> | Promise<Opened<A>> => {
+  if (codec.open !== undefined) return codec.open(bytes, headers)
+  const body = codec.decode(bytes, headers)
+  return body instanceof Promise ? body.then((decoded) => ({ body: decoded, headers })) : { body, headers }
 }
 
 const encoder = new TextEncoder()

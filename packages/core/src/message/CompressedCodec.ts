@@ -9,6 +9,7 @@ import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { guard, isSeparate } from "./internal/ownBytes.ts"
 import type { Codec } from "./Codec.ts"
+import type { Headers } from "./Message.ts"
 import * as OptionKind from "../options/OptionKind.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 
@@ -45,6 +46,11 @@ const codecOf =
     const inner = guard(codec)
     const tooLarge = () => new RangeError(`${call}: body must have at most ${maxSize} bytes. Raise maxSize`)
 
+    const compressed = (bytes: Uint8Array): Uint8Array => {
+      if (bytes.length > maxSize) throw tooLarge()
+      return compress(bytes)
+    }
+
     const inflate = async (encoding: string, bytes: Uint8Array): Promise<Uint8Array> => {
       const read = inflates.get(encoding)
       if (read === undefined) throw new TypeError(`${call}: content-encoding must be gzip or deflate, got ${encoding}`)
@@ -55,20 +61,28 @@ const codecOf =
       }
     }
 
+    /** Hands the bytes that the headers call for to a reader. */
+    const reading =
+      <R>(read: (bytes: Uint8Array, headers: Headers) => R | Promise<R>) =>
+      (bytes: Uint8Array, headers: Headers): R | Promise<R> => {
+        const encoding = headers["content-encoding"]?.toLowerCase() ?? ""
+        return encoding === "" || encoding === "identity"
+          ? read(bytes, headers)
+          : inflate(encoding, bytes).then((inflated) => read(inflated, headers))
+      }
+
     return isSeparate({
       contentType: codec.contentType,
       contentEncoding,
-      encode: (body) => {
-        const bytes = inner.encode(body)
-        if (bytes.length > maxSize) throw tooLarge()
-        return compress(bytes)
-      },
-      decode: (bytes, headers) => {
-        const encoding = headers["content-encoding"]?.toLowerCase() ?? ""
-        return encoding === "" || encoding === "identity"
-          ? inner.decode(bytes, headers)
-          : inflate(encoding, bytes).then((inflated) => inner.decode(inflated, headers))
-      }
+      encode: (body) => compressed(inner.encode(body)),
+      decode: reading(inner.decode),
+      open: inner.open && reading(inner.open),
+      seal:
+        inner.seal &&
+        (async (body, given) => {
+          const sealed = await inner.seal!(body, given)
+          return { ...sealed, body: compressed(sealed.body) }
+        })
     })
   }
 

@@ -3,7 +3,8 @@
  *
  * Any thrown value is a failure. An error, or one in its `cause` chain, may have these properties:
  *
- * - `permanent: true`: no retry can help; the message is dead-lettered at once.
+ * - `permanent: true`: no retry can help; the message is dead-lettered at once. `permanent: false` says of a codec's error
+ *   that a retry may help: without it, a body that cannot be decoded is dead-lettered at once.
  * - `retryAfter`: the time until the next attempt, in seconds, or as an HTTP date, as in the Retry-After header.
  *   https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
  *
@@ -112,6 +113,10 @@ export const make = (error: unknown, now: number): Failure => {
     retryAfter: chain.map(({ retryAfter }) => parseRetryAfter(retryAfter, now)).find((delay) => delay !== undefined)
   }
 }
+
+/** Whether the error says that a retry may help, by `permanent: false`. This never throws, whatever was thrown. */
+export const isTemporary = (error: unknown): boolean =>
+  causes(error).find(({ permanent }) => typeof permanent === "boolean")?.permanent === false
 
 /** The name and message of an Error, or of anything else that was thrown. */
 export const summarize = (error: unknown): ErrorSummary => {

@@ -21,7 +21,7 @@ const arriving: ReadonlyArray<Mutant> = [
   {
     name: "a codec that is late keeps its message",
     file: consume("arrival"),
-    from: "late: () => fail(item)",
+    from: "late: () => fail(item, new Failure.DecodeTimeout({ timeout: Decoding.timeout }))",
     to: "late: () => {}",
     was: "A codec that never answered kept its message, and three of them stopped the consumer."
   },

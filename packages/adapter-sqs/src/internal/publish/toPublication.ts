@@ -77,7 +77,7 @@ export const toPublication = (
       queue,
       "BodyTooLarge",
       `body and headers have ${size} bytes as SQS counts them, the limit is ${Limits.size}`,
-      "Store the content elsewhere and send a reference to it"
+      "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
     )
   }
   return Result.succeed({ entry, size })

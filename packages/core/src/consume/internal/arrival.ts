@@ -2,7 +2,7 @@
  * Takes deliveries in: knows those that come again, settles those that no handler may see, decodes the others and hands
  * them on to their batch.
  */
-import type { Codec } from "../../message/Codec.ts"
+import type { Codec, Opened } from "../../message/Codec.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Metadata from "../../message/Metadata.ts"
 import * as Settlement from "../../message/Settlement.ts"
@@ -24,7 +24,7 @@ export interface Arrival {
 }
 
 /** A codec of any body type, as far as a consumer needs it. */
-export type Decoder = Pick<Codec<unknown>, "decode">
+export type Decoder = Pick<Codec<unknown>, "decode" | "open">
 
 /** The policy by which {@link refusal} refuses, and its queue. */
 export interface Admission {
@@ -59,6 +59,18 @@ export const refusal = (
   })
 }
 
+/** Decodes a body, and gives its item the headers that its handler sees. */
+const opening = (open: NonNullable<Decoder["open"]>) => {
+  const take = (item: Item, opened: Opened<unknown>): unknown => {
+    item.headers = Object.freeze({ ...opened.headers })
+    return opened.body
+  }
+  return (item: Item): unknown => {
+    const opened = open(item.delivery.body, item.delivery.headers)
+    return opened instanceof Promise ? opened.then((known) => take(item, known)) : take(item, opened)
+  }
+}
+
 export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, load, onArrived, queue, reporter, retry, timers, wallClock } = dependencies
   let lastDelivery: number | undefined
@@ -68,10 +80,6 @@ export const make = (dependencies: Dependencies): Arrival => {
     deliveries.settle(item, settlement)
     deliveries.flush()
   }
-
-  /** No retry makes it decodable. */
-  const refuseUndecodable = (item: Item, error: unknown): void =>
-    refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))
 
   const accept = (item: Item, body: unknown): void => {
     item.body = body
@@ -86,27 +94,35 @@ export const make = (dependencies: Dependencies): Arrival => {
     onArrived()
   }
 
+  const open = codec.open && opening(codec.open)
+
   const decode = (item: Item): void => {
     let body: unknown
     let promise: Promise<unknown> | undefined
     try {
-      body = codec.decode(item.delivery.body, item.delivery.headers)
+      body = open === undefined ? codec.decode(item.delivery.body, item.delivery.headers) : open(item)
       // `resolve` makes a promise of its own of one that has another `then`.
       if (body instanceof Promise) promise = Promise.resolve(body)
     } catch (error) {
-      return refuseUndecodable(item, error)
+      return refuseUnread(item, error)
     }
     if (promise === undefined) return accept(item, body)
     decoding.wait(item, promise, {
       decoded: (decoded) => (flow.wants() ? accept(item, decoded) : refuse(item, Settlement.Release())),
-      failed: (error) => refuseUndecodable(item, error),
-      late: () => fail(item)
+      failed: (error) => refuseUnread(item, error),
+      late: () => fail(item, new Failure.DecodeTimeout({ timeout: Decoding.timeout }))
     })
   }
 
+  /** No retry makes it decodable, unless the error says that one may. */
+  const refuseUnread = (item: Item, error: unknown): void =>
+    Failure.isTemporary(error)
+      ? fail(item, error)
+      : refuse(item, RetryPolicy.giveUp(retry, queue, "undecodable", Failure.summarize(error)))
+
   /** Nobody knows whether the body can be decoded, so that this is no dead letter yet. */
-  const fail = (item: Item): void => {
-    const failure = Failure.make(new Failure.DecodeTimeout({ timeout: Decoding.timeout }), wallClock())
+  const fail = (item: Item, error: unknown): void => {
+    const failure = Failure.make(error, wallClock())
     reporter.failed(item.delivery, failure, false)
     deliveries.conclude(item, Acknowledgement.byOutcome("failure"), failure)
     deliveries.flush()

@@ -59,6 +59,7 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   delivery,
   told,
   body: undefined,
+  headers: undefined,
   key,
   arrived: 0,
   stage: "waiting",

@@ -2,6 +2,7 @@
 import type * as Bag from "../../adapter-kit/Bag.ts"
 import type { Subscription } from "../../port/Broker.ts"
 import type { Delivery } from "../../message/Delivery.ts"
+import type { Headers } from "../../message/Message.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
 
@@ -12,6 +13,8 @@ export interface Item extends Bag.Member {
   told: number
   /** `undefined` until it is decoded. */
   body: unknown
+  /** The headers that its codec found in the body; `undefined` for the delivery's own. */
+  headers: Headers | undefined
   /** Identifies the delivery, not the message: a redelivery has another key. */
   readonly key: DeliveryId
   /** When it began to wait for its batch, in monotonic milliseconds. */

@@ -146,10 +146,10 @@ class ReceivedMessage implements Received<unknown> {
   readonly #index: number
   readonly #recorder: Recorder
   readonly #longest: Delay.Delay
-  constructor({ body, delivery }: Item, index: number, recorder: Recorder, longest: Delay.Delay) {
+  constructor({ body, delivery, headers }: Item, index: number, recorder: Recorder, longest: Delay.Delay) {
     this.id = delivery.metadata.id
     this.body = body
-    this.headers = delivery.headers
+    this.headers = headers ?? delivery.headers
     this.timestamp = delivery.metadata.firstPublished
     this.attempts = delivery.attempts
     this.#delivery = delivery

@@ -1,5 +1,5 @@
 /** Bytes that nobody else holds: copies, and codecs that share no bytes with a sender, a handler or a broker. */
-import type { Headers } from "../Message.ts"
+import type { Headers, Native } from "../Message.ts"
 
 /**
  * Small copies share an ArrayBuffer of so many bytes, because an ArrayBuffer for each copy would cost more than all else
@@ -29,6 +29,22 @@ interface Coding<in out A> {
   readonly contentEncoding?: string | undefined
   readonly encode: (value: A) => Uint8Array
   readonly decode: (bytes: Uint8Array, headers: Headers) => A | Promise<A>
+  readonly open?: ((bytes: Uint8Array, headers: Headers) => Opened<A> | Promise<Opened<A>>) | undefined
+  readonly seal?: ((body: A, given: Outside) => Sealed | Promise<Sealed>) | undefined
+}
+
+interface Outside {
+  readonly headers: Headers
+  readonly native: Native | undefined
+}
+
+interface Sealed extends Outside {
+  readonly body: Uint8Array
+}
+
+interface Opened<out A> {
+  readonly body: A
+  readonly headers: Headers
 }
 
 const separate = new WeakSet<object>()
@@ -50,11 +66,15 @@ export const guard = <A>(codec: Coding<A>): Coding<A> => {
     contentType: codec.contentType,
     contentEncoding: codec.contentEncoding,
     encode: (value) => copy(verified(codec.encode(value))),
-    decode: (bytes, headers) => codec.decode(copy(bytes), headers)
+    decode: (bytes, headers) => codec.decode(copy(bytes), headers),
+    open: codec.open && ((bytes, headers) => codec.open!(copy(bytes), headers)),
+    seal: codec.seal && (async (body, given) => separated(await codec.seal!(body, given)))
   }
   guards.set(codec, made)
   return made
 }
+
+const separated = (sealed: Sealed): Sealed => ({ ...sealed, body: copy(verified(sealed.body)) })
 
 /** By its tag, since bytes may come from another realm. */
 const verified = (bytes: unknown): Uint8Array => {

@@ -74,10 +74,16 @@ export const encode = <A>({ codec, name }: QueueDefinition<A>, body: A): Uint8Ar
   try {
     return codec.encode(body)
   } catch (cause) {
-    const error = Failure.summarize(cause)
-    const remedy = "Send what the queue's codec can encode"
-    throw new EncodeError({ queue: name, field: "body", detail: `${error.name}: ${error.message}`, remedy, cause })
+    throw unencodable(name, cause)
   }
+}
+
+/** The error of a body that its codec did not encode. The codec's own error may have a remedy. */
+export const unencodable = (queue: string, cause: unknown): EncodeError => {
+  const { message, name } = Failure.summarize(cause)
+  const own = cause instanceof Error && "remedy" in cause ? cause.remedy : undefined
+  const remedy = typeof own === "string" ? own : "Send what the queue's codec can encode"
+  return new EncodeError({ queue, field: "body", detail: `${name}: ${message}`, remedy, cause })
 }
 
 export const size = (queue: string, body: Uint8Array, { broker, maxBodySize }: Capabilities): Uint8Array => {
@@ -88,7 +94,7 @@ export const size = (queue: string, body: Uint8Array, { broker, maxBodySize }: C
     reason: "BodyTooLarge",
     queue,
     detail: `the body has ${body.length} bytes, the limit is ${maxBodySize}`,
-    remedy: "Store the content elsewhere and send a reference to it"
+    remedy: "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
   })
 }
 

@@ -23,12 +23,12 @@ export interface Options {
 export const open = (
   broker: Service,
   { maxPending = 1000, publishTimeout = 30_000 }: Options
-): Effect.Effect<Sends.Sends> =>
+): Effect.Effect<Sends.Sends & { readonly timeout: Delay.Delay }> =>
   Effect.gen(function* () {
     const timeout = Delay.parse("publishTimeout", publishTimeout)
     // A producer has no end, so that its scope is never closed. While no send is under way, nothing sleeps.
     const timers = yield* Effect.provideService(Timers.make, Scope.Scope, yield* Scope.make())
-    return Sends.make({
+    const sends = Sends.make({
       broker,
       fork: Effect.runForkWith(yield* Effect.context()),
       deadlines: Deadlines.make(timers, timeout, true),
@@ -41,6 +41,7 @@ export const open = (
           ...whyCut(cut, isHandedOver, maxPending, Delay.format(timeout))
         })
     })
+    return { ...sends, timeout }
   })
 
 /** The part of an error that says what became of the message, and what to do. */

@@ -7,6 +7,7 @@ import * as Capabilities from "../../port/Capabilities.ts"
 import * as Checks from "./checks.ts"
 import type { BatchEntry, BatchOptions, SendOptions } from "./checks.ts"
 import * as Limits from "./limits.ts"
+import * as Sealing from "./sealing.ts"
 import type { Options } from "./limits.ts"
 import { ConfigurationError } from "../../options/ConfigurationError.ts"
 import type { Codec } from "../../message/Codec.ts"
@@ -62,7 +63,8 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
     const broker = yield* Broker
     const { capabilities } = broker
     const clock = yield* Clock.Clock
-    const { close, ended, send } = yield* Limits.open(broker, options)
+    const { close, ended, send, timeout } = yield* Limits.open(broker, options)
+    const sealing = Sealing.make(capabilities, timeout)
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, capabilities.broker, send)
     const longest = Capabilities.longestSend(capabilities)
 
@@ -94,18 +96,21 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
       sendBatch: (definition, entries, batchOptions) =>
         Effect.suspend(() => {
           if (entries.length === 0) return Effect.succeed([])
+          const { seal } = definition.codec
+          const encoding = seal === undefined ? definition : Sealing.unsealed(definition)
           const prepared = attempt(() => {
             const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
-            return entries.map((entry) => toOutgoing(definition, entry, batchDelay))
+            return entries.map((entry) => toOutgoing(encoding, entry, batchDelay))
           }, isSendError)
-          return Effect.flatMap(prepared, (messages) =>
+          const send = (messages: ReadonlyArray<Outgoing.Outgoing>) =>
             Effect.as(
               publish(messages),
               messages.map(({ metadata }) => metadata.id)
             )
-          )
+          if (seal === undefined) return Effect.flatMap(prepared, send)
+          return Effect.flatMap(prepared, (drafts) => sealing.within(seal, entries, drafts, send))
         }),
-      ended,
+      ended: Effect.andThen(sealing.ended, ended),
       close
     }
   })

@@ -1,0 +1,101 @@
+/**
+ * Large bodies in the format of AWS' extended clients for Java and Python: the body is an object of S3, and the message a
+ * pointer to it with the attribute `ExtendedPayloadSize`, or `SQSLargePayloadSize` of former versions.
+ *
+ * When to use: where such a client is on the other side of the queue. Where both sides are Requeue, `ClaimCheck` with an
+ * `S3Store` does the same on every broker.
+ *
+ * Those libraries remove the object with its message, before they delete that: by default in Java, when asked in Python. A
+ * redelivery, a dead letter and other queues of a topic then have a pointer to nothing. Turn that off
+ * (`cleanupS3Payload: false`), and let a lifecycle rule of the bucket do it; nothing here removes objects.
+ *
+ * They read objects as UTF-8, so that the codec inside must write text.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-managing-large-messages.html
+ * https://github.com/awslabs/amazon-sqs-java-extended-client-lib
+ * https://github.com/awslabs/amazon-sqs-python-extended-client-lib
+ */
+import { Codec } from "@requeue/core"
+import { OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { ClaimCheck } from "@requeue/core/claim-check"
+import { format, kinds as kindsOfStore, type Options as StoreOptions, parse } from "./internal/s3.ts"
+import * as S3Store from "./S3Store.ts"
+import * as SqsNative from "./SqsNative.ts"
+
+/** Options of {@link make}. */
+export interface Options extends StoreOptions, Pick<ClaimCheck.Options, "threshold" | "lost"> {
+  /** Whether pointers have the attribute of former versions, `SQSLargePayloadSize`. Both are read. Default: false. */
+  readonly legacyAttribute?: boolean | undefined
+}
+
+const kinds: OptionNames.Of<Options> = {
+  ...kindsOfStore,
+  threshold: OptionKind.whole(0),
+  lost: OptionKind.oneOf(["dead-letter", "retry"]),
+  legacyAttribute: OptionKind.flag
+}
+
+const attribute = "ExtendedPayloadSize"
+const legacy = "SQSLargePayloadSize"
+
+/** Names of Java's classes, with which pointers begin; the second one is of former versions. */
+const classes = ["software.amazon.payloadoffloading.PayloadS3Pointer", "com.amazon.sqs.javamessaging.MessageS3Pointer"]
+
+/** Adds an attribute to those that the program asks for. */
+const withAttribute = (name: string, size: number, given: Codec.Outside): Codec.Outside => {
+  const asked = SqsNative.of(given)?.attributes
+  const value = String(size)
+  const native = SqsNative.make({ attributes: { ...asked, [name]: { type: "Number", value } } })
+  return { headers: { ...given.headers, [name]: value }, native: { ...given.native, ...native } }
+}
+
+const textOf = (value: unknown, name: string): string | undefined => {
+  const text: unknown = OptionKind.isObject(value) && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
+  return typeof text === "string" && text !== "" ? text : undefined
+}
+
+/** The store's key in a pointer of AWS' libraries. */
+const keyOf = (bytes: Uint8Array): string => {
+  let json: unknown
+  try {
+    json = Codec.json.decode(bytes, {})
+  } catch {
+    throw new ClaimCheck.InvalidPointerError({ detail: "it is not JSON" })
+  }
+  const [type, at]: ReadonlyArray<unknown> = Array.isArray(json) && json.length === 2 ? json : []
+  const [bucket, object] = [textOf(at, "s3BucketName"), textOf(at, "s3Key")]
+  if (!classes.some((known) => known === type) || bucket === undefined || object === undefined)
+    throw new ClaimCheck.InvalidPointerError({ detail: "it is not of the form of AWS' extended clients" })
+  return format(bucket, object)
+}
+
+const formatOf = (name: string): ClaimCheck.Format => ({
+  markers: [attribute, legacy],
+  write: (key, size, given) => {
+    const { bucket: s3BucketName, object: s3Key } = parse(key)! // The store has made it.
+    return { ...withAttribute(name, size, given), body: Codec.json.encode([classes[0], { s3BucketName, s3Key }]) }
+  },
+  read: keyOf
+})
+
+/**
+ * A codec that reads and writes the format, around one that writes text.
+ *
+ * @throws RangeError when an option is unknown, of another kind, out of its range or missing
+ *
+ * @example
+ * ```ts no-run
+ * import { S3 } from "@aws-sdk/client-s3"
+ * import { ExtendedClient } from "@requeue/adapter-sqs/s3"
+ * import { Codec, QueueDefinition } from "@requeue/core"
+ *
+ * const client = new S3({ region: "eu-west-1" })
+ * const orders = QueueDefinition.make("orders", { codec: ExtendedClient.make(Codec.json, { client, bucket: "acme-bodies" }) })
+ * ```
+ */
+export const make = <A>(codec: Codec.Codec<A>, options: Options): Codec.Codec<A> => {
+  OptionNames.check("ExtendedClient.make", options, kinds)
+  const { legacyAttribute = false, lost, threshold, ...s3 } = options
+  const store = S3Store.make(s3)
+  return ClaimCheck.make(codec, { store, threshold, lost, format: formatOf(legacyAttribute ? legacy : attribute) })
+}

@@ -1,0 +1,101 @@
+/** Sends whose codec seals its messages, which may take time: what it puts elsewhere is there before the message. */
+import * as Effect from "effect/Effect"
+import * as Checks from "./checks.ts"
+import type { Sealed } from "../../message/Codec.ts"
+import * as Delay from "../../message/Delay.ts"
+import { EncodeError } from "../../message/EncodeError.ts"
+import type { Outgoing } from "../../message/Outgoing.ts"
+import type { QueueDefinition } from "../../message/QueueDefinition.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
+import type { Capabilities } from "../../port/Capabilities.ts"
+
+type Seal<A> = NonNullable<QueueDefinition<A>["codec"]["seal"]>
+
+export interface Sealing {
+  /** Seals messages of which all else has been checked, and sends them. */
+  readonly within: <A, B, E>(
+    seal: Seal<A>,
+    entries: ReadonlyArray<{ readonly body: A }>,
+    drafts: ReadonlyArray<Outgoing>,
+    send: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<B, E>
+  ) => Effect.Effect<B, E | BrokerError | EncodeError>
+  /** Succeeds when none of these sends is under way. */
+  readonly ended: Effect.Effect<void>
+}
+
+const nothing = new Uint8Array()
+
+/** Messages of one call that are sealed at a time. */
+const concurrency = 10
+
+/** A definition whose messages have no body yet. */
+export const unsealed = <A>(definition: QueueDefinition<A>): QueueDefinition<A> => ({
+  ...definition,
+  codec: { ...definition.codec, encode: () => nothing }
+})
+
+/** `timeout` is what a codec has, in milliseconds. */
+export const make = (capabilities: Capabilities, timeout: Delay.Delay): Sealing => {
+  const { enter, ended } = counting()
+
+  const sealed = <A>(seal: Seal<A>, body: A, draft: Outgoing): Effect.Effect<Outgoing, BrokerError | EncodeError> =>
+    Effect.tryPromise({
+      try: async () => seal(body, { headers: draft.headers, native: draft.native }),
+      catch: (cause) => Checks.unencodable(draft.queue, cause)
+    }).pipe(
+      Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(late(draft.queue, timeout)) }),
+      Effect.flatMap((result) => finish(draft, result, capabilities))
+    )
+
+  return {
+    within: (seal, entries, drafts, send) =>
+      Effect.suspend(() => {
+        const leave = enter()
+        const all = Effect.forEach(drafts, (draft, index) => sealed(seal, entries[index]!.body, draft), { concurrency })
+        return Effect.ensuring(Effect.flatMap(all, send), Effect.sync(leave))
+      }),
+    ended
+  }
+}
+
+/** The message with what its codec made of it. */
+const finish = (draft: Outgoing, { body, headers, native }: Sealed, capabilities: Capabilities) =>
+  Effect.try({
+    try: (): Outgoing => ({
+      ...draft,
+      body: Checks.size(draft.queue, body, capabilities),
+      headers: Object.freeze({ ...Checks.headers(draft.queue, headers) }),
+      native
+    }),
+    catch: (error) =>
+      error instanceof BrokerError || error instanceof EncodeError ? error : Checks.unencodable(draft.queue, error)
+  })
+
+const late = (queue: string, timeout: Delay.Delay): EncodeError =>
+  new EncodeError({
+    queue,
+    field: "body",
+    detail: `the codec did not seal it within ${Delay.format(timeout)}; nothing was sent`,
+    remedy: "Send it again later, or raise publishTimeout"
+  })
+
+/** Counts what is under way. */
+const counting = () => {
+  let count = 0
+  const waiting = new Set<() => void>()
+  return {
+    enter: () => {
+      count++
+      return () => {
+        count--
+        if (count === 0) for (const resume of waiting) resume()
+      }
+    },
+    ended: Effect.callback<void>((resume) => {
+      const end = () => resume(Effect.void)
+      if (count === 0) return end()
+      waiting.add(end)
+      return Effect.sync(() => waiting.delete(end))
+    })
+  }
+}
