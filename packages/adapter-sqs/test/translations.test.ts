@@ -323,6 +323,7 @@ describe("toCommand", () => {
     maxDeliveries: 4,
     isLimitReached: false,
     held: undefined,
+    holdFor: 0,
     isLeaseUncertain: false,
     isCopied: false,
     now
@@ -364,6 +365,7 @@ describe("toCommand", () => {
     ["a retry of what was received very often", Settlement.Retry(0), { receives: 500 }, ["q", 0, 2]],
     ["a dead letter", Settlement.DeadLetter("permanent", "q.dlq", error), {}, ["q.dlq", 0, 0]],
     ["a release", Settlement.Release(), {}, 0],
+    ["a release while a poll goes on that nobody wants", Settlement.Release(), { holdFor: 3200 }, 4],
     ["a release that would use up the last delivery", Settlement.Release(), { maxDeliveries: 2 }, ["q", 0, 1]],
     ["what came before its time", Settlement.Release(300), {}, ["q", 300, 1]],
     [
