@@ -12,6 +12,8 @@ import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
 import * as SdkOptions from "./internal/sdkOptions.ts"
 
+export type { SdkOptions } from "./internal/sdkOptions.ts"
+
 /** Whether missing queues are created, all are compared with the plan, or they are only used. */
 export const Queues = Schema.Literals(["create", "verify", "use"])
 /** One of {@link Queues}. */
