@@ -72,7 +72,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const results = yield* publisher.publish(
           messages.map((message) => ({ message, original: originals.get(message.body) }))
         )
-        const failed = results.find((error) => error !== undefined)
+        const failed = BrokerError.ofBatch(results)
         if (failed !== undefined) return yield* failed
       }),
     subscribe: (options) =>
