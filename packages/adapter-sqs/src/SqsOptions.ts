@@ -10,9 +10,10 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
-import * as SdkOptions from "./internal/sdkOptions.ts"
+import type { SdkOptions } from "./internal/client.ts"
+import * as Sdk from "./internal/sdkOptions.ts"
 
-export type { SdkOptions } from "./internal/sdkOptions.ts"
+export type { SdkOptions } from "./internal/client.ts"
 
 /** Whether missing queues are created, all are compared with the plan, or they are only used. */
 export const Queues = Schema.Literals(["create", "verify", "use"])
@@ -52,7 +53,7 @@ const fields = {
 type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
 
 /** The options. Times are in milliseconds; the README's table says what each option means, and its default. */
-export interface Options extends Partial<Fields>, SdkOptions.SdkOptions {
+export interface Options extends Partial<Fields>, SdkOptions {
   /**
    * Region and account, or another server: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or
    * `sqs://key:secret@host:port?region=eu-west-1`. Other options can stand in the query.
@@ -69,8 +70,8 @@ export interface Options extends Partial<Fields>, SdkOptions.SdkOptions {
 /** Decoded options, with all defaults. */
 export interface Settings extends Omit<Fields, "maxReceiveCount"> {
   readonly address: Address.Address
-  /** What the program gives the SDK of its own. */
-  readonly sdk: SdkOptions.SdkOptions
+  /** Options that give the SDK something of the program's own. */
+  readonly sdk: SdkOptions
   /** `undefined` for a number with slack above the receives that the policy needs. */
   readonly maxReceiveCount: number | undefined
 }
@@ -119,11 +120,11 @@ export const decode = (options: Options): Result.Result<Settings, ConfigurationE
   if (wrong !== undefined) return Result.fail(refuse(wrong[0], "must be text", "Write it in quotes"))
   const parsed = Address.parse(url, accessKeyId, secretAccessKey)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
-  const address = SdkOptions.sessionToken(sessionToken, parsed.success.address)
+  const address = Sdk.sessionToken(sessionToken, parsed.success.address)
   if (Result.isFailure(address)) return Result.fail(address.failure)
   const { parameters } = parsed.success
   const connectTimeout = rest.connectTimeout ?? parameters["connectTimeout"]
-  const sdk = SdkOptions.check({ client, credentials, requestHandler, endpoint }, address.success, { connectTimeout })
+  const sdk = Sdk.check({ client, credentials, requestHandler, endpoint }, address.success, { connectTimeout })
   if (Result.isFailure(sdk)) return Result.fail(sdk.failure)
   const decoded = decodeFields(parameters, rest)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure)

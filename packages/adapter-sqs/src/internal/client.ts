@@ -18,13 +18,15 @@ import {
   type SendMessageBatchRequestEntry,
   SetQueueAttributesCommand,
   SQSClient,
+  type SQSClientConfig,
   StartMessageMoveTaskCommand
 } from "@aws-sdk/client-sqs"
 import { ConfigurationError, type Connection } from "@requeue/core/adapter-kit"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
-import type { Settings } from "../SqsOptions.ts"
+import type { Address } from "./address.ts"
 import * as Credentials from "./credentials.ts"
 import { statusOf } from "./toBrokerError.ts"
 
@@ -32,8 +34,46 @@ export type { Message, MessageAttributeValue }
 /** An entry of `SendMessageBatch`. */
 export type SendEntry = SendMessageBatchRequestEntry
 
+/** A function that answers credentials, such as those of `@aws-sdk/credential-providers`. */
+type CredentialProvider = Extract<NonNullable<SQSClientConfig["credentials"]>, (...input: never) => unknown>
+
+/** A handler that sends the SDK's requests, or options of the SDK's own. */
+type RequestHandler = NonNullable<SQSClientConfig["requestHandler"]>
+
+/** Where requests go: a URL, or a function that answers one. */
+type Endpoint = string | (() => Promise<string>)
+
+/** Options that no URL and no config file can hold. */
+export interface SdkOptions {
+  /**
+   * A client of `@aws-sdk/client-sqs` that is used as it is, and never closed. Its region must be that of the URL, and
+   * credentials, endpoint and request handler are its own. Default: a client is made from the other options.
+   */
+  readonly client?: SQSClient | undefined
+  /**
+   * A function that answers credentials. It is asked again five minutes before they expire, and when SQS says that they
+   * have. Default: the access key, else the SDK's default chain of credentials.
+   */
+  readonly credentials?: CredentialProvider | undefined
+  /**
+   * A request handler of the SDK, or options of its `NodeHttpHandler`, such as the agent of a proxy. Default: the SDK's, with
+   * connections that are kept and the timeouts of the other options.
+   */
+  readonly requestHandler?: RequestHandler | undefined
+  /** An `http:` or `https:` URL, or a function that answers one. Default: that of the region, or the URL's host. */
+  readonly endpoint?: Endpoint | undefined
+}
+
+/** The settings of a client. Times are in milliseconds. */
+interface Settings {
+  readonly address: Address
+  readonly sdk: SdkOptions
+  readonly connectTimeout: number
+  readonly requestTimeout: number
+}
+
 /** Polls once. */
-export type Poll = (input: ReceiveMessageCommandInput) => Promise<ReceiveMessageCommandOutput>
+type Poll = (input: ReceiveMessageCommandInput) => Promise<ReceiveMessageCommandOutput>
 
 /**
  * Attempts of one call. The SDK repeats a call that was throttled or got no answer, 0.1 to 1 second apart, before it
@@ -116,10 +156,13 @@ const calls = ({ closing, sdk, told }: Driver) => {
 const located = (endpoint: () => Promise<string>) => async () => ({ url: new URL(await endpoint()) })
 
 /** A client of ours, and how its credentials are asked for again. */
-const make = (settings: Settings): { readonly sdk: SQSClient; readonly forget: (() => void) | undefined } => {
+const make = (
+  settings: Settings,
+  now: () => number
+): { readonly sdk: SQSClient; readonly forget: (() => void) | undefined } => {
   const { credentials: key, endpoint: host, region } = settings.address
   const { endpoint = host, requestHandler } = settings.sdk
-  const own = settings.sdk.credentials === undefined ? undefined : Credentials.make(settings.sdk.credentials)
+  const own = settings.sdk.credentials === undefined ? undefined : Credentials.make(settings.sdk.credentials, now)
   const fixed = key && {
     accessKeyId: key.accessKeyId,
     secretAccessKey: Redacted.value(key.secretAccessKey),
@@ -199,11 +242,13 @@ export const connect = (
 ): Effect.Effect<Client, ConfigurationError.ConfigurationError, Scope.Scope> =>
   Effect.gen(function* () {
     const given = settings.sdk.client
+    const clock = yield* Clock.Clock
+    const now = () => clock.currentTimeMillisUnsafe()
     if (given !== undefined) yield* checkRegion(given, settings.address)
     return yield* Effect.acquireRelease(
       Effect.sync(() => ({
         closing: new AbortController(),
-        ...(given === undefined ? make(settings) : { sdk: given, forget: undefined })
+        ...(given === undefined ? make(settings, now) : { sdk: given, forget: undefined })
       })),
       ({ closing, sdk }) =>
         Effect.sync(() => {

@@ -1,11 +1,16 @@
 /** Credentials that a program's own function answers: they are kept until they expire, or SQS says that they have. */
-import type { CredentialProvider } from "./sdkOptions.ts"
 
-type Identity = Awaited<ReturnType<CredentialProvider>>
+interface Identity {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly expiration?: Date
+}
+
+type Provider<P, I> = (properties?: P) => Promise<I>
 
 /** A provider as the SDK takes it, and how it is told to ask again. */
-export interface Renewable {
-  readonly provider: CredentialProvider
+interface Renewable<P, I> {
+  readonly provider: Provider<P, I>
   /** Forgets the credentials. */
   readonly forget: () => void
 }
@@ -14,7 +19,7 @@ export interface Renewable {
 const early = 300_000
 
 /** Names the fields that are missing; what is there is not shown. */
-const checked = (identity: Identity): Identity => {
+const checked = <I extends Identity>(identity: I): I => {
   const missing = ["accessKeyId", "secretAccessKey"].filter((name) => typeof Object(identity)[name] !== "string")
   if (missing.length === 0) return identity
   const error = new Error(`credentials answered no ${missing.join(" and no ")}`)
@@ -22,14 +27,15 @@ const checked = (identity: Identity): Identity => {
   throw error
 }
 
-const isExpiring = ({ expiration }: Identity): boolean =>
-  expiration !== undefined && expiration.getTime() - Date.now() < early
+/**
+ * Asks the function when the first call is made. Calls that come while it answers wait for the same answer. `now` returns
+ * milliseconds since the epoch.
+ */
+export const make = <P, I extends Identity>(provider: Provider<P, I>, now: () => number): Renewable<P, I> => {
+  let current: Promise<I> | undefined
+  const isExpiring = ({ expiration }: I): boolean => expiration !== undefined && expiration.getTime() - now() < early
 
-/** Asks the function when the first call is made. Calls that come while it answers wait for the same answer. */
-export const make = (provider: CredentialProvider): Renewable => {
-  let current: Promise<Identity> | undefined
-
-  const ask = (properties: Parameters<CredentialProvider>[0]): Promise<Identity> => {
+  const ask = (properties: P | undefined): Promise<I> => {
     const asked = Promise.resolve(provider(properties)).then(checked)
     current = asked
     // Whoever asked is told; the next call asks anew.
@@ -39,7 +45,7 @@ export const make = (provider: CredentialProvider): Renewable => {
     return asked
   }
 
-  const memoized: CredentialProvider = async (properties) => {
+  const memoized: Provider<P, I> = async (properties) => {
     const identity = await (current ?? ask(properties))
     return isExpiring(identity) ? ask(properties) : identity
   }

@@ -1,39 +1,9 @@
-/** What a program gives the SDK of its own: a client, credentials, the way of its requests. They are checked, and not called. */
-import type { SQSClient, SQSClientConfig } from "@aws-sdk/client-sqs"
+/** Options that give the SDK something of the program's own: a client, credentials, the way of its requests. They are checked, and not called. */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Address } from "./address.ts"
-
-/** A function that answers credentials, such as those of `@aws-sdk/credential-providers`. */
-export type CredentialProvider = Extract<NonNullable<SQSClientConfig["credentials"]>, (...input: never) => unknown>
-
-/** What the SDK sends requests with: a handler, or options of the SDK's own. */
-export type RequestHandler = NonNullable<SQSClientConfig["requestHandler"]>
-
-/** Where requests go: a URL, or a function that answers one. */
-export type Endpoint = string | (() => Promise<string>)
-
-/** Options that no URL and no config file can hold. */
-export interface SdkOptions {
-  /**
-   * A client of `@aws-sdk/client-sqs` that is used as it is, and never closed. Its region must be that of the URL, and
-   * credentials, endpoint and request handler are its own. Default: a client is made from the other options.
-   */
-  readonly client?: SQSClient | undefined
-  /**
-   * A function that answers credentials. It is asked again five minutes before they expire, and when SQS says that they
-   * have. Default: the access key, else the SDK's default chain of credentials.
-   */
-  readonly credentials?: CredentialProvider | undefined
-  /**
-   * A request handler of the SDK, or options of its `NodeHttpHandler`, such as the agent of a proxy. Default: the SDK's, with
-   * connections that are kept and the timeouts of the other options.
-   */
-  readonly requestHandler?: RequestHandler | undefined
-  /** An `http:` or `https:` URL, or a function that answers one. Default: that of the region, or the URL's host. */
-  readonly endpoint?: Endpoint | undefined
-}
+import type { SdkOptions } from "./client.ts"
 
 /** How each option is told to be none. */
 interface Check {

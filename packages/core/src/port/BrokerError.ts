@@ -46,7 +46,7 @@ const retryable: ReadonlySet<Reason> = new Set([
 const doubtful: ReadonlySet<Reason> = new Set(["ConnectionLost", "Timeout"])
 
 /**
- * What became of one message of a batch: the broker has confirmed it, does not have it, or may have it. Only what is
+ * The outcome of one message of a batch: the broker has confirmed it, does not have it, or may have it. Only what is
  * `failed` can be sent again without a duplicate.
  */
 export interface Entry {
@@ -86,7 +86,7 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   }
 }
 
-/** What became of a message whose publish has ended with this error; with `undefined`, it is confirmed. */
+/** The outcome of a message whose publish has ended with this error; with `undefined`, it is confirmed. */
 const entryOf = (error: BrokerError | undefined): Entry =>
   error === undefined ? { status: "sent" } : { status: doubtful.has(error.reason) ? "unknown" : "failed", error }
 

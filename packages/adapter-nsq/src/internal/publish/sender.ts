@@ -117,7 +117,7 @@ export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
 /** Called with the answer of each nsqd to a message, as often as it is written. */
 type Tell = (item: Item, result: PublishResult) => void
 
-/** What became of each message that is stored on so many nsqd. */
+/** The outcome of each message that is stored on so many nsqd. */
 const outcomes = (count: number) => {
   const copies = new Map<Item, number>()
   const refused = new Map<Item, BrokerError.BrokerError>()

@@ -61,14 +61,12 @@ const [firstPause, longestPause] = [250, 10_000]
 /** Polls nothing until there is credit. */
 export const make = <M>(options: Options<M>): Polls => {
   const { inFlight, maxPolls, pollSize, timers, waitTime } = options
-  let limit = 0
   /** Messages that the polls under way have asked for. */
   let asked = 0
-  let polls = 0
+  let [limit, polls] = [0, 0]
   /** When the poll that began last has ended at the latest, in monotonic milliseconds. */
   let lastEnd = 0
-  let allowed = 1
-  let failures = 0
+  let [allowed, failures] = [1, 0]
   let pause: Timers.Timer | undefined
   let lingering: Timers.Timer | undefined
   let onClosed: (() => void) | undefined

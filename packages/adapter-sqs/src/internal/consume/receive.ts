@@ -8,7 +8,6 @@
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-receiverequestattemptid-request-parameter.html
  */
 import type { BrokerError } from "@requeue/core/adapter-kit"
-import { randomUUID } from "node:crypto"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Client, Message } from "../client.ts"
 import { toBrokerError } from "../toBrokerError.ts"
@@ -72,7 +71,7 @@ export const make = (env: {
     const again = lost.find((attempt) => attempt.count <= count)
     lost = lost.filter((attempt) => attempt !== again)
     // Once the lease has ended, others may have the messages.
-    return again ?? { id: randomUUID(), count, until: elapsed() + waitTime + Math.min(known, visibilityTimeout) }
+    return again ?? { id: crypto.randomUUID(), count, until: elapsed() + waitTime + Math.min(known, visibilityTimeout) }
   }
 
   const receive = (count: number, on: Parameters<Receive<Message>>[1], isRefused = false): void => {

@@ -169,7 +169,7 @@ const encryption = ({ attributes: planned }: Queue, found: Attributes): readonly
   return [planned["KmsMasterKeyId"] === undefined ? "SqsManagedSseEnabled" : "KmsMasterKeyId", verdict]
 }
 
-/** What is only told where it is not as planned. */
+/** Attributes that are only told where they are not as planned. */
 const noticed = (queue: Queue, found: Attributes, { queues }: Plan, all: Found): Record<string, Verdict> => {
   const work = queues.at(-1)!
   const redrives = queue.role === "work" ? undefined : lettersRedrive(found, work.name)

@@ -49,20 +49,8 @@ export const make = (now: () => number) => {
       for (const lease of mine) if (lease.deleted || lease.until <= at) mine.delete(lease)
       return mine.size
     },
-    isChanged: (handle: string): boolean => {
-      const lease = leases.get(handle)
-      return lease === undefined || lease.deleted || lease.changed
-    },
-    /** Whether a lease has ended by its time. */
-    isOver: (handle: string): boolean => {
-      const lease = leases.get(handle)
-      return lease !== undefined && !lease.deleted && lease.until <= now()
-    },
-    /** Begins a lease anew; `visible` is in seconds. */
-    renew: (handle: string, visible: number): void => {
-      const lease = leases.get(handle)
-      if (lease !== undefined) lease.until = now() + visible * 1000
-    },
+    /** The lease of a handle, which may have ended. */
+    find: (handle: string): Lease | undefined => leases.get(handle),
     /** Answers the handle that the server behind knows. */
     behind: (handle: string): string => leases.get(handle)?.handle ?? handle,
     /**

@@ -14,7 +14,7 @@ const window = 300_000
 export type ReceiveAttempts = ReturnType<typeof make>
 
 export const make = (now: () => number, leases: Leases) => {
-  const known = new Map<string, { readonly at: number; readonly messages: ReadonlyArray<Message> }>()
+  const receives = new Map<string, { readonly at: number; readonly messages: ReadonlyArray<Message> }>()
   const keyOf = (call: Call.Call): string | undefined =>
     Call.isFifo(call) && call.body.ReceiveRequestAttemptId !== undefined
       ? `${call.queue} ${call.body.ReceiveRequestAttemptId}`
@@ -23,7 +23,7 @@ export const make = (now: () => number, leases: Leases) => {
   return {
     seen: (call: Call.Call, messages: ReadonlyArray<Message>): void => {
       const key = keyOf(call)
-      if (key !== undefined && messages.length > 0) known.set(key, { at: now(), messages })
+      if (key !== undefined && messages.length > 0) receives.set(key, { at: now(), messages })
     },
     /**
      * The messages of the same receive before, with the same handles and with leases that begin anew; `undefined` where there
@@ -34,16 +34,17 @@ export const make = (now: () => number, leases: Leases) => {
       ask: Ask,
       VisibilityTimeout: number
     ): Promise<ReadonlyArray<Message> | AwsError | undefined> => {
-      const before = known.get(keyOf(call) ?? "")
+      const before = receives.get(keyOf(call) ?? "")
       if (before === undefined || now() - before.at > window) return undefined
       const handles = before.messages.map(({ ReceiptHandle = "" }) => ReceiptHandle)
-      if (handles.some((handle) => leases.isOver(handle))) return undefined
-      if (handles.some((handle) => leases.isChanged(handle))) {
+      const known = handles.flatMap((handle) => leases.find(handle) ?? [])
+      if (known.some(({ deleted, until }) => !deleted && until <= now())) return undefined
+      if (known.some(({ changed, deleted }) => changed || deleted)) {
         const reason = "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
         const { ReceiveRequestAttemptId: id } = call.body
         return invalidParameter(`Value ${id} for parameter ReceiveRequestAttemptId is invalid. Reason: ${reason}`)
       }
-      for (const handle of handles) leases.renew(handle, VisibilityTimeout)
+      for (const lease of known) lease.until = now() + VisibilityTimeout * 1000
       const Entries = handles.map((handle, index) => ({
         Id: String(index),
         ReceiptHandle: leases.behind(handle),
