@@ -134,9 +134,9 @@ const poll = (
   const polls = Polls.make<Message>({
     timers,
     maxPolls: settings.pollers,
+    waitTime: settings.waitTime,
     // Behind a message that waits for its retry, the others of its group would be received and given back each time,
     // and SQS counts that.
-    waitTime: settings.waitTime,
     pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
     inFlight: () => inFlight.deliveries.size,
     held: inFlight.heldCount,
