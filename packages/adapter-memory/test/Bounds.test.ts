@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Settlement } from "@requeue/core"
+import { Broker, BrokerError, Producer, Settlement } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -46,6 +46,27 @@ describe("maxMessages", () => {
       yield* consumer.settleOne(consumer.next(), Settlement.Ack)
       yield* Fiber.join(patient)
       assert.deepStrictEqual(consumer.inbox.map(text), ["c"])
+    })
+  )
+
+  it.effect("a batch of which a part has room when the broker closes says which part is stored, and which is not", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const broker = yield* Scope.provide(MemoryBroker.make({ maxMessages: 2 }), scope)
+      const producer = yield* Effect.provideService(Producer.make<string>("q"), Broker.Broker, broker)
+      const sent = yield* fork(Effect.flip(producer.sendBatch(["a", "b", "c", "d"].map((id) => ({ id, body: id })))))
+      yield* Scope.close(scope, Exit.void)
+      const error = yield* Fiber.join(sent)
+      assert.instanceOf(error, BrokerError.BrokerError)
+      assert.deepStrictEqual(
+        error.entries?.map(({ error: why, id, status }) => [id, status, why?.reason]),
+        [
+          ["a", "sent", undefined],
+          ["b", "sent", undefined],
+          ["c", "failed", "ConnectionFailed"],
+          ["d", "failed", "ConnectionFailed"]
+        ]
+      )
     })
   )
 

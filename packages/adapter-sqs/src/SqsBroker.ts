@@ -24,6 +24,7 @@ import type * as Scope from "effect/Scope"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
 import { connect } from "./internal/client.ts"
+import * as Remembered from "./internal/consume/remembered.ts"
 import * as Sources from "./internal/consume/sources.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
 import { operations } from "./internal/inspect/operations.ts"
@@ -52,6 +53,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
   const client = yield* connect(settings, connection)
   const queues = Queues.make(client, settings)
   const publisher = Publisher.make({ client, queues, fork })
+  const remembered = Remembered.byQueue()
   const admin = Admin.make({ client, queues, sources: Sources.make(client, now), fork, now })
 
   /** Refuses delays on FIFO queues, which would deliver the message at once. */
@@ -70,7 +72,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         const results = yield* publisher.publish(
           messages.map((message) => ({ message, original: originals.get(message.body) }))
         )
-        const failed = results.find((error) => error !== undefined)
+        const failed = BrokerError.ofBatch(results)
         if (failed !== undefined) return yield* failed
       }),
     subscribe: (options) =>
@@ -79,6 +81,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
         settings,
         queues,
         publisher,
+        remembered,
         countInFlight: (queue) => Effect.map(admin.counts(queue), ({ inFlight = 0 }) => inFlight)
       }),
     admin
@@ -136,7 +139,7 @@ export const layer = (
  * ```
  */
 export const layerConfig = (
-  options: Config.Wrap<Options>
+  options: Config.Wrap<Omit<Options, "client" | "credentials" | "endpoint" | "requestHandler">>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
   Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
 

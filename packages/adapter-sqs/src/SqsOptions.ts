@@ -10,6 +10,10 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
+import type { SdkOptions } from "./internal/client.ts"
+import * as Sdk from "./internal/sdkOptions.ts"
+
+export type { SdkOptions } from "./internal/client.ts"
 
 /** Whether missing queues are created, all are compared with the plan, or they are only used. */
 export const Queues = Schema.Literals(["create", "verify", "use"])
@@ -49,7 +53,7 @@ const fields = {
 type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
 
 /** The options. Times are in milliseconds; the README's table says what each option means, and its default. */
-export interface Options extends Partial<Fields> {
+export interface Options extends Partial<Fields>, SdkOptions {
   /**
    * Region and account, or another server: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012`, or
    * `sqs://key:secret@host:port?region=eu-west-1`. Other options can stand in the query.
@@ -59,11 +63,15 @@ export interface Options extends Partial<Fields> {
   readonly accessKeyId?: string | undefined
   /** The secret of the access key. Default: that of the URL, else the SDK's default chain of credentials. */
   readonly secretAccessKey?: string | Redacted.Redacted | undefined
+  /** The session token of an access key that lasts for a while. Default: none. */
+  readonly sessionToken?: string | Redacted.Redacted | undefined
 }
 
 /** Decoded options, with all defaults. */
 export interface Settings extends Omit<Fields, "maxReceiveCount"> {
   readonly address: Address.Address
+  /** Options that give the SDK something of the program's own. */
+  readonly sdk: SdkOptions
   /** `undefined` for a number with slack above the receives that the policy needs. */
   readonly maxReceiveCount: number | undefined
 }
@@ -106,15 +114,22 @@ const isText = (given: unknown): boolean =>
  * ```
  */
 export const decode = (options: Options): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
-  const { accessKeyId, secretAccessKey, url, ...rest } = options
-  const wrong = Object.entries({ accessKeyId, secretAccessKey }).find(([, given]) => !isText(given))
+  const { accessKeyId, client, credentials, endpoint, requestHandler, secretAccessKey, sessionToken, url, ...rest } =
+    options
+  const wrong = Object.entries({ accessKeyId, secretAccessKey, sessionToken }).find(([, given]) => !isText(given))
   if (wrong !== undefined) return Result.fail(refuse(wrong[0], "must be text", "Write it in quotes"))
-  const address = Address.parse(url, accessKeyId, secretAccessKey)
+  const parsed = Address.parse(url, accessKeyId, secretAccessKey)
+  if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
+  const address = Sdk.sessionToken(sessionToken, parsed.success.address)
   if (Result.isFailure(address)) return Result.fail(address.failure)
-  const decoded = decodeFields(address.success.parameters, rest)
+  const { parameters } = parsed.success
+  const connectTimeout = rest.connectTimeout ?? parameters["connectTimeout"]
+  const sdk = Sdk.check({ client, credentials, requestHandler, endpoint }, address.success, { connectTimeout })
+  if (Result.isFailure(sdk)) return Result.fail(sdk.failure)
+  const decoded = decodeFields(parameters, rest)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
   const { maxReceiveCount, ...values } = decoded.success
-  const settings: Settings = { ...defaults, ...values, address: address.success.address, maxReceiveCount }
+  const settings: Settings = { ...defaults, ...values, address: address.success, sdk: sdk.success, maxReceiveCount }
   if (settings.deadLetterRetention < settings.retention) {
     const detail = `${Delay.format(settings.deadLetterRetention)} is less than retention: a dead letter keeps its age`
     return Result.fail(refuse("deadLetterRetention", detail, "Set it to retention or more"))

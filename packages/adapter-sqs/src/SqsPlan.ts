@@ -35,8 +35,9 @@ const refuse = (queue: string, field: string, detail: string, remedy: string): C
 
 const seconds = (millis: number): string => String(millis / 1000)
 
+/** SQS encrypts new queues unless it is told not to. */
 const encryption = ({ encryption: key }: Settings): Attributes =>
-  key === "sqs" ? { SqsManagedSseEnabled: "true" } : key === "none" ? {} : { KmsMasterKeyId: key }
+  key === "sqs" || key === "none" ? { SqsManagedSseEnabled: String(key === "sqs") } : { KmsMasterKeyId: key }
 
 /** Deduplication and quota per message group: groups do not slow each other down. */
 const highThroughput: Attributes = {

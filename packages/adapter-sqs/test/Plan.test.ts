@@ -1,6 +1,7 @@
 import { Backoff, ConfigurationError, RetryPolicy } from "@requeue/core"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
+import { isDeepStrictEqual } from "node:util"
 import { describe, expect, test } from "vitest"
 import * as SqsOptions from "../src/SqsOptions.ts"
 import * as SqsPermissions from "../src/SqsPermissions.ts"
@@ -267,6 +268,63 @@ describe("what is found is compared", () => {
       expect(work(fewer, count)).toBeUndefined()
     }
   )
+
+  const kms = "alias/mine"
+  test.each<[string, SqsPlan.Attributes, Partial<SqsOptions.Options>, string, RegExp]>([
+    [
+      "orders",
+      { MaximumMessageSize: "262144" },
+      {},
+      "MaximumMessageSize",
+      /262144 bytes are refused, SQS takes 1048576/
+    ],
+    [
+      "orders-dlq",
+      { MaximumMessageSize: "262144" },
+      {},
+      "MaximumMessageSize",
+      /dead letters of more than 262144 bytes/
+    ],
+    ["orders", { SqsManagedSseEnabled: "false" }, {}, "SqsManagedSseEnabled", /is none, sqs was planned.*"none"/],
+    ["orders", { SqsManagedSseEnabled: "true" }, { encryption: "none" }, "SqsManagedSseEnabled", /is sqs, none was/],
+    [
+      "orders",
+      { KmsMasterKeyId: "alias/its" },
+      { encryption: kms },
+      "KmsMasterKeyId",
+      /is alias\/its, alias\/mine was/
+    ],
+    ["orders-dlq", redrivePolicy(5, "other"), {}, "RedrivePolicy", /on to .*:other when they were received 5 times/]
+  ])(
+    "%s %o: what is not as planned is noticed, and nothing is refused",
+    (name, changed, options, attribute, detail) => {
+      const plan = planned("orders", {}, options)
+      const found = carriedOut(plan)
+      for (const { name: each } of plan.queues) {
+        found.set(each.name, { MaximumMessageSize: "1048576", ...found.get(each.name) })
+      }
+      const before = SqsPlan.verify(plan, found)
+      found.set(name, { ...found.get(name), ...changed })
+      const after = SqsPlan.verify(plan, found)
+      expect(bad(after)).toEqual([])
+      const [noticed, ...others] = after.filter((finding) => !before.some((one) => isDeepStrictEqual(one, finding)))
+      expect(others).toEqual([])
+      expect(noticed?.attribute).toBe(attribute)
+      expect(`${noticed?.detail} ${noticed?.remedy}`).toMatch(detail)
+    }
+  )
+
+  test("a dead-letter queue from which SQS moves letters back to their queue is refused", () => {
+    const plan = planned("orders")
+    const found = carriedOut(plan)
+    found.set("orders-dlq", { ...found.get("orders-dlq"), ...redrivePolicy(5, "orders") })
+    expect(bad(SqsPlan.verify(plan, found))).toEqual(["orders.dlq RedrivePolicy"])
+  })
+
+  test("without encryption, SQS is told so: it encrypts new queues", () => {
+    const { queues } = planned("orders", {}, { encryption: "none" })
+    expect(queues.map(({ attributes }) => attributes["SqsManagedSseEnabled"])).toEqual(["false", "false"])
+  })
 
   test("FIFO queues move a message with a new age", () => {
     const plan = planned("orders.fifo")

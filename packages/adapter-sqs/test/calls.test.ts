@@ -87,6 +87,66 @@ describe(`${count} messages at a steady 400 a second: at most 0.25 calls each to
   })
 })
 
+/** Receives and deletes of one message, at most. */
+type Row = readonly [concurrency: number, fifo: boolean, prefetch: number | undefined, bound: number]
+
+// With prefetch 0 and concurrency 1, each message is deleted before the next one is received: SQS has no call for both.
+// A FIFO queue whose retries block receives one message a call.
+const rows: ReadonlyArray<Row> = [
+  [1, false, 0, 2],
+  [1, false, undefined, 1.1],
+  [1, false, 9, 0.6],
+  [10, false, 0, 0.6],
+  [10, false, undefined, 0.6],
+  [100, false, 0, 0.3],
+  [100, false, undefined, 0.3],
+  [1, true, 0, 2],
+  [1, true, undefined, 2],
+  [10, true, 0, 1.3],
+  [10, true, undefined, 1.3],
+  [100, true, 0, 1.3],
+  [100, true, undefined, 1.3]
+]
+
+describe("messages that wait already: calls each to receive and delete them", () => {
+  test.for(rows)(
+    "concurrency %i, FIFO %s, prefetch %s: at most %d",
+    async ([concurrency, fifo, prefetch, bound], context) => {
+      const many = Math.max(40, 6 * concurrency)
+      await using own = await another()
+      await measured(context, { url: own.url }, () =>
+        Effect.promise(async () => {
+          await using counted = await another()
+          const spent = (action: string): number => counted.calls()[action] ?? 0
+          const queue = `${queueName("calls")}${fifo ? ".fifo" : ""}`
+          let [seen, received] = [0, 0]
+          const from = Date.now()
+          await on({ url: counted.url }, (broker) =>
+            Effect.gen(function* () {
+              const message = (id: string) => outgoing(queue, id, fifo ? { headers: { "message-group-id": id } } : {})
+              yield* broker.publish(ids(many).map(message))
+              yield* Consumer.start(queue, { concurrency, ...(prefetch === undefined ? {} : { prefetch }) }, () => {
+                // Polls that come after the last message find nothing.
+                if (++seen === many) received = spent("ReceiveMessage")
+                return handle
+              })
+              yield* until("all of them", () => seen >= many)
+              yield* untilEmpty(behind, queue)
+            })
+          )
+          const deleted = spent("DeleteMessageBatch")
+          const each = (received + deleted) / many
+          const what = `${received} receives, ${deleted} deletes, ${each.toFixed(2)} calls a message`
+          console.log(`concurrency ${concurrency}, FIFO ${fifo}, prefetch ${prefetch ?? "default"}: ${what}`)
+          assert.strictEqual(seen, many)
+          const late = each <= bound + 1 / many ? 0 : Number.POSITIVE_INFINITY
+          return [{ what, late, bound: 50, from, at: Date.now() }]
+        })
+      )
+    }
+  )
+})
+
 test("an idle consumer calls once for each long poll", async () => {
   await using own = await another()
   const queue = queueName("idle")

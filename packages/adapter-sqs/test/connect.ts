@@ -8,9 +8,9 @@ import { SqsOptions } from "../src/index.ts"
  * Where the URL points. Calls are not repeated, so each has a connection to itself: one that is kept may be closed by the
  * server at the moment in which it is used again.
  */
-export const connect = (url: string): SQS => {
+export const connect = (url: string) => {
   const { credentials, endpoint, region } = Result.getOrThrow(SqsOptions.decode({ url })).address
-  return new SQS({
+  const sqs = new SQS({
     region,
     maxAttempts: 1,
     requestHandler: { httpAgent: { keepAlive: false } },
@@ -22,5 +22,6 @@ export const connect = (url: string): SQS => {
         secretAccessKey: Redacted.value(credentials.secretAccessKey)
       }
     })
-  })
+  }) // So that it can stand in for a client of the adapter.
+  return Object.assign(sqs, { accountId: () => Promise.resolve(undefined) })
 }

@@ -10,6 +10,13 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     replacement: "some.map(() => undefined)"
   },
   {
+    name: "tells of a batch in another order what became of its entries",
+    kills: "a batch with a publish that the broker refuses says of each entry whether it is there",
+    file: "src/SqsBroker.ts",
+    text: "BrokerError.ofBatch(results)",
+    replacement: "BrokerError.ofBatch(results.toReversed())"
+  },
+  {
     name: "deletes an original before its copy is stored",
     kills: "a dead letter's copy that the broker refuses before its subscription ends leaves its original there",
     file: "settle/settle.ts",

@@ -26,6 +26,7 @@ const open = Effect.gen(function* () {
     timers,
     maxPolls: 4,
     pollSize: 10,
+    waitTime: 20_000,
     inFlight: () => inFlight,
     held: () => held,
     receive: (count, on) => underWay.push({ count, on }),
@@ -185,6 +186,22 @@ describe("polling", () => {
       }
       answer(0)
       assert.deepStrictEqual(told, ["failure", "failure", "failure", "success"])
+    })
+  )
+
+  it.effect("tells how long what is given back would be received by a poll that nobody wants", () =>
+    Effect.gen(function* () {
+      const { answer, polls } = yield* open
+      polls.credit(30)
+      answer(10)
+      yield* TestClock.adjust("15 seconds")
+      assert.deepStrictEqual([polls.endsIn(), polls.holdFor()], [5000, 0])
+      polls.credit(0)
+      assert.strictEqual(polls.holdFor(), 5500)
+      answer(0)
+      assert.strictEqual(polls.holdFor(), 5500)
+      answer(0)
+      assert.deepStrictEqual([polls.endsIn(), polls.holdFor()], [0, 0])
     })
   )
 

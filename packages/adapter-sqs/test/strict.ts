@@ -1,5 +1,4 @@
 /** A server behind the strict proxy, for the tests that want it to misbehave. */
-import type { SQS } from "@aws-sdk/client-sqs"
 import { start, strictSqs, Unavailable, type StrictSqs } from "@requeue/brokers"
 import { afterAll } from "vitest"
 import { connect } from "./connect.ts"
@@ -12,9 +11,9 @@ export interface Strict {
   readonly url: string
   readonly proxy: StrictSqs
   /** The tests' own, straight to the server: faults and counters are not its. */
-  readonly behind: SQS
+  readonly behind: ReturnType<typeof connect>
   /** The same through the proxy. */
-  readonly client: SQS
+  readonly client: ReturnType<typeof connect>
   /** A further proxy in front of the same server, with faults and counters of its own. */
   readonly another: (options?: Parameters<typeof strictSqs>[1]) => Promise<StrictSqs>
 }

@@ -213,7 +213,7 @@ describe("toPublication", () => {
     ["a group that is none", { headers: { "message-group-id": "a b" } }, "Unsupported", "message-group-id"],
     ["an empty deduplication id", { headers: { "message-deduplication-id": "" } }, "Unsupported", "deduplication"],
     ["too much text", { body: new Uint8Array(1024 * 1024).fill(97) }, "BodyTooLarge", "the limit is 1048576"],
-    ["too many bytes", { body: new Uint8Array(800_000) }, "BodyTooLarge", "as SQS counts them"],
+    ["too many bytes", { body: new Uint8Array(774_145) }, "BodyTooLarge", "no text and has 774145 bytes"],
     ["headers as large as that", { headers: { h: "x".repeat(1024 * 1024) } }, "BodyTooLarge", "body and headers"]
   ] as const)("%s is refused", (_, change, reason, detail) => {
     const refused = toPublication(outgoing(change), false)
@@ -230,6 +230,15 @@ describe("toPublication", () => {
     const metadata = { ...outgoing().metadata, history }
     assert.isTrue(Result.isSuccess(toPublication(outgoing({ body, metadata }), false)))
   })
+})
+
+it("text fills what SQS leaves beside the attributes", () => {
+  const publication = (size: number) =>
+    Result.getOrThrow(toPublication(outgoing({ body: new Uint8Array(size).fill(97) }), false))
+  const { size } = publication(1000)
+  const most = 1024 * 1024 - (size - 1000)
+  assert.strictEqual(publication(most).size, 1024 * 1024)
+  assert.throws(() => publication(most + 1), /BodyTooLarge/)
 })
 
 describe("toDelivery", () => {
@@ -323,6 +332,7 @@ describe("toCommand", () => {
     maxDeliveries: 4,
     isLimitReached: false,
     held: undefined,
+    holdFor: 0,
     isLeaseUncertain: false,
     isCopied: false,
     now
@@ -364,6 +374,7 @@ describe("toCommand", () => {
     ["a retry of what was received very often", Settlement.Retry(0), { receives: 500 }, ["q", 0, 2]],
     ["a dead letter", Settlement.DeadLetter("permanent", "q.dlq", error), {}, ["q.dlq", 0, 0]],
     ["a release", Settlement.Release(), {}, 0],
+    ["a release while a poll goes on that nobody wants", Settlement.Release(), { holdFor: 3200 }, 4],
     ["a release that would use up the last delivery", Settlement.Release(), { maxDeliveries: 2 }, ["q", 0, 1]],
     ["what came before its time", Settlement.Release(300), {}, ["q", 300, 1]],
     [

@@ -6,6 +6,8 @@ import * as Result from "effect/Result"
 interface Credentials {
   readonly accessKeyId: string
   readonly secretAccessKey: Redacted.Redacted
+  /** `undefined` for a key that lasts. */
+  readonly sessionToken?: Redacted.Redacted | undefined
 }
 
 /** An endpoint, and the credentials for it. */

@@ -15,6 +15,7 @@ export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities
   headers: true,
   historyOnRetry: false,
   maxBodySize: Limits.bodySize,
+  maxTextSize: Limits.size,
   connectionBound: false,
   lease: { duration: visibilityTimeout, max: Limits.hide },
   ordered: false,

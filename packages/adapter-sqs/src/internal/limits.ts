@@ -10,7 +10,10 @@ export const size = 1024 * 1024
 /** Bytes that are kept back for Requeue's own attributes and for a user's usual headers. */
 const overhead = 16 * 1024
 
-/** Bytes of the largest body, whatever they are: base64, in which bytes that are no text are written, takes 4 for 3. */
+/**
+ * Bytes of the largest body, whatever they are: base64, in which bytes that are no text are written, takes 4 for 3. Text may
+ * fill what SQS leaves beside the attributes.
+ */
 export const bodySize = Math.floor(((size - overhead) * 3) / 4)
 
 /** Attributes of one message. */

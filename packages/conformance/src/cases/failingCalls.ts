@@ -108,6 +108,36 @@ const sends = (lab: Lab, failure: Loss) =>
     yield* lab.untilEmpty
   })
 
+const sendsMany = (lab: Lab, failure: Loss) =>
+  Effect.gen(function* () {
+    yield* lab.publish("first")
+    const producer = yield* lab.producer<string>()
+    const ids = Array.from({ length: 25 }, (_, index) => `m${index}`)
+    const happened = yield* lab.failNext("publish", failure)
+    const batch = producer.sendBatch(ids.map((id) => ({ id, body: id })))
+    const told = yield* ends(lab, "the batch", Effect.result(batch))
+    Check.isTrue("the call has failed", happened())
+    const entries = Result.isSuccess(told) ? ids.map((id) => ({ id, status: "sent" })) : entriesOf(told.failure)
+    Check.equal(
+      "the entries, in order",
+      entries.map(({ id }) => id),
+      ids
+    )
+    const ofStatus = (wanted: string) => entries.flatMap(({ id = "", status }) => (status === wanted ? [id] : []))
+    yield* lab.start()
+    const seen = () => new Set(lab.runs.map(({ id }) => id))
+    yield* lab.until("what was sent", () => ofStatus("sent").every((id) => seen().has(id)), lab.recovery)
+    yield* lab.untilEmpty
+    Check.equal(
+      "messages that are there, and were told as failed",
+      ofStatus("failed").filter((id) => seen().has(id)),
+      []
+    )
+  })
+
+const entriesOf = (error: unknown): ReadonlyArray<BrokerError.Entry> =>
+  error instanceof BrokerError.BrokerError ? (error.entries ?? []) : []
+
 const receives = (lab: Lab, failure: Loss) =>
   Effect.gen(function* () {
     yield* lab.send("a")
@@ -160,6 +190,11 @@ export const cases: ReadonlyArray<Case.Case> = [
     test(
       `a publish ${words[failure]} ends, and is told as failed unless the message is there`,
       (lab) => sends(lab, failure),
+      Needs.failNext("publish", failure)
+    ),
+    test(
+      `a batch with a publish ${words[failure]} says of each entry whether it is there`,
+      (lab) => sendsMany(lab, failure),
       Needs.failNext("publish", failure)
     ),
     test(

@@ -168,7 +168,10 @@ export interface Service {
   readonly capabilities: Capabilities
   /** The connection as the adapter saw it last. */
   readonly connection: () => Connection
-  /** Publishes all messages, or fails; after a failure, any of them may have been published. */
+  /**
+   * Publishes all messages, or fails. The error's `entries` say what became of each; where there are none, any of them may
+   * have been published if the error's reason leaves that open, else none was. `BrokerError.ofBatch` makes such an error.
+   */
   readonly publish: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<void, BrokerError>
   /** Delivers messages until the scope closes, which gives unsettled ones back. */
   readonly subscribe: (options: SubscribeOptions) => Effect.Effect<Subscription, BrokerError, Scope.Scope>

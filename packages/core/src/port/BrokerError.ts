@@ -42,6 +42,21 @@ const retryable: ReadonlySet<Reason> = new Set([
   "QueueFull"
 ])
 
+/** The reasons after which it is not known whether the operation was done. */
+const doubtful: ReadonlySet<Reason> = new Set(["ConnectionLost", "Timeout"])
+
+/**
+ * The outcome of one message of a batch: the broker has confirmed it, does not have it, or may have it. Only what is
+ * `failed` can be sent again without a duplicate.
+ */
+export interface Entry {
+  /** The message's id; `undefined` where only the adapter has told. */
+  readonly id?: string | undefined
+  readonly status: "sent" | "failed" | "unknown"
+  /** Why it is not `sent`. */
+  readonly error?: BrokerError | undefined
+}
+
 /** An operation that the broker refused, or whose answer never came. */
 export class BrokerError extends Data.TaggedError("BrokerError")<{
   /** The broker's name, for example `memory`. */
@@ -56,6 +71,8 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   readonly remedy?: string | undefined
   /** The driver's own error. */
   readonly cause?: unknown
+  /** Of a publish: what became of each message, in their order. Default: what the error itself says, of all of them. */
+  readonly entries?: ReadonlyArray<Entry> | undefined
 }> {
   override get message() {
     const at = this.queue === undefined ? "" : ` on queue ${this.queue}`
@@ -67,6 +84,44 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   get isRetryable(): boolean {
     return retryable.has(this.reason)
   }
+}
+
+/** The outcome of a message whose publish has ended with this error; with `undefined`, it is confirmed. */
+const entryOf = (error: BrokerError | undefined): Entry =>
+  error === undefined ? { status: "sent" } : { status: doubtful.has(error.reason) ? "unknown" : "failed", error }
+
+const withEntries = (error: BrokerError, entries: ReadonlyArray<Entry>): BrokerError => {
+  const { broker, cause, detail, operation, queue, reason, remedy } = error
+  return new BrokerError({ broker, operation, reason, queue, detail, remedy, cause, entries })
+}
+
+/**
+ * The error of a publish, from those of its messages in their order, `undefined` for one that is confirmed: the first of
+ * them, which says of each message what became of it. `undefined` when all are confirmed.
+ *
+ * When to use: in an adapter, for the error of `publish`.
+ *
+ * @example
+ * ```ts
+ * import { BrokerError } from "@requeue/core"
+ *
+ * const full = new BrokerError.BrokerError({ broker: "mine", operation: "publish", reason: "QueueFull", detail: "it is full" })
+ * BrokerError.ofBatch([undefined, full])?.entries?.map(({ status }) => status) // => ["sent", "failed"]
+ * ```
+ */
+export const ofBatch = (errors: ReadonlyArray<BrokerError | undefined>): BrokerError | undefined => {
+  const first = errors.find((error) => error !== undefined)
+  return first === undefined || errors.length === 1 ? first : withEntries(first, errors.map(entryOf))
+}
+
+/** The error of a batch, with an entry for each of these ids, whether or not the adapter has told of each. */
+export const withIds = (error: BrokerError, ids: ReadonlyArray<string>): BrokerError => {
+  const { entries } = error
+  const known = entries?.length === ids.length ? entries : undefined
+  return withEntries(
+    error,
+    ids.map((id, index) => ({ ...(known?.[index] ?? entryOf(error)), id }))
+  )
 }
 
 /** The error of a plan as a broker's error, for functions that fail with nothing else. */

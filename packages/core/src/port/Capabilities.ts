@@ -43,6 +43,11 @@ export interface Capabilities {
   /** The largest body, in bytes. */
   readonly maxBodySize: number
   /**
+   * Bytes of the largest body that the broker may take, by its content; the adapter refuses what it cannot. Default:
+   * `maxBodySize`.
+   */
+  readonly maxTextSize?: number | undefined
+  /**
    * Whether a delivery ends with the connection that brought it: its message is delivered again, and `onReconnect` is
    * called. Else it lasts until its lease ends, whatever becomes of connections.
    */

@@ -40,6 +40,10 @@ const failure = (
 
 const closed = (queue: string): BrokerError.BrokerError => failure(queue, "ConnectionFailed", "the broker was closed")
 
+/** The error of a batch of which the first ones are stored. */
+const partly = (error: BrokerError.BrokerError, count: number, stored: number): BrokerError.BrokerError =>
+  BrokerError.ofBatch(Array.from({ length: count }, (_, index) => (index < stored ? undefined : error))) ?? error
+
 /** Nothing is blocked yet. */
 export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump, queues }: Dependencies): Publisher => {
   let isOpen = true
@@ -78,7 +82,8 @@ export const make = ({ delays, loseConfirmation, maxBodySize, maxMessages, pump,
       const queue = queues.get(message.queue)
       // Nobody overtakes those who wait.
       if (queue.held >= maxMessages || queue.blocked.size() > 0) {
-        return Effect.flatMap(wait(queue, message), () => storeFrom(messages, i + 1))
+        const told = (error: BrokerError.BrokerError) => partly(error, messages.length, i)
+        return Effect.flatMap(Effect.mapError(wait(queue, message), told), () => storeFrom(messages, i + 1))
       }
       add(queue, message)
     }

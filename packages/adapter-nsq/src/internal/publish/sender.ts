@@ -68,7 +68,8 @@ export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
 
     const sendChunk = (
       items: ReadonlyArray<Item>,
-      { count, prefer }: Placement
+      { count, prefer }: Placement,
+      tell: Tell
     ): Effect.Effect<void, BrokerError.BrokerError> =>
       Effect.suspend(() => {
         // A message that is refused fails the chunk before any of it is written.
@@ -86,11 +87,12 @@ export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
           )
         const another = Effect.map(publishing.pick(1, prefer), ([publisher]) => publisher!)
         const storeAgain: Again = (some, round) =>
-          Effect.flatMap(another, (publisher) => store(publisher, some, undefined, storeAgain, round))
+          Effect.flatMap(another, (publisher) => store(publisher, some, undefined, storeAgain, round, tell))
         const storeOn = (publishers: ReadonlyArray<Publisher>, publications: ReadonlyArray<Publication> | undefined) =>
           Effect.forEach(
             publishers,
-            (publisher) => store(publisher, items, publications, (some, round) => inTime(storeAgain(some, round)), 1),
+            (publisher) =>
+              store(publisher, items, publications, (some, round) => inTime(storeAgain(some, round)), 1, tell),
             { concurrency: "unbounded", discard: true }
           )
         const ready = publishing.ready(count, prefer)
@@ -102,12 +104,41 @@ export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
     return {
       send: (items, placement = { count: 1 }) => {
         const twins = placement.count === 1 ? items : items.map((item) => ({ ...item, nonce: nonce() }))
-        const sendPart = (part: ReadonlyArray<Item>) => unconfirmed.withPermits(part.length)(sendChunk(part, placement))
+        const told = outcomes(placement.count)
+        const sendPart = (part: ReadonlyArray<Item>) =>
+          unconfirmed.withPermits(part.length)(sendChunk(part, placement, told.tell))
         const parts = chunks(twins, Math.min(chunk.messages, settings.maxUnconfirmed))
-        return parts.length === 1 ? sendPart(parts[0]!) : Effect.forEach(parts, sendPart, { discard: true })
+        const sent = parts.length === 1 ? sendPart(parts[0]!) : Effect.forEach(parts, sendPart, { discard: true })
+        return twins.length === 1 ? sent : Effect.mapError(sent, (error) => told.errorOf(twins, error))
       }
     }
   })
+
+/** Called with the answer of each nsqd to a message, as often as it is written. */
+type Tell = (item: Item, result: PublishResult) => void
+
+/** The outcome of each message that is stored on so many nsqd. */
+const outcomes = (count: number) => {
+  const copies = new Map<Item, number>()
+  const refused = new Map<Item, BrokerError.BrokerError>()
+  const tell: Tell = (item, result) => {
+    if (result === "Stored") copies.set(item, (copies.get(item) ?? 0) + 1)
+    else if (result !== "Unread" && !isLost(result)) refused.set(item, result)
+  }
+  return {
+    tell,
+    /** The error of a batch that failed with this one. */
+    errorOf: (items: ReadonlyArray<Item>, error: BrokerError.BrokerError): BrokerError.BrokerError => {
+      const own = (item: Item) => refused.get(item) ?? error
+      // Another nsqd may have what one of them refuses.
+      const unstored = (item: Item) => (count === 1 ? own(item) : mayBeStored(own(item), "another nsqd may have it"))
+      return (
+        BrokerError.ofBatch(items.map((item) => ((copies.get(item) ?? 0) >= count ? undefined : unstored(item)))) ??
+        error
+      )
+    }
+  }
+}
 
 const toPublications = (
   items: ReadonlyArray<Item>,
@@ -147,13 +178,15 @@ const storing = ({ declare, nodes, now, settings }: SenderDependencies) => {
     /** The messages as nsqd gets them; `undefined` to translate them when they are written. */
     publications: ReadonlyArray<Publication> | undefined,
     again: Again,
-    round: number
+    round: number,
+    tell: Tell
   ): Effect.Effect<void, BrokerError.BrokerError> => {
     const write = Effect.suspend(() => {
       const made = publications ?? toPublications(items, nodes, settings, now())
       return made instanceof BrokerError.BrokerError ? Effect.fail(made) : publisher.send(made)
     })
     return Effect.flatMap(Effect.andThen(ensure(publisher.node, items), write), (results) => {
+      for (const [index, item] of items.entries()) tell(item, results[index]!)
       if (results.every((result) => result === "Stored")) return Effect.void
       const errors = results.filter((result) => result instanceof BrokerError.BrokerError)
       const lost = errors.find(isLost)

@@ -175,7 +175,7 @@ export const make = (env: Dependencies): Sender => {
           if (error !== undefined) return Effect.fail(error)
         }
         return Effect.flatMap(sendEach(items), (outcomes) => {
-          const failed = outcomes.find((error) => error !== undefined)
+          const failed = BrokerError.ofBatch(outcomes)
           return failed === undefined ? Effect.void : Effect.fail(failed)
         })
       })

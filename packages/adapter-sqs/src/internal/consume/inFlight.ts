@@ -23,6 +23,8 @@ export interface InFlight {
   readonly held: (delivery: Delivery.Delivery) => void
   /** The number of deliveries whose settlement has failed: they may stay for long. */
   readonly heldCount: () => number
+  /** Gives back deliveries that no handler has seen, and whose receive SQS has counted all the same. */
+  readonly giveBack: (unseen: ReadonlyArray<Delivery.Delivery>) => void
   /** Gives back all that wait. */
   readonly clear: () => void
 }
@@ -53,8 +55,7 @@ export const make = (env: {
   const deliveries = new Set<Delivery.Delivery>()
   const held = new Set<Delivery.Delivery>()
 
-  /** Gives back deliveries that no handler has seen, and whose receive SQS has counted all the same. */
-  const giveBack = (unseen: ReadonlyArray<Delivery.Delivery>): void => {
+  const giveBack: InFlight["giveBack"] = (unseen) => {
     for (const delivery of unseen) remembered.addUncounted(Receipt.receiptOf(delivery).messageId)
     env.release(unseen)
   }
@@ -103,6 +104,7 @@ export const make = (env: {
     ended,
     held: (delivery) => void held.add(delivery),
     heldCount: () => held.size,
+    giveBack,
     clear: groups.clear
   }
 }

@@ -3,7 +3,10 @@
  * least half full allows one more, up to a maximum; an empty one goes back to one. Together they never ask for more
  * than the free credit.
  *
- * A poll is never cut off: SQS would go on with it and hide what it finds until the visibility timeout ends.
+ * Where they end, the poll under way is left to itself rather than cut off: SQS would go on with it, and hide what it finds
+ * until the visibility timeout ends, whether or not anybody still listens.
+ *
+ * https://github.com/aws/aws-sdk-js/issues/2350
  */
 import type { BrokerError, Timers } from "@requeue/core/adapter-kit"
 import type { Receive } from "./receive.ts"
@@ -14,6 +17,13 @@ export interface Polls {
   readonly credit: (limit: number) => void
   /** Fewer deliveries may be in flight than before. */
   readonly refresh: () => void
+  /** Milliseconds until the polls under way have ended, by what they were asked; 0 without any. */
+  readonly endsIn: () => number
+  /**
+   * Milliseconds for which a message that is given back now would be received by a poll under way, and given back once more:
+   * while no further messages are wanted. 0 where it may come at once.
+   */
+  readonly holdFor: () => number
   /** Starts no further polls, and calls back when those under way have ended. */
   readonly close: (done: () => void) => void
 }
@@ -24,6 +34,8 @@ interface Options<M> {
   readonly maxPolls: number
   /** Messages of one poll. */
   readonly pollSize: number
+  /** Milliseconds of one poll. */
+  readonly waitTime: number
   /** The number of deliveries in flight. */
   readonly inFlight: () => number
   /** The number of those among them that stay for as long as their settlement fails: no room is to be expected of them. */
@@ -40,18 +52,21 @@ interface Options<M> {
 /** Milliseconds that a poll for fewer messages than it could bring waits for more credit. */
 const linger = 50
 
+/** Milliseconds that a poll may take beyond its time, for the way. */
+const way = 500
+
 /** Milliseconds before the poll that follows a failure; they double with each failure in a row, up to the longest. */
 const [firstPause, longestPause] = [250, 10_000]
 
 /** Polls nothing until there is credit. */
 export const make = <M>(options: Options<M>): Polls => {
-  const { inFlight, maxPolls, pollSize, timers } = options
-  let limit = 0
+  const { inFlight, maxPolls, pollSize, timers, waitTime } = options
   /** Messages that the polls under way have asked for. */
   let asked = 0
-  let polls = 0
-  let allowed = 1
-  let failures = 0
+  let [limit, polls] = [0, 0]
+  /** When the poll that began last has ended at the latest, in monotonic milliseconds. */
+  let lastEnd = 0
+  let [allowed, failures] = [1, 0]
   let pause: Timers.Timer | undefined
   let lingering: Timers.Timer | undefined
   let onClosed: (() => void) | undefined
@@ -63,6 +78,7 @@ export const make = <M>(options: Options<M>): Polls => {
     const count = Math.min(pollSize, free())
     polls++
     asked += count
+    lastEnd = timers.now() + waitTime
     const end = (): void => {
       polls--
       asked -= count
@@ -106,7 +122,11 @@ export const make = <M>(options: Options<M>): Polls => {
     }
   }
 
+  const endsIn = (): number => (polls === 0 ? 0 : Math.max(0, lastEnd - timers.now()))
+
   return {
+    endsIn,
+    holdFor: () => (polls > 0 && (limit === 0 || isClosed) ? endsIn() + way : 0),
     credit: (wanted) => {
       limit = wanted
       pump()

@@ -1,9 +1,15 @@
 /**
  * Long polls: one `ReceiveMessage` each. It asks for all attributes; without them every delivery looks like the first.
+ *
+ * Of a FIFO queue each has an id, by which it can be asked again: what an answer had that was lost comes once more, with the
+ * same handles, where it would hold back its groups until the visibility timeout ends. SQS refuses an id that it does not
+ * know to repeat, as after a throttled call; then the poll is a new one.
+ *
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-receiverequestattemptid-request-parameter.html
  */
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../SqsOptions.ts"
-import { type Client, type Message, polls } from "../client.ts"
+import type { Client, Message } from "../client.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 
 /** Polls for up to `count` messages. Calls back once, with the messages that came or with what went wrong. */
@@ -15,32 +21,73 @@ export type Receive<M> = (
   }
 ) => void
 
-/** Polls of one queue. `signal` cuts off those that are under way. */
+/** Milliseconds for which SQS knows the id of a receive: five minutes, less what the way takes. */
+const known = 240_000
+
+/** A receive of a FIFO queue. */
+interface Attempt {
+  readonly id: string
+  readonly count: number
+  /** Until when it can be asked again, in monotonic milliseconds. */
+  readonly until: number
+}
+
+/** Whether the receive may have happened. */
+const isUnanswered = ({ reason }: BrokerError.BrokerError): boolean =>
+  reason === "ConnectionLost" || reason === "Timeout"
+
+/** Polls of one queue. They are cut off when the client closes. */
 export const make = (env: {
-  readonly client: Client
+  readonly client: Pick<Client, "polls">
   readonly queue: string
+  readonly fifo: boolean
   readonly url: () => string
   readonly settings: Pick<Settings, "waitTime" | "visibilityTimeout" | "requestTimeout">
-  readonly signal: AbortSignal
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number
   /** Prepares for messages before they are told. It does not fail. */
   readonly learn: (messages: ReadonlyArray<Message>) => Promise<void>
 }): Receive<Message> => {
+  const { elapsed, fifo, queue } = env
   const { requestTimeout, visibilityTimeout, waitTime } = env.settings
-  const poll = polls(env.client, { requestTimeout: waitTime + requestTimeout, abortSignal: env.signal })
-  return (count, on) => {
+  const poll = env.client.polls(waitTime + requestTimeout)
+  /** Receives whose answer is lost. */
+  let lost: ReadonlyArray<Attempt> = []
+
+  const ask = (count: number, id: string | undefined) =>
     poll({
       QueueUrl: env.url(),
       MaxNumberOfMessages: count,
       WaitTimeSeconds: waitTime / 1000,
       VisibilityTimeout: visibilityTimeout / 1000,
       MessageSystemAttributeNames: ["All"],
-      MessageAttributeNames: ["All"]
-    }).then(
+      MessageAttributeNames: ["All"],
+      ReceiveRequestAttemptId: id
+    })
+
+  /** The receive that is asked now: one that was lost, where it has room, or a new one. */
+  const next = (count: number): Attempt => {
+    lost = lost.filter(({ until }) => elapsed() < until)
+    const again = lost.find((attempt) => attempt.count <= count)
+    lost = lost.filter((attempt) => attempt !== again)
+    // Once the lease has ended, others may have the messages.
+    return again ?? { id: crypto.randomUUID(), count, until: elapsed() + waitTime + Math.min(known, visibilityTimeout) }
+  }
+
+  const receive = (count: number, on: Parameters<Receive<Message>>[1], isRefused = false): void => {
+    const attempt = fifo ? next(count) : undefined
+    ask(attempt?.count ?? count, attempt?.id).then(
       async ({ Messages = [] }) => {
         await env.learn(Messages)
         on.received(Messages)
       },
-      (cause: unknown) => on.failed(toBrokerError(cause, { operation: "receive", queue: env.queue }))
+      (cause: unknown) => {
+        const error = toBrokerError(cause, { operation: "receive", queue })
+        if (!isRefused && error.detail.includes("ReceiveRequestAttemptId")) return receive(count, on, true)
+        if (attempt !== undefined && isUnanswered(error)) lost = [...lost, attempt]
+        on.failed(error)
+      }
     )
   }
+  return (count, on) => receive(count, on)
 }

@@ -1,5 +1,11 @@
-/** Messages that may come again, and what this process remembers of them. SQS and other processes do not know it. */
+/**
+ * Messages of one queue that may come again, and what this process remembers of them, also when its subscription has ended.
+ * SQS and other processes do not know it.
+ */
 import { BoundedMap } from "@requeue/core/adapter-kit"
+
+/** Messages whose copy is stored, and whose delete may be lost, so that SQS delivers them once more. */
+const settledLimit = 20_000
 
 /** Messages whose uncounted receives are remembered. Receives that are forgotten count as attempts. */
 const uncountedLimit = 10_000
@@ -24,14 +30,24 @@ const named = <A>(map: BoundedMap.BoundedMap<A>): BoundedMap.BoundedMap<A> => ({
   }
 })
 
-/** Remembers nothing yet. `settledLimit` is the number of settled messages that are kept; the oldest are forgotten. */
-export const make = (settledLimit: number): Remembered => {
+/** Remembers nothing yet. `limit` is the number of settled messages that are kept; the oldest are forgotten. */
+export const make = (limit = settledLimit): Remembered => {
   const receives = named(BoundedMap.make<number>(uncountedLimit))
   const uncounted = (messageId: string): number => receives.get(messageId) ?? 0
   return {
-    settled: named(BoundedMap.make<true>(settledLimit)),
+    settled: named(BoundedMap.make<true>(limit)),
     uncounted,
     addUncounted: (messageId) => receives.set(messageId, uncounted(messageId) + 1),
     forgetUncounted: receives.delete
+  }
+}
+
+/** Makes the function that answers the memory of a queue. */
+export const byQueue = (): ((queue: string) => Remembered) => {
+  const memories = new Map<string, Remembered>()
+  return (queue) => {
+    const memory = memories.get(queue) ?? make()
+    memories.set(queue, memory)
+    return memory
   }
 }

@@ -19,21 +19,25 @@ import * as Leases from "./leases.ts"
 import * as Polls from "./polls.ts"
 import { nameOf, receiptOf } from "./receipt.ts"
 import * as Receive from "./receive.ts"
-import * as Remembered from "./remembered.ts"
+import type * as Remembered from "./remembered.ts"
 import * as Sources from "./sources.ts"
 import * as Troubles from "./troubles.ts"
 
-/** Messages whose copy is stored, and whose delete may be lost, so that SQS delivers them once more. */
-const settledLimit = 20_000
+/**
+ * Milliseconds: a poll that ends so soon is waited for at the end of the subscription. Another one is left to itself: as
+ * long as the broker is open, what it brings is given back.
+ */
+const lastSecond = 1000
 
-/** Milliseconds that a poll may take beyond its `waitTime` before it is cut off at the end of the subscription. */
-const grace = 1000
+/** Milliseconds that a poll may take beyond its time, for the way. */
+const grace = 500
 
 interface Dependencies {
   readonly client: Client
   readonly settings: Settings
   readonly queues: Queues
   readonly publisher: Publisher
+  readonly remembered: (queue: string) => Remembered.Remembered
   /** Counts the messages of a queue that are in flight, approximately. */
   readonly countInFlight: (queue: string) => Effect.Effect<number, BrokerError.BrokerError>
 }
@@ -93,7 +97,8 @@ const commands =
     { fifo, now, queue, settings, timers }: Source,
     limit: InFlightLimit.InFlightLimit,
     { settled }: Remembered.Remembered,
-    { maxDeliveries }: Broker.SubscribeOptions["retry"]
+    { maxDeliveries }: Broker.SubscribeOptions["retry"],
+    holdFor: () => number
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
     const { countsHere, heldUntil, leaseError, messageId, receivedAt, receives } = receiptOf(delivery)
@@ -106,6 +111,7 @@ const commands =
       countsHere,
       maxDeliveries,
       isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
+      holdFor: holdFor(),
       held: heldUntil === undefined ? undefined : Math.max(0, heldUntil - timers.now()),
       isLeaseUncertain: leaseError !== undefined,
       isCopied: settled.has(messageId),
@@ -113,22 +119,22 @@ const commands =
     })
   }
 
-/** Polls the queue. Closing it waits for the polls under way, and answers the deliveries that they bring. */
+/** Polls the queue. What polls bring after it was closed is given back. */
 const poll = (
   source: Source,
   inFlight: InFlight.InFlight,
   limit: InFlightLimit.InFlightLimit,
-  mayPoll: () => boolean
+  mayPoll: () => boolean,
+  release: (deliveries: ReadonlyArray<Delivery.Delivery>) => void
 ) => {
   const { fifo, settings, sources, timers } = source
   const trouble = Troubles.make(source)
-  const late: Array<Delivery.Delivery> = []
-  const abort = new AbortController()
   let isClosed = false
 
   const polls = Polls.make<Message>({
     timers,
     maxPolls: settings.pollers,
+    waitTime: settings.waitTime,
     // Behind a message that waits for its retry, the others of its group would be received and given back each time,
     // and SQS counts that.
     pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
@@ -137,12 +143,12 @@ const poll = (
     mayPoll,
     receive: Receive.make({
       ...source,
-      signal: abort.signal,
+      elapsed: timers.now,
       learn: (messages) => Effect.runPromise(sources.learn(messages))
     }),
     onMessages: (messages) => {
       const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
-      if (isClosed) late.push(...deliveries)
+      if (isClosed) release(deliveries)
       else deliveries.forEach(inFlight.deliver)
     },
     onFailure: (error) => {
@@ -154,14 +160,13 @@ const poll = (
     onSuccess: trouble.over
   })
 
-  const close = () => {
+  /** Waits for polls that end soon. */
+  const close = Effect.suspend(() => {
     isClosed = true
     const ended = Effect.callback<void>((resume) => polls.close(() => resume(Effect.void)))
-    return Effect.map(Effect.timeoutOption(ended, Duration.millis(settings.waitTime + grace)), () => {
-      abort.abort()
-      return late
-    })
-  }
+    const left = polls.endsIn()
+    return Effect.timeoutOption(ended, Duration.millis(left > lastSecond ? 0 : left + grace))
+  })
   return { ...polls, trouble: trouble.current, close }
 }
 
@@ -175,7 +180,7 @@ export const subscribe = (
     const source = yield* open(options, dependencies)
     const { fork, queue, settings, timers } = source
     const now = timers.now
-    const remembered = Remembered.make(settledLimit)
+    const remembered = dependencies.remembered(queue)
     const trouble = Troubles.make(source)
     const guard = Guard.make({ ...source, trouble, onOpen: () => polls.refresh() })
     const calls = ReceiptCalls.make({ ...source, onFailure: guard.failed })
@@ -191,8 +196,8 @@ export const subscribe = (
       release: (deliveries) => fork(release(deliveries)),
       discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
     })
-    const polls = poll(source, inFlight, limit, guard.mayPoll)
-    const command = commands(source, limit, remembered, options.retry)
+    const polls = poll(source, inFlight, limit, guard.mayPoll, (deliveries) => inFlight.giveBack(deliveries))
+    const command = commands(source, limit, remembered, options.retry, polls.holdFor)
     const { settled } = remembered
     const { ended: onEnd, held: onHeld } = inFlight
     const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd, onHeld, fork, now })
@@ -200,15 +205,15 @@ export const subscribe = (
 
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
-        const late = polls.close()
+        yield* polls.close
         yield* release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))
-        yield* release(yield* late)
         yield* calls.idle
       })
     )
     yield* guard.check
     return {
       credit: (credit) => {
+        // First: what waits behind a message of its group is given back at once, since that one holds back the group.
         if (credit === 0) inFlight.clear()
         polls.credit(credit)
       },

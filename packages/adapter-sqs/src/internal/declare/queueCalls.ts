@@ -15,7 +15,12 @@ export interface Queue {
 /** The calls of the driver. */
 export type QueueClient = Pick<
   Client,
-  "getQueueUrl" | "createQueue" | "getQueueAttributes" | "setQueueAttributes" | "listDeadLetterSourceQueues" | "config"
+  | "getQueueUrl"
+  | "createQueue"
+  | "getQueueAttributes"
+  | "setQueueAttributes"
+  | "listDeadLetterSourceQueues"
+  | "accountId"
 >
 
 /** The calls, and the queues that they have found. A queue that is missing fails with `QueueMissing`. */
@@ -43,11 +48,7 @@ const ask = <A>(operation: string, queue: string, run: () => Promise<A>): Effect
   Effect.tryPromise({ try: run, catch: (cause) => toBrokerError(cause, { operation, queue }) })
 
 /** The account of the credentials, as far as their source tells it. Wrong ones are told by the first call. */
-const ownAccount = ({ config }: QueueClient): Promise<string | undefined> =>
-  config.credentials().then(
-    ({ accountId }) => accountId,
-    () => undefined
-  )
+const ownAccount = ({ accountId }: QueueClient): Promise<string | undefined> => accountId().catch(() => undefined)
 
 /** SQS says of a queue in another account what it says of one that this identity may not use. */
 const explained =

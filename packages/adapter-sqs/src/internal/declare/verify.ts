@@ -123,6 +123,65 @@ const visibility = (found: Attributes, lease: number): Verdict => {
     : good(given)
 }
 
+const notice = (detail: string, remedy: string): Verdict => ({ isGood: true, detail, remedy })
+
+/** A dead-letter queue that has a redrive policy of its own gives up letters that are looked at. */
+const lettersRedrive = (found: Attributes, work: Names.Name): Verdict | undefined => {
+  const there = redriveOf(found)
+  if (there === undefined) return undefined
+  const { maxReceiveCount, target } = there
+  return target.endsWith(`:${work.name}`)
+    ? bad(
+        `SQS moves dead letters back to ${work.name} when they were received ${maxReceiveCount} times`,
+        "Remove the RedrivePolicy of the dead-letter queue"
+      )
+    : notice(
+        `SQS moves dead letters on to ${target} when they were received ${maxReceiveCount} times, and a look counts`,
+        "Remove the RedrivePolicy of the dead-letter queue"
+      )
+}
+
+/** A queue takes messages up to a size of its own. */
+const size = ({ redriveFrom }: Queue, found: Attributes, all: Found): Verdict | undefined => {
+  const own = numberOf(found["MaximumMessageSize"])
+  const source = numberOf(redriveFrom && all.get(redriveFrom.name)?.["MaximumMessageSize"])
+  if (own < source) {
+    return notice(
+      `dead letters of more than ${own} bytes are refused, their queue takes ${source}`,
+      `Raise MaximumMessageSize to ${source}`
+    )
+  }
+  return own < Limits.size
+    ? notice(
+        `larger messages than ${own} bytes are refused, SQS takes ${Limits.size}`,
+        "Raise MaximumMessageSize if need be"
+      )
+    : undefined
+}
+
+/** Encryption that is not the planned one. A server that tells nothing of it has none to tell. */
+const encryption = ({ attributes: planned }: Queue, found: Attributes): readonly [string, Verdict] | undefined => {
+  const { KmsMasterKeyId: key, SqsManagedSseEnabled: managed } = found
+  const by = key ?? (managed === "true" ? "sqs" : "none")
+  const wanted = planned["KmsMasterKeyId"] ?? (planned["SqsManagedSseEnabled"] === "true" ? "sqs" : "none")
+  if ((key === undefined && managed === undefined) || by === wanted) return undefined
+  const verdict = notice(`encryption is ${by}, ${wanted} was planned`, `Change it, or set encryption: "${by}"`)
+  return [planned["KmsMasterKeyId"] === undefined ? "SqsManagedSseEnabled" : "KmsMasterKeyId", verdict]
+}
+
+/** Attributes that are only told where they are not as planned. */
+const noticed = (queue: Queue, found: Attributes, { queues }: Plan, all: Found): Record<string, Verdict> => {
+  const work = queues.at(-1)!
+  const redrives = queue.role === "work" ? undefined : lettersRedrive(found, work.name)
+  const limit = size(queue, found, all)
+  const key = encryption(queue, found)
+  return {
+    ...(redrives && { RedrivePolicy: redrives }),
+    ...(limit && { MaximumMessageSize: limit }),
+    ...(key && { [key[0]]: key[1] })
+  }
+}
+
 const delay = (found: Attributes): Verdict =>
   numberOf(found["DelaySeconds"] ?? "0") > 0
     ? good(`the queue delays every message, copies of retries too, by ${time(found["DelaySeconds"])}`)
@@ -140,7 +199,8 @@ const verdictsOf = (
     : {}),
   ...(queue.redriveFrom === undefined ? {} : { RedriveAllowPolicy: allow(queue, found) }),
   MessageRetentionPeriod: retention(queue, found, plan, all),
-  DelaySeconds: delay(found)
+  DelaySeconds: delay(found),
+  ...noticed(queue, found, plan, all)
 })
 
 /**

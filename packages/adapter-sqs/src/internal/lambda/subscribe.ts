@@ -103,6 +103,7 @@ const commands =
       maxDeliveries: isBegun ? Number.POSITIVE_INFINITY : maxDeliveries,
       isLimitReached: false,
       held: undefined,
+      holdFor: 0,
       isLeaseUncertain: false,
       isCopied: remembered.settled.has(messageId),
       now: clock.now()

@@ -51,6 +51,10 @@ export const toPublication = (
     )
   }
   const body = Wire.encodeBody(outgoing.body)
+  if (body.encoding === "base64" && isFirst(metadata) && outgoing.body.length > Limits.bodySize) {
+    const detail = `the body is no text and has ${outgoing.body.length} bytes, the limit of such is ${Limits.bodySize}`
+    return refuse(queue, "BodyTooLarge", detail, "Store the content elsewhere and send a reference to it")
+  }
   const isCovered = delay > 0 && delay <= Limits.sendDelay && !fifo
   const entry: Entry = {
     MessageBody: body.text,

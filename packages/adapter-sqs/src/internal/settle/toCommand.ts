@@ -39,6 +39,8 @@ export interface Input {
    * Milliseconds that are left of a retry that SQS has not taken, 0 for a dead letter; `undefined` where neither has failed.
    */
   readonly held: number | undefined
+  /** Milliseconds for which a message that is given back must not come again: a poll that nobody wants would receive it. */
+  readonly holdFor: number
   /** Whether a copy of the message is stored already, perhaps of an earlier delivery. */
   readonly isCopied: boolean
   /** Milliseconds since the epoch. */
@@ -96,7 +98,7 @@ const retry = (
 const release = (
   delivery: Delivery.Delivery,
   settlement: Extract<Settlement.Settlement, { _tag: "Release" }>,
-  { elapsed, fifo, held, maxDeliveries, now, queue }: Input
+  { elapsed, fifo, held, holdFor, maxDeliveries, now, queue }: Input
 ): Command => {
   // Beyond that it is given up in any case.
   const isLast = delivery.attempts === maxDeliveries
@@ -104,7 +106,7 @@ const release = (
   if (!fifo && held === undefined && (delay > 0 || isLast))
     return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
   const most = Math.max(0, Math.floor((Limits.hide - elapsed) / 1000))
-  return { _tag: "Hide", seconds: Math.min(Math.ceil(delay / 1000), most) }
+  return { _tag: "Hide", seconds: Math.min(Math.ceil(Math.max(delay, holdFor) / 1000), most) }
 }
 
 const tooLong = (queue: string, delay: number): BrokerError.BrokerError =>

@@ -86,14 +86,18 @@ export const unencodable = (queue: string, cause: unknown): EncodeError => {
   return new EncodeError({ queue, field: "body", detail: `${name}: ${message}`, remedy, cause })
 }
 
-export const size = (queue: string, body: Uint8Array, { broker, maxBodySize }: Capabilities): Uint8Array => {
-  if (body.length <= maxBodySize) return body
+export const size = (
+  queue: string,
+  body: Uint8Array,
+  { broker, maxBodySize, maxTextSize }: Capabilities
+): Uint8Array => {
+  if (body.length <= (maxTextSize ?? maxBodySize)) return body
   throw new BrokerError({
     broker,
     operation: "publish",
     reason: "BodyTooLarge",
     queue,
-    detail: `the body has ${body.length} bytes, the limit is ${maxBodySize}`,
+    detail: `the body has ${body.length} bytes, the limit is ${maxTextSize ?? maxBodySize}`,
     remedy: "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
   })
 }

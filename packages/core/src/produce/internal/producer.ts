@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { Broker } from "../../port/Broker.ts"
-import { BrokerError } from "../../port/BrokerError.ts"
+import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
 import * as Checks from "./checks.ts"
 import type { BatchEntry, BatchOptions, SendOptions } from "./checks.ts"
@@ -19,7 +19,7 @@ import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 
 /** The errors of `send`: of the broker, of a delay that it cannot keep, and of a message that cannot be sent as it is. */
-export type SendError = BrokerError | Delay.InvalidDelay | EncodeError
+export type SendError = BrokerErrors.BrokerError | Delay.InvalidDelay | EncodeError
 
 /** A producer for one queue. */
 export interface Producer<in A> {
@@ -29,7 +29,8 @@ export interface Producer<in A> {
   readonly send: (body: A, options?: SendOptions) => Effect.Effect<string, SendError>
   /**
    * Sends messages, and succeeds with their ids once the broker has confirmed all. Every entry is checked before the first
-   * is sent. `delay` is for entries that have none of their own.
+   * is sent. `delay` is for entries that have none of their own. Where some are confirmed and others are not, the `entries` of
+   * the `BrokerError` say which, in the order of the batch.
    */
   readonly sendBatch: (
     entries: ReadonlyArray<BatchEntry<A>>,
@@ -102,11 +103,13 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
             const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
             return entries.map((entry) => toOutgoing(encoding, entry, batchDelay))
           }, isSendError)
-          const send = (messages: ReadonlyArray<Outgoing.Outgoing>) =>
-            Effect.as(
-              publish(messages),
-              messages.map(({ metadata }) => metadata.id)
-            )
+          const send = (messages: ReadonlyArray<Outgoing.Outgoing>) => {
+            const ids = messages.map(({ metadata }) => metadata.id)
+            const published = Effect.as(publish(messages), ids)
+            return ids.length === 1
+              ? published
+              : Effect.mapError(published, (error) => BrokerErrors.withIds(error, ids))
+          }
           if (seal === undefined) return Effect.flatMap(prepared, send)
           return Effect.flatMap(prepared, (drafts) => sealing.within(seal, entries, drafts, send))
         }),
@@ -158,7 +161,7 @@ const attempt = <A, E>(check: () => A, isFailure: (error: unknown) => error is E
   })
 
 const isSendError = (error: unknown): error is SendError =>
-  error instanceof BrokerError || error instanceof Delay.InvalidDelay || error instanceof EncodeError
+  error instanceof BrokerErrors.BrokerError || error instanceof Delay.InvalidDelay || error instanceof EncodeError
 
 const isConfigurationError = (error: unknown): error is ConfigurationError => error instanceof ConfigurationError
 

@@ -75,6 +75,13 @@ const errors = {
     status: 400,
     queryCode: "AWS.SimpleQueueService.NonExistentQueue"
   },
+  AttemptNotRetryable: {
+    message:
+      "Value x for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.",
+    status: 400,
+    type: coral("InvalidParameterValueException"),
+    queryCode: "InvalidParameterValue"
+  },
   PurgeQueueInProgress: {
     message: "Only one PurgeQueue operation on a queue is allowed every 60 seconds.",
     status: 403,

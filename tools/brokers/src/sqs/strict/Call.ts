@@ -33,6 +33,7 @@ export interface Body extends Entry {
   readonly Entries?: ReadonlyArray<Entry>
   readonly MaxNumberOfMessages?: number
   readonly WaitTimeSeconds?: number
+  readonly ReceiveRequestAttemptId?: string
 }
 
 export interface Call {

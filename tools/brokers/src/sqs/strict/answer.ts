@@ -9,6 +9,7 @@ import * as Messages from "./messages.ts"
 import * as Moves from "./moves.ts"
 import { perMessage, type Refuses } from "./perMessage.ts"
 import * as Queues from "./queues.ts"
+import * as ReceiveAttempts from "./receiveAttempts.ts"
 import { receive } from "./receive.ts"
 import * as Recent from "./recent.ts"
 import { callRefused } from "./rules.ts"
@@ -32,6 +33,7 @@ export const make = ({ inFlight, now, region }: Env) => {
     Recent.make(now)
   ]
   const queues = Queues.make(recent)
+  const attempts = ReceiveAttempts.make(now, leases)
   const moves = Moves.make(now, queues, messages)
 
   const does: Readonly<Record<string, Does>> = {
@@ -39,7 +41,7 @@ export const make = ({ inFlight, now, region }: Env) => {
     SetQueueAttributes: queues.change,
     GetQueueAttributes: queues.describe,
     DeleteQueue: queues.remove,
-    ReceiveMessage: (call, ask) => receive(call, ask, { leases, queues, messages, duplicates, inFlight }),
+    ReceiveMessage: (call, ask) => receive(call, ask, { leases, queues, messages, duplicates, attempts, inFlight }),
     ListDeadLetterSourceQueues: (call, ask) => DeadLetters.list(call, ask, queues),
     StartMessageMoveTask: moves.start,
     ListMessageMoveTasks: moves.list,

@@ -15,6 +15,8 @@ interface Lease {
   readonly received: number
   until: number
   deleted: boolean
+  /** Whether somebody has changed when it ends. */
+  changed: boolean
   /** Ends with the last call about this lease. */
   turn: Promise<unknown>
 }
@@ -37,7 +39,7 @@ export const make = (now: () => number) => {
     give: (handle: string, queue: string, visible: number, behind = handle): void => {
       const received = now()
       const until = received + visible * 1000
-      const lease = { queue, handle: behind, received, until, deleted: false, turn: Promise.resolve() }
+      const lease = { queue, handle: behind, received, until, deleted: false, changed: false, turn: Promise.resolve() }
       leases.set(handle, lease)
       heldOf(queue).add(lease)
     },
@@ -47,6 +49,8 @@ export const make = (now: () => number) => {
       for (const lease of mine) if (lease.deleted || lease.until <= at) mine.delete(lease)
       return mine.size
     },
+    /** The lease of a handle, which may have ended. */
+    find: (handle: string): Lease | undefined => leases.get(handle),
     /** Answers the handle that the server behind knows. */
     behind: (handle: string): string => leases.get(handle)?.handle ?? handle,
     /**
@@ -89,7 +93,10 @@ export const make = (now: () => number) => {
       const lease = leases.get(ReceiptHandle)
       if (lease === undefined) return
       if (Call.single(call) === "DeleteMessage") lease.deleted = true
-      else lease.until = now() + VisibilityTimeout * 1000
+      else {
+        lease.changed = true
+        lease.until = now() + VisibilityTimeout * 1000
+      }
     }
   }
 }

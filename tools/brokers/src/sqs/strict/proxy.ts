@@ -22,6 +22,8 @@ export interface StrictSqs extends AsyncDisposable {
   readonly url: string
   /** The numbers of API calls since the start, by action. Refused calls count, because AWS bills them. */
   readonly calls: () => Readonly<Record<string, number>>
+  /** The session tokens of the calls since the start, each once. */
+  readonly tokens: () => ReadonlyArray<string>
   /** Answers calls with an error instead of doing them. Default: RequestThrottled. */
   readonly fail: (where: Faults.Where, error?: ErrorName) => Faults.Fault
   /** Fails the first entries of batches instead of doing them. Default: InternalFailure. */
@@ -74,6 +76,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
   const faults = Faults.make()
   const aws = Answer.make({ now: () => Date.now() + ahead, region, inFlight })
   const counts: Record<string, number> = {}
+  const tokens = new Set<string>()
   let refused: { readonly actions: ReadonlyArray<string>; readonly queue?: string | undefined } = { actions: [] }
   const isDenied = (call: Call.Call): boolean =>
     refused.actions.includes(Call.single(call)) && (refused.queue ?? call.queue) === call.queue
@@ -90,6 +93,8 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     const bytes = await buffer(request)
     const action = String(request.headers["x-amz-target"]).replace("AmazonSQS.", "")
     counts[action] = (counts[action] ?? 0) + 1
+    const token = request.headers["x-amz-security-token"]
+    if (typeof token === "string") tokens.add(token)
     const stranger = signature.refused(request, bytes, { ...credentials, region })
     if (stranger !== undefined) return send(response, stranger)
     const body: Call.Body = JSON.parse(bytes.toString())
@@ -122,6 +127,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
   return {
     url: url.href,
     calls: () => ({ ...counts }),
+    tokens: () => [...tokens],
     fail: (where, error = "RequestThrottled") => faults.add(where, { kind: "refuse", error }),
     failEntries: (where, entries, error = "InternalFailure") =>
       faults.add(where, { kind: "refuseEntries", error, entries }),

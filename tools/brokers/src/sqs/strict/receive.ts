@@ -6,6 +6,7 @@ import * as Call from "./Call.ts"
 import type { Duplicates } from "./duplicates.ts"
 import type { Leases } from "./leases.ts"
 import type { Messages } from "./messages.ts"
+import type { ReceiveAttempts } from "./receiveAttempts.ts"
 import type { Queues } from "./queues.ts"
 import type { Reply, Ask } from "./upstream.ts"
 
@@ -14,6 +15,7 @@ interface State {
   readonly queues: Queues
   readonly messages: Messages
   readonly duplicates: Duplicates
+  readonly attempts: ReceiveAttempts
   /** The quota of messages of one queue in flight. */
   readonly inFlight: number
 }
@@ -52,9 +54,13 @@ const poll = async (body: Call.Body, ask: Ask): Promise<Reply> => {
 
 export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<Reply | AwsError> => {
   const { body, queue } = call
-  const { duplicates, inFlight, leases, messages, queues } = state
+  const { attempts, duplicates, inFlight, leases, messages, queues } = state
   const attributes = await queues.attributes(queue, ask)
   const { MaxNumberOfMessages = 1, VisibilityTimeout = Number(attributes["VisibilityTimeout"]) } = body
+  const again = await attempts.again(call, ask, VisibilityTimeout)
+  if (again !== undefined) {
+    return "code" in again ? again : replyWith(again.map((message) => messages.asked(body, message)))
+  }
   const room = inFlight - leases.inFlight(queue)
   if (room <= 0) return atQuota(call)
 
@@ -68,5 +74,6 @@ export const receive = async (call: Call.Call, ask: Ask, state: State): Promise<
   const received = messagesOf(got).map((message) => messages.received(attributes["QueueArn"] ?? "", message))
   for (const { ReceiptHandle = "" } of received) leases.give(ReceiptHandle, queue, VisibilityTimeout)
   duplicates.seen(queue, received)
+  attempts.seen(call, received)
   return replyWith(received.map((message) => messages.asked(body, message)))
 }

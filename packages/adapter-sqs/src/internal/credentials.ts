@@ -1,0 +1,58 @@
+/** Credentials that a program's own function answers: they are kept until they expire, or SQS says that they have. */
+
+interface Identity {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly expiration?: Date
+}
+
+type Provider<P, I> = (properties?: P) => Promise<I>
+
+/** A provider as the SDK takes it, and how it is told to ask again. */
+interface Renewable<P, I> {
+  readonly provider: Provider<P, I>
+  /** Forgets the credentials. */
+  readonly forget: () => void
+}
+
+/** Milliseconds before their end at which credentials are asked for again, as the SDK does. */
+const early = 300_000
+
+/** Names the fields that are missing; what is there is not shown. */
+const checked = <I extends Identity>(identity: I): I => {
+  const missing = ["accessKeyId", "secretAccessKey"].filter((name) => typeof Object(identity)[name] !== "string")
+  if (missing.length === 0) return identity
+  const error = new Error(`credentials answered no ${missing.join(" and no ")}`)
+  error.name = "CredentialsProviderError"
+  throw error
+}
+
+/**
+ * Asks the function when the first call is made. Calls that come while it answers wait for the same answer. `now` returns
+ * milliseconds since the epoch.
+ */
+export const make = <P, I extends Identity>(provider: Provider<P, I>, now: () => number): Renewable<P, I> => {
+  let current: Promise<I> | undefined
+  const isExpiring = ({ expiration }: I): boolean => expiration !== undefined && expiration.getTime() - now() < early
+
+  const ask = (properties: P | undefined): Promise<I> => {
+    const asked = Promise.resolve(provider(properties)).then(checked)
+    current = asked
+    // Whoever asked is told; the next call asks anew.
+    asked.catch(() => {
+      if (current === asked) current = undefined
+    })
+    return asked
+  }
+
+  const memoized: Provider<P, I> = async (properties) => {
+    const identity = await (current ?? ask(properties))
+    return isExpiring(identity) ? ask(properties) : identity
+  }
+  // The SDK would keep what has no expiration for ever.
+  return { provider: Object.assign(memoized, { memoized: true }), forget: () => (current = undefined) }
+}
+
+/** Whether SQS refuses a call because the credentials are no longer good. */
+export const isExpired = (error: unknown): boolean =>
+  error instanceof Error && /^(ExpiredToken|TokenRefreshRequired)/.test(error.name)

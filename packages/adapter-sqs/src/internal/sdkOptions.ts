@@ -1,0 +1,102 @@
+/** Options that give the SDK something of the program's own: a client, credentials, the way of its requests. They are checked, and not called. */
+import { ConfigurationError } from "@requeue/core/adapter-kit"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import type { Address } from "./address.ts"
+import type { SdkOptions } from "./client.ts"
+
+/** How each option is told to be none. */
+interface Check {
+  readonly expected: string
+  readonly holds: (value: unknown) => boolean
+}
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
+
+const isFunction = (value: unknown): boolean => typeof value === "function"
+
+const isHttp = (value: unknown): boolean =>
+  typeof value === "string" && ["http:", "https:"].includes(URL.parse(value)?.protocol ?? "")
+
+const checks: { readonly [N in keyof Required<SdkOptions>]: Check } = {
+  client: {
+    expected: "an SQSClient of @aws-sdk/client-sqs",
+    holds: (value) =>
+      isObject(value) && isFunction(Reflect.get(value, "send")) && isObject(Reflect.get(value, "config"))
+  },
+  credentials: { expected: "a function that answers credentials", holds: isFunction },
+  requestHandler: {
+    expected: "a request handler of the SDK, or the options of one",
+    holds: (value) => isObject(value) && !Array.isArray(value)
+  },
+  endpoint: {
+    expected: "an http: or https: URL, or a function that answers one",
+    holds: (value) => isFunction(value) || isHttp(value)
+  }
+}
+
+/** A value for an error. A text may be a secret. */
+const show = (value: unknown): string =>
+  value === null || typeof value === "number" || typeof value === "boolean"
+    ? String(value)
+    : `a value of type ${typeof value}`
+
+const refuse = (
+  field: string,
+  detail: string,
+  remedy: string
+): Result.Result<never, ConfigurationError.ConfigurationError> =>
+  Result.fail(new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "sqs" }))
+
+const leave = "Leave one of the two out"
+
+/** Checks the options, and that no two of all options speak of the same thing. */
+export const check = (
+  given: SdkOptions,
+  { credentials, endpoint }: Address,
+  others: { readonly connectTimeout?: unknown }
+): Result.Result<SdkOptions, ConfigurationError.ConfigurationError> => {
+  for (const [name, { expected, holds }] of Object.entries(checks)) {
+    const value: unknown = Reflect.get(given, name)
+    if (value !== undefined && !holds(value)) {
+      return refuse(name, `must be ${expected}, got ${show(value)}`, "See the options table of the adapter for sqs")
+    }
+  }
+  const { client, requestHandler } = given
+  const hasHandler = isObject(requestHandler) && "handle" in requestHandler
+  const [accessKey, host, connectTimeout] = [credentials !== undefined, endpoint !== undefined, others.connectTimeout]
+  if (client !== undefined) {
+    const all = {
+      ...given,
+      client: undefined,
+      accessKeyId: accessKey || undefined,
+      url: host || undefined,
+      connectTimeout
+    }
+    const twice = Object.entries(all).find(([, value]) => value !== undefined)?.[0]
+    if (twice === "url")
+      return refuse("url", "it names a server, and client has an endpoint of its own", "Write sqs://<region>")
+    if (twice !== undefined) return refuse(twice, "client is given, and has its own", leave)
+  }
+  if (given.credentials !== undefined && accessKey)
+    return refuse("credentials", "an access key is given as well", leave)
+  if (given.endpoint !== undefined && host)
+    return refuse("endpoint", "the URL names a server as well", "Write sqs://<region>")
+  if (hasHandler && connectTimeout !== undefined)
+    return refuse("connectTimeout", "requestHandler is given, and has its own", leave)
+  return Result.succeed(given)
+}
+
+/** The session token of an access key. */
+export const sessionToken = (
+  token: string | Redacted.Redacted | undefined,
+  address: Address
+): Result.Result<Address, ConfigurationError.ConfigurationError> => {
+  if (token === undefined) return Result.succeed(address)
+  const { credentials } = address
+  if (credentials === undefined) {
+    return refuse("sessionToken", "it is given without an access key", "Set accessKeyId and secretAccessKey")
+  }
+  const secret = typeof token === "string" ? Redacted.make(token) : token
+  return Result.succeed({ ...address, credentials: { ...credentials, sessionToken: secret } })
+}

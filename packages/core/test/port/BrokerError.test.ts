@@ -1,0 +1,53 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as BrokerError from "../../src/port/BrokerError.ts"
+
+const reasons = ["ConnectionLost", "Timeout", "Throttled", "QueueFull", "BodyTooLarge"] as const
+const error = (reason: BrokerError.Reason, detail = "no") =>
+  new BrokerError.BrokerError({ broker: "test", operation: "publish", queue: "q", reason, detail, remedy: "none" })
+
+const outcome = fc.option(
+  fc.constantFrom(...reasons).map((reason) => error(reason)),
+  { nil: undefined }
+)
+
+describe("the error of a batch", () => {
+  it("says of each message, in order, what became of it, and is the first one for the rest", () =>
+    fc.assert(
+      fc.property(fc.array(outcome, { minLength: 2, maxLength: 30 }), (outcomes) => {
+        const batch = BrokerError.ofBatch(outcomes)
+        const first = outcomes.find((each) => each !== undefined)
+        if (batch === undefined || first === undefined) return assert.strictEqual(batch, first)
+        assert.deepStrictEqual(
+          [batch.reason, batch.message, batch.isRetryable],
+          [first.reason, first.message, first.isRetryable]
+        )
+        const ids = outcomes.map((_, index) => `m${index}`)
+        const entries = BrokerError.withIds(batch, ids).entries ?? []
+        assert.deepStrictEqual(
+          entries.map(({ id }) => id),
+          ids
+        )
+        for (const [index, entry] of entries.entries()) {
+          const told = outcomes[index]
+          const isOpen = told?.reason === "ConnectionLost" || told?.reason === "Timeout"
+          assert.strictEqual(entry.status, told === undefined ? "sent" : isOpen ? "unknown" : "failed")
+          assert.strictEqual(entry.error, told)
+        }
+      })
+    ))
+
+  it.each([
+    ["Timeout", "unknown"],
+    ["Throttled", "failed"]
+  ] as const)("of an adapter that tells of no entry, %s holds of all: %s", (reason, status) => {
+    const { entries } = BrokerError.withIds(error(reason), ["a", "b"])
+    assert.deepStrictEqual(
+      entries?.map((entry) => [entry.id, entry.status]),
+      [
+        ["a", status],
+        ["b", status]
+      ]
+    )
+  })
+})
