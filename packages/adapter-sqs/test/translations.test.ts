@@ -324,6 +324,7 @@ describe("toCommand", () => {
     isLimitReached: false,
     held: undefined,
     isLeaseUncertain: false,
+    isLeft: false,
     isCopied: false,
     now
   }

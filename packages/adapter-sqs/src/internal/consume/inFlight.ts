@@ -1,7 +1,6 @@
 /** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
 import { type Delivery, Settlement, type Broker, type Timers } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
-import * as MessageGroups from "./messageGroups.ts"
 import { originals } from "./originals.ts"
 import * as Receipt from "./receipt.ts"
 import type { Remembered } from "./remembered.ts"
@@ -11,20 +10,14 @@ import { toDelivery } from "./toDelivery.ts"
 /** Deliveries from their receipt to their end. */
 export interface InFlight {
   readonly deliveries: ReadonlySet<Delivery.Delivery>
-  /** Those of them that wait behind another one of their message group. */
-  readonly waiting: () => ReadonlyArray<Delivery.Delivery>
   /** Takes a message in; answers `undefined` for one that is settled already, and discards it. */
   readonly received: (message: Message) => Delivery.Delivery | undefined
-  /** Gives a delivery to the consumer, when it is its turn. */
-  readonly deliver: (delivery: Delivery.Delivery) => void
   /** A delivery is no longer in flight: its message has left the queue, or is in it again. */
-  readonly ended: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
+  readonly ended: (delivery: Delivery.Delivery) => void
   /** A settlement of a delivery has failed, and it is still ours. */
   readonly held: (delivery: Delivery.Delivery) => void
   /** The number of deliveries whose settlement has failed: they may stay for long. */
   readonly heldCount: () => number
-  /** Gives back all that wait. */
-  readonly clear: () => void
 }
 
 /** Requests that give deliveries back at once. */
@@ -39,32 +32,21 @@ export const make = (env: {
   readonly timers: Timers.Timers
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  readonly remembered: Remembered
+  /** Messages that are settled for good, and may come again because their delete was lost. */
+  readonly settled: Remembered["settled"]
   readonly sources: Sources
-  readonly onDelivery: (delivery: Delivery.Delivery) => void
   /** A delivery has ended. */
   readonly onEnd: () => void
-  /** Gives deliveries back to the queue. */
-  readonly release: (deliveries: ReadonlyArray<Delivery.Delivery>) => void
   /** Deletes a message that is settled already. */
   readonly discard: (message: Message) => void
 }): InFlight => {
-  const { fifo, onDelivery, remembered, timers, visibilityTimeout } = env
+  const { fifo, settled, timers, visibilityTimeout } = env
   const deliveries = new Set<Delivery.Delivery>()
   const held = new Set<Delivery.Delivery>()
 
-  /** Gives back deliveries that no handler has seen, and whose receive SQS has counted all the same. */
-  const giveBack = (unseen: ReadonlyArray<Delivery.Delivery>): void => {
-    for (const delivery of unseen) remembered.addUncounted(Receipt.receiptOf(delivery).messageId)
-    env.release(unseen)
-  }
-  const groups = fifo ? MessageGroups.make({ deliver: onDelivery, giveBack }) : MessageGroups.none(onDelivery)
-
-  const ended: InFlight["ended"] = (delivery, how) => {
+  const ended: InFlight["ended"] = (delivery) => {
     deliveries.delete(delivery)
     held.delete(delivery)
-    if (how === "gone") remembered.forgetUncounted(Receipt.receiptOf(delivery).messageId)
-    groups[how](delivery)
     env.onEnd()
   }
 
@@ -72,8 +54,7 @@ export const make = (env: {
   const expire = (): void => {
     timers.after(visibilityTimeout / 3, () => {
       const now = timers.now()
-      for (const delivery of deliveries)
-        if (Receipt.isExpired(Receipt.receiptOf(delivery), now)) ended(delivery, "returned")
+      for (const delivery of deliveries) if (Receipt.isExpired(Receipt.receiptOf(delivery), now)) ended(delivery)
       expire()
     })
   }
@@ -81,10 +62,9 @@ export const make = (env: {
 
   return {
     deliveries,
-    waiting: groups.waiting,
     received: (message) => {
       const { MessageId = "" } = message
-      if (remembered.settled.has(MessageId)) {
+      if (settled.has(MessageId)) {
         env.discard(message)
         return undefined
       }
@@ -92,17 +72,15 @@ export const make = (env: {
       const before = env.sources.before(message)
       const leaseEnds = receivedAt + visibilityTimeout
       const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !before.isShared })
-      const context = { uncounted: remembered.uncounted(MessageId), before: before.count, now: env.now() }
+      const context = { uncounted: 0, before: before.count, now: env.now() }
       // A copy would ask for its native facts.
-      const delivery = Object.assign(toDelivery(message, context), { receipt })
+      const delivery = Object.assign(toDelivery(message, context), { group: receipt.group, receipt })
       originals.set(delivery.body, receipt.attributes)
       deliveries.add(delivery)
       return delivery
     },
-    deliver: groups.arrived,
     ended,
     held: (delivery) => void held.add(delivery),
-    heldCount: () => held.size,
-    clear: groups.clear
+    heldCount: () => held.size
   }
 }

@@ -92,11 +92,11 @@ const commands =
   (
     { fifo, now, queue, settings, timers }: Source,
     limit: InFlightLimit.InFlightLimit,
-    { settled }: Remembered.Remembered,
+    settled: Remembered.Remembered["settled"],
     { maxDeliveries }: Broker.SubscribeOptions["retry"]
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { countsHere, heldUntil, leaseError, messageId, receivedAt, receives } = receiptOf(delivery)
+    const { countsHere, heldUntil, isLeft, leaseError, messageId, receivedAt, receives } = receiptOf(delivery)
     return toCommand(delivery, settlement, {
       queue,
       fifo,
@@ -108,6 +108,7 @@ const commands =
       isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
       held: heldUntil === undefined ? undefined : Math.max(0, heldUntil - timers.now()),
       isLeaseUncertain: leaseError !== undefined,
+      isLeft,
       isCopied: settled.has(messageId),
       now: now()
     })
@@ -118,7 +119,8 @@ const poll = (
   source: Source,
   inFlight: InFlight.InFlight,
   limit: InFlightLimit.InFlightLimit,
-  mayPoll: () => boolean
+  mayPoll: () => boolean,
+  { maxBatchSize = 1, onDelivery }: Broker.SubscribeOptions
 ) => {
   const { fifo, settings, sources, timers } = source
   const trouble = Troubles.make(source)
@@ -129,9 +131,9 @@ const poll = (
   const polls = Polls.make<Message>({
     timers,
     maxPolls: settings.pollers,
-    // Behind a message that waits for its retry, the others of its group would be received and given back each time,
-    // and SQS counts that.
-    pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
+    // Behind a message that waits for its retry, others of its group than those of its batch would be received and given
+    // back each time, and SQS counts that.
+    pollSize: fifo && settings.fifoRetry === "block" ? Math.min(maxBatchSize, Limits.batch) : Limits.batch,
     inFlight: () => inFlight.deliveries.size,
     held: inFlight.heldCount,
     mayPoll,
@@ -143,7 +145,7 @@ const poll = (
     onMessages: (messages) => {
       const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
       if (isClosed) late.push(...deliveries)
-      else deliveries.forEach(inFlight.deliver)
+      else for (const delivery of deliveries) onDelivery(delivery)
     },
     onFailure: (error) => {
       if (isClosed) return
@@ -175,7 +177,7 @@ export const subscribe = (
     const source = yield* open(options, dependencies)
     const { fork, queue, settings, timers } = source
     const now = timers.now
-    const remembered = Remembered.make(settledLimit)
+    const { settled } = Remembered.make(settledLimit)
     const trouble = Troubles.make(source)
     const guard = Guard.make({ ...source, trouble, onOpen: () => polls.refresh() })
     const calls = ReceiptCalls.make({ ...source, onFailure: guard.failed })
@@ -184,16 +186,13 @@ export const subscribe = (
     const release = (deliveries: ReadonlyArray<Delivery.Delivery>) => settle(InFlight.releases(deliveries))
     const inFlight = InFlight.make({
       ...source,
-      remembered,
+      settled,
       visibilityTimeout: settings.visibilityTimeout,
-      onDelivery: options.onDelivery,
       onEnd: () => polls.refresh(),
-      release: (deliveries) => fork(release(deliveries)),
       discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
     })
-    const polls = poll(source, inFlight, limit, guard.mayPoll)
-    const command = commands(source, limit, remembered, options.retry)
-    const { settled } = remembered
+    const polls = poll(source, inFlight, limit, guard.mayPoll, options)
+    const command = commands(source, limit, settled, options.retry)
     const { ended: onEnd, held: onHeld } = inFlight
     const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd, onHeld, fork, now })
     const extend = Leases.make({ queue, calls, duration: settings.visibilityTimeout, now })
@@ -208,16 +207,11 @@ export const subscribe = (
     )
     yield* guard.check
     return {
-      credit: (credit) => {
-        if (credit === 0) inFlight.clear()
-        polls.credit(credit)
-      },
+      credit: polls.credit,
       settle,
-      extend: (deliveries) =>
-        Effect.map(extend([...deliveries, ...inFlight.waiting()]), (failures) =>
-          failures.filter(({ delivery }) => deliveries.includes(delivery))
-        ),
+      extend,
       identify: (delivery) => nameOf(receiptOf(delivery)),
+      copiesRetries: source.fifo && settings.fifoRetry === "resend",
       trouble: () => trouble.current() ?? polls.trouble()
     }
   })

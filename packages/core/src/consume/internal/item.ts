@@ -4,6 +4,7 @@ import type { Subscription } from "../../port/Broker.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
+import type { Group } from "./groups.ts"
 
 export interface Item extends Bag.Member {
   /** The delivery that will be settled. A redelivery of the same copy takes its place. */
@@ -41,6 +42,12 @@ export interface Item extends Bag.Member {
   isSuperseded: boolean
   /** Whether it only ends another delivery of a message that has been settled. */
   isEcho: boolean
+  /** The group whose order it keeps, while it is in flight. */
+  group: Group | undefined
+  /** Whether it goes back because one before it in its group does. */
+  isFollowing: boolean
+  /** Whether it goes back without a run, so that this delivery was no attempt, whether or not the broker counts it. */
+  isUncounted: boolean
 }
 
 /** How many deliveries a consumer has, by what becomes of them, and its state. */
@@ -49,6 +56,8 @@ export interface Load {
   inFlight: number
   /** Those that wait for their batch. */
   buffered: number
+  /** Those that wait behind others of their group. */
+  behind: number
   /** Those whose body is being decoded. */
   decoding: number
   /** Those that a lost connection or lease has taken away, while a handler or a settlement still has them. */
@@ -88,6 +97,7 @@ export interface Outlet {
 export const noLoad = (): Load => ({
   inFlight: 0,
   buffered: 0,
+  behind: 0,
   decoding: 0,
   lost: 0,
   kept: 0,
