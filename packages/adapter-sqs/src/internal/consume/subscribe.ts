@@ -80,7 +80,7 @@ const open = Effect.fnUntraced(function* (
     client,
     settings,
     timers,
-    sources: Sources.make(client, timers.now),
+    sources: Sources.make(client, timers.now, retry.maxDeliveries),
     now: () => clock.currentTimeMillisUnsafe(),
     fork
   }
