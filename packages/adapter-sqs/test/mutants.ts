@@ -6,7 +6,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "takes a call that fails for done",
     kills: "a publish that the broker refuses ends, and is told as failed unless the message is there",
     file: "src/internal/batchCall.ts",
-    text: "some.map(() => ({ error, again: isIdempotent && isTransient(error) }))",
+    text: "some.map(() => ({ error, again: mayRepeat(error) }))",
     replacement: "some.map(() => undefined)"
   },
   {

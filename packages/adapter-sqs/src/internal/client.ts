@@ -46,11 +46,33 @@ export type Client = Pick<
  */
 const attempts = 3
 
+/**
+ * Attempts of a call that changes visibility. Seconds count from its arrival, so that one which is repeated because its
+ * answer was lost may give away, or hide, what somebody else has by then.
+ */
+const once = 1
+
 /** A client that is open as long as the scope. Every call tells `reach` whether SQS can be reached. */
 export const connect = (settings: Settings, reach?: Connection.Tracker): Effect.Effect<Client, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(() => make(settings, reach)),
-    (client) => Effect.sync(() => client.destroy())
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const unrepeated = make(settings, once, reach)
+        const client = make(settings, attempts, reach)
+        return {
+          unrepeated,
+          client: Object.assign(client, {
+            changeMessageVisibilityBatch: unrepeated.changeMessageVisibilityBatch.bind(unrepeated)
+          })
+        }
+      }),
+      ({ client, unrepeated }) =>
+        Effect.sync(() => {
+          client.destroy()
+          unrepeated.destroy()
+        })
+    ),
+    ({ client }) => client
   )
 
 /**
@@ -66,11 +88,11 @@ export const polls = (
     (await handle({ input })).output
 }
 
-const make = (settings: Settings, reach: Connection.Tracker | undefined): Client => {
+const make = (settings: Settings, maxAttempts: number, reach: Connection.Tracker | undefined): SQS => {
   const { credentials, endpoint, region } = settings.address
   const client = new SQS({
     region,
-    maxAttempts: attempts,
+    maxAttempts,
     // Resolves the middleware once for each method; of calls that have options of their own, every time.
     cacheMiddleware: true,
     // The URL that a server gives for a queue may name a host that cannot be reached from here.
