@@ -1,130 +1,67 @@
-/** Laws of groups, on a broker that keeps their order. */
-import { assert, it } from "@effect/vitest"
+/** Laws of groups, and ways to break them that they find. */
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Consumer from "../../src/consume/Consumer.ts"
-import type * as Codec from "../../src/message/Codec.ts"
-import type { Received } from "../../src/message/Handler.ts"
-import * as QueueDefinition from "../../src/message/QueueDefinition.ts"
-import * as Backoff from "../../src/policy/Backoff.ts"
-import * as BatchPolicy from "../../src/policy/BatchPolicy.ts"
-import * as ConsumerBackoff from "../../src/policy/ConsumerBackoff.ts"
-import * as RetryPolicy from "../../src/policy/RetryPolicy.ts"
-import * as FifoQueue from "./fifoQueue.ts"
+import * as Laws from "./groupLaws.ts"
 
-/** A codec that takes longer for some bodies than for those behind them. */
-const slow: Codec.Codec<unknown> = {
-  contentType: undefined,
-  encode: () => new Uint8Array(),
-  decode: (body) => {
-    const text = new TextDecoder().decode(body)
-    return Number(text.slice(2, -1)) % 2 === 0 ? text : Promise.resolve(text)
-  }
-}
-
-const ids = fc.uniqueArray(
-  fc.tuple(fc.constantFrom("a", "b", "c"), fc.integer({ min: 10, max: 40 })).map(([group, n]) => `${group}${n}`),
-  { minLength: 1, maxLength: 25 }
-)
-const places = (maxLength: number) => fc.array(fc.nat(24), { maxLength })
-const plans = fc.record({
-  ids,
-  perGroup: fc.integer({ min: 1, max: 10 }),
-  size: fc.integer({ min: 1, max: 12 }),
-  concurrency: fc.integer({ min: 1, max: 4 }),
-  prefetch: fc.integer({ min: 0, max: 20 }),
-  kind: fc.constantFrom("single", "throws", "calls"),
-  isSlow: fc.boolean(),
-  backsOff: fc.boolean(),
-  immediate: fc.integer({ min: 0, max: 1 }),
-  doomed: places(3),
-  flaky: places(8)
-})
-type Plan = typeof plans extends fc.Arbitrary<infer A> ? A : never
-
-/** Handles messages as planned, and writes down what is wrong with the batches. */
-const handling = (plan: Plan, left: () => ReadonlyArray<string>) => {
-  const faults: Array<string> = []
-  const seen = new Map<string, number>()
-  const atWork = new Set<string>()
-  const nth = (numbers: ReadonlyArray<number>) => new Set(numbers.flatMap((number) => plan.ids[number] ?? []))
-  const [doomed, flaky] = [nth(plan.doomed), nth(plan.flaky)]
-
-  const begin = (mine: ReadonlyArray<string>, group: string): void => {
-    if (atWork.has(group)) faults.push(`two batches have ${group}`)
-    atWork.add(group)
-    // What is in front of the first is gone, and the batch skips none.
-    const waiting = plan.ids.filter((id) => id.startsWith(group) && left().includes(id))
-    if (mine.join() !== waiting.slice(0, mine.length).join()) faults.push(`${mine.join()} of ${waiting.join()}`)
-  }
-
-  const handle = (got: ReadonlyArray<Received<unknown>>) =>
-    Effect.gen(function* () {
-      const groups = new Set(got.map(({ id }) => id.slice(0, 1)))
-      for (const group of groups)
-        begin(
-          got.map(({ id }) => id).filter((id) => id.startsWith(group)),
-          group
-        )
-      yield* Effect.sleep(5)
-      for (const group of groups) atWork.delete(group)
-      const failed = got.filter(({ id }) => {
-        const times = (seen.get(id) ?? 0) + 1
-        seen.set(id, times)
-        return doomed.has(id) || (flaky.has(id) && times === 1)
-      })
-      if (failed.length === 0) return undefined
-      if (plan.kind !== "calls") return yield* Effect.fail(new Error("no"))
-      for (const message of got.toReversed()) {
-        if (failed.includes(message)) message.fail(new Error("no"))
-        else if (Number(message.id.slice(1)) % 2 === 0) message.ack()
-      }
-      return undefined
-    })
-  return { handle, faults, seen, doomed }
-}
-
-const live = (plan: Plan) =>
-  Effect.gen(function* () {
-    const queue = FifoQueue.make(plan.ids, plan.perGroup)
-    const { doomed, faults, handle, seen } = handling(plan, queue.left)
-    const options: Consumer.Options = {
-      retry: RetryPolicy.make({ maxRetries: 2, immediate: plan.immediate, backoff: Backoff.constant(10) }),
-      concurrency: plan.concurrency,
-      prefetch: plan.prefetch,
-      consumerBackoff: plan.backsOff ? ConsumerBackoff.make({ multiplier: 20 }) : ConsumerBackoff.off
-    }
-    const definition = QueueDefinition.make("q", plan.isSlow ? { codec: slow } : {})
-    const batch = BatchPolicy.make({ maxBatchSize: plan.size, maxBatchTimeout: 20 })
-    const started =
-      plan.kind === "single"
-        ? Consumer.start(definition, options, (message) => handle([message]))
-        : Consumer.startBatch(definition, { ...options, batch }, ({ messages }) => handle(messages))
-    yield* Effect.gen(function* () {
-      yield* started
-      for (let time = 0; time < 1000 && queue.left().length > 0; time++) {
-        yield* TestClock.adjust(20)
-        if (plan.isSlow) yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-      }
-    }).pipe(Effect.scoped, Effect.provide(queue.layer))
-
-    assert.deepStrictEqual(faults, [])
-    assert.deepStrictEqual(queue.left(), [])
-    for (const group of ["a", "b", "c"]) {
-      const mine = queue.acked.filter((id) => id.startsWith(group))
-      assert.deepStrictEqual(
-        mine,
-        plan.ids.filter((id) => mine.includes(id))
-      )
-    }
-    assert.sameMembers([...queue.acked, ...queue.letters], [...plan.ids])
-    for (const id of queue.letters) assert.isTrue(seen.has(id), `${id} was given up unseen`)
-    if (plan.kind === "single") assert.sameMembers(queue.letters, [...doomed])
-  }).pipe(Effect.provide(TestClock.layer()))
-
-it("none leaves its queue before those in front of it, none is lost or given up unseen, no two batches share a group", () =>
-  fc.assert(
+/** Looks for a life that breaks a law; `undefined` where there is none among so many. */
+const broken = async ({ live, plans }: typeof Laws, numRuns: number) => {
+  const { counterexample } = await fc.check(
     fc.asyncProperty(plans, (plan) => Effect.runPromise(live(plan))),
-    { numRuns: 200 }
-  ))
+    { numRuns, endOnFailure: true }
+  )
+  return counterexample?.[0]
+}
+
+it("none leaves its queue before those in front of it, none is lost or given up unseen, no two batches share a group", async () =>
+  assert.isUndefined(await broken(Laws, 300)))
+
+describe("a core is found that", () => {
+  it.each([
+    [
+      "lets those behind a retried message have their own verdicts",
+      "workers",
+      "if (group !== undefined && halted?.has(group) === true) {",
+      "if (group === undefined) {"
+    ],
+    ["lets a batch take what another one has left of a group", "groups", "group.isClosed = true\n", ""],
+    [
+      "keeps those behind a message that goes back",
+      "groups",
+      "else follow(cut(group, item))",
+      "else cutAlone(group, item, load)"
+    ],
+    ["lets a body that is decoded sooner overtake", "groups", 'every(({ stage }) => stage !== "decoding")', "every(() => true)"],
+    [
+      "lets a message join whose batch has begun",
+      "groups",
+      "if (group.isClosed && group.out.size > 1) return",
+      "if (group.out.size > 99) return"
+    ],
+    [
+      "acks before those in front of a message have a verdict",
+      "task",
+      "const isOut = group !== undefined &&",
+      "const isOut = group === undefined &&"
+    ],
+    [
+      "counts what was given back unseen",
+      "redeliveries",
+      "(isUncounted || told !== delivery.attempts)",
+      "told !== delivery.attempts"
+    ],
+    [
+      "settles those behind a message that is run again",
+      "workers",
+      "group !== undefined && rerun?.has(group) === true ? undefined : settle()",
+      "settle()"
+    ],
+    ["runs single messages of a group side by side", "groups", "(!single && ", "("]
+  ])("%s", async (_, file, text, replacement) => {
+    const patch = { file: `consume/internal/${file}.ts`, text, replacement }
+    const mutant: typeof Laws = await import(
+      /* @vite-ignore */ `./groupLaws.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`
+    )
+    assert.isDefined(await broken(mutant, 2000))
+  })
+})
