@@ -262,11 +262,12 @@ describe("what is found is compared", () => {
       const raised = /Raise maxReceiveCount to (\d+)/.exec(remedy)?.[1]
       expect(work(retry, raised === undefined ? undefined : Number(raised))).toBeUndefined()
       expect(raised !== undefined || remedy.includes("Remove the RedrivePolicy")).toBe(true)
-      // SQS moves what comes behind others of its group, however few deliveries the policy allows.
-      if (queue.endsWith(".fifo")) return expect(remedy).not.toContain("maxDeliveries")
       const maxDeliveries = Number(/set retry\.maxDeliveries to (\d+), and fewer retries/.exec(remedy)?.[1])
       const fewer = { deadLetter: retry.deadLetter, maxRetries: Math.min(3, maxDeliveries - 1), maxDeliveries }
-      return expect(work(fewer, count)).toBeUndefined()
+      // SQS moves what comes behind others of its group, however few deliveries the policy allows.
+      const isFifo = queue.endsWith(".fifo")
+      expect(Number.isNaN(maxDeliveries)).toBe(isFifo)
+      expect(isFifo ? undefined : work(fewer, count)).toBeUndefined()
     }
   )
 

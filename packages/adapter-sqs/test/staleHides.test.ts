@@ -116,8 +116,7 @@ test.concurrent("an extension that arrives after the end of the lease extends no
       assert.deepStrictEqual(told, ["gone LeaseLost"])
       assert.deepStrictEqual(yield* settle(Settlement.Retry(0)), ["gone LeaseLost"])
     })
-  )
-)
+  ))
 
 test.concurrent("a handler that never ends has its message no more often than the policy says, however often it is shut down", async () => {
   await using own = await another()

@@ -42,6 +42,5 @@ export const cases: ReadonlyArray<Case.Case> = [
         () => batches.some((ids) => ids.endsWith("a5"))
       )
       Check.equal("batches", batches, ["a1 a2 a3 a4", "a2 a3 a4 a5"])
-    })
-  )
+    }))
 ]

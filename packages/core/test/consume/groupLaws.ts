@@ -90,12 +90,17 @@ const handling = (plan: Plan, left: () => ReadonlyArray<string>) => {
 }
 
 /** Lives as planned; fails when a message leaves its queue before those in front of it, is lost, or is given up unseen. */
-export const live = (plan: Plan): Effect.Effect<void> =>
+export const live = (plan: Plan): Effect.Effect<void, Consumer.StartError> =>
   Effect.gen(function* () {
     const queue = FifoQueue.make(plan.ids, plan.perGroup)
     const { doomed, faults, flaky, handle, seen } = handling(plan, queue.left)
     const options: Consumer.Options = {
-      retry: RetryPolicy.make({ maxRetries: 2, maxDeliveries: 3, immediate: plan.immediate, backoff: Backoff.constant(10) }),
+      retry: RetryPolicy.make({
+        maxRetries: 2,
+        maxDeliveries: 3,
+        immediate: plan.immediate,
+        backoff: Backoff.constant(10)
+      }),
       concurrency: plan.concurrency,
       prefetch: plan.prefetch,
       consumerBackoff: plan.backsOff ? ConsumerBackoff.make({ multiplier: 20 }) : ConsumerBackoff.off

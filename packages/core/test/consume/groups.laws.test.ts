@@ -28,10 +28,15 @@ describe("a core is found that", () => {
     [
       "keeps those behind a message that goes back",
       "groups",
-      "else follow(cut(group, item))",
+      "else follow(cut(group, item, load))",
       "else cutAlone(group, item, load)"
     ],
-    ["lets a body that is decoded sooner overtake", "groups", 'every(({ stage }) => stage !== "decoding")', "every(() => true)"],
+    [
+      "lets a body that is decoded sooner overtake",
+      "groups",
+      'every(({ stage }) => stage !== "decoding")',
+      "every(() => true)"
+    ],
     [
       "lets a message join whose batch has begun",
       "groups",

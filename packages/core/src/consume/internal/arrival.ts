@@ -64,6 +64,11 @@ export const refusal = (
   })
 }
 
+/**
+ * The ways that a delivery takes to its batch.
+ *
+ * Long, because each of them begins here.
+ */
 export const make = (dependencies: Dependencies): Arrival => {
   const { batcher, codec, deliveries, flow, groups, load, onArrived, queue, reporter, retry, timers, wallClock } =
     dependencies

@@ -70,6 +70,11 @@ export interface Engine
 /** Milliseconds without a movement, beyond what handlers and batches may take, after which a consumer is stalled. */
 const stallAfter = 60_000
 
+/**
+ * A consumer's parts, connected.
+ *
+ * Long, because all of them meet here.
+ */
 export const make = (options: Options): Engine => {
   const { batch, capabilities, onFatal, queue, reporter, timers } = options
   const load = Load.noLoad()

@@ -3,24 +3,7 @@
  * where the handler takes single ones; the others wait behind them. When a message goes back to its queue, those behind it
  * do as well: the broker delivers them again after it.
  */
-import type { Item, Load } from "./item.ts"
-
-/** A message that waits for others of its group. */
-interface Behind {
-  readonly item: Item
-  readonly isAlone: boolean
-  readonly go: () => void
-}
-
-/** The messages of one group that are in flight. */
-export interface Group {
-  readonly name: string
-  /** Those whose turn has come, in order. */
-  readonly out: Set<Item>
-  readonly behind: Array<Behind>
-  /** Whether no other may join those that are out: a handler has begun them, or one of them must be alone. */
-  isClosed: boolean
-}
+import type { Group, Item, Load } from "./item.ts"
 
 export interface Groups {
   /**
@@ -74,32 +57,6 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
     if (group.out.size === 0 && group.behind.length === 0) groups.delete(group.name)
   }
 
-  const takeBehind = ({ behind }: Group, from: number): ReadonlyArray<Item> => {
-    const items = behind.splice(from).map(({ item }) => item)
-    load.behind -= items.length
-    return items
-  }
-
-  /** Removes a message, and answers those after it that no handler has begun. */
-  const cut = (group: Group, item: Item): ReadonlyArray<Item> => {
-    const out = [...group.out]
-    const place = out.indexOf(item)
-    if (place < 0)
-      return takeBehind(
-        group,
-        group.behind.findIndex((each) => each.item === item)
-      ).slice(1)
-    group.out.delete(item)
-    return [...out.slice(place + 1).filter(isUnbegun), ...takeBehind(group, 0)]
-  }
-
-  /** Makes decoded messages wait for those that a handler has begun. */
-  const postpone = (group: Group, items: ReadonlyArray<Item>): void => {
-    for (const item of items) group.out.delete(item)
-    group.behind.unshift(...items.map((item) => ({ item, isAlone: false, go: () => join(item) })))
-    load.behind += items.length
-  }
-
   const follow = (items: ReadonlyArray<Item>): void => {
     for (const item of items) {
       item.isFollowing = true
@@ -122,7 +79,7 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
     ready: (item) => {
       const group = item.group!
       // A batch of those in front of it has begun while its codec was at work.
-      if (group.isClosed && group.out.size > 1) return postpone(group, [item])
+      if (group.isClosed && group.out.size > 1) return postpone(group, [item], join, load)
       join(item)
       advance(group)
     },
@@ -132,7 +89,7 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
         group.isClosed = true
         const left = [...group.out].filter(({ stage }) => stage === "waiting")
         for (const item of left) unwait(item)
-        postpone(group, left)
+        postpone(group, left, join, load)
       }
     },
     ended: (item, isBack) => {
@@ -141,16 +98,41 @@ export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Gr
       if (!isBack) group.out.delete(item)
       // What follows another one goes back for its sake, and those behind it went with it.
       else if (item.isFollowing) cutAlone(group, item, load)
-      else follow(cut(group, item))
+      else follow(cut(group, item, load))
       advance(group)
     },
     clear: () => {
-      for (const group of groups.values()) follow(takeBehind(group, 0))
+      for (const group of groups.values()) follow(takeBehind(group, 0, load))
     }
   }
 }
 
 const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
+
+const takeBehind = ({ behind }: Group, from: number, load: Load): ReadonlyArray<Item> => {
+  const items = behind.splice(from).map(({ item }) => item)
+  load.behind -= items.length
+  return items
+}
+
+/** Makes decoded messages wait for those that a handler has begun. */
+const postpone = ({ behind, out }: Group, items: ReadonlyArray<Item>, join: (item: Item) => void, load: Load): void => {
+  for (const item of items) out.delete(item)
+  behind.unshift(...items.map((item) => ({ item, isAlone: false, go: () => join(item) })))
+  load.behind += items.length
+}
+
+/** Removes a message, and answers those after it that no handler has begun. */
+const cut = (group: Group, item: Item, load: Load): ReadonlyArray<Item> => {
+  const out = [...group.out]
+  const place = out.indexOf(item)
+  if (place < 0) {
+    const from = group.behind.findIndex((each) => each.item === item)
+    return from < 0 ? [] : takeBehind(group, from, load).slice(1)
+  }
+  group.out.delete(item)
+  return [...out.slice(place + 1).filter(isUnbegun), ...takeBehind(group, 0, load)]
+}
 
 /** Removes a message from its group, wherever it is. */
 const cutAlone = ({ behind, out }: Group, item: Item, load: Load): void => {

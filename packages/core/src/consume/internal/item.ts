@@ -4,7 +4,6 @@ import type { Subscription } from "../../port/Broker.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { DeliveryId } from "../../policy/ConsumerBackoff.ts"
-import type { Group } from "./groups.ts"
 
 export interface Item extends Bag.Member {
   /** The delivery that will be settled. A redelivery of the same copy takes its place. */
@@ -48,6 +47,17 @@ export interface Item extends Bag.Member {
   isFollowing: boolean
   /** Whether it goes back without a run, so that this delivery was no attempt, whether or not the broker counts it. */
   isUncounted: boolean
+}
+
+/** The messages of one group that are in flight. */
+export interface Group {
+  readonly name: string
+  /** Those whose turn has come, in order. */
+  readonly out: Set<Item>
+  /** Those that wait for these, and what each does when its turn has come. */
+  readonly behind: Array<{ readonly item: Item; readonly isAlone: boolean; readonly go: () => void }>
+  /** Whether no other may join those that are out: a handler has begun them, or one of them must be alone. */
+  isClosed: boolean
 }
 
 /** How many deliveries a consumer has, by what becomes of them, and its state. */

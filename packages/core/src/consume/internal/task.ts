@@ -11,8 +11,7 @@ import * as OptionNames from "../../options/OptionNames.ts"
 import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
 import type { Headers, Native } from "../../message/Message.ts"
 import type { Run } from "./dispatch.ts"
-import type { Group } from "./groups.ts"
-import type { Item } from "./item.ts"
+import type { Group, Item } from "./item.ts"
 
 export interface Options {
   readonly queue: string
