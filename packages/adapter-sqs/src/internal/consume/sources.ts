@@ -84,9 +84,9 @@ export const make = (
       const most = receives(message) - 1
       const count = known.get(arn)?.count
       if (count === undefined) return { count: firstSight(message, most), isShared: false }
-      return most - count < maxDeliveries
-        ? { count: Math.min(count, most), isShared: true }
-        : { count: firstSight(message, most - maxDeliveries + 1), isShared: false }
+      const told = Math.min(count, most)
+      const seen = firstSight(message, Math.max(told, most - maxDeliveries + 1))
+      return { count: seen, isShared: seen === told }
     }
   }
 }
