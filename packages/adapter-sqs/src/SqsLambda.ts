@@ -9,14 +9,14 @@
  *   response for success and deletes messages that have failed; no event tells whether the mapping has it. Where you
  *   cannot be sure, set `reportBatchItemFailures: false`: the function then deletes messages that are done by itself,
  *   and the invocation fails unless all are done.
- * - FIFO queues: of each group, one message is with the handler at a time. When it comes again, so do those behind it,
- *   and none of them is run before.
+ * - FIFO queues: of each group, one message is with the handler at a time; a batch handler has all of them, in order. When
+ *   one comes again, so do those behind it: the response names the first that failed, and all behind it in its group.
  * - The queue's visibility timeout must outlast the function; AWS asks for six times the function's time-out. A handler
  *   that still runs a second before the function's end is interrupted, and messages that are not done come again at
  *   once.
  * - A message that was received with others and not run, because the function ended or its group came to a halt, has
  *   been counted by SQS. A function instance remembers such receives; another one counts them as deliveries, of which the
- *   policy allows `maxDeliveries`. In the last second of the function nothing is begun.
+ *   policy allows `maxDeliveries` on a standard queue. In the last second of the function nothing is begun.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
  */
@@ -74,8 +74,8 @@ export const make = <A = AnyBody, R = never>(
   })
 
 /**
- * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time; of a FIFO
- * queue one message of each group. It lives as long as the scope.
+ * Makes a function whose handler gets batches: all messages of an event, up to `maxBatchSize` at a time. It lives as long as
+ * the scope.
  *
  * @throws RangeError when an option is out of its range, or the handler is no function
  */

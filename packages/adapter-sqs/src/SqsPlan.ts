@@ -107,7 +107,7 @@ export const make = (
     mismatch(queue, name, deadLetterQueues, letters) ??
     (retry && !renews(name, settings) ? tooLate(queue, retry) : undefined) ??
     tooLong(queue, lasts, settings) ??
-    (backstop && tooFew(queue, settings.maxReceiveCount, receives))
+    (backstop && tooFew(queue, settings.maxReceiveCount, receives, name.fifo))
   if (conflict !== undefined) return conflict
   const work: Queue = {
     queue,
@@ -189,7 +189,8 @@ const tooLate = (queue: string, retry: RetryPolicy.RetryPolicy): ConfigurationEr
 const tooFew = (
   queue: string,
   given: number | undefined,
-  receives: number
+  receives: number,
+  fifo: boolean
 ): ConfigurationError.ConfigurationError | undefined =>
   given === undefined || given > receives
     ? undefined
@@ -197,7 +198,7 @@ const tooFew = (
         queue,
         "maxReceiveCount",
         MaxReceiveCount.tooFew(given, receives),
-        `Raise it, or leave it out for one with slack${MaxReceiveCount.lower(given)}`
+        `Raise it, or leave it out for one with slack${MaxReceiveCount.lower(given, fifo)}`
       )
 
 const notes = (

@@ -265,7 +265,10 @@ describe("what is found is compared", () => {
       expect(raised !== undefined || remedy.includes("Remove the RedrivePolicy")).toBe(true)
       const maxDeliveries = Number(/set retry\.maxDeliveries to (\d+), and fewer retries/.exec(remedy)?.[1])
       const fewer = { deadLetter: retry.deadLetter, maxRetries: Math.min(3, maxDeliveries - 1), maxDeliveries }
-      expect(work(fewer, count)).toBeUndefined()
+      // SQS moves what comes behind others of its group, however few deliveries the policy allows.
+      const isFifo = queue.endsWith(".fifo")
+      expect(Number.isNaN(maxDeliveries)).toBe(isFifo)
+      expect(isFifo ? undefined : work(fewer, count)).toBeUndefined()
     }
   )
 

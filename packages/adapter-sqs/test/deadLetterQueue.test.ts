@@ -60,6 +60,24 @@ describe.for(servers)("$name", (server) => {
     })
   })
 
+  test("one that was moved before the source's maxReceiveCount was lowered is run as well", async () => {
+    const { queue, source } = await moved(server.client)
+    const QueueUrl = await urlOf(server.client, source)
+    const { Attributes } = await server.client.getQueueAttributes({ QueueUrl, AttributeNames: ["RedrivePolicy"] })
+    const policy = JSON.parse(Attributes!.RedrivePolicy!) as object
+    const RedrivePolicy = JSON.stringify({ ...policy, maxReceiveCount: 2 })
+    await server.client.setQueueAttributes({ QueueUrl, Attributes: { RedrivePolicy } })
+    await server.client.createQueue({ QueueName: `${queue}-dlq` })
+    const runs: Array<Run> = []
+    await on({ url: server.url, queues: "use" }, () =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, { retry }, () => no)
+        yield* untilEmpty(server.behind, queue)
+      })
+    )
+    expect(runs).toHaveLength(1)
+  })
+
   test("a function runs it, in whichever instance", async () => {
     const { queue } = await moved(server.client)
     const runs: Array<number> = []

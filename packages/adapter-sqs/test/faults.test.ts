@@ -1,6 +1,6 @@
 /** What happens to messages when SQS, the network and consumers misbehave: the books balance. */
 import { Books, Workload } from "@requeue/conformance"
-import { Consumer, RetryPolicy } from "@requeue/core"
+import { BatchPolicy, Consumer, RetryPolicy } from "@requeue/core"
 import type { Fault, StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -73,42 +73,57 @@ describe.concurrent("300 messages, while", () => {
   })
 })
 
-test.concurrent("a FIFO queue whose answers are lost and whose calls fail: each group is done in order", async () => {
-  await using own = await another()
-  const queue = `${queueName("groups")}.fifo`
-  const [names, done, failed]: [ReadonlyArray<string>, Array<string>, Set<string>] = [ids(60), [], new Set()]
-  const groupOf = (id: string): number => Number(id.slice(1)) % 6
-  await on({ ...quick, url: own.url }, (broker) =>
-    Effect.gen(function* () {
-      yield* consume(queue, [], { concurrency: 10 }, ({ id }) => {
-        if (Number(id.slice(1)) % 7 === 0 && !failed.has(id)) {
-          failed.add(id)
-          return no
+test.concurrent.each(["single messages", "batches"])(
+  "a FIFO queue whose answers are lost and whose calls fail, %s: each group is done in order",
+  async (kind) => {
+    await using own = await another()
+    const queue = `${queueName("groups")}.fifo`
+    const [names, done, failed]: [ReadonlyArray<string>, Array<string>, Set<string>] = [ids(60), [], new Set()]
+    const groupOf = (id: string): number => Number(id.slice(1)) % 6
+    await on({ ...quick, url: own.url }, (broker) =>
+      Effect.gen(function* () {
+        const isDone = (id: string): boolean => {
+          if (Number(id.slice(1)) % 7 === 0 && !failed.has(id)) {
+            failed.add(id)
+            return false
+          }
+          if (!done.includes(id)) done.push(id)
+          return true
         }
-        if (!done.includes(id)) done.push(id)
-        return Effect.void
+        const batch = BatchPolicy.make({ maxBatchSize: 10, maxBatchTimeout: 50 })
+        yield* kind === "batches"
+          ? Consumer.startBatch(queue, { batch, concurrency: 3 }, ({ messages }) => {
+              const halted = new Set<number>()
+              for (const message of messages) {
+                const group = groupOf(message.id)
+                if (halted.has(group) || isDone(message.id)) continue
+                halted.add(group)
+                message.retry()
+              }
+            })
+          : consume(queue, [], { concurrency: 10 }, ({ id }) => (isDone(id) ? Effect.void : no))
+        own.lose({ action: "SendMessageBatch", times: 3, every: 2 }, "reset")
+        own.lose({ action: "DeleteMessageBatch", times: 4, every: 3 }, "reset")
+        own.lose({ action: "ReceiveMessage", times: 2, every: 5 }, "reset")
+        own.failEntries({ action: "DeleteMessageBatch", times: 3, every: 4 }, 2)
+        own.failEntries({ action: "ChangeMessageVisibilityBatch", times: 3 }, 2)
+        own.fail({ action: "DeleteMessageBatch", times: 6, every: 5 })
+        for (const id of names) {
+          const message = outgoing(queue, id, { headers: { "message-group-id": `group-${groupOf(id)}` } })
+          yield* Effect.retry(broker.publish([message]), Schedule.spaced(100))
+        }
+        yield* until("all of them", () => done.length === names.length)
+        yield* untilEmpty(behind, queue)
       })
-      own.lose({ action: "SendMessageBatch", times: 3, every: 2 }, "reset")
-      own.lose({ action: "DeleteMessageBatch", times: 4, every: 3 }, "reset")
-      own.lose({ action: "ReceiveMessage", times: 2, every: 5 }, "reset")
-      own.failEntries({ action: "DeleteMessageBatch", times: 3, every: 4 }, 2)
-      own.failEntries({ action: "ChangeMessageVisibilityBatch", times: 3 }, 2)
-      own.fail({ action: "DeleteMessageBatch", times: 6, every: 5 })
-      for (const id of names) {
-        const message = outgoing(queue, id, { headers: { "message-group-id": `group-${groupOf(id)}` } })
-        yield* Effect.retry(broker.publish([message]), Schedule.spaced(100))
-      }
-      yield* until("all of them", () => done.length === names.length)
-      yield* untilEmpty(behind, queue)
-    })
-  )
-  assert.strictEqual(failed.size, 9)
-  for (const group of [0, 1, 2, 3, 4, 5]) {
-    const mine = (all: ReadonlyArray<string>) => all.filter((id) => groupOf(id) === group)
-    assert.deepStrictEqual(mine(done), mine(names))
+    )
+    assert.strictEqual(failed.size, 9)
+    for (const group of [0, 1, 2, 3, 4, 5]) {
+      const mine = (all: ReadonlyArray<string>) => all.filter((id) => groupOf(id) === group)
+      assert.deepStrictEqual(mine(done), mine(names))
+    }
+    assert.deepStrictEqual(await drain(behind, `${queue}.dlq`), [])
   }
-  assert.deepStrictEqual(await drain(behind, `${queue}.dlq`), [])
-})
+)
 
 describe.concurrent("a consumer's process", () => {
   test("killed in the middle of its handlers: their messages come again, and are counted", async () => {

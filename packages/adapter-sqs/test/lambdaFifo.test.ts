@@ -60,7 +60,7 @@ const bodiesOf = ({ Records }: SqsLambda.SqsEvent, { batchItemFailures }: SqsLam
   })
 
 test.each(["single messages", "batches"])(
-  "a message that comes again takes those behind it along, and none of them is run before: %s",
+  "a message that comes again takes those behind it along: %s",
   async (kind) => {
     const world = await made("halt")
     const runs: Array<string> = []
@@ -82,13 +82,15 @@ test.each(["single messages", "batches"])(
     expect(event.Records).toHaveLength(6)
     const answer = await handler(event, context())
     expect(bodiesOf(event, answer)).toEqual(["a2", "a3", "a4"])
-    expect(runs.toSorted()).toEqual(["a1 1", "a2 1", "b1 1", "b2 1"])
+    // A batch handler sees what is behind it in its batch, and a handler of single messages does not.
+    const seen = kind === "batches" ? ["a3 1", "a4 1"] : []
+    expect(runs.toSorted()).toEqual(["a1 1", "a2 1", ...seen, "b1 1", "b2 1"])
     await world.apply(event, answer)
     expect(await world.event()).toEqual({ Records: [] })
     runs.length = 0
     while (runs.length < 3) if ((await world.round(handler)) === 0) await sleep(50)
     // That a3 and a4 were received before and not run is no attempt of theirs.
-    expect(runs).toEqual(["a2 2", "a3 1", "a4 1"])
+    expect(runs).toEqual(kind === "batches" ? ["a2 2", "a3 2", "a4 2"] : ["a2 2", "a3 1", "a4 1"])
     expect(await world.event()).toEqual({ Records: [] })
   }
 )
@@ -114,7 +116,7 @@ test("ten of one group, of which two fit into an invocation, each of another ins
   expect(await world.deadLetters()).toEqual([])
 })
 
-test("a message that was received too often, by another instance: those behind it are run, and not given up with it", async () => {
+test("messages that were received too often, by another instance: none is given up before it is run", async () => {
   const world = await made("behind")
   const runs: Array<string> = []
   await world.send("a1", "a2", "a3")
@@ -123,9 +125,9 @@ test("a message that was received too often, by another instance: those behind i
   }
   const retry = { maxRetries: 3, maxDeliveries: 4 }
   const handler = SqsLambda.handler<string>(world.queue, { sqs, retry }, ({ body }) => void runs.push(body))
-  await world.round(handler)
-  expect(runs).toEqual(["a2", "a3"])
-  expect(await world.deadLetters()).toEqual([{ body: '"a1"', group: "a", reason: "too-many-deliveries" }])
+  while (runs.length < 3) await world.round(handler)
+  expect(runs).toEqual(["a1", "a2", "a3"])
+  expect(await world.deadLetters()).toEqual([])
 })
 
 test("a dead letter goes to its group's dead letters, and the next one is run", async () => {

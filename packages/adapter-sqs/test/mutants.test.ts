@@ -1,7 +1,8 @@
 /** The adapter, broken in one place at a time: the named case fails, and passes on the adapter as it is. */
 import { describe, it } from "@effect/vitest"
-import { Mutant } from "@requeue/conformance"
+import { Cases, Mutant } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
+import { cases as fifo } from "./cases/fifo.ts"
 import { layer } from "./harness.ts"
 import { patches } from "./mutants.ts"
 import { open } from "./suite.ts"
@@ -12,13 +13,15 @@ const broken = async (patch: Mutant.Patch): Promise<{ readonly layer: typeof lay
 /** Leases that are short enough to be waited for. */
 const target = { ...(await open("fauxqs", 400)), visibilityTimeout: 4000 }
 
+const cases = [...Cases.cases, ...fifo]
+
 // Side by side: no case cuts connections, and what else fails concerns one queue.
 describe.concurrent("every patch of this adapter is found by the case that it names", () => {
   it.live.each(patches)("$name: $kills", (patch, context) =>
     Effect.gen(function* () {
       const { layer: patched } = yield* Effect.promise(() => broken(patch))
       const layers = { sound: layer(target), broken: patched(target) }
-      Mutant.report(context, yield* Mutant.runPatched(patch, { name: target.name, ...layers }))
+      Mutant.report(context, yield* Mutant.runPatched(patch, { name: target.name, cases, ...layers }))
     })
   )
 })

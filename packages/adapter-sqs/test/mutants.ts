@@ -6,7 +6,7 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "takes a call that fails for done",
     kills: "a publish that the broker refuses ends, and is told as failed unless the message is there",
     file: "src/internal/batchCall.ts",
-    text: "some.map(() => ({ error, again: isIdempotent && isTransient(error) }))",
+    text: "some.map(() => ({ error, again: mayRepeat(error) }))",
     replacement: "some.map(() => undefined)"
   },
   {
@@ -92,5 +92,19 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "settle/settle.ts",
     text: "receiptOf(request.delivery).isSettling = true",
     replacement: ""
+  },
+  {
+    name: "does not tell the group of a message",
+    kills: "a batch has several messages of a FIFO group, and the first that is retried takes those behind it along",
+    file: "consume/receipt.ts",
+    text: "group: fifo ? message.Attributes?.MessageGroupId : undefined",
+    replacement: "group: undefined"
+  },
+  {
+    name: "receives messages of a group one by one for batches as well",
+    kills: "a batch has several messages of a FIFO group, and the first that is retried takes those behind it along",
+    file: "consume/subscribe.ts",
+    text: "Math.min(maxBatchSize, Limits.batch)",
+    replacement: "1"
   }
 ]

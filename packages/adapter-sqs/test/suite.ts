@@ -5,6 +5,7 @@ import * as Result from "effect/Result"
 import { afterAll, describe, test } from "vitest"
 import * as Capabilities from "../src/internal/capabilities.ts"
 import { SqsOptions } from "../src/index.ts"
+import { cases as fifo } from "./cases/fifo.ts"
 import { layer, options } from "./harness.ts"
 
 /** A server behind the strict proxy, and a link to it that can be cut. */
@@ -49,7 +50,7 @@ export const register = async (version: string, lateness: number): Promise<void>
   const { cutConnections: _, ...uncut } = many
   Suite.register(
     { describe: describe.concurrent, test: test.concurrent, afterAll },
-    { name: many.name, layer: layer(uncut), cases: Cases.cases.filter((each) => !isAlone(each)) }
+    { name: many.name, layer: layer(uncut), cases: [...Cases.cases.filter((each) => !isAlone(each)), ...fifo] }
   )
   Suite.register(
     { describe, test, afterAll },

@@ -334,6 +334,7 @@ describe("toCommand", () => {
     held: undefined,
     holdFor: 0,
     isLeaseUncertain: false,
+    isLeft: false,
     isCopied: false,
     now
   }

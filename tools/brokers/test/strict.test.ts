@@ -279,6 +279,18 @@ test("a call that is ignored is neither done nor answered, on its queue alone", 
   elsewhere.end()
 })
 
+test("a call that is held arrives when it is released, also when its client has gone", async () => {
+  const abort = new AbortController()
+  const held = strict.hold({ action: "SendMessage" })
+  const said = outcome(() => sqs.sendMessage({ QueueUrl, MessageBody: "x" }, { abortSignal: abort.signal }))
+  await until("the call", () => held.left() === 0)
+  abort.abort()
+  assert.strictEqual(await said, "AbortError")
+  assert.deepStrictEqual(await receive(), [])
+  held.release()
+  assert.deepStrictEqual(bodies(await receive(QueueUrl, 20)), ["x"])
+})
+
 test("a poll that is aborted goes on, and its message is in flight", async () => {
   const abort = new AbortController()
   const before = calls("ReceiveMessage")

@@ -35,6 +35,8 @@ export interface Call<T> {
   readonly context: Context
   /** Whether a call that got no answer, and may have taken effect, is made again. Set it where twice does no harm. */
   readonly isIdempotent: boolean
+  /** Whether a call that SQS throttles is made again. Set it where the driver does not do that. Default: false. */
+  readonly repeatsThrottled?: boolean
 }
 
 type Outcome = { readonly error: BrokerError.BrokerError; readonly again: boolean } | undefined
@@ -69,8 +71,11 @@ const outcomes = (
 /** Makes the call. It never fails, and ends in bounded time, since the SDK limits each call. */
 export const call = <T extends object>(
   items: ReadonlyArray<T>,
-  { ask, context, isIdempotent }: Call<T>
+  { ask, context, isIdempotent, repeatsThrottled = false }: Call<T>
 ): Effect.Effect<Results> => {
+  const mayRepeat = (error: BrokerError.BrokerError): boolean =>
+    (isIdempotent && isTransient(error)) || (repeatsThrottled && error.reason === "Throttled")
+
   const once = (some: ReadonlyArray<T>): Effect.Effect<ReadonlyArray<Outcome>> =>
     Effect.matchEffect(
       Effect.tryPromise({
@@ -86,7 +91,7 @@ export const call = <T extends object>(
                 Effect.forEach(some, (item) => once([item])),
                 (each) => each.flat()
               )
-            : Effect.succeed(some.map(() => ({ error, again: isIdempotent && isTransient(error) })))
+            : Effect.succeed(some.map(() => ({ error, again: mayRepeat(error) })))
       }
     )
 

@@ -2,6 +2,7 @@
 import {
   CancelMessageMoveTaskCommand,
   ChangeMessageVisibilityBatchCommand,
+  type ChangeMessageVisibilityBatchCommandInput,
   CreateQueueCommand,
   DeleteMessageBatchCommand,
   GetQueueAttributesCommand,
@@ -133,9 +134,7 @@ const calls = ({ closing, sdk, told }: Driver) => {
     deleteMessageBatch: call((input: ConstructorParameters<typeof DeleteMessageBatchCommand>[0]) =>
       sdk.send(new DeleteMessageBatchCommand(input))
     ),
-    changeMessageVisibilityBatch: call((input: ConstructorParameters<typeof ChangeMessageVisibilityBatchCommand>[0]) =>
-      sdk.send(new ChangeMessageVisibilityBatchCommand(input))
-    ),
+    changeMessageVisibilityBatch: call(changes(sdk)),
     /** The account of the credentials; `undefined` where their source does not tell it. */
     accountId: async (): Promise<string | undefined> => (await sdk.config.credentials()).accountId,
     /**
@@ -150,6 +149,18 @@ const calls = ({ closing, sdk, told }: Driver) => {
       return call(async (input: ReceiveMessageCommandInput) => (await handle({ input })).output)
     }
   }
+}
+
+/**
+ * Calls that change visibility, which the SDK does not repeat. Seconds count from the arrival of a call, so that one which
+ * is repeated because its answer was lost may give away, or hide, what somebody else has by then.
+ */
+const changes = (sdk: SQSClient) => {
+  const stack = sdk.middlewareStack.clone()
+  stack.remove("retryMiddleware")
+  const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: undefined, Entries: undefined })
+  const handle = command.resolveMiddleware(stack, sdk.config, {})
+  return async (input: ChangeMessageVisibilityBatchCommandInput) => (await handle({ input })).output
 }
 
 /** An endpoint as the SDK takes it from a function. */

@@ -28,6 +28,14 @@ export interface Delivery {
    * handlers ask. They are no part of a copy: the adapter keeps what a copy must have. Default: there are none.
    */
   readonly native?: Native | undefined
+  /**
+   * The group in whose order the message is handled, where the broker keeps the order of groups. Its messages are handed to
+   * the handler in the order of their deliveries, one batch or single message of them at a time, and none is acked before
+   * those in front of it: with the first that is retried, those behind it are released, unless every retry is a copy. The
+   * broker MUST deliver these behind it, and nothing of the group while it waits for its delay. The number of deliveries alone gives none of them up, because
+   * each of them is delivered as often as those in front of it. Default: the message is in no group.
+   */
+  readonly group?: string | undefined
   /** The adapter's own handle for settling; opaque to the core. */
   readonly receipt: unknown
 }

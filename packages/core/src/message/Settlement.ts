@@ -13,7 +13,7 @@ import type { Cut, ErrorSummary, Reason } from "./Metadata.ts"
  * - `DeadLetter`: copies the message to `queue`, and removes the original only then.
  * - `Drop`: removes the message without a trace in the broker; only where the policy or the error asks for it.
  * - `Release`: gives the message back untouched, to be delivered after `delay`: at shutdown, or because it came before its
- *   time. The attempt does not count, where the broker can do that.
+ *   time. The attempt does not count, where the broker can do that. `isBegun` tells that a handler has had the message.
  */
 export type Settlement =
   | { readonly _tag: "Ack" }
@@ -31,7 +31,12 @@ export type Settlement =
       readonly cut?: Cut | undefined
     }
   | { readonly _tag: "Drop"; readonly reason: Reason | "dropped"; readonly error: ErrorSummary }
-  | { readonly _tag: "Release"; readonly delay: Delay; readonly cut?: Cut | undefined }
+  | {
+      readonly _tag: "Release"
+      readonly delay: Delay
+      readonly isBegun?: boolean | undefined
+      readonly cut?: Cut | undefined
+    }
 
 /** Removes a message that is done. */
 export const Ack: Settlement = { _tag: "Ack" }

@@ -46,6 +46,8 @@ export interface SubscribeOptions {
   readonly retry: RetryPolicy
   /** The queues to which dead letters may go. They must exist, and be bound, before the first delivery. */
   readonly deadLetterQueues: ReadonlyArray<string>
+  /** Most messages that a handler gets at a time. Default: 1. */
+  readonly maxBatchSize?: number | undefined
   /** Called once for each delivery. It does not throw, and returns at once. */
   readonly onDelivery: (delivery: Delivery) => void
   /**

@@ -49,6 +49,19 @@ describe("a message that is given up", () => {
   })
 })
 
+it("says once that what a handler acked goes back behind another one of its group", () => {
+  const lines: Array<unknown> = []
+  const reporter = Reporter.make({
+    queue: "q",
+    hook: undefined,
+    warn: (message, annotations) => lines.push([message.split(":")[0], annotations]),
+    redact: (error) => error,
+    wallClock: () => 0
+  })
+  for (const id of ["a", "b"]) reporter.heldBack(delivery(id, { group: "g" }))
+  assert.deepStrictEqual(lines, [["did not ack a message", { queue: "q", id: "a", attempts: 1, group: "g" }]])
+})
+
 describe("a handler that fails", () => {
   it("is logged once for each name of error, redacted, also without a hook", () => {
     const { fail, lines } = start()

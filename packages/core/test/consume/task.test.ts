@@ -75,13 +75,10 @@ describe("task", () => {
     const { batch, final, ignored, messages, task } = start("a", "b", "c", "d")
     messages[0]!.ack()
     messages[1]!.retry()
-    const { decided, undecided } = task.abandon()
+    const parted: Array<string> = []
+    task.abandon((item, verdict) => parted.push(verdict === undefined ? String(item.key) : render([item, verdict])))
     assert.deepStrictEqual(final, ["a ack"])
-    assert.deepStrictEqual(decided.map(render), ["b retry"])
-    assert.deepStrictEqual(
-      undecided.map(({ key }) => key),
-      ["c", "d"]
-    )
+    assert.deepStrictEqual(parted, ["b retry", "c", "d"])
     batch.ackAll()
     assert.deepStrictEqual(ignored, ["batch AckAll"])
   })

@@ -14,8 +14,8 @@ const arriving: ReadonlyArray<Mutant> = [
   {
     name: "deliveries are limited as attempts are",
     file: consume("arrival"),
-    from: "if (attempts <= retry.maxDeliveries) return undefined",
-    to: "if (attempts <= retry.maxAttempts) return undefined",
+    from: "if (attempts <= retry.maxDeliveries || group !== undefined) return undefined",
+    to: "if (attempts <= retry.maxAttempts || group !== undefined) return undefined",
     was: "Reconnects dead-lettered messages that no handler had seen."
   },
   {
@@ -127,8 +127,8 @@ const running: ReadonlyArray<Mutant> = [
   {
     name: "a handler that a drain interrupts has failed",
     file: consume("workers"),
-    from: "for (const item of undecided) deliveries.settle(item, Settlement.Release())",
-    to: 'for (const item of undecided) deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
+    from: "? deliveries.settle(item, Settlement.Release())",
+    to: '? deliveries.conclude(item, { _tag: "Retry", by: "outcome", delay: undefined, backoff: true }, undefined)'
   },
   {
     name: "calls of a run count beside those of the run after it",
@@ -292,8 +292,8 @@ const losing: ReadonlyArray<Mutant> = [
   {
     name: "a message that is given back counts what was lost before",
     file: consume("redeliveries"),
-    from: "if (goesBack(settlement) && told",
-    to: 'if (settlement?._tag === "Retry" && told'
+    from: "if (goesBack(settlement) && (isUncounted",
+    to: 'if (settlement?._tag === "Retry" && (isUncounted'
   },
   {
     name: "a message is known by its id and its time",

@@ -1,5 +1,5 @@
 /** The order of FIFO groups, and what is told of messages. */
-import { byGroup, giveBack, type Case } from "./World.ts"
+import { byGroup, giveBack, outcome, type Case } from "./World.ts"
 
 /** Two messages of a group of three are received, and this is done to them; answers what is received then. */
 const afterTwo =
@@ -67,6 +67,17 @@ export const cases = {
         seen.push(byGroup(await world.receive(queue))["1"] ?? "")
       }
       return seen
+    }
+  },
+  expiredVisibility: {
+    aws: [1, "done"],
+    ask: async ({ create, receive, sqs }) => {
+      const QueueUrl = await create({ VisibilityTimeout: "1" })
+      await sqs.sendMessage({ QueueUrl, MessageBody: "x" })
+      const [{ ReceiptHandle } = {}] = await receive(QueueUrl)
+      const again = await receive(QueueUrl, { WaitTimeSeconds: 5, VisibilityTimeout: 60 })
+      const change = { QueueUrl, ReceiptHandle, VisibilityTimeout: 2 }
+      return [again.length, await outcome(() => sqs.changeMessageVisibility(change))]
     }
   },
   fairGroup: {

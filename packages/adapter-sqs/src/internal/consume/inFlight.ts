@@ -1,7 +1,6 @@
 /** The deliveries of one subscription that are in flight: received, and neither settled nor lost. */
 import { type Delivery, Settlement, type Broker, type Timers } from "@requeue/core/adapter-kit"
 import type { Message } from "../client.ts"
-import * as MessageGroups from "./messageGroups.ts"
 import { originals } from "./originals.ts"
 import * as Receipt from "./receipt.ts"
 import type { Remembered } from "./remembered.ts"
@@ -11,12 +10,8 @@ import { toDelivery } from "./toDelivery.ts"
 /** Deliveries from their receipt to their end. */
 export interface InFlight {
   readonly deliveries: ReadonlySet<Delivery.Delivery>
-  /** Those of them that wait behind another one of their message group. */
-  readonly waiting: () => ReadonlyArray<Delivery.Delivery>
   /** Takes a message in; answers `undefined` for one that is settled already, and discards it. */
   readonly received: (message: Message) => Delivery.Delivery | undefined
-  /** Gives a delivery to the consumer, when it is its turn. */
-  readonly deliver: (delivery: Delivery.Delivery) => void
   /** A delivery is no longer in flight: its message has left the queue, or is in it again. */
   readonly ended: (delivery: Delivery.Delivery, how: "gone" | "returned") => void
   /** A settlement of a delivery has failed, and it is still ours. */
@@ -25,8 +20,6 @@ export interface InFlight {
   readonly heldCount: () => number
   /** Gives back deliveries that no handler has seen, and whose receive SQS has counted all the same. */
   readonly giveBack: (unseen: ReadonlyArray<Delivery.Delivery>) => void
-  /** Gives back all that wait. */
-  readonly clear: () => void
 }
 
 /** Requests that give deliveries back at once. */
@@ -43,7 +36,6 @@ export const make = (env: {
   readonly now: () => number
   readonly remembered: Remembered
   readonly sources: Sources
-  readonly onDelivery: (delivery: Delivery.Delivery) => void
   /** A delivery has ended. */
   readonly onEnd: () => void
   /** Gives deliveries back to the queue. */
@@ -51,7 +43,7 @@ export const make = (env: {
   /** Deletes a message that is settled already. */
   readonly discard: (message: Message) => void
 }): InFlight => {
-  const { fifo, onDelivery, remembered, timers, visibilityTimeout } = env
+  const { fifo, remembered, timers, visibilityTimeout } = env
   const deliveries = new Set<Delivery.Delivery>()
   const held = new Set<Delivery.Delivery>()
 
@@ -59,13 +51,11 @@ export const make = (env: {
     for (const delivery of unseen) remembered.addUncounted(Receipt.receiptOf(delivery).messageId)
     env.release(unseen)
   }
-  const groups = fifo ? MessageGroups.make({ deliver: onDelivery, giveBack }) : MessageGroups.none(onDelivery)
 
   const ended: InFlight["ended"] = (delivery, how) => {
     deliveries.delete(delivery)
     held.delete(delivery)
     if (how === "gone") remembered.forgetUncounted(Receipt.receiptOf(delivery).messageId)
-    groups[how](delivery)
     env.onEnd()
   }
 
@@ -82,7 +72,6 @@ export const make = (env: {
 
   return {
     deliveries,
-    waiting: groups.waiting,
     received: (message) => {
       const { MessageId = "" } = message
       if (remembered.settled.has(MessageId)) {
@@ -95,16 +84,14 @@ export const make = (env: {
       const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !before.isShared })
       const context = { uncounted: remembered.uncounted(MessageId), before: before.count, now: env.now() }
       // A copy would ask for its native facts.
-      const delivery = Object.assign(toDelivery(message, context), { receipt })
+      const delivery = Object.assign(toDelivery(message, context), { group: receipt.group, receipt })
       originals.set(delivery.body, receipt.attributes)
       deliveries.add(delivery)
       return delivery
     },
-    deliver: groups.arrived,
     ended,
     held: (delivery) => void held.add(delivery),
     heldCount: () => held.size,
-    giveBack,
-    clear: groups.clear
+    giveBack
   }
 }

@@ -58,9 +58,11 @@ export const make =
         for (const [index, { delivery, seconds }] of extensions.entries()) {
           const error = results[index]
           const receipt = receiptOf(delivery)
+          // SQS takes an extension that comes after the end of the lease as well, from whoever has the message by then.
+          const lost = isExpired(receipt, env.now()) ? expired(queue, error) : error
           receipt.leaseError = error
-          if (error === undefined) receipt.leaseEnds = askedAt + seconds * 1000
-          if (error?.reason === "LeaseLost") failures.push({ delivery, error, fate: "gone" })
+          if (lost === undefined) receipt.leaseEnds = askedAt + seconds * 1000
+          if (lost?.reason === "LeaseLost") failures.push({ delivery, error: lost, fate: "gone" })
         }
         return failures
       })

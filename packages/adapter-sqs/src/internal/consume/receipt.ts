@@ -21,6 +21,8 @@ export interface Receipt {
   leaseEnds: number
   /** The error of the last extension of the lease, or of a call that hides the message: it may still take effect. */
   leaseError: BrokerError.BrokerError | undefined
+  /** Whether a call that hides the message got no answer: it may be in the queue again, or with somebody else. */
+  isLeft: boolean
   /** Whether it is settled, or is being settled. */
   isSettling: boolean
   /**
@@ -51,6 +53,7 @@ export const make = (
   receivedAt,
   leaseEnds,
   leaseError: undefined,
+  isLeft: false,
   isSettling: false,
   heldUntil: undefined
 })

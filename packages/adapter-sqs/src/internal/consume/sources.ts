@@ -38,8 +38,16 @@ const sourceOf = ({ Attributes }: Message): string | undefined => Attributes?.De
 
 const none: Before = { count: 0, isShared: true }
 
-/** Nothing is known yet. `now` is in milliseconds. */
-export const make = (client: Pick<Client, "getQueueUrl" | "getQueueAttributes">, now: () => number): Sources => {
+/**
+ * Nothing is known yet. `now` is in milliseconds. A message that seems to have had more than `maxDeliveries` of its own when
+ * it is first seen has the last of them: the source's `maxReceiveCount` may have been higher when it was moved. Default: no
+ * limit.
+ */
+export const make = (
+  client: Pick<Client, "getQueueUrl" | "getQueueAttributes">,
+  now: () => number,
+  maxDeliveries = Number.POSITIVE_INFINITY
+): Sources => {
   /** By the source's ARN, its `maxReceiveCount`; `undefined` where it does not tell. */
   const known = new Map<string, { readonly count: number | undefined; readonly until: number }>()
   const sights = BoundedMap.make<number>(sightLimit)
@@ -75,9 +83,10 @@ export const make = (client: Pick<Client, "getQueueUrl" | "getQueueAttributes">,
       if (arn === undefined) return none
       const most = receives(message) - 1
       const count = known.get(arn)?.count
-      return count === undefined
-        ? { count: firstSight(message, most), isShared: false }
-        : { count: Math.min(count, most), isShared: true }
+      if (count === undefined) return { count: firstSight(message, most), isShared: false }
+      const told = Math.min(count, most)
+      const seen = firstSight(message, Math.max(told, most - maxDeliveries + 1))
+      return { count: seen, isShared: seen === told }
     }
   }
 }

@@ -84,7 +84,7 @@ const open = Effect.fnUntraced(function* (
     client,
     settings,
     timers,
-    sources: Sources.make(client, timers.now),
+    sources: Sources.make(client, timers.now, retry.maxDeliveries),
     now: () => clock.currentTimeMillisUnsafe(),
     fork
   }
@@ -96,12 +96,12 @@ const commands =
   (
     { fifo, now, queue, settings, timers }: Source,
     limit: InFlightLimit.InFlightLimit,
-    { settled }: Remembered.Remembered,
+    settled: Remembered.Remembered["settled"],
     { maxDeliveries }: Broker.SubscribeOptions["retry"],
     holdFor: () => number
   ) =>
   ({ delivery, settlement }: Broker.SettleRequest): Command => {
-    const { countsHere, heldUntil, leaseError, messageId, receivedAt, receives } = receiptOf(delivery)
+    const { countsHere, heldUntil, isLeft, leaseError, messageId, receivedAt, receives } = receiptOf(delivery)
     return toCommand(delivery, settlement, {
       queue,
       fifo,
@@ -114,6 +114,7 @@ const commands =
       holdFor: holdFor(),
       held: heldUntil === undefined ? undefined : Math.max(0, heldUntil - timers.now()),
       isLeaseUncertain: leaseError !== undefined,
+      isLeft,
       isCopied: settled.has(messageId),
       now: now()
     })
@@ -125,7 +126,7 @@ const poll = (
   inFlight: InFlight.InFlight,
   limit: InFlightLimit.InFlightLimit,
   mayPoll: () => boolean,
-  release: (deliveries: ReadonlyArray<Delivery.Delivery>) => void
+  { maxBatchSize = 1, onDelivery }: Broker.SubscribeOptions
 ) => {
   const { fifo, settings, sources, timers } = source
   const trouble = Troubles.make(source)
@@ -135,9 +136,9 @@ const poll = (
     timers,
     maxPolls: settings.pollers,
     waitTime: settings.waitTime,
-    // Behind a message that waits for its retry, the others of its group would be received and given back each time,
-    // and SQS counts that.
-    pollSize: fifo && settings.fifoRetry === "block" ? 1 : Limits.batch,
+    // Behind a message that waits for its retry, others of its group than those of its batch would be received and given
+    // back each time, and SQS counts that.
+    pollSize: fifo && settings.fifoRetry === "block" ? Math.min(maxBatchSize, Limits.batch) : Limits.batch,
     inFlight: () => inFlight.deliveries.size,
     held: inFlight.heldCount,
     mayPoll,
@@ -148,8 +149,8 @@ const poll = (
     }),
     onMessages: (messages) => {
       const deliveries = messages.flatMap((message) => inFlight.received(message) ?? [])
-      if (isClosed) release(deliveries)
-      else deliveries.forEach(inFlight.deliver)
+      if (isClosed) inFlight.giveBack(deliveries)
+      else for (const delivery of deliveries) onDelivery(delivery)
     },
     onFailure: (error) => {
       if (isClosed) return
@@ -181,6 +182,7 @@ export const subscribe = (
     const { fork, queue, settings, timers } = source
     const now = timers.now
     const remembered = dependencies.remembered(queue)
+    const { settled } = remembered
     const trouble = Troubles.make(source)
     const guard = Guard.make({ ...source, trouble, onOpen: () => polls.refresh() })
     const calls = ReceiptCalls.make({ ...source, onFailure: guard.failed })
@@ -191,14 +193,12 @@ export const subscribe = (
       ...source,
       remembered,
       visibilityTimeout: settings.visibilityTimeout,
-      onDelivery: options.onDelivery,
       onEnd: () => polls.refresh(),
       release: (deliveries) => fork(release(deliveries)),
       discard: ({ ReceiptHandle = "" }) => fork(calls.deleteMessages([ReceiptHandle]))
     })
-    const polls = poll(source, inFlight, limit, guard.mayPoll, (deliveries) => inFlight.giveBack(deliveries))
-    const command = commands(source, limit, remembered, options.retry, polls.holdFor)
-    const { settled } = remembered
+    const polls = poll(source, inFlight, limit, guard.mayPoll, options)
+    const command = commands(source, limit, settled, options.retry, polls.holdFor)
     const { ended: onEnd, held: onHeld } = inFlight
     const settle = Settle.make({ queue, calls, publisher, command, settled, onEnd, onHeld, fork, now })
     const extend = Leases.make({ queue, calls, duration: settings.visibilityTimeout, now })
@@ -212,17 +212,11 @@ export const subscribe = (
     )
     yield* guard.check
     return {
-      credit: (credit) => {
-        // First: what waits behind a message of its group is given back at once, since that one holds back the group.
-        if (credit === 0) inFlight.clear()
-        polls.credit(credit)
-      },
+      credit: polls.credit,
       settle,
-      extend: (deliveries) =>
-        Effect.map(extend([...deliveries, ...inFlight.waiting()]), (failures) =>
-          failures.filter(({ delivery }) => deliveries.includes(delivery))
-        ),
+      extend,
       identify: (delivery) => nameOf(receiptOf(delivery)),
+      copiesRetries: source.fifo && settings.fifoRetry === "resend",
       trouble: () => trouble.current() ?? polls.trouble()
     }
   })

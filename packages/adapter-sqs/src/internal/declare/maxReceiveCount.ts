@@ -22,6 +22,9 @@ export const tooFew = (count: number, receives: number): string =>
   `SQS would move a message after ${count} receives, without its error: ` +
   (receives === Number.POSITIVE_INFINITY ? "the policy is unlimited" : `the policy needs more than ${receives}`)
 
-/** How to live with a `maxReceiveCount`; empty where no policy can. */
-export const lower = (count: number): string =>
-  count < 2 ? "" : `, or set retry.maxDeliveries to ${count - 1}, and fewer retries than that`
+/**
+ * How to live with a `maxReceiveCount`; empty where no policy can. On a FIFO queue SQS counts a message each time that it comes
+ * behind another one of its group, and moves it unseen.
+ */
+export const lower = (count: number, fifo: boolean): string =>
+  count < 2 || fifo ? "" : `, or set retry.maxDeliveries to ${count - 1}, and fewer retries than that`

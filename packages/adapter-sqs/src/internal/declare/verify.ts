@@ -61,7 +61,7 @@ const parse = (text: string | undefined): Record<string, unknown> => {
   }
 }
 
-const redrive = ({ redrive: planned }: Queue, found: Attributes, { receives }: Plan): Verdict => {
+const redrive = ({ name: { fifo }, redrive: planned }: Queue, found: Attributes, { receives }: Plan): Verdict => {
   const there = redriveOf(found)
   if (there === undefined) {
     return planned === undefined
@@ -72,7 +72,7 @@ const redrive = ({ redrive: planned }: Queue, found: Attributes, { receives }: P
     const most = planned?.maxReceiveCount ?? Limits.maxReceiveCount
     return bad(
       MaxReceiveCount.tooFew(there.maxReceiveCount, receives),
-      `${most > receives ? `Raise maxReceiveCount to ${most}` : "Remove the RedrivePolicy"}${MaxReceiveCount.lower(there.maxReceiveCount)}`
+      `${most > receives ? `Raise maxReceiveCount to ${most}` : "Remove the RedrivePolicy"}${MaxReceiveCount.lower(there.maxReceiveCount, fifo)}`
     )
   }
   if (planned !== undefined && !there.target.endsWith(`:${planned.to.name}`)) {

@@ -122,7 +122,8 @@ export const make = (
     const remembered = Remembered.make(settledLimit)
     const sources = Sources.make(
       client,
-      yield* Effect.map(Clock.Clock, (clock) => () => clock.currentTimeMillisUnsafe())
+      yield* Effect.map(Clock.Clock, (clock) => () => clock.currentTimeMillisUnsafe()),
+      planned.retry.maxDeliveries
     )
     let found: Queues.Queue | undefined
     const calls = ReceiptCalls.make({ client, queue, url: () => found!.url, fork })

@@ -5,6 +5,7 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as SqsOptions from "../../SqsOptions.ts"
 import * as SqsPlan from "../../SqsPlan.ts"
+import * as Limits from "../limits.ts"
 import { capabilities } from "./invocation.ts"
 
 /**
@@ -89,12 +90,14 @@ export const decode = Effect.fnUntraced(function* (queue: string, options: Optio
   }
   const plan = SqsPlan.make(planned, settings)
   if (plan instanceof ConfigurationError.ConfigurationError) return yield* plan
+  const { name } = plan.queues.at(-1)!
   return {
     settings,
-    consumer,
+    // What waits for others of its group is no reason to hold up the other groups of the event.
+    consumer: name.fifo ? { ...consumer, prefetch: Limits.batch } : consumer,
     planned,
     /** The queue's name on SQS. */
-    name: plan.queues.at(-1)!.name,
+    name,
     reserve: Delay.constrain("SqsLambda: reserve", reserve, 0, 60_000),
     reportBatchItemFailures
   }

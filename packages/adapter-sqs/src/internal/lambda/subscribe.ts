@@ -11,7 +11,6 @@ import type * as Scope from "effect/Scope"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Message } from "../client.ts"
 import { releases } from "../consume/inFlight.ts"
-import * as MessageGroups from "../consume/messageGroups.ts"
 import * as Receipt from "../consume/receipt.ts"
 import type { Remembered } from "../consume/remembered.ts"
 import type { Sources } from "../consume/sources.ts"
@@ -75,7 +74,13 @@ const underCredit = (onDelivery: (delivery: Delivery.Delivery) => void) => {
       limit = wanted
       pump()
     },
-    takeAll: () => waiting.splice(0)
+    takeAll: () => waiting.splice(0),
+    /** Those of a message group. */
+    takeGroup: (group: string) => {
+      const taken = waiting.filter((delivery) => delivery.group === group)
+      for (const delivery of taken) waiting.splice(waiting.indexOf(delivery), 1)
+      return taken
+    }
   }
 }
 
@@ -105,6 +110,7 @@ const commands =
       held: undefined,
       holdFor: 0,
       isLeaseUncertain: false,
+      isLeft: Receipt.receiptOf(delivery).isLeft,
       isCopied: remembered.settled.has(messageId),
       now: clock.now()
     })
@@ -117,7 +123,8 @@ const toReceived = (message: Message, { fifo, remembered, sources }: Invocation,
   const leaseEnds = Number.POSITIVE_INFINITY
   const receipt = Receipt.make(message, { fifo, receivedAt, leaseEnds, countsHere: !isShared })
   const uncounted = remembered.uncounted(receipt.messageId)
-  return Object.assign(toDelivery(message, { uncounted, before, now: clock.now() }), { receipt })
+  const { group } = receipt
+  return Object.assign(toDelivery(message, { uncounted, before, now: clock.now() }), { group, receipt })
 }
 
 /** Whether a smaller copy is still to be tried, after the failure of one of these requests. */
@@ -138,7 +145,7 @@ export const subscribe = (
   onEnd: (receipt: Receipt.Receipt, isDone: boolean) => void
 ): Effect.Effect<Broker.Subscription, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { calls, fifo, publisher, queue, remembered } = invocation
+    const { calls, publisher, queue, remembered } = invocation
     const clock = yield* clocks
     const run = Effect.runForkWith(yield* Effect.context())
     const fork = (effect: Effect.Effect<unknown>): void => void run(effect)
@@ -152,7 +159,9 @@ export const subscribe = (
       }
       outgoing.leave(delivery)
       onEnd(receipt, how === "gone")
-      groups[how](delivery)
+      // SQS delivers nothing of a group behind a message that comes again.
+      const behind = how === "returned" && receipt.group !== undefined ? outgoing.takeGroup(receipt.group) : []
+      if (behind.length > 0) fork(giveBack(behind))
       outgoing.pump()
     }
 
@@ -175,22 +184,14 @@ export const subscribe = (
       Effect.map(settle(releases(deliveries)), (failures) => {
         for (const { delivery } of failures) if (!Receipt.receiptOf(delivery).isSettling) ended(delivery, "returned")
       })
-    const groups = fifo
-      ? MessageGroups.make({ deliver: outgoing.add, giveBack: (deliveries) => fork(giveBack(deliveries)) })
-      : MessageGroups.none(outgoing.add)
 
-    const { maxDeliveries } = options.retry
-    const begun = new Set<string | undefined>()
-    for (const found of messages.map((message) => toReceived(message, invocation, clock))) {
-      const receipt = Receipt.receiptOf(found)
-      // What is behind another one of its group was received with that, as often as that was, and not for its own sake.
-      const isBehind = fifo && begun.has(receipt.group)
-      begun.add(receipt.group)
-      const delivery = isBehind ? { ...found, attempts: Math.min(found.attempts, maxDeliveries) } : found
+    for (const message of messages) {
+      const delivery = toReceived(message, invocation, clock)
+      const receipt = Receipt.receiptOf(delivery)
       if (remembered.settled.has(receipt.messageId)) onEnd(receipt, true)
-      else groups.arrived(delivery)
+      else outgoing.add(delivery)
     }
-    yield* Effect.addFinalizer(() => giveBack([...outgoing.takeAll(), ...groups.waiting()]))
+    yield* Effect.addFinalizer(() => giveBack(outgoing.takeAll()))
 
     /** A message that cannot be settled comes again by itself: no function need wait for that. */
     const leave = (failure: Broker.SettleFailure): Broker.SettleFailure => {
@@ -207,6 +208,7 @@ export const subscribe = (
           failures.map((failure) => (mayBeSmaller(failure, requests) ? failure : leave(failure)))
         ),
       extend: () => Effect.succeed([]),
-      identify: (delivery) => Receipt.nameOf(Receipt.receiptOf(delivery))
+      identify: (delivery) => Receipt.nameOf(Receipt.receiptOf(delivery)),
+      copiesRetries: invocation.fifo && invocation.settings.fifoRetry === "resend"
     }
   })

@@ -49,7 +49,8 @@ export const make = (env: {
   // A second time would count the seconds anew, and might hide the message from whoever has it by then.
   const changes = batcher<{ readonly ReceiptHandle: string; readonly VisibilityTimeout: number }>({
     ask: (Entries) => client.changeMessageVisibilityBatch({ QueueUrl: url(), Entries }),
-    isIdempotent: false
+    isIdempotent: false,
+    repeatsThrottled: true
   })
 
   return {

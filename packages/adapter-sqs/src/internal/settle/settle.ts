@@ -66,6 +66,7 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
         }
         return results
       }),
+    leave: (requests: ReadonlyArray<Tagged<"Leave">>) => Effect.succeed(requests.map(() => undefined)),
     refuse: (requests: ReadonlyArray<Tagged<"Refuse">>) => Effect.succeed(requests.map(({ command }) => command.error))
   }
 }
@@ -73,7 +74,7 @@ const executor = ({ calls, publisher, settled }: Dependencies) => {
 /** Makes the `settle` of a subscription. */
 export const make = (env: Dependencies): Broker.Subscription["settle"] => {
   const { calls, onEnd, onHeld, queue, settled } = env
-  const { copy, hide, refuse, remove } = executor(env)
+  const { copy, hide, leave, refuse, remove } = executor(env)
 
   /** The outcome of one request. A delivery that is not gone is still ours, and can be settled again. */
   const conclude = (
@@ -81,7 +82,7 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
     error: BrokerError.BrokerError | undefined
   ): ReadonlyArray<Broker.SettleFailure> => {
     if (error === undefined) {
-      onEnd(delivery, command._tag === "Hide" ? "returned" : "gone")
+      onEnd(delivery, command._tag === "Hide" || command._tag === "Leave" ? "returned" : "gone")
       return []
     }
     const fate = Broker.fateOf(error)
@@ -91,7 +92,10 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
       receipt.isSettling = false
       if (settlement._tag === "Retry") receipt.heldUntil = env.now() + settlement.delay
       else if (settlement._tag === "DeadLetter") receipt.heldUntil ??= 0
-      if (command._tag === "Hide") receipt.leaseError = error
+      if (command._tag === "Hide") {
+        receipt.leaseError = error
+        receipt.isLeft ||= fate === "unknown"
+      }
       onHeld(delivery)
     }
     return [{ delivery, error, fate, smaller: error.reason === "BodyTooLarge" }]
@@ -140,7 +144,8 @@ export const make = (env: Dependencies): Broker.Subscription["settle"] => {
           run(tagged("Delete"), remove),
           run(tagged("Hide"), hide),
           run(tagged("Copy"), copy),
-          run(tagged("Refuse"), refuse)
+          run(tagged("Refuse"), refuse),
+          run(tagged("Leave"), leave)
         ],
         { concurrency: "unbounded" }
       )

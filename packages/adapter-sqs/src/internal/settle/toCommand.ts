@@ -11,12 +11,14 @@ import * as Limits from "../limits.ts"
  * - `Hide`: `ChangeMessageVisibilityBatch`; the message is delivered again after so many seconds.
  * - `Copy`: `SendMessageBatch`, then `DeleteMessageBatch`.
  * - `Refuse`: none; the delivery stays ours.
+ * - `Leave`: none; the message comes again when its lease ends, or has come already.
  */
 export type Command =
   | { readonly _tag: "Delete" }
   | { readonly _tag: "Hide"; readonly seconds: number }
   | { readonly _tag: "Copy"; readonly outgoing: Outgoing.Outgoing }
   | { readonly _tag: "Refuse"; readonly error: BrokerError.BrokerError }
+  | { readonly _tag: "Leave" }
 
 /** On these the command depends, beside the delivery and its settlement. */
 export interface Input {
@@ -35,6 +37,8 @@ export interface Input {
   readonly isLimitReached: boolean
   /** Whether an earlier call may still take effect, and shorten or lengthen what is asked now. */
   readonly isLeaseUncertain: boolean
+  /** Whether an earlier call that gives the message back may have taken effect, so that somebody else may have it. */
+  readonly isLeft: boolean
   /**
    * Milliseconds that are left of a retry that SQS has not taken, 0 for a dead letter; `undefined` where neither has failed.
    */
@@ -98,13 +102,16 @@ const retry = (
 const release = (
   delivery: Delivery.Delivery,
   settlement: Extract<Settlement.Settlement, { _tag: "Release" }>,
-  { elapsed, fifo, held, holdFor, maxDeliveries, now, queue }: Input
+  { elapsed, fifo, held, holdFor, isLeft, maxDeliveries, now, queue }: Input
 ): Command => {
-  // Beyond that it is given up in any case.
-  const isLast = delivery.attempts === maxDeliveries
+  // Beyond that it is given up in any case. The count of one that a handler has had goes on: each copy would let a handler
+  // that never ends have it once more.
+  const isLast = delivery.attempts === maxDeliveries && settlement.isBegun !== true
   const delay = Math.max(settlement.delay, held ?? 0)
   if (!fifo && held === undefined && (delay > 0 || isLast))
     return { _tag: "Copy", outgoing: Outgoing.hop(delivery, settlement, queue, now) }
+  // On a standard queue an old receipt handle works on, and would take the message from whoever has it by now.
+  if (!fifo && isLeft) return { _tag: "Leave" }
   const most = Math.max(0, Math.floor((Limits.hide - elapsed) / 1000))
   return { _tag: "Hide", seconds: Math.min(Math.ceil(Math.max(delay, holdFor) / 1000), most) }
 }

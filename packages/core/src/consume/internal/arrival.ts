@@ -13,12 +13,15 @@ import type { Batcher } from "./batcher.ts"
 import * as Decoding from "./decoding.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Flow } from "./flow.ts"
+import type { Groups } from "./groups.ts"
 import type { Item, Load } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Arrival {
   readonly onDelivery: (delivery: Delivery) => void
+  /** Lets a decoded message wait for its batch. */
+  readonly join: (item: Item) => void
   /** When the last message came, in milliseconds since the epoch. */
   readonly lastDelivery: () => number | undefined
 }
@@ -36,6 +39,7 @@ export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallC
   readonly codec: Decoder
   readonly deliveries: Deliveries
   readonly batcher: Batcher
+  readonly groups: Pick<Groups, "arrived" | "ready">
   readonly load: Load
   readonly reporter: Reporter
   readonly flow: Pick<Flow, "update" | "wants">
@@ -45,13 +49,14 @@ export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallC
 
 /** The settlement of a delivery that no handler may see; `undefined` for all others. Pure. */
 export const refusal = (
-  { attempts, metadata }: Delivery,
+  { attempts, group, metadata }: Delivery,
   { queue, retry }: Admission,
   now: number
 ): Settlement.Settlement | undefined => {
   const wait = metadata.notBefore === 0 ? 0 : Metadata.wait(metadata, now, retry.maxAge)
   if (wait > 0) return Settlement.Release(wait)
-  if (attempts <= retry.maxDeliveries) return undefined
+  // Brokers count each time that a message comes behind others of its group, whatever becomes of these.
+  if (attempts <= retry.maxDeliveries || group !== undefined) return undefined
   // Its deliveries never came to an end: they killed their process, or the broker counts too many.
   return RetryPolicy.giveUp(retry, queue, "too-many-deliveries", {
     name: "TooManyDeliveries",
@@ -71,8 +76,14 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
   }
 }
 
+/**
+ * The ways that a delivery takes to its batch.
+ *
+ * Long, because each of them begins here.
+ */
 export const make = (dependencies: Dependencies): Arrival => {
-  const { batcher, codec, deliveries, flow, load, onArrived, queue, reporter, retry, timers, wallClock } = dependencies
+  const { batcher, codec, deliveries, flow, groups, load, onArrived, queue, reporter, retry, timers, wallClock } =
+    dependencies
   let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
 
@@ -81,10 +92,18 @@ export const make = (dependencies: Dependencies): Arrival => {
     deliveries.flush()
   }
 
+  // Deliveries that neither the message nor this process can account for: it may have killed its process.
+  const mayKill = ({ delivery }: Item): boolean => delivery.attempts > retry.maxAttempts
+
   const accept = (item: Item, body: unknown): void => {
+    if (item.isFollowing) return refuse(item, Settlement.Release())
     item.body = body
-    // Deliveries that neither the message nor this process can account for: it may have killed its process.
-    const isSuspect = item.delivery.attempts > retry.maxAttempts
+    if (item.group === undefined) join(item)
+    else groups.ready(item)
+  }
+
+  const join = (item: Item): void => {
+    const isSuspect = mayKill(item)
     batcher.push(item, isSuspect)
     if (isSuspect || load.isWary) {
       load.hasGathered &&= load.isWary
@@ -129,14 +148,18 @@ export const make = (dependencies: Dependencies): Arrival => {
   }
 
   /** In flight from now on: its lease is extended while its codec works. */
-  const admit = (delivery: Delivery, told: number, now: number): void => {
-    const item = deliveries.add(delivery, told)
+  const admit = (item: Item, now: number): void => {
+    const { delivery } = item
     const refused = flow.wants() ? refusal(delivery, dependencies, now) : Settlement.Release()
     if (refused === undefined) decode(item)
     else refuse(item, refused)
   }
 
+  /** Admits a message of a group when it is its turn. */
+  const inTurn = (item: Item): void => groups.arrived(item, mayKill(item), () => admit(item, wallClock()))
+
   return {
+    join,
     lastDelivery: () => lastDelivery,
     onDelivery: (told) => {
       const now = (lastDelivery = wallClock())
@@ -144,10 +167,12 @@ export const make = (dependencies: Dependencies): Arrival => {
       if (reporter.isWatched) reporter.received(told)
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return
-      if (known?.settlement === undefined) return admit(known?.delivery ?? told, told.attempts, now)
-      const item = deliveries.add(known.delivery, told.attempts)
+      const item = deliveries.add(known?.delivery ?? told, told.attempts)
+      if (known?.settlement === undefined) return told.group === undefined ? admit(item, now) : inTurn(item)
       item.losses = known.losses
-      deliveries.settleKnown(item, known.settlement)
+      const { settlement } = known
+      if (told.group === undefined) deliveries.settleKnown(item, settlement)
+      else groups.arrived(item, true, () => deliveries.settleKnown(item, settlement))
     }
   }
 }

@@ -67,7 +67,8 @@ export const make = ({ load, onDue, policy, random, timers }: Dependencies): Bat
         suspects.push(item)
         return count()
       }
-      if (maxBatchTimeout > 0) item.arrived = timers.now()
+      // One that has waited before, and was kept back for its group, goes on from there.
+      if (maxBatchTimeout > 0 && item.arrived === 0) item.arrived = timers.now()
       items.push(item)
       count()
       if (items.length === 1 || items.length === maxBatchSize) arm()

@@ -21,14 +21,17 @@ export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise">
   readonly add: (delivery: Delivery, told: number) => Item
   /** Settles a redelivery as it was decided before. */
   readonly settleKnown: (item: Item, settlement: Settlement.Settlement) => void
-  /** Settles as the verdict, the policy and the budget say. */
-  readonly conclude: (item: Item, verdict: Verdict, failure: Failure.Failure | undefined) => void
-  readonly settle: (item: Item, settlement: Settlement.Settlement) => void
+  /** Settles as the verdict, the policy and the budget say, and answers how. */
+  readonly conclude: (item: Item, verdict: Verdict, failure: Failure.Failure | undefined) => Settlement.Settlement
+  /** Settles, unless the budget does not allow that; answers how. */
+  readonly settle: (item: Item, settlement: Settlement.Settlement) => Settlement.Settlement
   /**
    * Sends what has gathered to the broker at the end of the current job of the event loop, so that handlers which end
    * together are settled together. Where the broker settles in batches and asks for a wait, that wait decides instead.
    */
   readonly flush: () => void
+  /** Whether a message that is settled so keeps its place in its queue: those behind it in its group wait for it. */
+  readonly keepsPlace: (settlement: Settlement.Settlement) => boolean
   /** Extends the leases of all deliveries that are not being settled. */
   readonly extendLeases: () => void
   /** Forgets the deliveries that went with their connection and that no handler has begun, and marks the others. */
@@ -50,6 +53,8 @@ export interface Dependencies extends Settler.Options, Pick<Runtime, "wallClock"
   readonly reporter: Reporter
   /** Removes an item that waits for its first run, because it is lost. */
   readonly onUnwaited: (item: Item) => void
+  /** Called when a message of a group is in flight no more. */
+  readonly onEnded: (item: Item, isBack: boolean) => void
   /** Called when a dead letter is refused because the budget is spent. */
   readonly onExhausted: () => void
 }
@@ -71,6 +76,9 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
   hasLostAgain: false,
   isSuperseded: false,
   isEcho,
+  group: undefined,
+  isFollowing: false,
+  isUncounted: false,
   place: -1
 })
 
@@ -80,17 +88,22 @@ export const itemOf = (delivery: Delivery, told: number, key: DeliveryId, isEcho
  * Long, because all that becomes of a delivery meets here.
  */
 export const make = (dependencies: Dependencies): Deliveries => {
-  const { decider, flow, load, onUnwaited, reporter } = dependencies
+  const { decider, flow, load, onEnded, onUnwaited, reporter } = dependencies
   const { add, items, remove } = tracking(load)
   let lastSettled: number | undefined
 
-  const settle = (item: Item, settlement: Settlement.Settlement): void => {
+  const keepsPlace: Deliveries["keepsPlace"] = ({ _tag }) =>
+    _tag === "Release" || (_tag === "Retry" && dependencies.outlet.subscription?.copiesRetries !== true)
+
+  const settle: Deliveries["settle"] = (item, settlement) => {
     if ("delay" in settlement && settlement.delay > 0) item.due = dependencies.timers.now() + settlement.delay
     // A probe that goes back without a verdict must not be waited for.
     if (settlement._tag === "Release" && !flow.handler.atRest) flow.handler.signal({ _tag: "Uncounted", id: item.key })
-    if (decider.spend(settlement) === "Allowed") return settler.settle(item, settlement)
-    settler.settle(item, Settlement.Release())
-    dependencies.onExhausted()
+    const allowed = decider.spend(settlement) === "Allowed" ? settlement : Settlement.Release()
+    const isBegun = item.stage === "begun" && allowed._tag === "Release"
+    settler.settle(item, isBegun ? { ...allowed, isBegun } : allowed)
+    if (allowed !== settlement) dependencies.onExhausted()
+    return allowed
   }
 
   const onSettled = (item: Item, settlement: Settlement.Settlement): void => {
@@ -102,6 +115,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     remove(item)
     redeliveries.onReturned(item)
     if (item.again !== undefined || item.hasLostAgain) redeliveries.onSettled(item, settlement)
+    if (item.group !== undefined) onEnded(item, keepsPlace(settlement))
   }
 
   const onLost = (item: Item): void => {
@@ -134,7 +148,10 @@ export const make = (dependencies: Dependencies): Deliveries => {
     items,
     remove,
     onLost,
-    onRemoved: () => onMoved(dependencies),
+    onRemoved: (item) => {
+      if (item.group !== undefined) onEnded(item, true)
+      onMoved(dependencies)
+    },
     settle: (delivery, told, settlement, isEcho, losses) =>
       settleKnown(Object.assign(add(delivery, told, isEcho), { losses }), settlement)
   })
@@ -155,6 +172,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     conclude: concluding(dependencies, settle),
     settle,
     flush,
+    keepsPlace,
     extendLeases: () => settler.extend(items),
     onReconnect: (isGone) => {
       for (const item of items) if (isGone(item.delivery)) onLost(item)
@@ -205,7 +223,7 @@ const concluding =
     // The signal comes first, so that the credit is taken away before the retry goes out.
     const signal = decider.signal(verdict, failure)
     if (signal === "Failed" || !flow.handler.atRest) flow.handler.signal({ _tag: signal, id: item.key })
-    settle(item, settlement)
+    return settle(item, settlement)
   }
 
 /** Must be called after deliveries have been removed. */

@@ -20,6 +20,7 @@ import * as Batcher from "./batcher.ts"
 import * as Decider from "./decide.ts"
 import * as Deliveries from "./deliveries.ts"
 import * as Flow from "./flow.ts"
+import * as Groups from "./groups.ts"
 import * as Load from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
@@ -69,6 +70,11 @@ export interface Engine
 /** Milliseconds without a movement, beyond what handlers and batches may take, after which a consumer is stalled. */
 const stallAfter = 60_000
 
+/**
+ * A consumer's parts, connected.
+ *
+ * Long, because all of them meet here.
+ */
 export const make = (options: Options): Engine => {
   const { batch, capabilities, onFatal, queue, reporter, timers } = options
   const load = Load.noLoad()
@@ -90,7 +96,16 @@ export const make = (options: Options): Engine => {
   }
 
   const giveBack = (): void => {
-    for (const item of batcher.clear()) deliveries.settle(item, Settlement.Release())
+    giveBackAll(batcher.clear())
+    groups.clear()
+  }
+
+  const giveBackAll = (items: ReadonlyArray<Load.Item>): void => {
+    for (const item of items) {
+      // Those behind it in its group go back beside it.
+      item.isFollowing = true
+      deliveries.settle(item, Settlement.Release())
+    }
     deliveries.flush()
   }
 
@@ -104,6 +119,13 @@ export const make = (options: Options): Engine => {
     onDefect: (error) => reporter.threw("the adapter's credit", error)
   })
   const batcher = Batcher.make({ ...options, policy: batch, load, onDue: () => workers.pump() })
+  const groups = Groups.make({
+    single: options.single,
+    load,
+    join: (item) => arrival.join(item),
+    unwait: batcher.delete,
+    giveBack: giveBackAll
+  })
   const longest = Capabilities.longestRetry(capabilities)
   const deliveries = Deliveries.make({
     ...options,
@@ -117,13 +139,14 @@ export const make = (options: Options): Engine => {
     load,
     outlet,
     onUnwaited: batcher.delete,
+    onEnded: groups.ended,
     onExhausted: () => {
       if (load.isStopping) return
       stop()
       onFatal(new DeadLetterBudgetExhausted({ queue, max: options.budget!.max }))
     }
   })
-  const way = { ...options, longest, batcher, deliveries, flow, load }
+  const way = { ...options, longest, batcher, deliveries, flow, groups, load }
   const workers = Workers.make(way)
   const arrival = Arrival.make({ ...way, onArrived: gathering(options, workers.pump) })
 
@@ -150,8 +173,8 @@ export const make = (options: Options): Engine => {
 }
 
 const statsOf = (load: Load.Load, options: Options, backoff: ReadonlyArray<Backoff>) => ({
-  buffered: load.buffered,
-  inProgress: load.inFlight - load.buffered - load.decoding - load.quarantined,
+  buffered: load.buffered + load.behind,
+  inProgress: load.inFlight - load.buffered - load.behind - load.decoding - load.quarantined,
   quarantined: load.quarantined,
   backoff,
   isStalled: backoff.every(({ state }) => state === "running") && isStalled(load, options)

@@ -149,12 +149,12 @@ const mayProbe = (broker: Gate.Gate, { held }: Load): boolean =>
 
 /** The credit that the consumer can use. */
 const creditOf = (load: Load, window: Window, handler: Gate.Gate, broker: Gate.Gate): number => {
-  const { buffered, decoding, inFlight, isAlone, isStopping, isWary, kept, lost, suspects } = load
+  const { behind, buffered, decoding, inFlight, isAlone, isStopping, isWary, kept, lost, suspects } = load
   if (isStopping || handler.allowance === "none") return 0
   if (broker.allowance !== "full" && !mayProbe(broker, load)) return 0
   // A crash is charged to all that is in flight.
   if (suspects > 0 || isAlone) return 0
-  const begun = inFlight - buffered - decoding
+  const begun = inFlight - buffered - behind - decoding
   // Handlers may still have deliveries of a lost connection. They take room, though the broker does not count them.
   const room = Math.max(0, most(window, begun - kept) + Math.min(kept, spare) - lost)
   // A probe does not wait for handlers that are at work already.

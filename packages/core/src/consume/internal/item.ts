@@ -44,6 +44,23 @@ export interface Item extends Bag.Member {
   isSuperseded: boolean
   /** Whether it only ends another delivery of a message that has been settled. */
   isEcho: boolean
+  /** The group whose order it keeps, while it is in flight. */
+  group: Group | undefined
+  /** Whether it goes back because one before it in its group does. */
+  isFollowing: boolean
+  /** Whether it goes back without a run, so that this delivery was no attempt, whether or not the broker counts it. */
+  isUncounted: boolean
+}
+
+/** The messages of one group that are in flight. */
+export interface Group {
+  readonly name: string
+  /** Those whose turn has come, in order. */
+  readonly out: Set<Item>
+  /** Those that wait for these, and what each does when its turn has come. */
+  readonly behind: Array<{ readonly item: Item; readonly isAlone: boolean; readonly go: () => void }>
+  /** Whether no other may join those that are out: a handler has begun them, or one of them must be alone. */
+  isClosed: boolean
 }
 
 /** How many deliveries a consumer has, by what becomes of them, and its state. */
@@ -52,6 +69,8 @@ export interface Load {
   inFlight: number
   /** Those that wait for their batch. */
   buffered: number
+  /** Those that wait behind others of their group. */
+  behind: number
   /** Those whose body is being decoded. */
   decoding: number
   /** Those that a lost connection or lease has taken away, while a handler or a settlement still has them. */
@@ -91,6 +110,7 @@ export interface Outlet {
 export const noLoad = (): Load => ({
   inFlight: 0,
   buffered: 0,
+  behind: 0,
   decoding: 0,
   lost: 0,
   kept: 0,

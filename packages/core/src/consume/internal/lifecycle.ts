@@ -132,8 +132,9 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const onClosed = () => watch?.close()
     const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
     const { onDelivery, onReconnect } = engine
+    const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
     const subscription = yield* broker
-      .subscribe({ queue: queue.name, retry, deadLetterQueues, onDelivery, onReconnect })
+      .subscribe({ queue: queue.name, retry, deadLetterQueues, maxBatchSize, onDelivery, onReconnect })
       .pipe(
         Scope.provide(scope),
         Effect.onError((cause) => Effect.andThen(Scope.close(scope, Exit.failCause(cause)), Effect.sync(onClosed)))

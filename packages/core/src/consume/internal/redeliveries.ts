@@ -43,7 +43,7 @@ export interface Dependencies extends Pick<Runtime, "timers" | "wallClock"> {
   /** Forgets a delivery whose lease or connection is lost, unless a handler or the broker has it. */
   readonly onLost: (item: Item) => void
   /** Called when a delivery has been removed. The credit is updated once for all that are. */
-  readonly onRemoved: () => void
+  readonly onRemoved: (item: Item) => void
   readonly reporter: Pick<Reporter, "threw">
   /** Takes a delivery in, and settles it. `told` is what the broker said of its attempts. */
   readonly settle: (
@@ -113,7 +113,7 @@ export const make = (dependencies: Dependencies): Redeliveries => {
       if (settlement !== undefined) item.losses++
       if (again !== undefined && settlement !== undefined) repeat(again, item, settlement, false)
       else if (!item.isSuperseded) remembered.add(item, left(item), wallClock())
-      onRemoved()
+      onRemoved(item)
     },
     onSettled: (settled, settlement) => {
       const { again } = settled
@@ -139,8 +139,8 @@ export const make = (dependencies: Dependencies): Redeliveries => {
 const noting =
   ({ note }: Remembered.Remembered): Redeliveries["onReturned"] =>
   (item) => {
-    const { delivery, isSuperseded, settlement, told } = item
-    if (goesBack(settlement) && told !== delivery.attempts && !isSuperseded) note(item)
+    const { delivery, isSuperseded, isUncounted, settlement, told } = item
+    if (goesBack(settlement) && (isUncounted || told !== delivery.attempts) && !isSuperseded) note(item)
   }
 
 /** A later delivery knows better than an item, and than what came while that was settled. */

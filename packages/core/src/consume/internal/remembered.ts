@@ -85,12 +85,13 @@ export const make = (identify: (delivery: Delivery) => string | undefined): Reme
         isLost: true
       })
     },
-    note: ({ delivery, told }) => {
+    note: ({ delivery, isUncounted, told }) => {
       const name = identify(delivery)
       const { attempts, metadata } = delivery
       if (name === undefined) return
-      // Unlike one that is lost, the next delivery is another attempt, unless the broker does not count this one.
-      const before = { name, told: told - 1, attempts, id: metadata.id }
+      // Unlike one that is lost or was not run, the next delivery is another attempt, unless the broker does not count this
+      // one.
+      const before = { name, told: isUncounted ? told : told - 1, attempts, id: metadata.id }
       known.set(name, { ...before, settlement: undefined, due: 0, losses: 0, isLost: false })
     },
     isOlder: (delivery) => delivery.attempts < (find(delivery)?.told ?? 0),

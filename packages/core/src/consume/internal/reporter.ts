@@ -22,6 +22,8 @@ export interface Reporter {
   readonly quarantined: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
   /** `item` is `undefined` for a call on the whole batch. */
   readonly ignored: (item: Item | undefined, call: Call) => void
+  /** A message that the handler acked goes back behind another one of its group. */
+  readonly heldBack: (delivery: Delivery) => void
   /** Code that must not throw, of telemetry or of an adapter, has thrown. */
   readonly threw: (what: string, error: unknown) => void
   readonly backoff: (because: "handler" | "broker", before: ConsumerBackoff.State, after: ConsumerBackoff.State) => void
@@ -80,6 +82,7 @@ export const make = (options: Options): Reporter => {
       const of = item === undefined ? { queue, id: "", attempts: 0 } : subject(item.delivery)
       emit({ _tag: "CallIgnored", ...of, call: call._tag })
     },
+    heldBack: warnings.heldBack,
     threw: warnings.threw,
     backoff: (because, before, after) => {
       if (after.mode._tag === "Paused") {

@@ -11,7 +11,7 @@ import * as OptionNames from "../../options/OptionNames.ts"
 import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
 import type { Headers, Native } from "../../message/Message.ts"
 import type { Run } from "./dispatch.ts"
-import type { Item } from "./item.ts"
+import type { Group, Item } from "./item.ts"
 
 export interface Options {
   readonly queue: string
@@ -72,12 +72,17 @@ export class Task implements Bag.Member {
       return
     }
     this.#calls = after
-    for (let index = 0; index < this.items.length; index++) {
+    /** Groups of which a message is not acked yet: those behind it wait for the end of the batch, as does its own retry. */
+    let open: Set<Group> | undefined
+    for (const [index, item] of this.items.entries()) {
+      if (this.#reported?.has(index) === true) continue
       const verdict = after.verdicts[index]
-      const isNew = verdict !== before.verdicts[index] && this.#reported?.has(index) !== true
-      if (!isNew || !Acknowledgement.isFinal(verdict)) continue
+      const { group } = item
+      const isOut = group !== undefined && (open?.has(group) === true || verdict?._tag !== "Ack")
+      if (isOut) open = (open ?? new Set()).add(group)
+      if (isOut || !Acknowledgement.isFinal(verdict)) continue
       this.#reported = (this.#reported ?? new Set()).add(index)
-      onFinal(this.items[index]!, verdict)
+      onFinal(item, verdict)
     }
   }
 
@@ -91,17 +96,10 @@ export class Task implements Bag.Member {
     }
   }
 
-  /** Ignores all later calls, and returns the messages without a verdict apart from those that have one. */
-  abandon(): {
-    readonly undecided: ReadonlyArray<Item>
-    readonly decided: ReadonlyArray<readonly [Item, Acknowledgement.Verdict]>
-  } {
+  /** Ignores all later calls, and reports as {@link close} does; without a verdict, for messages that no call reached. */
+  abandon(each: (item: Item, verdict: Acknowledgement.Verdict | undefined) => void): void {
     const without = new Set(this.items.filter((_, index) => this.#isUndecided(index)))
-    const decided: Array<readonly [Item, Acknowledgement.Verdict]> = []
-    this.close("failure", (item, verdict) => {
-      if (!without.has(item)) decided.push([item, verdict])
-    })
-    return { undecided: [...without], decided }
+    this.close("failure", (item, verdict) => each(item, without.has(item) ? undefined : verdict))
   }
 
   #isUndecided(index: number): boolean {

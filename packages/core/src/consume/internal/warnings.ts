@@ -27,6 +27,7 @@ export interface Warnings {
   readonly quarantined: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
   readonly paused: (because: "handler" | "broker", state: ConsumerBackoff.State) => void
+  readonly heldBack: (delivery: Delivery) => void
   readonly hookThrew: (event: Event, error: unknown) => void
   /** Code that must not throw, of telemetry or of an adapter, has thrown. */
   readonly threw: (what: string, error: unknown) => void
@@ -39,6 +40,7 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
   const names = new Set<string>()
   const defects = new Set<string>()
   let warnedOfIgnored = false
+  let warnedOfHeldBack = false
   const subject = ({ attempts, metadata }: Delivery) => ({ queue, id: metadata.id, attempts })
 
   return {
@@ -83,6 +85,17 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
         call: call._tag,
         id: item?.delivery.metadata.id
       })
+    },
+    heldBack: (delivery) => {
+      if (warnedOfHeldBack) return
+      warnedOfHeldBack = true
+      warn(
+        "did not ack a message: one before it in its group comes again, and it comes again behind that; further ones are not logged",
+        {
+          ...subject(delivery),
+          group: delivery.group
+        }
+      )
     },
     paused: (because, { level, window }) =>
       warn(`consumer backoff: pausing for ${Delay.format(window)}`, { queue, because, level }),

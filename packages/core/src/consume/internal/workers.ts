@@ -2,6 +2,7 @@
  * Starts batches as far as concurrency and flow allow, runs the handler for each of their tasks, as often as the policy's
  * `immediate` allows, and concludes them.
  */
+import type { Verdict } from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
 import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
 import * as Failure from "../../policy/Failure.ts"
@@ -12,7 +13,8 @@ import * as Bag from "../../adapter-kit/Bag.ts"
 import type { Deliveries } from "./deliveries.ts"
 import type { Outcome, Run } from "./dispatch.ts"
 import type { Flow } from "./flow.ts"
-import type { Item, Load } from "./item.ts"
+import type { Groups } from "./groups.ts"
+import type { Group, Item, Load } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Suspects from "./suspects.ts"
@@ -46,6 +48,7 @@ export interface Dependencies
   readonly single: boolean
   readonly deliveries: Deliveries
   readonly flow: Flow
+  readonly groups: Pick<Groups, "begun">
   readonly load: Load
   readonly reporter: Reporter
   readonly watch: Telemetry.Watch | undefined
@@ -109,6 +112,7 @@ export const make = (dependencies: Dependencies): Workers => {
     load.batches++
     flow.onStart(items[0]!.key)
     for (const item of items) item.stage = "begun"
+    if (items.some(({ group }) => group !== undefined)) dependencies.groups.begun(items)
     if (!single || items.length === 1) return runs.run(items, endBatch)
     let open = items.length
     const onTaskEnd = (): void => {
@@ -176,19 +180,25 @@ const runner = (
     mayRerun: boolean
   ): ReadonlyArray<Item> => {
     const open: Array<Item> = []
+    const order = ordering(deliveries, reporter, open)
     if (outcome._tag === "Interrupted") {
-      const { decided, undecided } = task.abandon()
-      for (const [item, verdict] of decided) deliveries.conclude(item, verdict, undefined)
-      for (const item of undecided) deliveries.settle(item, Settlement.Release())
+      task.abandon((item, verdict) =>
+        order.settle(item, verdict, () =>
+          verdict === undefined
+            ? deliveries.settle(item, Settlement.Release())
+            : deliveries.conclude(item, verdict, undefined)
+        )
+      )
     } else {
-      task.close(failure === undefined ? "success" : "failure", (item, verdict) => {
-        // A handler must not run beside a redelivery.
-        const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
-        // An error that was given to this message alone is told when its settlement is decided.
-        if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
-        if (isOpen) open.push(item)
-        else deliveries.conclude(item, verdict, failure)
-      })
+      task.close(failure === undefined ? "success" : "failure", (item, verdict) =>
+        order.settle(item, verdict, () => {
+          // A handler must not run beside a redelivery.
+          const isOpen = mayRerun && verdict.by === "outcome" && !item.isLost
+          // An error that was given to this message alone is told when its settlement is decided.
+          if (failure !== undefined && !("failed" in verdict)) reporter.failed(item.delivery, failure, isOpen)
+          return isOpen ? undefined : deliveries.conclude(item, verdict, failure)
+        })
+      )
     }
     deliveries.flush()
     return open
@@ -202,6 +212,36 @@ const runner = (
       const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)
       for (const task of tasks) task.run?.interrupt()
       return { handlers: tasks.length, messages }
+    }
+  }
+}
+
+/**
+ * Keeps the order of groups when the messages of a batch are settled: the first message of a group that goes back takes
+ * those behind it along, whatever their verdicts; so does the first that is run again. `open` gets those that are.
+ */
+const ordering = (
+  deliveries: Pick<Deliveries, "keepsPlace" | "settle">,
+  reporter: Pick<Reporter, "heldBack">,
+  open: Array<Item>
+) => {
+  let halted: Set<Group> | undefined
+  let rerun: Set<Group> | undefined
+  return {
+    /** `settle` answers the settlement; `undefined` for a message whose handler runs again. */
+    settle: (item: Item, verdict: Verdict | undefined, settle: () => Settlement.Settlement | undefined): void => {
+      const { group } = item
+      if (group !== undefined && halted?.has(group) === true) {
+        item.isFollowing = true
+        if (verdict?._tag === "Ack" && verdict.by !== "outcome") reporter.heldBack(item.delivery)
+        deliveries.settle(item, Settlement.Release())
+        return
+      }
+      const settlement = group !== undefined && rerun?.has(group) === true ? undefined : settle()
+      if (settlement === undefined) {
+        open.push(item)
+        if (group !== undefined) rerun = (rerun ?? new Set()).add(group)
+      } else if (group !== undefined && deliveries.keepsPlace(settlement)) halted = (halted ?? new Set()).add(group)
     }
   }
 }

@@ -23,6 +23,8 @@ export type Effect =
   | { readonly kind: "lose"; readonly how: "silence" | "reset" }
   /** The call is not done, and its reply never comes. */
   | { readonly kind: "ignore" }
+  /** The call is done when the promise ends, whether or not the client has waited for it. */
+  | { readonly kind: "hold"; readonly until: Promise<void> }
 
 /** A fault that was asked for. */
 export interface Fault {

@@ -34,6 +34,8 @@ export const make = (now: () => number) => {
   const invalid = (name: string, value: string | number, reason: string): AwsError =>
     invalidParameter(`Value ${value} for parameter ${name} is invalid. Reason: ${reason}`)
 
+  const isOver = ({ until }: Lease): boolean => until <= now()
+
   return {
     /** Records the lease of a message that was delivered; `visible` is in seconds. */
     give: (handle: string, queue: string, visible: number, behind = handle): void => {
@@ -63,9 +65,15 @@ export const make = (now: () => number) => {
       for (const lease of concerned) lease.turn = asked
       return asked
     },
-    /** Whether a message was deleted before: AWS accepts a second delete, which ElasticMQ refuses. */
-    isDone: (call: Call.Call, { ReceiptHandle = "" }: Call.Entry): boolean =>
-      Call.single(call) === "DeleteMessage" && leases.get(ReceiptHandle)?.deleted === true,
+    /**
+     * Whether AWS says that a call was done though the server behind may refuse it: a second delete, and a change of
+     * visibility by the old handle of a message that has come again.
+     */
+    isDone: (call: Call.Call, { ReceiptHandle = "" }: Call.Entry): boolean => {
+      const lease = leases.get(ReceiptHandle)
+      if (lease === undefined) return false
+      return Call.single(call) === "DeleteMessage" ? lease.deleted : !Call.isFifo(call) && isOver(lease)
+    },
     /** Answers why AWS refuses the receipt handle; `undefined` where it does not. */
     refused: (call: Call.Call, { ReceiptHandle = "", VisibilityTimeout = 0 }: Call.Entry): AwsError | undefined => {
       const lease = leases.get(ReceiptHandle)
@@ -79,7 +87,7 @@ export const make = (now: () => number) => {
         const reason = "Message does not exist or is not available for visibility timeout change."
         return deletes ? undefined : invalid("ReceiptHandle", ReceiptHandle, reason)
       }
-      if (Call.isFifo(call) && lease.until <= now()) {
+      if (Call.isFifo(call) && isOver(lease)) {
         return invalid("ReceiptHandle", ReceiptHandle, "The receipt handle has expired.")
       }
       if (!deletes && now() + VisibilityTimeout * 1000 > lease.received + longest) {
@@ -95,7 +103,7 @@ export const make = (now: () => number) => {
       if (Call.single(call) === "DeleteMessage") lease.deleted = true
       else {
         lease.changed = true
-        lease.until = now() + VisibilityTimeout * 1000
+        if (!isOver(lease)) lease.until = now() + VisibilityTimeout * 1000
       }
     }
   }

@@ -32,6 +32,8 @@ export interface StrictSqs extends AsyncDisposable {
   readonly lose: (where: Faults.Where, how?: "silence" | "reset") => Faults.Fault
   /** Neither does calls nor replies to them. */
   readonly ignore: (where: Faults.Where) => Faults.Fault
+  /** Holds calls back on their way, and does them when `release` is called, though their client is gone. */
+  readonly hold: (where: Faults.Where) => Faults.Fault & { readonly release: () => void }
   /** Delivers the next messages once more, though they are in flight. */
   readonly duplicate: (messages: number) => void
   /**
@@ -101,6 +103,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     const call = Call.make(action, body)
     const fault = faults.take(call)
     if (fault?.kind === "ignore") return
+    if (fault?.kind === "hold") await fault.until
     // Goes on when the client is gone: AWS finishes a long poll as well, and its messages are in flight then.
     const result = await answer(call, (...args) => upstream.call(endpoint, request.headers, ...args), fault)
     if (fault?.kind !== "lose") reply(response, result, port)
@@ -133,6 +136,10 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
       faults.add(where, { kind: "refuseEntries", error, entries }),
     lose: (where, how = "silence") => faults.add(where, { kind: "lose", how }),
     ignore: (where) => faults.add(where, { kind: "ignore" }),
+    hold: (where) => {
+      const { promise: until, resolve: release } = Promise.withResolvers<void>()
+      return { ...faults.add(where, { kind: "hold", until }), release }
+    },
     duplicate: aws.duplicate,
     deny: (actions, queue) => void (refused = { actions, queue }),
     clear: faults.clear,

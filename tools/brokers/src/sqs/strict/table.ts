@@ -92,6 +92,10 @@ export const rules = {
     "test_change_visibility_on_deleted_message_raises_invalid_parameter_value",
     "The visibility of a deleted message cannot be changed."
   ),
+  expiredVisibility: validated(
+    "test_change_message_visibility_after_visibility_timeout_expiration",
+    "The visibility of a message of a standard queue is changed without an error after its timeout has ended."
+  ),
   deletedQueue: validated(
     "test_create_queue_recently_deleted",
     "A queue cannot be created within 60 seconds after one of its name was deleted."

@@ -1,0 +1,46 @@
+/** Cases of FIFO queues, which this adapter alone has. They run on the adapter of the harness, which a mutant may have broken. */
+import { BatchPolicy, Broker, Consumer } from "@requeue/core"
+import { type Case, Check, Harness, Wait } from "@requeue/conformance"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { outgoing } from "../world.ts"
+
+/** Ids begin with the name of their group. */
+const send = (queue: string, ids: ReadonlyArray<string>) =>
+  Effect.flatMap(Broker.Broker, (broker) =>
+    broker.publish(ids.map((id) => outgoing(queue, id, { headers: { "message-group-id": id.slice(0, 1) } })))
+  )
+
+const test = (
+  name: string,
+  body: (queue: string) => Effect.Effect<void, unknown, Broker.Broker | Scope.Scope>
+): Case.Case => ({
+  name,
+  group: "fifo",
+  run: Effect.gen(function* () {
+    const { uniqueQueue } = yield* Harness.Harness
+    yield* body(`${yield* uniqueQueue("fifo")}.fifo`)
+  })
+})
+
+const batch = BatchPolicy.make({ maxBatchSize: 4, maxBatchTimeout: 500 })
+
+export const cases: ReadonlyArray<Case.Case> = [
+  test("a batch has several messages of a FIFO group, and the first that is retried takes those behind it along", (queue) =>
+    Effect.gen(function* () {
+      const batches: Array<string> = []
+      yield* send(queue, ["a1", "a2", "a3", "a4", "a5"])
+      yield* Consumer.startBatch(queue, { batch }, ({ messages }) => {
+        batches.push(messages.map(({ id }) => id).join(" "))
+        for (const message of messages) {
+          if (message.id === "a2" && message.attempts === 1) message.retry({ delay: 0 })
+          else message.ack()
+        }
+      })
+      yield* Wait.until(
+        () => `a5, there was ${batches.join(", ")}`,
+        () => batches.some((ids) => ids.endsWith("a5"))
+      )
+      Check.equal("batches", batches, ["a1 a2 a3 a4", "a2 a3 a4 a5"])
+    }))
+]

@@ -1,0 +1,144 @@
+/**
+ * The order within message groups. Of a group, the messages of one batch are with the handler at a time, or one message
+ * where the handler takes single ones; the others wait behind them. When a message goes back to its queue, those behind it
+ * do as well: the broker delivers them again after it.
+ */
+import type { Group, Item, Load } from "./item.ts"
+
+export interface Groups {
+  /**
+   * Takes in a message of a group, and calls `go` when its turn has come: at once, or when those before it have left the
+   * queue. One that is alone shares no batch with others of its group.
+   */
+  readonly arrived: (item: Item, isAlone: boolean, go: () => void) => void
+  /** A message is decoded, and waits for its batch as soon as it may. */
+  readonly ready: (item: Item) => void
+  /** A batch of these has begun. What it has left of their groups waits for its end. */
+  readonly begun: (items: ReadonlyArray<Item>) => void
+  /** A message of a group is in flight no more: it has left its queue, or is in it again. */
+  readonly ended: (item: Item, isBack: boolean) => void
+  /** Gives back all that waits for others. */
+  readonly clear: () => void
+}
+
+export interface Dependencies {
+  /** Whether the handler takes one message at a time. */
+  readonly single: boolean
+  readonly load: Load
+  /** Lets a decoded message wait for its batch. */
+  readonly join: (item: Item) => void
+  /** Removes a message from those that wait for their batch. */
+  readonly unwait: (item: Item) => void
+  /** Gives messages back that no handler has seen. */
+  readonly giveBack: (items: ReadonlyArray<Item>) => void
+}
+
+export const make = ({ giveBack, join, load, single, unwait }: Dependencies): Groups => {
+  const groups = new Map<string, Group>()
+
+  const groupOf = (name: string): Group => {
+    const group = groups.get(name) ?? { name, out: new Set(), behind: [], isClosed: false }
+    groups.set(name, group)
+    return group
+  }
+
+  const mayGo = ({ isClosed, out }: Group, isAlone: boolean): boolean =>
+    out.size === 0 || (!single && !isAlone && !isClosed && [...out].every(({ stage }) => stage !== "decoding"))
+
+  /** Lets those go whose turn has come. */
+  const advance = (group: Group): void => {
+    while (group.behind.length > 0 && mayGo(group, group.behind[0]!.isAlone)) {
+      const { go, isAlone, item } = group.behind.shift()!
+      load.behind--
+      group.isClosed = isAlone
+      group.out.add(item)
+      go()
+    }
+    if (group.out.size === 0 && group.behind.length === 0) groups.delete(group.name)
+  }
+
+  const follow = (items: ReadonlyArray<Item>): void => {
+    for (const item of items) {
+      item.isFollowing = true
+      item.isUncounted = true
+      unwait(item)
+    }
+    // Its codec is at work: it goes back when that has ended.
+    const decoded = items.filter(({ stage }) => stage !== "decoding")
+    if (decoded.length > 0) giveBack(decoded)
+  }
+
+  return {
+    arrived: (item, isAlone, go) => {
+      const group = groupOf(item.delivery.group!)
+      item.group = group
+      load.behind++
+      group.behind.push({ item, isAlone, go })
+      advance(group)
+    },
+    ready: (item) => {
+      const group = item.group!
+      // A batch of those in front of it has begun while its codec was at work.
+      if (group.isClosed && group.out.size > 1) return postpone(group, [item], join, load)
+      join(item)
+      advance(group)
+    },
+    begun: (items) => {
+      for (const { group } of items) {
+        if (group === undefined || group.isClosed) continue
+        group.isClosed = true
+        const left = [...group.out].filter(({ stage }) => stage === "waiting")
+        for (const item of left) unwait(item)
+        postpone(group, left, join, load)
+      }
+    },
+    ended: (item, isBack) => {
+      const group = item.group!
+      item.group = undefined
+      if (!isBack) group.out.delete(item)
+      // What follows another one goes back for its sake, and those behind it went with it.
+      else if (item.isFollowing) cutAlone(group, item, load)
+      else follow(cut(group, item, load))
+      advance(group)
+    },
+    clear: () => {
+      for (const group of groups.values()) follow(takeBehind(group, 0, load))
+    }
+  }
+}
+
+const isUnbegun = ({ stage }: Item): boolean => stage === "waiting" || stage === "decoding"
+
+const takeBehind = ({ behind }: Group, from: number, load: Load): ReadonlyArray<Item> => {
+  const items = behind.splice(from).map(({ item }) => item)
+  load.behind -= items.length
+  return items
+}
+
+/** Makes decoded messages wait for those that a handler has begun. */
+const postpone = ({ behind, out }: Group, items: ReadonlyArray<Item>, join: (item: Item) => void, load: Load): void => {
+  for (const item of items) out.delete(item)
+  behind.unshift(...items.map((item) => ({ item, isAlone: false, go: () => join(item) })))
+  load.behind += items.length
+}
+
+/** Removes a message, and answers those after it that no handler has begun. */
+const cut = (group: Group, item: Item, load: Load): ReadonlyArray<Item> => {
+  const out = [...group.out]
+  const place = out.indexOf(item)
+  if (place < 0) {
+    const from = group.behind.findIndex((each) => each.item === item)
+    return from < 0 ? [] : takeBehind(group, from, load).slice(1)
+  }
+  group.out.delete(item)
+  return [...out.slice(place + 1).filter(isUnbegun), ...takeBehind(group, 0, load)]
+}
+
+/** Removes a message from its group, wherever it is. */
+const cutAlone = ({ behind, out }: Group, item: Item, load: Load): void => {
+  if (out.delete(item)) return
+  const place = behind.findIndex((each) => each.item === item)
+  if (place < 0) return
+  behind.splice(place, 1)
+  load.behind--
+}
