@@ -157,7 +157,8 @@ const calls = ({ closing, sdk, told }: Driver) => {
  */
 const changes = (sdk: SQSClient) => {
   const stack = sdk.middlewareStack.clone()
-  stack.remove("retryMiddleware")
+  // Others stand behind the one that repeats, so that it cannot be removed.
+  stack.add((next) => next, { name: "retryMiddleware", step: "finalizeRequest", priority: "high", override: true })
   const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: undefined, Entries: undefined })
   const handle = command.resolveMiddleware(stack, sdk.config, {})
   return async (input: ChangeMessageVisibilityBatchCommandInput) => (await handle({ input })).output
