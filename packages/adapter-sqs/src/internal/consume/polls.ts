@@ -21,7 +21,7 @@ export interface Polls {
   readonly endsIn: () => number
   /**
    * Milliseconds for which a message that is given back now would be received by a poll under way, and given back once more:
-   * while no further messages are wanted. 0 where it may come at once.
+   * while no further messages are wanted. 0 where it may come at once, as when the poll ends {@link soon}.
    */
   readonly holdFor: () => number
   /** Starts no further polls, and calls back when those under way have ended. */
@@ -51,6 +51,9 @@ interface Options<M> {
 
 /** Milliseconds that a poll for fewer messages than it could bring waits for more credit. */
 const linger = 50
+
+/** Milliseconds: a poll that ends so soon is waited for where polls end, and nothing is held back for it. */
+export const soon = 1000
 
 /** Milliseconds that a poll may take beyond its time, for the way. */
 const way = 500
@@ -126,7 +129,7 @@ export const make = <M>(options: Options<M>): Polls => {
 
   return {
     endsIn,
-    holdFor: () => (polls > 0 && (limit === 0 || isClosed) ? endsIn() + way : 0),
+    holdFor: () => ((limit === 0 || isClosed) && endsIn() > soon ? endsIn() + way : 0),
     credit: (wanted) => {
       limit = wanted
       pump()

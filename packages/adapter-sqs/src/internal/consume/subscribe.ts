@@ -23,12 +23,6 @@ import type * as Remembered from "./remembered.ts"
 import * as Sources from "./sources.ts"
 import * as Troubles from "./troubles.ts"
 
-/**
- * Milliseconds: a poll that ends so soon is waited for at the end of the subscription. Another one is left to itself: as
- * long as the broker is open, what it brings is given back.
- */
-const lastSecond = 1000
-
 /** Milliseconds that a poll may take beyond its time, for the way. */
 const grace = 500
 
@@ -161,12 +155,12 @@ const poll = (
     onSuccess: trouble.over
   })
 
-  /** Waits for polls that end soon. */
+  /** Waits for polls that end soon. Others are left to themselves: as long as the broker is open, what they bring is given back. */
   const close = Effect.suspend(() => {
     isClosed = true
     const ended = Effect.callback<void>((resume) => polls.close(() => resume(Effect.void)))
     const left = polls.endsIn()
-    return Effect.timeoutOption(ended, Duration.millis(left > lastSecond ? 0 : left + grace))
+    return Effect.timeoutOption(ended, Duration.millis(left > Polls.soon ? 0 : left + grace))
   })
   return { ...polls, trouble: trouble.current, close }
 }
