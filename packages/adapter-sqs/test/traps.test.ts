@@ -266,7 +266,8 @@ describe("a FIFO queue", async () => {
         const onEvent = (event: Event.Event) => {
           if (event._tag === "SettleFailed") errors.push(event.error as BrokerError.BrokerError)
         }
-        yield* consume(queue, [], { onEvent }, ({ attempts }) =>
+        // Without a poll meanwhile: the delivery after it would be settled in its place.
+        yield* consume(queue, [], { onEvent, prefetch: 0 }, ({ attempts }) =>
           // The server's clock alone goes forward: ours does not know that the lease has ended.
           attempts === 1 ? Effect.promise(() => moved.forward(4000)) : Effect.void
         )

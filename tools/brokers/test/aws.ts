@@ -31,7 +31,7 @@ afterAll(async () => {
 
 describe("what AWS does", () => {
   for (const [name, { ask, aws }] of Object.entries(cases)) {
-    test(name, { timeout: 180_000 }, async () => {
+    test(`${name}`, { timeout: 180_000 }, async () => {
       const world = World.make(url, `${prefix}${name}-`, { account: account!, wait: 5 })
       try {
         assert.deepStrictEqual(await ask(world), aws)

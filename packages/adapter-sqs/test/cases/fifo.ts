@@ -41,6 +41,8 @@ export const cases: ReadonlyArray<Case.Case> = [
         () => `a5, there was ${batches.join(", ")}`,
         () => batches.some((ids) => ids.endsWith("a5"))
       )
-      Check.equal("batches", batches, ["a1 a2 a3 a4", "a2 a3 a4 a5"])
+      Check.equal("the first batch", batches[0], "a1 a2 a3 a4")
+      // They are given back by several calls, so that a poll may see some of them first.
+      Check.equal("the others", batches.slice(1).join(" "), "a2 a3 a4 a5")
     }))
 ]

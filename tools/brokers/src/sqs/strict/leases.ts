@@ -23,6 +23,11 @@ interface Lease {
 
 export type Leases = ReturnType<typeof make>
 
+/**
+ * No leases yet.
+ *
+ * Long, because every question is asked of the same leases.
+ */
 export const make = (now: () => number) => {
   const leases = new Map<string, Lease>()
   const held = new Map<string, Set<Lease>>()

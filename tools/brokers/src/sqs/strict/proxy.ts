@@ -68,7 +68,11 @@ const reply = (response: ServerResponse, result: upstream.Reply | AwsError, port
   response.end(JSON.stringify({ ...result.body, ...urls }))
 }
 
-/** Starts a proxy in front of a broker of `start("sqs")`. */
+/**
+ * Starts a proxy in front of a broker of `start("sqs")`.
+ *
+ * Long, because each fault is a line of the answer.
+ */
 export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: StrictOptions = {}): Promise<StrictSqs> => {
   const { credentials, endpoint, region = "" } = parse(broker.url) ?? {}
   if (endpoint === undefined || credentials === undefined) {
