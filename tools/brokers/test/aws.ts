@@ -30,14 +30,12 @@ afterAll(async () => {
 })
 
 describe("what AWS does", () => {
-  for (const [name, { ask, aws }] of Object.entries(cases)) {
-    test(`${name}`, { timeout: 180_000 }, async () => {
-      const world = World.make(url, `${prefix}${name}-`, { account: account!, wait: 5 })
-      try {
-        assert.deepStrictEqual(await ask(world), aws)
-      } finally {
-        world.sqs.destroy()
-      }
-    })
-  }
+  test.each(Object.entries(cases))("%s", { timeout: 180_000 }, async (name, { ask, aws }) => {
+    const world = World.make(url, `${prefix}${name}-`, { account: account!, wait: 5 })
+    try {
+      assert.deepStrictEqual(await ask(world), aws)
+    } finally {
+      world.sqs.destroy()
+    }
+  })
 })
