@@ -14,6 +14,9 @@ const refused = "that the broker refuses"
 const lostRequest = "that never reaches the broker"
 const lostAnswer = "that the broker never answers"
 
+const single = (failure: string) => `a publish ${failure} ends, and is told as failed unless the message is there`
+const many = (failure: string) => `a batch with a publish ${failure} says of each entry whether it is there`
+
 export const patches: ReadonlyArray<Patch> = [
   ...[
     "a lease that nobody extends ends: the message comes to another process, and the attempt counts",
@@ -191,16 +194,17 @@ export const patches: ReadonlyArray<Patch> = [
     text: "          receipt.isTaken = false\n",
     replacement: ""
   })),
-  ...failing(
-    [refused, lostRequest, lostAnswer],
-    (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,
-    {
-      name: "gives a wrong reason",
-      file: "victim/driver.ts",
-      text: `new BrokerError.BrokerError({ broker: "file", operation, reason, detail })`,
-      replacement: `new BrokerError.BrokerError({ broker: "file", operation, reason: "Unsupported", detail })`
-    }
-  ),
+  ...[
+    ...[refused, lostRequest, lostAnswer].map(single),
+    // What is told as failed is there.
+    many(lostAnswer)
+  ].map((kills) => ({
+    name: "gives a wrong reason",
+    kills,
+    file: "victim/driver.ts",
+    text: `new BrokerError.BrokerError({ broker: "file", operation, reason, detail })`,
+    replacement: `new BrokerError.BrokerError({ broker: "file", operation, reason: "Unsupported", detail })`
+  })),
   ...failing([refused, lostRequest], (failure) => `a purge with a look ${failure} says so, or has removed what waits`, {
     name: "hides that a purge has failed",
     file: "victim/FileBroker.ts",
@@ -221,16 +225,15 @@ export const patches: ReadonlyArray<Patch> = [
     text,
     replacement
   })),
-  ...failing(
-    [refused, lostRequest],
-    (failure) => `a publish ${failure} ends, and is told as failed unless the message is there`,
-    {
+  ...[refused, lostRequest]
+    .flatMap((failure) => [single(failure), many(failure)])
+    .map((kills) => ({
       name: "says that it has stored what it has not",
+      kills,
       file: "victim/FileBroker.ts",
       text: "      publish,\n      subscribe:",
       replacement: "      publish: (messages) => Effect.ignore(publish(messages)),\n      subscribe:"
-    }
-  ),
+    })),
   ...failing([refused], (failure) => `an ack ${failure} is settled in the end, without a second run`, {
     name: "never ends a settlement that is refused",
     file: "victim/subscription.ts",
