@@ -90,6 +90,10 @@ describe.runIf(broker.managementUrl !== undefined).concurrent("clean", () => {
     await on({ ...options, topology: "waitLoop" }, () =>
       Effect.gen(function* () {
         yield* Consumer.start(queue, { retry }, () => {})
+        // A server with much to list answers for some seconds with what it has listed before.
+        yield* until("its listing", async () =>
+          names((await listed(queue, options)).objects).includes(`${queue}.waiting.v1`)
+        )
         const reports = yield* Effect.promise(() =>
           Promise.allSettled([cleaned(queue, options), cleaned(queue, options)])
         )

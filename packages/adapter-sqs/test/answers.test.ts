@@ -1,6 +1,6 @@
 /** Settlements whose answers are lost, and those that SQS never took: what is told of them, and what becomes of the message. */
 import { Books } from "@requeue/conformance"
-import { BrokerError, Failure } from "@requeue/core"
+import { BrokerError, Failure, Producer } from "@requeue/core"
 import type { Fault, StrictSqs } from "@requeue/brokers"
 import * as Effect from "effect/Effect"
 import { assert, describe, test } from "vitest"
@@ -47,6 +47,33 @@ test.concurrent("an acknowledgement that SQS never took: the message comes again
   assert.strictEqual(runs.length, 20)
   assert.isAbove(events.filter((tag) => tag === "SettleFailed").length, 0)
 })
+
+test.concurrent.for([
+  ["RequestThrottled", "silence"],
+  ["AccessDenied", "reset"],
+  ["InternalFailure", "reset"]
+] as const)(
+  "a batch whose answer is lost, and whose repetitions SQS answers with %s: what became of it is unknown",
+  async ([error, how]) => {
+    await using own = await another()
+    const queue = queueName("doubt")
+    const told = await on({ url: own.url, requestTimeout: 1000 }, (broker) =>
+      Effect.gen(function* () {
+        yield* publishAll(broker, queue, ids(1))
+        own.lose({ action: "SendMessageBatch", times: 1 }, how)
+        own.fail({ action: "SendMessageBatch", times: 50 }, error)
+        const producer = yield* Producer.make(queue)
+        return yield* Effect.flip(producer.sendBatch(["x", "y"].map((body) => ({ body }))))
+      })
+    )
+    const entries = told instanceof BrokerError.BrokerError ? told.entries : undefined
+    assert.deepStrictEqual(
+      entries?.map(({ status }) => status),
+      ["unknown", "unknown"]
+    )
+    assert.lengthOf(await drain(behind, queue), 3)
+  }
+)
 
 const permanent = Effect.fail(new Failure.PermanentError({ message: "never" }))
 

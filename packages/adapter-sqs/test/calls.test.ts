@@ -102,10 +102,10 @@ const rows: ReadonlyArray<Row> = [
   [100, false, undefined, 0.3],
   [1, true, 0, 2],
   [1, true, undefined, 2],
-  [10, true, 0, 1.3],
-  [10, true, undefined, 1.3],
-  [100, true, 0, 1.3],
-  [100, true, undefined, 1.3]
+  [10, true, 0, 1.5],
+  [10, true, undefined, 1.5],
+  [100, true, 0, 1.5],
+  [100, true, undefined, 1.5]
 ]
 
 describe("messages that wait already: calls each to receive and delete them", () => {

@@ -40,7 +40,49 @@ const watched = (handle: (batch: Handler.Batch<unknown>) => unknown = () => {}) 
   }
 }
 
+/** Milliseconds: half of a long poll that nobody waits for. */
+const soon = 10_000
+
 describe.concurrent.each(servers)("$name", ({ another, behind }) => {
+  test("what a paused consumer gives back of a group comes at once when it goes on, though a poll is under way", async () => {
+    await using own = await another()
+    const queue = `${queueName("paused")}.fifo`
+    const { handler, runs } = watched(({ messages }) => {
+      if (messages[1]?.attempts === 1) messages[1].retry({ delay: 0 })
+    })
+    await on({ url: own.url, waitTime: 20_000 }, (broker) =>
+      Effect.gen(function* () {
+        yield* broker.publish(send(queue, ["a0", "a1", "a2", "a3"]))
+        const consumer = yield* Consumer.startBatch(queue, { batch, concurrency: 2 }, handler)
+        yield* until("the first batch", () => runs.length > 0)
+        consumer.pause()
+        yield* Effect.sleep(500)
+        consumer.resume()
+        yield* until("the others", () => runs.some(({ id }) => id === "a3") && runs.length >= 7, soon)
+      })
+    )
+  })
+
+  test("what a consumer that ends gives back of a group comes to the next one at once, though a poll is under way", async () => {
+    await using own = await another()
+    const queue = `${queueName("ended")}.fifo`
+    const first = watched()
+    const second = watched()
+    const ids = Array.from({ length: 30 }, (_, index) => `a${index}`)
+    await on({ url: own.url, waitTime: 20_000 }, (broker) =>
+      Effect.gen(function* () {
+        const consumer = yield* Consumer.startBatch(queue, { batch, concurrency: 2 }, first.handler)
+        yield* broker.publish(send(queue, ids))
+        yield* until("a batch", () => first.runs.length > 0)
+        yield* consumer.drain()
+        yield* Consumer.startBatch(queue, { batch }, second.handler)
+        const handled = () => new Set([...first.runs, ...second.runs].map(({ id }) => id)).size
+        yield* until("all of them", () => handled() === ids.length, soon)
+        yield* untilEmpty(behind, queue)
+      })
+    )
+  })
+
   test("one group comes in batches, as it was sent", async () => {
     await using own = await another()
     const queue = `${queueName("one")}.fifo`

@@ -7,7 +7,7 @@
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Context, fromRefusal, isTransient, toBrokerError } from "./toBrokerError.ts"
+import { type Context, fromRefusal, isDoubtful, isTransient, toBrokerError } from "./toBrokerError.ts"
 
 /** The error of each item, in order; `undefined` where it succeeded. */
 export type Results = ReadonlyArray<BrokerError.BrokerError | undefined>
@@ -68,6 +68,10 @@ const outcomes = (
   return result
 }
 
+/** The outcome of two calls for an entry. Where the first may have been done, a refusal of the second does not change that. */
+const latest = (first: Outcome, second: Outcome): Outcome =>
+  first !== undefined && second !== undefined && isDoubtful(first.error) ? { ...first, again: second.again } : second
+
 /** Makes the call. It never fails, and ends in bounded time, since the SDK limits each call. */
 export const call = <T extends object>(
   items: ReadonlyArray<T>,
@@ -102,7 +106,8 @@ export const call = <T extends object>(
       if (again.length === 0) break
       yield* Effect.sleep(Duration.millis(wait))
       const fresh = yield* once(again.map(({ item }) => item))
-      for (const [position, { index }] of again.entries()) result[index] = fresh[position]
+      for (const [position, { index }] of again.entries())
+        result[index] = isIdempotent ? fresh[position] : latest(result[index], fresh[position])
     }
     return result.map((outcome) => outcome?.error)
   })

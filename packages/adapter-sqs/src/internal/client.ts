@@ -16,6 +16,7 @@ import {
   type ReceiveMessageCommandInput,
   type ReceiveMessageCommandOutput,
   SendMessageBatchCommand,
+  type SendMessageBatchCommandInput,
   type SendMessageBatchRequestEntry,
   SetQueueAttributesCommand,
   SQSClient,
@@ -29,7 +30,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type { Address } from "./address.ts"
 import * as Credentials from "./credentials.ts"
-import { statusOf } from "./toBrokerError.ts"
+import { isDoubtful, statusOf, toBrokerError } from "./toBrokerError.ts"
 
 export type { Message, MessageAttributeValue }
 /** An entry of `SendMessageBatch`. */
@@ -128,9 +129,7 @@ const calls = ({ closing, sdk, told }: Driver) => {
       sdk.send(new CancelMessageMoveTaskCommand(input))
     ),
     receiveMessage: call((input: ReceiveMessageCommandInput) => sdk.send(new ReceiveMessageCommand(input))),
-    sendMessageBatch: call((input: ConstructorParameters<typeof SendMessageBatchCommand>[0]) =>
-      sdk.send(new SendMessageBatchCommand(input))
-    ),
+    sendMessageBatch: call(sends(sdk)),
     deleteMessageBatch: call((input: ConstructorParameters<typeof DeleteMessageBatchCommand>[0]) =>
       sdk.send(new DeleteMessageBatchCommand(input))
     ),
@@ -162,6 +161,36 @@ const changes = (sdk: SQSClient) => {
   const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: undefined, Entries: undefined })
   const handle = command.resolveMiddleware(stack, sdk.config, {})
   return async (input: ChangeMessageVisibilityBatchCommandInput) => (await handle({ input })).output
+}
+
+/**
+ * Calls that send, which fail as doubtful where one of their attempts may have been done: the SDK repeats a call whose
+ * answer was lost, and tells of the last attempt alone, which may have been throttled.
+ */
+const sends = (sdk: SQSClient) => {
+  const doubts = new WeakMap<object, unknown>()
+  const stack = sdk.middlewareStack.clone()
+  stack.addRelativeTo(
+    <Args extends { readonly input: object }, Out>(next: (args: Args) => Promise<Out>) =>
+      async (args: Args): Promise<Out> => {
+        try {
+          return await next(args)
+        } catch (cause) {
+          if (isDoubtful(toBrokerError(cause, { operation: "publish" }))) doubts.set(args.input, cause)
+          throw cause
+        }
+      },
+    { name: "requeueDoubts", relation: "after", toMiddleware: "retryMiddleware" }
+  )
+  const command = new SendMessageBatchCommand({ QueueUrl: undefined, Entries: undefined })
+  const handle = command.resolveMiddleware(stack, sdk.config, {})
+  return async (input: SendMessageBatchCommandInput) => {
+    try {
+      return (await handle({ input })).output
+    } catch (cause) {
+      throw doubts.get(input) ?? cause
+    }
+  }
 }
 
 /** An endpoint as the SDK takes it from a function. */

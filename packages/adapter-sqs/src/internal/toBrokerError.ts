@@ -159,6 +159,10 @@ const explain = ({ code, status, text }: Refusal): Explanation => {
 export const isTransient = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "Throttled" || reason === "Timeout" || reason === "ConnectionFailed" || reason === "ConnectionLost"
 
+/** Whether what failed may have been done all the same. */
+export const isDoubtful = ({ reason }: BrokerError.BrokerError): boolean =>
+  reason === "Timeout" || reason === "ConnectionLost"
+
 /** The `BrokerError` of a refusal. */
 export const fromRefusal = (refusal: Refusal, { operation, queue }: Context): BrokerError.BrokerError => {
   const { reason, remedy } = explain(refusal)

@@ -10,7 +10,7 @@
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Client, Message } from "../client.ts"
-import { toBrokerError } from "../toBrokerError.ts"
+import { isDoubtful, toBrokerError } from "../toBrokerError.ts"
 
 /** Polls for up to `count` messages. Calls back once, with the messages that came or with what went wrong. */
 export type Receive<M> = (
@@ -31,10 +31,6 @@ interface Attempt {
   /** Until when it can be asked again, in monotonic milliseconds. */
   readonly until: number
 }
-
-/** Whether the receive may have happened. */
-const isUnanswered = ({ reason }: BrokerError.BrokerError): boolean =>
-  reason === "ConnectionLost" || reason === "Timeout"
 
 /** Polls of one queue. They are cut off when the client closes. */
 export const make = (env: {
@@ -84,7 +80,7 @@ export const make = (env: {
       (cause: unknown) => {
         const error = toBrokerError(cause, { operation: "receive", queue })
         if (!isRefused && error.detail.includes("ReceiveRequestAttemptId")) return receive(count, on, true)
-        if (attempt !== undefined && isUnanswered(error)) lost = [...lost, attempt]
+        if (attempt !== undefined && isDoubtful(error)) lost = [...lost, attempt]
         on.failed(error)
       }
     )

@@ -105,7 +105,8 @@ const commands =
       countsHere,
       maxDeliveries,
       isLimitReached: !fifo && settlement._tag === "Retry" && settlement.delay > 0 && limit.isReached(),
-      holdFor: holdFor(),
+      // What is hidden on a FIFO queue holds up all that is behind it in its group.
+      holdFor: fifo ? 0 : holdFor(),
       held: heldUntil === undefined ? undefined : Math.max(0, heldUntil - timers.now()),
       isLeaseUncertain: leaseError !== undefined,
       isLeft,
