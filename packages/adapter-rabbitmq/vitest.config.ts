@@ -7,7 +7,7 @@ import { withSources } from "../../scripts/vitest.config.mjs"
 export default withSources({
   test: {
     isolate: false,
-    maxWorkers: 4,
+    maxWorkers: 3,
     sequence: longestFirst("conformance", "healing", "clean", "mutants", "delays", "faults", "neighbours", "elsewhere"),
     maxConcurrency: 8,
     testTimeout: 600_000,
