@@ -7,7 +7,7 @@ import { withSources } from "../../scripts/vitest.config.mjs"
 export default withSources({
   test: {
     isolate: false,
-    maxWorkers: 4,
+    maxWorkers: 3,
     sequence: longestFirst("conformanceLookup", "conformance", "mutants", "delays"),
     maxConcurrency: 8,
     testTimeout: 300_000,

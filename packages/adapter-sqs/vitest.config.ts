@@ -5,7 +5,7 @@ import { withSources } from "../../scripts/vitest.config.mjs"
 // that has too much to do is told by controls; the timeouts only end what hangs.
 export default withSources({
   test: {
-    maxWorkers: 3,
+    maxWorkers: 2,
     sequence: longestFirst("conformanceElasticmq", "conformance", "mutants", "delays", "roles"),
     maxConcurrency: 8,
     testTimeout: 300_000,

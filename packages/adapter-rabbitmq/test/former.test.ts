@@ -108,8 +108,9 @@ describe.concurrent("the settings of a queue that is in use become", () => {
     assert.deepStrictEqual(letters, lost)
     for (const id of sent) {
       const attempts = books.runs.filter((run) => run.id === id).map((run) => run.attempts)
-      // What the former program had taken and not run when it ended may be counted; nothing is counted too low.
-      assert.isAtLeast(attempts.length, 2, `runs of ${id}`)
+      // What the former program had taken and not run when it ended may be counted, also more than once; nothing is counted
+      // too low.
+      assert.isAtLeast(attempts.length, 1, `runs of ${id}`)
       assert.deepStrictEqual(
         attempts,
         [...new Set(attempts)].toSorted((a, b) => a - b),
