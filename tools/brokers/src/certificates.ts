@@ -1,5 +1,6 @@
 /** Certificates for tests, made by openssl. */
 import { execFileSync } from "node:child_process"
+import { isIP } from "node:net"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -20,11 +21,11 @@ const openssl = (folder: string, args: ReadonlyArray<string>): void => {
   }
 }
 
-/** A certificate for one who has this name, good for two days; by an authority, or as an authority of its own. */
+/** A certificate for one who has this name or IP address, good for two days; by an authority, or as an authority of its own. */
 export const certificate = (name: string, by?: Certificate): Certificate => {
   const folder = mkdtempSync(join(tmpdir(), "requeue-certificate-"))
   try {
-    const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`]
+    const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=${isIP(name) === 0 ? "DNS" : "IP"}:${name}`]
     const request = ["-newkey", "rsa:2048", "-nodes", ...subject, "-keyout", "key.pem"]
     if (by === undefined) openssl(folder, ["req", "-x509", ...request, "-days", "2", "-out", "cert.pem"])
     else {

@@ -41,8 +41,16 @@ interface State {
 /** Answers after how many of these bytes the connection breaks; `undefined` where all of them pass. */
 type Gate = (bytes: Buffer) => number | undefined
 
+/** Answers what takes the place of these bytes; it may keep some until more have arrived. */
+type Change = (bytes: Buffer) => Buffer
+
 /** Passes all that arrives at one socket to another, in order and with the proxy's delay. `held` ends when it may pass. */
-const forward = (from: Socket, to: Socket, state: State, gate?: Gate, held?: () => Promise<void>): void => {
+const forward = (
+  from: Socket,
+  to: Socket,
+  state: State,
+  { change, gate, held }: { readonly gate?: Gate; readonly held?: () => Promise<void>; readonly change?: Change }
+): void => {
   const pieces: Array<Piece> = []
   let underway = 0
   let pumping = false
@@ -70,7 +78,7 @@ const forward = (from: Socket, to: Socket, state: State, gate?: Gate, held?: () 
   state.sockets.add(from)
   from.on("data", (bytes) => {
     const end = gate?.(bytes)
-    const passed = end === undefined ? bytes : bytes.subarray(0, end)
+    const passed = change?.(bytes) ?? bytes.subarray(0, end)
     put(passed.length, () => to.destroyed || to.write(passed))
     // The other side reads what has passed, and then the end; whatever it answers finds nobody.
     if (end !== undefined) from.resetAndDestroy()
@@ -94,8 +102,16 @@ export type Tap = (connection: number, from: "client" | "server", bytes: Buffer)
 /** Makes the gate of a new connection, for what its client sends. `hold` keeps back what the server answers until then. */
 export type MakeGate = (connection: number, hold: (until: Promise<void>) => void) => Gate
 
+/** Makes the change of a new connection, for what its server sends. */
+type MakeChange = (connection: number) => Change
+
 /** Forwards connections to a port of 127.0.0.1. */
-export const proxy = async (target: number, tap?: Tap, makeGate?: MakeGate): Promise<TcpProxy> => {
+export const proxy = async (
+  target: number,
+  tap?: Tap,
+  makeGate?: MakeGate,
+  makeChange?: MakeChange
+): Promise<TcpProxy> => {
   const state: State = { sockets: new Set(), lag: 0, refusing: false, opened: undefined }
   let accepted = 0
 
@@ -113,8 +129,9 @@ export const proxy = async (target: number, tap?: Tap, makeGate?: MakeGate): Pro
     const gate = makeGate?.(connection, (promise) => {
       until = promise
     })
-    forward(client, upstream, state, gate)
-    forward(upstream, client, state, undefined, () => until)
+    forward(client, upstream, state, gate === undefined ? {} : { gate })
+    const change = makeChange?.(connection)
+    forward(upstream, client, state, { held: () => until, ...(change === undefined ? {} : { change }) })
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")

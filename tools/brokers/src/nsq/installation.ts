@@ -1,21 +1,19 @@
 /** NSQ's programs on this machine: installed by its user, or built by this package with Go. */
-import { execFile, spawnSync } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs"
 import { homedir } from "node:os"
 import { delimiter, join } from "node:path"
-import { promisify } from "node:util"
 import { Unavailable } from "../Broker.ts"
 import { home } from "../Instance.ts"
 import { withLock } from "../lock.ts"
 import { answerTimeout } from "../ready.ts"
+import { go } from "./go.ts"
 
 export interface Installation {
   readonly version: string
   /** The folder of `nsqd` and `nsqlookupd`. */
   readonly folder: string
 }
-
-const run = promisify(execFile)
 
 /** Finds the programs in a folder. `nsqd --version` prints `nsqd v1.3.0 (built w/go1.26.8)`. */
 const inFolder = (folder: string): Installation | undefined => {
@@ -48,18 +46,6 @@ export const built = (): Installation | undefined => inFolder(own())
 export const build = async (say: (line: string) => void): Promise<Installation> => {
   await withLock(`${own()}.lock`, say, async () => {
     if (built() !== undefined) return
-    const go = async (args: ReadonlyArray<string>, cwd: string) => {
-      const options = {
-        cwd,
-        timeout: 1_800_000,
-        maxBuffer: 1 << 26,
-        env: { ...process.env, GOFLAGS: "", GOWORK: "off" }
-      }
-      return run("go", args, options).catch((cause: Error & { code?: unknown; stderr?: string }) => {
-        if (cause.code === "ENOENT") throw new Unavailable("there is no go command")
-        throw new Unavailable(`go ${args[0]} failed: ${cause.stderr?.trim().split("\n").at(-1) || cause.message}`)
-      })
-    }
     const partial = `${own()}.partial`
     rmSync(partial, { recursive: true, force: true })
     mkdirSync(partial, { recursive: true })

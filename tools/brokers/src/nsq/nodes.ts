@@ -10,6 +10,7 @@ export type Flags = { readonly [Flag in FlagName]?: string | number | undefined 
 
 type FlagName =
   | "auth-http-address"
+  | "deflate"
   | "max-body-size"
   | "max-msg-size"
   | "max-msg-timeout"
@@ -18,6 +19,7 @@ type FlagName =
   | "mem-queue-size"
   | "msg-timeout"
   | "queue-scan-selection-count"
+  | "snappy"
   | "sync-every"
   | "tls-cert"
   | "tls-client-auth-policy"

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { region } from "./address.ts"
 import { run } from "../installer.ts"
-import { hasCommand, installOnce } from "./install.ts"
+import { hasCommand, installOnce } from "../installOnce.ts"
 import type { Server } from "./Server.ts"
 
 export const version = "1.7.1"

@@ -1,7 +1,7 @@
 /** The server of moto, from PyPI, in a virtual environment of its own. https://github.com/getmoto/moto */
 import { join } from "node:path"
 import { run } from "../installer.ts"
-import { hasCommand, installOnce } from "./install.ts"
+import { hasCommand, installOnce } from "../installOnce.ts"
 import type { Server } from "./Server.ts"
 
 const version = "5.2.5"

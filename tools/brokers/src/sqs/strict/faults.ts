@@ -21,6 +21,8 @@ export type Effect =
   | { readonly kind: "refuseEntries"; readonly error: ErrorName; readonly entries: number }
   /** The call is done, but its reply never comes, or the connection breaks. */
   | { readonly kind: "lose"; readonly how: "silence" | "reset" }
+  /** The call is done, and its reply is another one: what this makes of it. */
+  | { readonly kind: "rewrite"; readonly rewrite: (reply: string) => string }
   /** The call is not done, and its reply never comes. */
   | { readonly kind: "ignore" }
   /** The call is done when the promise ends, whether or not the client has waited for it. */

@@ -30,6 +30,8 @@ export interface StrictSqs extends AsyncDisposable {
   readonly failEntries: (where: Faults.Where, entries: number, error?: ErrorName) => Faults.Fault
   /** Does calls without a reply; with `reset` the connection breaks as well. Default: silence. */
   readonly lose: (where: Faults.Where, how?: "silence" | "reset") => Faults.Fault
+  /** Does calls, and replies with what the function makes of the reply. */
+  readonly rewrite: (where: Faults.Where, rewrite: (reply: string) => string) => Faults.Fault
   /** Neither does calls nor replies to them. */
   readonly ignore: (where: Faults.Where) => Faults.Fault
   /** Holds calls back on their way, and does them when `release` is called, though their client is gone. */
@@ -55,7 +57,12 @@ export interface StrictOptions {
 }
 
 /** Sends a reply, in which the proxy's address replaces that of the server behind. */
-const reply = (response: ServerResponse, result: upstream.Reply | AwsError, port: number): void => {
+const reply = (
+  response: ServerResponse,
+  result: upstream.Reply | AwsError,
+  port: number,
+  rewrite = (text: string): string => text
+): void => {
   if ("code" in result) return send(response, result)
   const own = (url: unknown) => (typeof url === "string" ? `http://127.0.0.1:${port}${new URL(url).pathname}` : url)
   const { QueueUrl, QueueUrls, queueUrls } = result.body
@@ -65,7 +72,7 @@ const reply = (response: ServerResponse, result: upstream.Reply | AwsError, port
     ...(Array.isArray(queueUrls) ? { queueUrls: queueUrls.map(own) } : {})
   }
   response.writeHead(result.status, { "content-type": "application/x-amz-json-1.0", ...result.headers })
-  response.end(JSON.stringify({ ...result.body, ...urls }))
+  response.end(rewrite(JSON.stringify({ ...result.body, ...urls })))
 }
 
 /**
@@ -110,7 +117,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     if (fault?.kind === "hold") await fault.until
     // Goes on when the client is gone: AWS finishes a long poll as well, and its messages are in flight then.
     const result = await answer(call, (...args) => upstream.call(endpoint, request.headers, ...args), fault)
-    if (fault?.kind !== "lose") reply(response, result, port)
+    if (fault?.kind !== "lose") reply(response, result, port, fault?.kind === "rewrite" ? fault.rewrite : undefined)
     else if (fault.how === "reset") request.socket.resetAndDestroy()
   }
 
@@ -138,6 +145,7 @@ export const strictSqs = async (broker: SqsBroker, { inFlight = 120_000 }: Stric
     fail: (where, error = "RequestThrottled") => faults.add(where, { kind: "refuse", error }),
     failEntries: (where, entries, error = "InternalFailure") =>
       faults.add(where, { kind: "refuseEntries", error, entries }),
+    rewrite: (where, rewrite) => faults.add(where, { kind: "rewrite", rewrite }),
     lose: (where, how = "silence") => faults.add(where, { kind: "lose", how }),
     ignore: (where) => faults.add(where, { kind: "ignore" }),
     hold: (where) => {

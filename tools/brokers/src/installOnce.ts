@@ -2,9 +2,9 @@
 import { execFile } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs"
 import { promisify } from "node:util"
-import { Unavailable } from "../Broker.ts"
-import { home } from "../Instance.ts"
-import { withLock } from "../lock.ts"
+import { Unavailable } from "./Broker.ts"
+import { home } from "./Instance.ts"
+import { withLock } from "./lock.ts"
 
 const execute = promisify(execFile)
 
