@@ -9,6 +9,7 @@ export {
   DeadLettersStopped,
   type FailedLetter,
   type Group,
+  type Groups,
   type PurgeOptions,
   type RedriveOptions,
   type RedriveReport

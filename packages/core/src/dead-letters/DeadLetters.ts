@@ -18,7 +18,7 @@ import { purge } from "./internal/purge.ts"
 import { type DeadLettersStopped, type Options as RedriveOptions, redrive, type Report } from "./internal/redrive.ts"
 
 export type { DeadLetter } from "./internal/deadLetter.ts"
-export { type Group, group } from "./internal/groups.ts"
+export { type Group, group, type Groups } from "./internal/groups.ts"
 export type { ListOptions, PurgeOptions, Selection } from "./internal/options.ts"
 export { DeadLettersStopped, type Options as RedriveOptions, type Report as RedriveReport } from "./internal/redrive.ts"
 export type { FailedLetter } from "./internal/books.ts"
@@ -32,10 +32,21 @@ export interface DeadLetters {
    * second, such as a consumer, count where the broker tells their number.
    */
   readonly count: Effect.Effect<number | undefined, BrokerError>
-  /** Lists up to `limit` dead letters (default: 100), oldest first. */
+  /**
+   * Why parts of the broker do not answer, each with its error: what the other calls tell and do is without the letters
+   * there. Empty when all of them answer.
+   */
+  readonly missing: Effect.Effect<ReadonlyArray<BrokerError>, BrokerError>
+  /**
+   * Lists up to `limit` dead letters (default: 100), oldest first. Where the broker shows only the first letters of each group,
+   * as SQS does of FIFO queues, it lists those, and a warning of the log tells how many are hidden.
+   */
   readonly list: (options?: ListOptions) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError>
-  /** Groups up to `limit` dead letters (default: 1,000), oldest first, by cause; the most frequent cause comes first. */
-  readonly group: (options?: ListOptions) => Effect.Effect<ReadonlyArray<Groups.Group>, BrokerError>
+  /**
+   * Groups up to `limit` dead letters (default: 1,000), oldest first, by cause: by queue of origin, reason, error name and
+   * error pattern. The most frequent cause comes first. `looked` and `total` of the answer say how many of them it tells of.
+   */
+  readonly group: (options?: ListOptions) => Effect.Effect<Groups.Groups, BrokerError>
   /**
    * Sends dead letters back to work: each is published and confirmed, and only then removed from this queue. Its attempts
    * start again at 1. Dead letters that the options pass over stay in this queue.
@@ -52,7 +63,8 @@ export interface DeadLetters {
   readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError | DeadLettersStopped>
   /**
    * Removes dead letters for good, all or those that `filter` selects, and returns the number of those that are gone. With
-   * a filter, it goes through the queue as {@link DeadLetters.redrive} does.
+   * a filter, it goes through the queue as {@link DeadLetters.redrive} does. It fails when it has removed what it could see,
+   * and the broker hides letters behind those of their groups that stay.
    *
    * @throws RangeError when an option is unknown or of another kind, or unless one of `all` and `filter` is given
    */
@@ -80,6 +92,7 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
   Effect.map(Broker, (broker) => ({
     queue,
     count: count(broker, queue),
+    missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
     list: (options) =>
       OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () => Look.list(broker, queue, options)),
     group: (options) =>

@@ -46,7 +46,7 @@ export interface PullWorker<A> extends Worker {
 export interface DeadLetterQueue {
   readonly count: () => Promise<number | undefined>
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
-  readonly group: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.Group>>
+  readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
   /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>

@@ -1,6 +1,6 @@
 /** Deliveries: an adapter gives the core one for each time that the broker hands a message to this consumer. */
 import type { Headers, Native } from "./Message.ts"
-import type { Metadata } from "./Metadata.ts"
+import type { ErrorSummary, Metadata } from "./Metadata.ts"
 
 /** One handing-out of a message to one consumer. */
 export interface Delivery {
@@ -36,6 +36,12 @@ export interface Delivery {
    * each of them is delivered as often as those in front of it. Default: the message is in no group.
    */
   readonly group?: string | undefined
+  /**
+   * Why the adapter could not read the message. It is given up as undecodable, with this error and with the bytes of `body`,
+   * and no handler sees it. An adapter MUST tell it rather than throw: there is nobody to catch it but the process. Default:
+   * the message was read.
+   */
+  readonly unreadable?: ErrorSummary | undefined
   /** The adapter's own handle for settling; opaque to the core. */
   readonly receipt: unknown
 }

@@ -4,8 +4,10 @@ import * as Data from "effect/Data"
 /** A body, id or header that cannot be sent. `send` fails with it before anything is sent. */
 export class EncodeError extends Data.TaggedError("EncodeError")<{
   readonly queue: string
-  /** The part of the message: `body`, `id` or `headers`. */
+  /** The part of the message: `body`, `id` or `headers`; of one among several, with its place: `entries[3].body`. */
   readonly field: string
+  /** The id that the sender gave to one among several messages. */
+  readonly id?: string | undefined
   /** The problem, with the limit where there is one. */
   readonly detail: string
   /** How to solve it. */
@@ -14,6 +16,7 @@ export class EncodeError extends Data.TaggedError("EncodeError")<{
   readonly cause?: unknown
 }> {
   override get message() {
-    return `send to queue ${this.queue}: ${this.field}: ${this.detail}. ${this.remedy}`
+    const id = this.id === undefined ? "" : ` (id ${this.id})`
+    return `send to queue ${this.queue}: ${this.field}${id}: ${this.detail}. ${this.remedy}`
   }
 }

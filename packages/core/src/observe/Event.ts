@@ -35,7 +35,8 @@ export type Event =
   | (Subject & { readonly _tag: "Released"; readonly delay: Delay })
   /**
    * The broker did not take a settlement. If the delivery was lost, its message is received again; else the settlement is
-   * tried again. If only the broker's answer was lost, the dead letter, or the copy of a retry, may exist twice.
+   * tried again. If only the broker's answer was lost, the dead letter, or the copy of a retry, may exist twice. A broker
+   * that answers no settlement which succeeds may tell this after the settlement's own event: then that did not happen.
    */
   | (Subject & { readonly _tag: "SettleFailed"; readonly settlement: Settlement["_tag"]; readonly error: Error })
   /**

@@ -5,7 +5,7 @@
 import { nearest } from "./nearest.ts"
 
 /** A kind of value. */
-export interface OptionKind {
+export interface OptionKind<out A = unknown> {
   /** A description of the values; completes "must be". */
   readonly expected: string
   /** Whether a value is of this kind. It is not asked about `undefined`, which counts as left out. */
@@ -14,16 +14,38 @@ export interface OptionKind {
   readonly remedy?: ((value: unknown) => string | undefined) | undefined
   /** A value as it is written in a program. Default: none. */
   readonly example?: string | undefined
+  /**
+   * The kinds of a value's members by name, so that an error can tell which one is wrong; others are unknown. `undefined`
+   * for a value that is no container. Default: none.
+   */
+  readonly members?: ((value: unknown) => Readonly<Record<string, OptionKind>> | undefined) | undefined
+  /** The type of the values, which the compiler alone reads: there is never such a value. */
+  readonly Type?: A | undefined
 }
+
+/** The type of the values of a kind. */
+export type Value<Kind> = Kind extends OptionKind<infer A> ? A : never
 
 /** A function. */
 export const callback: OptionKind = { expected: "a function", holds: (value) => typeof value === "function" }
 
 /** `true` or `false`. */
-export const flag: OptionKind = { expected: "true or false", holds: (value) => typeof value === "boolean" }
+export const flag: OptionKind<boolean> = { expected: "true or false", holds: (value) => typeof value === "boolean" }
 
 /** Text. */
-export const text: OptionKind = { expected: "text", holds: (value) => typeof value === "string" }
+export const text: OptionKind<string> = { expected: "text", holds: (value) => typeof value === "string" }
+
+/** Text of at least one character. */
+export const nonEmpty: OptionKind<string> = {
+  expected: "text that is not empty",
+  holds: (value) => typeof value === "string" && value !== ""
+}
+
+/** Text that matches a pattern. `expected` says what it is. */
+export const matching = (expected: string, pattern: RegExp): OptionKind<string> => ({
+  expected,
+  holds: (value) => typeof value === "string" && pattern.test(value)
+})
 
 /** A list. */
 export const list: OptionKind = { expected: "an array", holds: Array.isArray }
@@ -32,23 +54,29 @@ export const list: OptionKind = { expected: "an array", holds: Array.isArray }
 export const signal: OptionKind = { expected: "an AbortSignal", holds: (value) => value instanceof AbortSignal }
 
 /** A number of at least `min`. */
-export const number = (min: number): OptionKind => ({
+export const number = (min: number): OptionKind<number> => ({
   expected: `a number >= ${min}`,
   holds: (value) => typeof value === "number" && value >= min
 })
 
 /** A whole number from `min` to `max`. Default: of any size. */
-export const whole = (min: number, max = Number.POSITIVE_INFINITY): OptionKind => ({
+export const whole = (min: number, max = Number.POSITIVE_INFINITY): OptionKind<number> => ({
   expected: `a whole number ${max === Number.POSITIVE_INFINITY ? `>= ${min}` : `from ${min} to ${max}`}`,
   holds: (value) => Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
 })
 
-/** One of some words. */
-export const oneOf = (words: ReadonlyArray<string>): OptionKind => ({
+/** One of some words, or of some numbers. */
+export const oneOf = <const Word extends string | number>(words: ReadonlyArray<Word>): OptionKind<Word> => ({
   expected: `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`,
-  holds: (value) => typeof value === "string" && words.includes(value),
+  holds: (value) => words.some((word) => word === value),
   remedy: (value) => {
-    const meant = typeof value === "string" ? nearest(value, words) : undefined
+    const meant =
+      typeof value === "string"
+        ? nearest(
+            value,
+            words.filter((word) => typeof word === "string")
+          )
+        : undefined
     return meant === undefined ? undefined : `Did you mean ${JSON.stringify(meant)}?`
   }
 })

@@ -28,9 +28,19 @@ export interface Operator {
   readonly inspect: (request: PlanRequest) => Effect.Effect<Inspection, BrokerError | ConfigurationError>
   /** Creates missing objects, as the first consumer would. It fails with `QueueMismatch` when one has other settings. */
   readonly create: (request: PlanRequest) => Effect.Effect<void, BrokerError | ConfigurationError>
+  /**
+   * Pauses a queue, or ends that: while it is paused, the broker takes messages for it and gives them to no consumer.
+   * Returns why parts of the broker, each with its error, have stayed as they were. Default: the broker cannot do it.
+   */
+  readonly setPaused?:
+    | ((
+        queue: string,
+        isPaused: boolean
+      ) => Effect.Effect<ReadonlyArray<BrokerError>, BrokerError | ConfigurationError>)
+    | undefined
 }
 
-/** The functions of an adapter behind `requeue check`, `plan`, `verify` and `create`. */
+/** The functions of an adapter behind `requeue check`, `plan`, `verify`, `create`, `pause` and `resume`. */
 export interface Operations {
   /** Plans a queue without a connection. A plan that depends on the server's version is that of the newest. */
   readonly plan: (request: PlanRequest, url: URL, options?: Options) => Effect.Effect<Plan, ConfigurationError>

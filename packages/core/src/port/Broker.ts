@@ -55,6 +55,19 @@ export interface SubscribeOptions {
    * are gone: `isGone` tells which these are, and is for adapters with several connections. Default: all are gone.
    */
   readonly onReconnect: (isGone?: (delivery: Delivery) => boolean) => void
+  /**
+   * Called when the broker tells only now that it did not take a settlement which `settle` has answered as done. The core
+   * reports it, and does nothing else: the message comes again by itself, or is gone. For brokers that answer no settlement
+   * that succeeds.
+   */
+  readonly onRefused?: ((refused: Refused) => void) | undefined
+}
+
+/** A settlement that was taken for done, and was not. */
+export interface Refused {
+  readonly delivery: Pick<Delivery, "metadata" | "attempts">
+  readonly settlement: Settlement["_tag"]
+  readonly error: BrokerError
 }
 
 /** One settlement for one delivery. */
@@ -132,8 +145,8 @@ export interface Subscription {
    */
   readonly copiesRetries?: boolean | undefined
   /**
-   * Why the broker, though it can be reached, does not give the messages of the queue; `undefined` while it does. The call
-   * sends nothing and returns at once. Default: it always does.
+   * Why the broker does not give the messages of the queue, though it can be reached or seems to be; `undefined` while it
+   * does. The call sends nothing and returns at once. Default: it always does.
    */
   readonly trouble?: (() => Trouble | undefined) | undefined
 }
@@ -151,9 +164,16 @@ export interface Counts {
    * number. Default: `inFlight` says it.
    */
   readonly isRead?: boolean | undefined
+  /** Whether an operator has paused the queue, so that the broker gives its messages to no consumer. Default: false. */
+  readonly isPaused?: boolean | undefined
+  /** Why parts of the broker, each with its error, have not answered; the numbers are those of the others. Default: none. */
+  readonly missing?: ReadonlyArray<BrokerError> | undefined
 }
 
-/** Functions for operators. Dead-letter queues are queues like any other. */
+/**
+ * Functions for operators. Dead-letter queues are queues like any other. Where a part of the broker does not answer, they
+ * tell of the others and work on those, and `counts` names what is missing; they fail when none answers.
+ */
 export interface Admin {
   readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
   /** Up to `limit` waiting messages, oldest first, as the next consumer would see them. */

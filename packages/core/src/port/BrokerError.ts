@@ -86,9 +86,34 @@ export class BrokerError extends Data.TaggedError("BrokerError")<{
   }
 }
 
+/**
+ * Whether an operation that has failed with this error may have been done all the same.
+ *
+ * When to use: in an adapter, before it does an operation again whose repetition does harm.
+ */
+export const isDoubtful = ({ reason }: BrokerError): boolean => doubtful.has(reason)
+
+/**
+ * The error of an operation that was tried again, from those of both tries; `undefined` for one that was confirmed. What may
+ * have been done at first stays so, however definite the failure of the second try is.
+ *
+ * @example
+ * ```ts
+ * import { BrokerError } from "@requeue/core"
+ *
+ * const error = (reason: BrokerError.Reason) =>
+ *   new BrokerError.BrokerError({ broker: "mine", operation: "publish", reason, detail: "no" })
+ * BrokerError.ofRepetition(error("Timeout"), error("BodyTooLarge"))?.reason // => "Timeout"
+ * ```
+ */
+export const ofRepetition = (
+  first: BrokerError | undefined,
+  second: BrokerError | undefined
+): BrokerError | undefined => (first !== undefined && second !== undefined && isDoubtful(first) ? first : second)
+
 /** The outcome of a message whose publish has ended with this error; with `undefined`, it is confirmed. */
 const entryOf = (error: BrokerError | undefined): Entry =>
-  error === undefined ? { status: "sent" } : { status: doubtful.has(error.reason) ? "unknown" : "failed", error }
+  error === undefined ? { status: "sent" } : { status: isDoubtful(error) ? "unknown" : "failed", error }
 
 const withEntries = (error: BrokerError, entries: ReadonlyArray<Entry>): BrokerError => {
   const { broker, cause, detail, operation, queue, reason, remedy } = error

@@ -1,6 +1,7 @@
 /**
  * Troubles of subscriptions: a broker that can be reached does not give the messages of a queue, because a permission is
- * missing, or because the queue is gone and may not be made.
+ * missing, because the queue is gone and may not be made, because somebody has paused it there, or because it fails at
+ * every call.
  */
 import * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"

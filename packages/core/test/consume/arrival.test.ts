@@ -26,11 +26,22 @@ describe("refusal", () => {
       { attempts: 15 },
       Settlement.DeadLetter("too-many-deliveries", "work.dlq", tooMany)
     ],
+    [
+      "what the adapter could not read",
+      { unreadable: { name: "TypeError", message: "no" } },
+      Settlement.DeadLetter("undecodable", "work.dlq", { name: "TypeError", message: "no" })
+    ],
     ["what had too many but is not due", { attempts: 15, ...due(now + 5) }, Settlement.Release(5)]
   ]
   it.each(rows)("%s", (_, more, expected) => {
     const admission = { retry: RetryPolicy.make(), queue: "work" }
     assert.deepStrictEqual(Arrival.refusal(delivery("a", more), admission, now), expected)
+  })
+
+  it("a job takes what the adapter could not read, lest a redrive loses it", () => {
+    const unread = delivery("a", { unreadable: { name: "TypeError", message: "no" } })
+    const retry = RetryPolicy.make({ deadLetter: "discard" })
+    assert.isUndefined(Arrival.refusal(unread, { retry, queue: "work", isJob: true }, now))
   })
 
   it("with maxDeliveries as maxAttempts, gives up what no handler may see again", () => {

@@ -20,7 +20,7 @@ describe("a core is found that", () => {
   it.each([
     [
       "lets those behind a retried message have their own verdicts",
-      "workers",
+      "task",
       "if (group !== undefined && halted?.has(group) === true) {",
       "if (group === undefined) {"
     ],
@@ -57,7 +57,7 @@ describe("a core is found that", () => {
     ],
     [
       "settles those behind a message that is run again",
-      "workers",
+      "task",
       "group !== undefined && rerun?.has(group) === true ? undefined : settle()",
       "settle()"
     ],

@@ -51,3 +51,14 @@ describe("the error of a batch", () => {
     )
   })
 })
+
+describe("the error of what was tried again", () => {
+  it("is the first where that may have been done, and is none where the second try is confirmed", () =>
+    fc.assert(
+      fc.property(outcome, outcome, (first, second) => {
+        const told = BrokerError.ofRepetition(first, second)
+        const isOpen = first !== undefined && BrokerError.isDoubtful(first)
+        assert.strictEqual(told, second === undefined ? undefined : isOpen ? first : second)
+      })
+    ))
+})

@@ -33,6 +33,8 @@ export type Decoder = Pick<Codec<unknown>, "decode" | "open">
 export interface Admission {
   readonly queue: string
   readonly retry: RetryPolicy.RetryPolicy
+  /** Whether it moves messages as they are: those too that nobody can read, and in no order of their groups. Default: false. */
+  readonly isJob?: boolean
 }
 
 export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallClock"> {
@@ -49,12 +51,13 @@ export interface Dependencies extends Admission, Pick<Runtime, "timers" | "wallC
 
 /** The settlement of a delivery that no handler may see; `undefined` for all others. Pure. */
 export const refusal = (
-  { attempts, group, metadata }: Delivery,
-  { queue, retry }: Admission,
+  { attempts, group, metadata, unreadable }: Delivery,
+  { isJob = false, queue, retry }: Admission,
   now: number
 ): Settlement.Settlement | undefined => {
   const wait = metadata.notBefore === 0 ? 0 : Metadata.wait(metadata, now, retry.maxAge)
   if (wait > 0) return Settlement.Release(wait)
+  if (unreadable !== undefined && !isJob) return RetryPolicy.giveUp(retry, queue, "undecodable", unreadable)
   // Brokers count each time that a message comes behind others of its group, whatever becomes of these.
   if (attempts <= retry.maxDeliveries || group !== undefined) return undefined
   // Its deliveries never came to an end: they killed their process, or the broker counts too many.
@@ -82,8 +85,8 @@ const opening = (open: NonNullable<Decoder["open"]>) => {
  * Long, because each of them begins here.
  */
 export const make = (dependencies: Dependencies): Arrival => {
-  const { batcher, codec, deliveries, flow, groups, load, onArrived, queue, reporter, retry, timers, wallClock } =
-    dependencies
+  const { batcher, codec, deliveries, flow, groups, isJob = false, load, reporter } = dependencies
+  const { onArrived, queue, retry, timers, wallClock } = dependencies
   let lastDelivery: number | undefined
   const decoding = Decoding.make(timers, load)
 
@@ -168,10 +171,11 @@ export const make = (dependencies: Dependencies): Arrival => {
       const known = told.redelivered === false ? undefined : deliveries.recognise(told)
       if (known === "merged") return
       const item = deliveries.add(known?.delivery ?? told, told.attempts)
-      if (known?.settlement === undefined) return told.group === undefined ? admit(item, now) : inTurn(item)
+      const isAlone = told.group === undefined || isJob
+      if (known?.settlement === undefined) return isAlone ? admit(item, now) : inTurn(item)
       item.losses = known.losses
       const { settlement } = known
-      if (told.group === undefined) deliveries.settleKnown(item, settlement)
+      if (isAlone) deliveries.settleKnown(item, settlement)
       else groups.arrived(item, true, () => deliveries.settleKnown(item, settlement))
     }
   }

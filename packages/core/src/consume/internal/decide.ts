@@ -6,19 +6,25 @@ import * as Classifier from "../../policy/Classifier.ts"
 import * as DeadLetterBudget from "../../policy/DeadLetterBudget.ts"
 import type { Delay } from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
-import type { Failure } from "../../policy/Failure.ts"
+import * as Failure from "../../policy/Failure.ts"
 import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import type { Runtime } from "./runtime.ts"
 
 export interface Decider {
+  /** The failure of a message: its own, if the handler said that it failed, else that of its handler. */
+  readonly failure: (verdict: Verdict, thrown: Failure.Failure | undefined) => Failure.Failure | undefined
   /** The settlement that the policy asks for. `failure` is how the handler ended; `undefined`: well, or not yet. */
-  readonly settlement: (delivery: Delivery, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
+  readonly settlement: (
+    delivery: Delivery,
+    verdict: Verdict,
+    failure: Failure.Failure | undefined
+  ) => Settlement.Settlement
   /**
    * The signal for the consumer backoff. `Failed`: something that all messages need may be down. `Uncounted`: the
    * verdict says nothing about that.
    */
-  readonly signal: (verdict: Verdict, failure: Failure | undefined) => "Succeeded" | "Failed" | "Uncounted"
+  readonly signal: (verdict: Verdict, failure: Failure.Failure | undefined) => "Succeeded" | "Failed" | "Uncounted"
   /** Takes a dead letter from the budget; `Exhausted` when none is left. */
   readonly spend: (settlement: Settlement.Settlement) => "Allowed" | "Exhausted"
   /** Adds to the budget for an ack that the broker has taken. */
@@ -48,6 +54,10 @@ export const make = ({ budget, longest, queue, random, retry, retryDelay, wallCl
     settlement._tag === "Retry" && settlement.delay > longest ? { ...settlement, delay: longest } : settlement
 
   return {
+    failure: (verdict, thrown) => {
+      const own = verdict._tag === "Retry" ? verdict.failed : undefined
+      return own === undefined ? thrown : Failure.make(own.error, wallClock())
+    },
     settlement: (delivery, verdict, failure) => {
       if (verdict._tag === "Ack") return Settlement.Ack
       const input = {

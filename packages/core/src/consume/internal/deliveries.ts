@@ -3,7 +3,7 @@
  */
 import type { Verdict } from "../../policy/Acknowledgement.ts"
 import type { Delivery } from "../../message/Delivery.ts"
-import * as Failure from "../../policy/Failure.ts"
+import type { Failure } from "../../policy/Failure.ts"
 import * as Settlement from "../../message/Settlement.ts"
 import * as Bag from "../../adapter-kit/Bag.ts"
 import type { Decider } from "./decide.ts"
@@ -22,13 +22,10 @@ export interface Deliveries extends Pick<Redeliveries.Redeliveries, "recognise">
   /** Settles a redelivery as it was decided before. */
   readonly settleKnown: (item: Item, settlement: Settlement.Settlement) => void
   /** Settles as the verdict, the policy and the budget say, and answers how. */
-  readonly conclude: (item: Item, verdict: Verdict, failure: Failure.Failure | undefined) => Settlement.Settlement
+  readonly conclude: (item: Item, verdict: Verdict, failure: Failure | undefined) => Settlement.Settlement
   /** Settles, unless the budget does not allow that; answers how. */
   readonly settle: (item: Item, settlement: Settlement.Settlement) => Settlement.Settlement
-  /**
-   * Sends what has gathered to the broker at the end of the current job of the event loop, so that handlers which end
-   * together are settled together. Where the broker settles in batches and asks for a wait, that wait decides instead.
-   */
+  /** Sends what has gathered, with all that is settled in the current job of the event loop. */
   readonly flush: () => void
   /** Whether a message that is settled so keeps its place in its queue: those behind it in its group wait for it. */
   readonly keepsPlace: (settlement: Settlement.Settlement) => boolean
@@ -142,7 +139,6 @@ export const make = (dependencies: Dependencies): Deliveries => {
     },
     onExtended: flow.update
   })
-  const flush = flushing(dependencies, settler)
   const redeliveries = Redeliveries.make({
     ...dependencies,
     items,
@@ -163,7 +159,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
       settler.flush()
     }
   })
-  const settleKnown = settlingKnown(settle, flush, recovery)
+  const settleKnown = settlingKnown(settle, settler.flushSoon, recovery)
 
   return {
     add,
@@ -171,7 +167,7 @@ export const make = (dependencies: Dependencies): Deliveries => {
     recognise: redeliveries.recognise,
     conclude: concluding(dependencies, settle),
     settle,
-    flush,
+    flush: settler.flushSoon,
     keepsPlace,
     extendLeases: () => settler.extend(items),
     onReconnect: (isGone) => {
@@ -217,8 +213,9 @@ const settlingKnown =
 const concluding =
   (dependencies: Dependencies, settle: Deliveries["settle"]): Deliveries["conclude"] =>
   (item, verdict, thrown) => {
-    const { decider, flow } = dependencies
-    const failure = failureOf(dependencies, item, verdict, thrown)
+    const { decider, flow, reporter } = dependencies
+    const failure = decider.failure(verdict, thrown)
+    if (failure !== undefined && failure !== thrown) reporter.failed(item.delivery, failure, false)
     const settlement = decider.settlement(item.delivery, verdict, failure)
     // The signal comes first, so that the credit is taken away before the retry goes out.
     const signal = decider.signal(verdict, failure)
@@ -230,31 +227,4 @@ const concluding =
 const onMoved = ({ load, timers }: Dependencies): void => {
   load.lastMoved = timers.now()
   load.onMoved?.()
-}
-
-/** The failure of a message: its own, if the handler said that it failed, else that of its handler. */
-const failureOf = (
-  { reporter, wallClock }: Dependencies,
-  { delivery }: Item,
-  verdict: Verdict,
-  thrown: Failure.Failure | undefined
-): Failure.Failure | undefined => {
-  const own = verdict._tag === "Retry" ? verdict.failed : undefined
-  if (own === undefined) return thrown
-  const failure = Failure.make(own.error, wallClock())
-  reporter.failed(delivery, failure, false)
-  return failure
-}
-
-const flushing = (options: Settler.Options, { flush }: Settler.Settler): (() => void) => {
-  if (Settler.gathers(options)) return () => {}
-  let isScheduled = false
-  return () => {
-    if (isScheduled) return
-    isScheduled = true
-    queueMicrotask(() => {
-      isScheduled = false
-      flush()
-    })
-  }
 }

@@ -28,6 +28,8 @@ import * as Workers from "./workers.ts"
 
 export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry" | "retryDelay" | "budget"> {
   readonly codec: Arrival.Decoder
+  /** Whether it is a job of ours, which moves messages as they are, in no order of their groups. */
+  readonly isJob: boolean
   readonly batch: BatchPolicy
   /** Whether the handler takes one message at a time, so that each message of a batch is answered for alone. */
   readonly single: boolean
@@ -47,7 +49,7 @@ export interface Options extends Runtime, Pick<Decider.Options, "queue" | "retry
 
 export interface Engine
   extends
-    Pick<SubscribeOptions, "onDelivery" | "onReconnect">,
+    Pick<SubscribeOptions, "onDelivery" | "onReconnect" | "onRefused">,
     Pick<Workers.Workers, "interrupt">,
     Pick<Flow.Flow, "pause" | "resume"> {
   /** Settles by this subscription, which is the engine's own and delivers to it. */
@@ -155,6 +157,7 @@ export const make = (options: Options): Engine => {
   return {
     onDelivery: arrival.onDelivery,
     onReconnect: (isGone = () => true) => flow.renew(() => deliveries.onReconnect(isGone)),
+    onRefused: reporter.settleFailed,
     open: (subscription) => void (outlet.subscription = subscription),
     refresh: wake,
     giveBack,

@@ -116,6 +116,7 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     const engine = Engine.make({
       ...limits,
       ...runtime,
+      isJob,
       queue: queue.name,
       codec: queue.codec,
       retry,
@@ -131,10 +132,10 @@ export const make = <R>(settings: Settings): Effect.Effect<Started, StartError, 
     })
     const onClosed = () => watch?.close()
     const deadLetterQueues = RetryPolicy.deadLetterQueues(retry, queue.name)
-    const { onDelivery, onReconnect } = engine
+    const { onDelivery, onReconnect, onRefused } = engine
     const maxBatchSize = limits.single ? 1 : limits.batch.maxBatchSize
     const subscription = yield* broker
-      .subscribe({ queue: queue.name, retry, deadLetterQueues, maxBatchSize, onDelivery, onReconnect })
+      .subscribe({ queue: queue.name, retry, deadLetterQueues, maxBatchSize, onDelivery, onReconnect, onRefused })
       .pipe(
         Scope.provide(scope),
         Effect.onError((cause) => Effect.andThen(Scope.close(scope, Exit.failCause(cause)), Effect.sync(onClosed)))

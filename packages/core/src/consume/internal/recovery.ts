@@ -80,7 +80,9 @@ export const make = (dependencies: Dependencies): Recovery => {
     onFailed: (item, failure) => {
       const { error, fate } = failure
       const settlement = item.settlement!
-      if (!keeping.has(item) && cutOf(settlement) === undefined) reporter.settleFailed(item.delivery, settlement, error)
+      if (!keeping.has(item) && cutOf(settlement) === undefined) {
+        reporter.settleFailed({ delivery: item.delivery, settlement: settlement._tag, error })
+      }
       if (error.reason === "LeaseLost") flow.handler.signal({ _tag: "Failed", id: item.key })
       flow.broker.signal({ _tag: signals[fate], id: item.key })
       // It is spent again when it is sent again.

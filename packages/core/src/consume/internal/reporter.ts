@@ -1,5 +1,6 @@
 /** Reports events of deliveries: all of them to the audit hook, and to the log those that need an operator. */
 import type { Call } from "../../policy/Acknowledgement.ts"
+import type { Refused } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Delivery } from "../../message/Delivery.ts"
@@ -16,7 +17,7 @@ export interface Reporter {
   /** `willRerun` tells that the handler is run again at once. */
   readonly failed: (delivery: Delivery, failure: Failure, willRerun: boolean) => void
   readonly settled: (delivery: Delivery, settlement: Settlement) => void
-  readonly settleFailed: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
+  readonly settleFailed: (failed: Refused) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   /** The broker refuses every way to settle this message, so that this process keeps it. */
   readonly quarantined: (delivery: Delivery, settlement: Settlement, error: BrokerError) => void
@@ -37,7 +38,11 @@ export interface Options extends Warnings.Options {
 export const make = (options: Options): Reporter => {
   const { hook, queue } = options
   const warnings = Warnings.make(options)
-  const subject = ({ attempts, metadata }: Delivery): Subject => ({ queue, id: metadata.id, attempts })
+  const subject = ({ attempts, metadata }: Pick<Delivery, "attempts" | "metadata">): Subject => ({
+    queue,
+    id: metadata.id,
+    attempts
+  })
 
   const emit = (event: Event): void => {
     const onError = (error: unknown) => warnings.hookThrew(event, error)
@@ -64,7 +69,7 @@ export const make = (options: Options): Reporter => {
       if (settlement._tag === "DeadLetter" || settlement._tag === "Drop") warnings.gaveUp(delivery, settlement)
       if (hook !== undefined) emit(settledEvent(subject(delivery), settlement))
     },
-    settleFailed: (delivery, { _tag: settlement }, error) => {
+    settleFailed: ({ delivery, error, settlement }) => {
       warnings.settleFailed(delivery, settlement, error)
       emit({ _tag: "SettleFailed", ...subject(delivery), settlement, error })
     },

@@ -19,6 +19,11 @@ export interface Settler {
   readonly settle: (item: Item, settlement: Settlement) => void
   /** Sends all settlements that wait. */
   readonly flush: () => void
+  /**
+   * Sends them at the end of the current job of the event loop, so that handlers which end together are settled together.
+   * Where the broker settles in batches and asks for a wait, that wait decides instead.
+   */
+  readonly flushSoon: () => void
   /** Extends the leases of those items that are not lost and not being settled. */
   readonly extend: (items: Iterable<Item>) => void
   /** True when no settlement waits and no call of the broker is under way. */
@@ -50,9 +55,6 @@ export interface Callbacks {
 
 /** An item with its settlement is itself the request for it, which saves an object for each message. */
 type DecidedItem = Item & SettleRequest
-
-/** True when the settler sends settlements by itself, in batches: callers need not flush. */
-export const gathers = ({ batch, wait }: Pick<Options, "batch" | "wait">): boolean => batch > 1 && wait > 0
 
 export const make = (options: Options & Callbacks): Settler => {
   const { batch, outlet, timers, wait, watch } = options
@@ -108,6 +110,7 @@ export const make = (options: Options & Callbacks): Settler => {
       else if (wait > 0) timer ??= timers.after(wait, flush)
     },
     flush,
+    flushSoon: batch > 1 && wait > 0 ? () => {} : soon(flush),
     extend: (items) => {
       const unsettled = [...items].filter((item) => !isSettled(item) && !item.isLost)
       if (extending !== undefined || unsettled.length === 0) return
@@ -126,6 +129,19 @@ export const make = (options: Options & Callbacks): Settler => {
       })
     },
     isIdle: () => pending.length === 0 && underWay === 0 && extending === undefined
+  }
+}
+
+/** Puts off work to the end of the current job of the event loop, once for all who ask for it in that job. */
+const soon = (work: () => void): (() => void) => {
+  let isScheduled = false
+  return () => {
+    if (isScheduled) return
+    isScheduled = true
+    queueMicrotask(() => {
+      isScheduled = false
+      work()
+    })
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * A task: the messages that the handler answers for together, a whole batch or a single message. Records the handler's
- * calls, reports a verdict at once when it is final, and the other verdicts when the handler has ended.
+ * calls, reports a verdict at once when it is final, and the other verdicts when the handler has ended; then in the order
+ * that groups must keep.
  */
 import * as Acknowledgement from "../../policy/Acknowledgement.ts"
 import type * as Bag from "../../adapter-kit/Bag.ts"
@@ -10,8 +11,11 @@ import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
 import type { Batch, Received, RetryOptions } from "../../message/Handler.ts"
 import type { Headers, Native } from "../../message/Message.ts"
+import * as Settlement from "../../message/Settlement.ts"
+import type { Deliveries } from "./deliveries.ts"
 import type { Run } from "./dispatch.ts"
 import type { Group, Item } from "./item.ts"
+import type { Reporter } from "./reporter.ts"
 
 export interface Options {
   readonly queue: string
@@ -104,6 +108,40 @@ export class Task implements Bag.Member {
 
   #isUndecided(index: number): boolean {
     return this.#calls?.verdicts[index] === undefined
+  }
+}
+
+/**
+ * Keeps the order of groups when the messages of a batch are settled: the first message of a group that goes back takes
+ * those behind it along, whatever their verdicts; so does the first that is run again. `open` gets those that are.
+ */
+export const ordering = (
+  deliveries: Pick<Deliveries, "keepsPlace" | "settle">,
+  reporter: Pick<Reporter, "heldBack">,
+  open: Array<Item>
+) => {
+  let halted: Set<Group> | undefined
+  let rerun: Set<Group> | undefined
+  return {
+    /** `settle` answers the settlement; `undefined` for a message whose handler runs again. */
+    settle: (
+      item: Item,
+      verdict: Acknowledgement.Verdict | undefined,
+      settle: () => Settlement.Settlement | undefined
+    ): void => {
+      const { group } = item
+      if (group !== undefined && halted?.has(group) === true) {
+        item.isFollowing = true
+        if (verdict?._tag === "Ack" && verdict.by !== "outcome") reporter.heldBack(item.delivery)
+        deliveries.settle(item, Settlement.Release())
+        return
+      }
+      const settlement = group !== undefined && rerun?.has(group) === true ? undefined : settle()
+      if (settlement === undefined) {
+        open.push(item)
+        if (group !== undefined) rerun = (rerun ?? new Set()).add(group)
+      } else if (group !== undefined && deliveries.keepsPlace(settlement)) halted = (halted ?? new Set()).add(group)
+    }
   }
 }
 

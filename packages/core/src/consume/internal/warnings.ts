@@ -19,10 +19,13 @@ export interface Options extends Pick<Runtime, "wallClock"> {
   readonly redact: (error: ErrorSummary) => ErrorSummary
 }
 
+/** The part of a delivery that is told. */
+type Told = Pick<Delivery, "attempts" | "metadata">
+
 export interface Warnings {
   readonly failed: (delivery: Delivery, failure: Failure) => void
   readonly gaveUp: (delivery: Delivery, settlement: Extract<Settlement, { _tag: "DeadLetter" | "Drop" }>) => void
-  readonly settleFailed: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
+  readonly settleFailed: (delivery: Told, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly leaseLost: (delivery: Delivery, error: BrokerError) => void
   readonly quarantined: (delivery: Delivery, settlement: Settlement["_tag"], error: BrokerError) => void
   readonly ignored: (item: Item | undefined, call: Call) => void
@@ -41,7 +44,7 @@ export const make = ({ queue, redact, wallClock, warn }: Options): Warnings => {
   const defects = new Set<string>()
   let warnedOfIgnored = false
   let warnedOfHeldBack = false
-  const subject = ({ attempts, metadata }: Delivery) => ({ queue, id: metadata.id, attempts })
+  const subject = ({ attempts, metadata }: Told) => ({ queue, id: metadata.id, attempts })
 
   return {
     // A handler that fails from the start must not look like one that is not called.

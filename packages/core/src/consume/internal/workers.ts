@@ -2,7 +2,6 @@
  * Starts batches as far as concurrency and flow allow, runs the handler for each of their tasks, as often as the policy's
  * `immediate` allows, and concludes them.
  */
-import type { Verdict } from "../../policy/Acknowledgement.ts"
 import * as Classifier from "../../policy/Classifier.ts"
 import * as DeadLetterRouting from "../../policy/DeadLetterRouting.ts"
 import * as Failure from "../../policy/Failure.ts"
@@ -14,7 +13,7 @@ import type { Deliveries } from "./deliveries.ts"
 import type { Outcome, Run } from "./dispatch.ts"
 import type { Flow } from "./flow.ts"
 import type { Groups } from "./groups.ts"
-import type { Group, Item, Load } from "./item.ts"
+import type { Item, Load } from "./item.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Runtime } from "./runtime.ts"
 import * as Suspects from "./suspects.ts"
@@ -180,7 +179,7 @@ const runner = (
     mayRerun: boolean
   ): ReadonlyArray<Item> => {
     const open: Array<Item> = []
-    const order = ordering(deliveries, reporter, open)
+    const order = Task.ordering(deliveries, reporter, open)
     if (outcome._tag === "Interrupted") {
       task.abandon((item, verdict) =>
         order.settle(item, verdict, () =>
@@ -212,36 +211,6 @@ const runner = (
       const messages = tasks.reduce((sum, task) => sum + task.undecided(), 0)
       for (const task of tasks) task.run?.interrupt()
       return { handlers: tasks.length, messages }
-    }
-  }
-}
-
-/**
- * Keeps the order of groups when the messages of a batch are settled: the first message of a group that goes back takes
- * those behind it along, whatever their verdicts; so does the first that is run again. `open` gets those that are.
- */
-const ordering = (
-  deliveries: Pick<Deliveries, "keepsPlace" | "settle">,
-  reporter: Pick<Reporter, "heldBack">,
-  open: Array<Item>
-) => {
-  let halted: Set<Group> | undefined
-  let rerun: Set<Group> | undefined
-  return {
-    /** `settle` answers the settlement; `undefined` for a message whose handler runs again. */
-    settle: (item: Item, verdict: Verdict | undefined, settle: () => Settlement.Settlement | undefined): void => {
-      const { group } = item
-      if (group !== undefined && halted?.has(group) === true) {
-        item.isFollowing = true
-        if (verdict?._tag === "Ack" && verdict.by !== "outcome") reporter.heldBack(item.delivery)
-        deliveries.settle(item, Settlement.Release())
-        return
-      }
-      const settlement = group !== undefined && rerun?.has(group) === true ? undefined : settle()
-      if (settlement === undefined) {
-        open.push(item)
-        if (group !== undefined) rerun = (rerun ?? new Set()).add(group)
-      } else if (group !== undefined && deliveries.keepsPlace(settlement)) halted = (halted ?? new Set()).add(group)
     }
   }
 }

@@ -1,16 +1,21 @@
 /** Groups dead letters by their cause, one after another. */
-import type { Reason } from "../../message/Metadata.ts"
+import * as Metadata from "../../message/Metadata.ts"
+import * as ErrorPattern from "../ErrorPattern.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 
 /** Dead letters with the same cause. Fields are `undefined` where Requeue did not give the messages up. */
 export interface Group {
   /** The queue that they were consumed from. */
   readonly queue: string | undefined
-  readonly reason: Reason | undefined
+  readonly reason: Metadata.Reason | undefined
   /** The error's name. */
   readonly error: string | undefined
+  /** The part of the error's message that all of them have; see `ErrorPattern`. */
+  readonly pattern: string | undefined
   /** The error's message, of the newest dead letter. */
   readonly message: string | undefined
+  /** The id of the newest dead letter. */
+  readonly id: string
   /** The number of dead letters. */
   readonly count: number
   /** When the oldest was given up, in milliseconds since the epoch. */
@@ -19,37 +24,70 @@ export interface Group {
   readonly newest: number
 }
 
-/** Groups that are being counted; no letter is kept. */
-export interface Groups {
-  readonly add: (letter: DeadLetter) => void
-  /** The groups so far, most frequent first. */
-  readonly all: () => ReadonlyArray<Group>
+/** Groups of dead letters: the most frequent first, of equal ones the newest. */
+export interface Groups extends ReadonlyArray<Group> {
+  /** Dead letters that were looked at; a filter has rejected those that are in no group and not in `other`. */
+  readonly looked: number
+  /** Dead letters that waited when the look began; `undefined` where the broker cannot count. */
+  readonly total: number | undefined
+  /** Dead letters of further causes, once 1,000 were found. */
+  readonly other: number
 }
 
-export const make = (): Groups => {
+/** Groups that are being counted; no letter is kept. */
+export interface Counter {
+  readonly add: (letter: DeadLetter) => void
+  /** The groups so far, of so many letters that were looked at, of so many that there are. */
+  readonly all: (looked: number, total: number | undefined) => Groups
+}
+
+/** The most groups that are told apart. */
+export const limit = 1000
+
+export const make = (): Counter => {
   const groups = new Map<string, Group>()
+  let other = 0
   return {
-    add: ({ firstPublished, origin }) => {
-      const key = JSON.stringify([origin?.queue, origin?.reason, origin?.error.name])
+    add: ({ firstPublished, id, origin }) => {
+      const error = origin && Metadata.cutError(origin.error)
+      const pattern = error && ErrorPattern.of(error.message)
+      const key = JSON.stringify([origin?.queue, origin?.reason, error?.name, pattern])
+      const known = groups.get(key)
+      if (known === undefined && groups.size >= limit) return void other++
       const at = origin?.at ?? firstPublished
-      const { count, newest, oldest } = groups.get(key) ?? { count: 0, newest: at, oldest: at }
+      const { count, newest, oldest } = known ?? { count: 0, newest: at, oldest: at }
+      const example = known === undefined || at >= newest ? { message: error?.message, id } : known
       groups.set(key, {
         queue: origin?.queue,
         reason: origin?.reason,
-        error: origin?.error.name,
-        message: origin?.error.message,
+        error: error?.name,
+        pattern,
+        message: example.message,
+        id: example.id,
         count: count + 1,
         oldest: Math.min(oldest, at),
         newest: Math.max(newest, at)
       })
     },
-    all: () => [...groups.values()].toSorted((a, b) => b.count - a.count)
+    all: (looked, total) => {
+      const sorted = [...groups].toSorted(
+        ([keyA, a], [keyB, b]) => b.count - a.count || b.newest - a.newest || (keyA < keyB ? -1 : 1)
+      )
+      return Object.assign(
+        sorted.map(([, group]) => group),
+        { looked, total, other }
+      )
+    }
   }
 }
 
-/** Groups dead letters by queue of origin, reason and error name, most frequent first. */
-export const group = (letters: Iterable<DeadLetter>): ReadonlyArray<Group> => {
-  const groups = make()
-  for (const letter of letters) groups.add(letter)
-  return groups.all()
+/** Groups dead letters by queue of origin, reason, error name and error pattern, most frequent first. */
+export const group = (letters: Iterable<DeadLetter>): Groups => {
+  const counter = make()
+  let looked = 0
+  for (const letter of letters) {
+    looked++
+    counter.add(letter)
+  }
+  return counter.all(looked, looked)
 }

@@ -11,21 +11,27 @@ import * as Sweep from "./sweep.ts"
 /** The most letters for which the adapter itself is asked; it answers all of them at once. */
 const page = 100
 
-/** Shows up to `limit` letters that the filter means to `visit`, oldest first, and gives them back at the end. */
+/**
+ * Shows up to `limit` letters that the filter means to `visit`, oldest first, and gives them back at the end. Answers how
+ * many it looked at, of how many there are.
+ */
 const through = (
   broker: Service,
   queue: string,
   { filter, limit }: ListOptions,
   visit: (letter: DeadLetter) => void
-): Effect.Effect<void, BrokerError> =>
+): Effect.Effect<{ readonly looked: number; readonly total: number | undefined }, BrokerError> =>
   Effect.gen(function* () {
+    let looked = 0
     const select = (letter: Delivery): boolean => {
+      looked++
       const isMeant = Sweep.matches(letter, filter)
       if (isMeant) visit(fromDelivery(letter))
       return isMeant
     }
-    const { error } = yield* Sweep.run(broker, queue, { limit }, { select, copy: "look", onStep: () => {} })
+    const { error, summary } = yield* Sweep.run(broker, queue, { limit }, { select, copy: "look", onStep: () => {} })
     if (error !== undefined) return yield* error
+    return { looked, total: summary.queued }
   })
 
 export const list = (
@@ -49,8 +55,8 @@ export const group = (
   broker: Service,
   queue: string,
   { filter, limit = 1000 }: ListOptions = {}
-): Effect.Effect<ReadonlyArray<Groups.Group>, BrokerError> =>
+): Effect.Effect<Groups.Groups, BrokerError> =>
   Effect.suspend(() => {
-    const groups = Groups.make()
-    return Effect.map(through(broker, queue, { filter, limit }, groups.add), groups.all)
+    const { add, all } = Groups.make()
+    return Effect.map(through(broker, queue, { filter, limit }, add), ({ looked, total }) => all(looked, total))
   })

@@ -1,10 +1,21 @@
 /** Removes dead letters for good. */
 import * as Effect from "effect/Effect"
 import type { Service } from "../../port/Broker.ts"
-import type { BrokerError } from "../../port/BrokerError.ts"
+import { BrokerError } from "../../port/BrokerError.ts"
 import type { PurgeOptions } from "./options.ts"
 import { DeadLettersStopped } from "./redrive.ts"
 import * as Sweep from "./sweep.ts"
+
+/** Letters that the broker does not show, because others of their groups are kept. */
+const behind = ({ capabilities }: Service, queue: string, hidden: number): BrokerError =>
+  new BrokerError({
+    broker: capabilities.broker,
+    operation: "purge",
+    queue,
+    reason: "Unsupported",
+    detail: `${hidden} letters were not looked at: the broker shows only the first of each group, and these stay`,
+    remedy: "Redrive or remove those in front of them first, or purge all"
+  })
 
 /** Purges a queue, and returns the number of letters that are gone. The options have been checked. */
 export const purge = (
@@ -17,7 +28,7 @@ export const purge = (
     if (all === true && dryRun !== true) return yield* broker.admin.purge(queue)
     const { ready } = yield* broker.admin.counts(queue)
     if (all === true && ready !== undefined) return ready
-    const { error, summary } = yield* Sweep.run(
+    const { error, hidden, summary } = yield* Sweep.run(
       broker,
       queue,
       { signal },
@@ -28,6 +39,7 @@ export const purge = (
       }
     )
     const { removed, selected } = summary
-    if (error === undefined) return dryRun === true ? selected : removed
-    return yield* new DeadLettersStopped({ queue, operation: "purge", removed, report: undefined, cause: error })
+    const cause = error ?? (hidden > 0 && dryRun !== true ? behind(broker, queue, hidden) : undefined)
+    if (cause === undefined) return dryRun === true ? selected : removed
+    return yield* new DeadLettersStopped({ queue, operation: "purge", removed, report: undefined, cause })
   })

@@ -81,7 +81,8 @@ export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
   override get message() {
     const { cause, operation, queue, removed, report } = this
     const queued = report?.queued === undefined ? "" : `, ${report.queued} are still there`
-    return `${operation} of ${queue} stopped: ${removed} letters removed${queued}. ${cause.message}. Call it again to go on`
+    const again = cause.isRetryable ? ". Call it again to go on" : ""
+    return `${operation} of ${queue} stopped: ${removed} letters removed${queued}. ${cause.message}${again}`
   }
 }
 

@@ -24,8 +24,11 @@ interface Waiting {
 export interface Silence {
   /** Must be called whenever something has happened. */
   readonly broken: () => void
-  /** Succeeds when nothing more will happen, and fails when something should have happened. */
-  readonly end: (broker: Service, queue: string, waiting: Waiting) => Effect.Effect<void, BrokerError>
+  /**
+   * Succeeds when nothing more will happen, with the number of letters that wait all the same, and fails when something
+   * should have happened.
+   */
+  readonly end: (broker: Service, queue: string, waiting: Waiting) => Effect.Effect<number, BrokerError>
 }
 
 /** Milliseconds between two looks, and for a count. */
@@ -43,7 +46,7 @@ const unknown: Counts = { ready: undefined, inFlight: undefined, delayed: undefi
 export const make = (now: () => number): Silence => {
   let since = now()
 
-  /** Whether the sweep is over after `quiet` milliseconds of silence. */
+  /** The letters that still wait when the sweep is over after `quiet` milliseconds of silence; `undefined` while it is not. */
   const isOver = (broker: Service, queue: string, quiet: number, waiting: Waiting) =>
     Effect.gen(function* () {
       const fail = (reason: "ConnectionFailed" | "Timeout", detail: string) =>
@@ -53,7 +56,7 @@ export const make = (now: () => number): Silence => {
       const isDown = broker.connection().state === "down"
       const because = trouble()
       if (isDown || because !== undefined || (isPaused() && working > 0)) {
-        if (quiet < timeout) return false
+        if (quiet < timeout) return undefined
         if (isDown) return yield* fail("ConnectionFailed", `there has been no connection for ${Delay.format(quiet)}`)
         return because === undefined
           ? yield* fail("Timeout", `no settlement has been taken for ${Delay.format(quiet)}`)
@@ -63,19 +66,22 @@ export const make = (now: () => number): Silence => {
       const { inFlight = 0, ready } = Option.getOrElse(Option.flatten(counts), () => unknown)
       const { exactCounts } = broker.capabilities
       // What is in flight beyond the held ones may be on its way.
-      if (ready === 0 && exactCounts && working === 0 && inFlight <= held) return true
-      if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return false
-      if (ready === undefined || ready === 0 || !exactCounts || wanted() === 0) return true
+      if (ready === 0 && exactCounts && working === 0 && inFlight <= held) return 0
+      if (quiet < (ready === undefined ? limits.uncounted : limits.counted)) return undefined
+      if (ready === undefined || wanted() === 0) return 0
+      if (ready === 0 || !exactCounts) return ready
       return yield* fail("Timeout", `${ready} letters wait, and none has come for ${Delay.format(quiet)}`)
     })
 
   return {
     broken: () => void (since = now()),
     end: Effect.fnUntraced(function* (broker, queue, waiting) {
-      do {
+      while (true) {
         yield* Effect.sleep(Duration.millis(interval))
         if (waiting.isPublishing()) since = now()
-      } while (now() - since < interval || !(yield* isOver(broker, queue, now() - since, waiting)))
+        const left = now() - since < interval ? undefined : yield* isOver(broker, queue, now() - since, waiting)
+        if (left !== undefined) return left
+      }
     })
   }
 }

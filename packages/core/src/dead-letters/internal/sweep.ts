@@ -47,6 +47,11 @@ export interface Ended {
   readonly summary: Books.Summary
   /** Why it went no further; `undefined` when it came to its end, or was aborted. */
   readonly error: BrokerError | undefined
+  /**
+   * Letters that wait, and that the broker has not shown: they are behind others of their groups, which are kept. It shows no
+   * more of a group before these are gone.
+   */
+  readonly hidden: number
 }
 
 /** The most letters that are worked on at a time. */
@@ -70,6 +75,7 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
     const { limit = Number.POSITIVE_INFINITY, signal } = options
     let books = Books.make(undefined, limit, undefined)
     let hasBegun = false
+    let hidden = 0
     const sweep = Effect.gen(function* () {
       if (signal?.aborted === true) return
       // Dead letters that arrive later are left for the next time, lest one that always fails is redriven for ever.
@@ -78,15 +84,22 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
       if (ready === 0) return
       const end = yield* begin(broker, queue, options, work, books)
       hasBegun = true
-      yield* end
+      hidden = yield* end
     })
     const ended = Effect.scoped(Effect.raceFirst(sweep, aborted(signal)))
     const error = yield* Effect.matchEffect(ended, {
       onSuccess: () => Effect.succeed(undefined),
       onFailure: (error) => (hasBegun ? Effect.succeed(error) : Effect.fail(error))
     })
-    return { summary: books.summary(), error }
+    if (hidden > 0 && work.copy === "look") yield* tellPartial(queue, hidden)
+    return { summary: books.summary(), error, hidden }
   })
+
+const tellPartial = (queue: string, hidden: number): Effect.Effect<void> =>
+  Effect.annotateLogs(
+    Effect.logWarning("a look at dead letters was partial: the broker shows only the first of each group"),
+    { queue, hidden }
+  )
 
 /** Begins, and returns an effect that waits for the end. What is unfinished when the scope closes goes back. */
 const begin = (broker: Service, queue: string, { rate }: Options, work: Work, books: Books.Books) =>
@@ -94,7 +107,9 @@ const begin = (broker: Service, queue: string, { rate }: Options, work: Work, bo
     const over = Deferred.makeUnsafe<void, BrokerError>()
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-    const watched = watch(broker, (requests, failures) => arrivals.settled(requests, failures))
+    // A redrive takes the letters of a group one by one, so that they stay in order.
+    const together = typeof work.copy === "string" ? page : 1
+    const watched = watch(broker, together, (requests, failures) => arrivals.settled(requests, failures))
     const { identify } = watched
     const silence = Silence.make(now)
     const again = Again.make(identify)
@@ -149,19 +164,28 @@ const begin = (broker: Service, queue: string, { rate }: Options, work: Work, bo
     engine.refresh()
     const isPaused = () => engine.stats().backoff.some(({ state }) => state !== "running")
     const trouble = () => engine.stats().trouble?.error.message
-    return Effect.raceFirst(Deferred.await(over), silence.end(broker, queue, { ...shelf, ...books, isPaused, trouble }))
+    const quiet = silence.end(broker, queue, { ...shelf, ...books, isPaused, trouble })
+    const isGrouped = () => [...shelf.held()].some(({ item }) => item.delivery.group !== undefined)
+    return Effect.raceFirst(
+      Effect.as(Deferred.await(over), 0),
+      Effect.map(quiet, (ready) => (isGrouped() ? ready : 0))
+    )
   })
 
-/** The broker with a subscription whose answers are seen, and whose names of copies can be asked. */
+/**
+ * The broker with a subscription whose answers are seen, and whose names of copies can be asked. It may bring so many letters
+ * of a group at a time.
+ */
 const watch = (
   broker: Service,
+  maxBatchSize: number,
   onAnswer: (requests: ReadonlyArray<SettleRequest>, failures: ReadonlyArray<SettleFailure>) => void
 ) => {
   let names: Subscription["identify"]
   const watched: Service = {
     ...broker,
     subscribe: (options) =>
-      Effect.map(broker.subscribe(options), (subscription) => {
+      Effect.map(broker.subscribe({ ...options, maxBatchSize }), (subscription) => {
         names = subscription.identify
         return {
           ...subscription,

@@ -63,6 +63,9 @@ export const sendBatch = (
   (options === undefined ? undefined : OptionNames.refusal(call, options, batchKinds, queue)) ??
   OptionNames.entries(call, "entries", entries, entryKinds, queue)
 
+/** The errors of `send`: of the broker, of a delay that it cannot keep, and of a message that cannot be sent as it is. */
+export type SendError = BrokerError | Delay.InvalidDelay | EncodeError
+
 /** A delay in milliseconds, at most `limit`; `undefined` when none is given. */
 export const delay = (field: string, input: Delay.Input | undefined, limit: Delay.Delay): Delay.Delay | undefined => {
   const millis = input === undefined ? undefined : Delay.parse(field, input)
@@ -100,6 +103,27 @@ export const size = (
     detail: `the body has ${body.length} bytes, the limit is ${maxTextSize ?? maxBodySize}`,
     remedy: "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
   })
+}
+
+/** The error of one entry of a batch, which says where that stands, and the id that its sender gave it. */
+export const ofEntry = <E>(entries: ReadonlyArray<Pick<SendOptions, "id">>, index: number, error: E): E | SendError => {
+  if (entries.length === 1) return error
+  const [place, given] = [`entries[${index}]`, entries[index]?.id]
+  const id = problemOf(given) === undefined ? given : undefined
+  if (error instanceof EncodeError) {
+    const { cause, detail, field, queue, remedy } = error
+    return new EncodeError({ queue, field: `${place}.${field}`, id, detail, remedy, cause })
+  }
+  if (error instanceof BrokerError) {
+    const { broker, operation, queue, reason, remedy } = error
+    const detail = `${place}.body${id === undefined ? "" : ` (id ${id})`}: ${error.detail}`
+    return new BrokerError({ broker, operation, queue, reason, detail, remedy })
+  }
+  if (error instanceof Delay.InvalidDelay) {
+    const { got, limit = Delay.max } = error
+    return new Delay.InvalidDelay({ field: `${place}.delay`, got, limit })
+  }
+  return error
 }
 
 /** Control characters would take six bytes each in the metadata, and some brokers refuse them. */

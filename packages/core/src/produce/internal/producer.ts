@@ -5,7 +5,7 @@ import { Broker } from "../../port/Broker.ts"
 import * as BrokerErrors from "../../port/BrokerError.ts"
 import * as Capabilities from "../../port/Capabilities.ts"
 import * as Checks from "./checks.ts"
-import type { BatchEntry, BatchOptions, SendOptions } from "./checks.ts"
+import type { BatchEntry, BatchOptions, SendError, SendOptions } from "./checks.ts"
 import * as Limits from "./limits.ts"
 import * as Sealing from "./sealing.ts"
 import type { Options } from "./limits.ts"
@@ -18,8 +18,7 @@ import * as Outgoing from "../../message/Outgoing.ts"
 import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
 
-/** The errors of `send`: of the broker, of a delay that it cannot keep, and of a message that cannot be sent as it is. */
-export type SendError = BrokerErrors.BrokerError | Delay.InvalidDelay | EncodeError
+export type { SendError } from "./checks.ts"
 
 /** A producer for one queue. */
 export interface Producer<in A> {
@@ -101,7 +100,13 @@ export const open = (options: Options = {}): Effect.Effect<Sender, never, Broker
           const encoding = seal === undefined ? definition : Sealing.unsealed(definition)
           const prepared = attempt(() => {
             const batchDelay = Checks.delay("sendBatch.delay", batchOptions?.delay, longest)
-            return entries.map((entry) => toOutgoing(encoding, entry, batchDelay))
+            return entries.map((entry, index) => {
+              try {
+                return toOutgoing(encoding, entry, batchDelay)
+              } catch (error) {
+                throw Checks.ofEntry(entries, index, error)
+              }
+            })
           }, isSendError)
           const send = (messages: ReadonlyArray<Outgoing.Outgoing>) => {
             const ids = messages.map(({ metadata }) => metadata.id)

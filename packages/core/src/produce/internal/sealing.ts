@@ -15,10 +15,10 @@ export interface Sealing {
   /** Seals messages of which all else has been checked, and sends them. */
   readonly within: <A, B, E>(
     seal: Seal<A>,
-    entries: ReadonlyArray<{ readonly body: A }>,
+    entries: ReadonlyArray<Checks.BatchEntry<A>>,
     drafts: ReadonlyArray<Outgoing>,
     send: (messages: ReadonlyArray<Outgoing>) => Effect.Effect<B, E>
-  ) => Effect.Effect<B, E | BrokerError | EncodeError>
+  ) => Effect.Effect<B, E | Checks.SendError>
   /** Succeeds when none of these sends is under way. */
   readonly ended: Effect.Effect<void>
 }
@@ -51,7 +51,14 @@ export const make = (capabilities: Capabilities, timeout: Delay.Delay): Sealing 
     within: (seal, entries, drafts, send) =>
       Effect.suspend(() => {
         const leave = enter()
-        const all = Effect.forEach(drafts, (draft, index) => sealed(seal, entries[index]!.body, draft), { concurrency })
+        const all = Effect.forEach(
+          drafts,
+          (draft, index) =>
+            Effect.mapError(sealed(seal, entries[index]!.body, draft), (error) =>
+              Checks.ofEntry(entries, index, error)
+            ),
+          { concurrency }
+        )
         return Effect.ensuring(Effect.flatMap(all, send), Effect.sync(leave))
       }),
     ended

@@ -1,0 +1,149 @@
+/**
+ * Error patterns: the part of an error's message that its cause repeats. What differs from one failure to the next, such as
+ * numbers, ids, addresses and quoted text, gives way to a placeholder; what tells causes apart stays: words, names of
+ * errors and errno codes, HTTP status codes, SQLSTATEs.
+ *
+ * Log analysis calls it a template, error trackers the normalised part of a fingerprint.
+ */
+import * as ErrorCode from "./internal/errorCode.ts"
+
+/** The characters of a message that are read; messages of dead letters are shorter. */
+const inputLimit = 1024
+
+/**
+ * The longest pattern, in characters. Messages of dead letters are cut where they are longer than 256 characters, at another
+ * word each, as their numbers and ids are longer or shorter. So a pattern ends before.
+ */
+export const limit = 200
+
+/** Not within a word, nor behind a placeholder that stands for part of one. */
+const start = String.raw`(?<![\p{L}\p{N}_>])`
+/** Where a word of its own may begin. No text that is taken out ends with one of these. */
+const free = String.raw`(?<=^|[\s([{=,:])`
+const end = String.raw`(?![\p{L}\p{N}_])`
+const code = String.raw`(?:[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+|E[A-Z]{4,})`
+const part = String.raw`[\p{L}\p{N}_.@%+~-]`
+const clock = String.raw`\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))*`
+const day = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
+const units = "(?:ns|µs|us|ms|millis(?:econds?)?|milliseconds?|s|secs?|seconds?|mins?|minutes?|hours?|hrs?|days?)"
+const hex = String.raw`[\da-fA-F]`
+
+/**
+ * Texts that are found in a message, and how they are told; at each place, the first that matches counts. All that has digits or
+ * quotes and is not kept gives way, so that a pattern is its own pattern.
+ */
+const rules: ReadonlyArray<readonly [placeholder: string, sources: ReadonlyArray<string>]> = [
+  ["kept", ["<(?:addr|arn|duration|email|id|num|path|size|str|time|url)>"]],
+  // V8 shows the beginning of the text between quotes, with the quotes that are in it.
+  ["<str>", [String.raw`(?:\.{3})?".*"(?:\.{3})?(?= is not valid JSON)`]],
+  ["unquoted", ErrorCode.sources],
+  [
+    "unquoted",
+    [
+      // The names of a JSON object, the fields of a path as in `at ["user"]["email"]`, and codes.
+      String.raw`(?<=[{,] ?)"[A-Za-z_]+"(?= ?: ?[\d"[{tfn-])`,
+      String.raw`(?<=\bat |\])\["[A-Za-z_]+"\]`,
+      ...[`"`, `'`, "`"].map((quote) => String.raw`${free}${quote}${code}${quote}(?=$|[\s)\]},;:.](?!\d))`)
+    ]
+  ],
+  [
+    "<str>",
+    [
+      String.raw`"(?:\\.|[^"\\])*"`,
+      // Without an end, since the message was cut.
+      String.raw`${free}".*$`,
+      // `this`, and `this'
+      "`[^`']*['`]",
+      "“[^”]*”",
+      "«[^»]*»",
+      // A quote within a word is an apostrophe.
+      String.raw`(?<![\p{L}\p{N}_>])'(?:[^']|'(?=[\p{L}\p{N}_<]))*'(?![\p{L}\p{N}_<])`
+    ]
+  ],
+  ["<url>", [String.raw`${start}[A-Za-z][A-Za-z\d+.-]{1,15}://[^\s"'<>{},]*[\p{L}\p{N}_/%&~*+$@-]`]],
+  ["<email>", [String.raw`${start}[\w.+-]+@[\w-]+(?:\.[\w-]+)+`]],
+  ["<arn>", [String.raw`${start}arn:aws[\w:/.*-]*`]],
+  [
+    "<path>",
+    [
+      String.raw`${free}(?:\.{1,2}|~)?/${part}+(?:/${part}*)*(?::\d+){0,2}`,
+      String.raw`${start}[A-Za-z]:(?:\\${part}+)+(?::\d+){0,2}`
+    ]
+  ],
+  [
+    "<time>",
+    [
+      String.raw`${start}\d{4}-\d\d-\d\d(?:[T ]${clock})?`,
+      String.raw`${start}${day},? (?:\d\d? )?[A-Z][a-z]{2}(?: \d\d?)?,? \d{4} ${clock}`,
+      String.raw`${start}(?:\d{4}/\d\d?/\d\d?|\d\d?/\d\d?/\d{4})(?:,? ${clock})?`,
+      String.raw`${start}\d\d:\d\d:\d\d(?:[.,]\d+)?Z?`
+    ]
+  ],
+  [
+    "<addr>",
+    [
+      String.raw`${start}\d{1,3}(?:\.\d{1,3}){3}(?::\d+|/\d+)?${end}`,
+      String.raw`${start}\[?(?=[\da-fA-F:]*\d)(?:(?:${hex}{1,4}:){7}${hex}{1,4}|(?:${hex}{1,4}(?::${hex}{1,4})*)?::(?:${hex}{1,4}(?::${hex}{1,5})*)?)(?:%\w+)?(?:\](?::\d+)?|${end})`,
+      String.raw`${start}(?:localhost|[A-Za-z][\w-]*(?:\.[\w-]+)+):\d+${end}`,
+      String.raw`${start}[A-Za-z][\w-]+:\d{4,5}${end}`
+    ]
+  ],
+  ["<id>", [String.raw`${start}${hex}{8}-(?:${hex}{4}-){3}${hex}{12}`]],
+  ["<duration>", [String.raw`\d+(?:\.\d+)? ?${units}${end}`, String.raw`(?:\d+(?:\.\d+)?(?:ms|[dhms]))+${end}`]],
+  ["<size>", [String.raw`\d+(?:\.\d+)? ?(?:[kKMGTP]i?[bB]|B|bytes?|octets|characters|chars)${end}`]],
+  ["<num>", [String.raw`(?:${free}[+-])?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?${end}`]],
+  ["word", [String.raw`[\p{L}\p{M}\p{N}_]+`]]
+]
+
+const any = new RegExp(rules.map(([, sources]) => `(${sources.join("|")})`).join("|"), "gu")
+
+/** Control characters, with the escape sequences of terminals. */
+const blanks = /(?:\p{Cc}\[[\d;]*m|[\p{Cc}\s])+/gu
+
+const isId = (word: string): boolean =>
+  /^(?:0x[\da-f]+|[\da-f]{8,})$/i.test(word) ||
+  /^[a-z]{2,8}_(?=[a-z\d]*[A-Z])[A-Za-z\d]{8,}$/.test(word) ||
+  (word.length >= 6 && /\d[^\d]+\d/.test(word))
+
+const tell = (word: string): string => {
+  if (!/\p{N}/u.test(word) || ErrorCode.isCode(word)) return word
+  return isId(word) ? "<id>" : word.replaceAll(/\p{N}+/gu, "<num>")
+}
+
+const shown = (rule: number, text: string): string => {
+  const [placeholder] = rules[rule]!
+  if (placeholder === "kept") return text
+  if (placeholder === "unquoted") return text.replaceAll(/["'`]/g, "")
+  return placeholder === "word" ? tell(text) : placeholder
+}
+
+/**
+ * The pattern of an error's message, of at most {@link limit} characters. This never throws, and takes about the same time
+ * whatever the message.
+ *
+ * @example
+ * ```ts
+ * import { ErrorPattern } from "@requeue/core"
+ *
+ * ErrorPattern.of("connect ECONNREFUSED 10.0.0.7:5432") // => "connect ECONNREFUSED <addr>"
+ * ErrorPattern.of("order 4711: HTTP 503 after 30.2 s") // => "order <num>: HTTP 503 after <duration>"
+ * ```
+ */
+export const of = (message: string): string => {
+  // A stack that was added to a message tells of the program, and not always the same.
+  const [first = ""] = message.slice(0, inputLimit).split(/\n\s+at (?!\[)/, 1)
+  const text = first.replaceAll(blanks, " ").trim()
+  let pattern = ""
+  let from = 0
+  for (const match of text.matchAll(any)) {
+    const rule = match.findIndex((found, group) => group > 0 && found !== undefined) - 1
+    const next = text.slice(from, match.index) + shown(rule, match[0])
+    if (pattern.length + next.length > limit) return finished(pattern)
+    pattern += next
+    from = match.index + match[0].length
+  }
+  return finished(pattern + text.slice(from, from + limit - pattern.length))
+}
+
+/** Lists of any length are one. */
+const finished = (pattern: string): string => pattern.replaceAll(/(<[a-z]+>)(?:, ?\1)+/g, "$1").trim()

@@ -1,0 +1,97 @@
+/**
+ * Kinds of options that have members: lists, and objects whose names are known, or free. A wrong member is told with its
+ * place, however deep it lies.
+ *
+ * When to use: for the options of an adapter that are more than numbers and words, with `AdapterOptions`.
+ *
+ * @example
+ * ```ts
+ * import { OptionKind, OptionTree } from "@requeue/core/adapter-kit"
+ *
+ * const hosts = OptionTree.list(OptionTree.struct({ name: OptionKind.nonEmpty, port: OptionTree.optional(OptionKind.whole(1)) }))
+ * OptionTree.problem([{ name: "a" }, { name: "b", prot: 1 }], hosts)?.place // => "[1].prot"
+ * ```
+ */
+import { isObject, type OptionKind, type Value } from "./OptionKind.ts"
+import * as OptionNames from "./OptionNames.ts"
+
+/** A kind of member that may be left out. */
+export interface Optional<out A = unknown> extends OptionKind<A> {
+  readonly isOptional: true
+}
+
+/** The kinds of an object's members by name. */
+export type Kinds = Readonly<Record<string, OptionKind>>
+
+/** The type of an object with members of these kinds. */
+export type Struct<Members extends Kinds> = {
+  readonly [Name in keyof Members as Members[Name] extends Optional ? never : Name]: Value<Members[Name]>
+} & { readonly [Name in keyof Members as Members[Name] extends Optional ? Name : never]?: Value<Members[Name]> }
+
+const compound = <A>(expected: string, members: NonNullable<OptionKind["members"]>): OptionKind<A> => {
+  const holds = (value: unknown) => members(value) !== undefined && problem(value, kind) === undefined
+  const kind: OptionKind<A> = { expected, members, holds }
+  return kind
+}
+
+const nameless: OptionKind = { expected: "under a name that is not empty", holds: () => false }
+
+/** Gives each member of a value the same kind. */
+const each = (value: object, kind: OptionKind): Kinds =>
+  Object.fromEntries(Object.keys(value).map((name) => [name, name === "" ? nameless : kind]))
+
+/** A member that may be left out, or `undefined`. */
+export const optional = <A>(kind: OptionKind<A>): Optional<A> => ({
+  ...kind,
+  isOptional: true,
+  holds: (value) => value === undefined || kind.holds(value)
+})
+
+/** A list whose items are of one kind. */
+export const list = <A>(kind: OptionKind<A>): OptionKind<ReadonlyArray<A>> =>
+  compound("an array", (value) => (Array.isArray(value) ? each(value, kind) : undefined))
+
+/** An object whose names are free, with members of one kind. */
+export const record = <A>(kind: OptionKind<A>): OptionKind<{ readonly [name: string]: A }> =>
+  compound("an object", (value) => (isObject(value) ? each(value, kind) : undefined))
+
+/** An object with these members, and no others. */
+export const struct = <const Members extends Kinds>(members: Members): OptionKind<Struct<Members>> =>
+  compound(`an object with ${Object.keys(members).join(", ")}`, (value) => (isObject(value) ? members : undefined))
+
+/** A fault of a value, and its place. */
+export interface Problem {
+  /** The place in the value, such as `[1].port`; empty for the value itself. */
+  readonly place: string
+  /** It shows numbers and truths alone, because a text may be a secret. */
+  readonly detail: string
+  readonly remedy: string | undefined
+}
+
+const show = (value: unknown): string =>
+  typeof value === "number" || typeof value === "boolean" ? `, got ${value}` : ""
+
+/** The first member of a value that is unknown or not of its kind; `undefined` when there is none. */
+export const problem = (value: unknown, kind: OptionKind): Problem | undefined => {
+  const members = kind.members?.(value)
+  if (members === undefined || !isContainer(value)) {
+    if (kind.holds(value)) return undefined
+    return { place: "", detail: `must be ${kind.expected}${show(value)}`, remedy: kind.remedy?.(value) }
+  }
+  const known = Object.keys(members)
+  for (const name of new Set([...Object.keys(value), ...known])) {
+    const place = Array.isArray(value) ? `[${name}]` : `.${name}`
+    const member = Object.hasOwn(members, name) ? members[name] : undefined
+    const inner = Object.hasOwn(value, name) ? value[name] : undefined
+    if (member === undefined) {
+      if (inner === undefined) continue
+      return { place, detail: "unknown option", remedy: OptionNames.remedy(name, known) }
+    }
+    const found = problem(inner, member)
+    if (found !== undefined) return { ...found, place: place + found.place }
+  }
+  return undefined
+}
+
+const isContainer = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isObject(value) || Array.isArray(value)

@@ -1,0 +1,121 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import type { DeadLetter } from "../../src/dead-letters/DeadLetters.ts"
+import * as Groups from "../../src/dead-letters/internal/groups.ts"
+import * as Metadata from "../../src/message/Metadata.ts"
+
+const letter = (id: string, at: number, message: string, origin: Partial<DeadLetter["origin"]> = {}): DeadLetter => ({
+  id,
+  body: new Uint8Array(),
+  headers: {},
+  native: {},
+  firstPublished: 0,
+  redrives: 0,
+  history: [],
+  origin: {
+    queue: "orders",
+    attempts: 4,
+    reason: "retries-exhausted",
+    at,
+    error: { name: "Error", message },
+    ...origin
+  }
+})
+
+const foreign = (id: string, firstPublished: number): DeadLetter => ({
+  ...letter(id, 0, ""),
+  firstPublished,
+  origin: undefined
+})
+
+const letters = fc.array(
+  fc.oneof(
+    fc
+      .record({
+        id: fc.uuid(),
+        at: fc.nat(5),
+        message: fc.constantFrom("HTTP 503", "HTTP 404", "order 1", "order 22", "'a' is no card", "down"),
+        queue: fc.constantFrom("a", "b"),
+        reason: fc.constantFrom(...Metadata.reasons)
+      })
+      .map(({ at, id, message, queue, reason }) => letter(id, at, message, { queue, reason })),
+    fc.record({ id: fc.uuid(), at: fc.nat(5) }).map(({ at, id }) => foreign(id, at))
+  )
+)
+
+describe("groups", () => {
+  it("are told apart by queue, reason, name and pattern, most frequent first, then the newest", () => {
+    const refused = (port: number) => letter(`refused-${port}`, port, `connect ECONNREFUSED 10.0.0.1:${port}`)
+    const found = Groups.group([
+      letter("card", 9, "card number is invalid", { reason: "permanent" }),
+      ...[5001, 5003, 5002].map(refused),
+      letter("a", 1, "HTTP 503"),
+      letter("b", 2, "HTTP 503"),
+      letter("c", 3, "HTTP 404"),
+      letter("d", 4, "HTTP 404", { queue: "bills" }),
+      foreign("who", 7)
+    ])
+    assert.deepStrictEqual(
+      found.map(({ count, id, pattern }) => [count, pattern, id]),
+      [
+        [3, "connect ECONNREFUSED <addr>", "refused-5003"],
+        [2, "HTTP 503", "b"],
+        [1, "card number is invalid", "card"],
+        [1, undefined, "who"],
+        [1, "HTTP 404", "d"],
+        [1, "HTTP 404", "c"]
+      ]
+    )
+    const { message, newest, oldest } = found[0]!
+    assert.deepStrictEqual([message, oldest, newest], ["connect ECONNREFUSED 10.0.0.1:5003", 5001, 5003])
+    assert.deepStrictEqual([found.looked, found.total, found.other], [9, 9, 0])
+  })
+
+  it("count each letter once, and are the same in whatever order the letters come", () => {
+    const summary = (all: ReadonlyArray<DeadLetter>) =>
+      Groups.group(all).map((group) => ({ ...group, id: "", message: "" }))
+    fc.assert(
+      fc.property(letters, (all) => {
+        const found = Groups.group(all)
+        assert.strictEqual(
+          found.reduce((sum, { count }) => sum + count, 0),
+          all.length
+        )
+        assert.deepStrictEqual(summary(all.toReversed()), summary(all))
+        for (const [index, { count, newest, oldest }] of found.entries()) {
+          assert.isAtMost(oldest, newest)
+          const next = found[index + 1]
+          assert.isTrue(next === undefined || count > next.count || (count === next.count && newest >= next.newest))
+        }
+      })
+    )
+  })
+
+  it("have an example that is one of them, and the newest", () => {
+    fc.assert(
+      fc.property(letters, (all) => {
+        for (const { id, message, newest } of Groups.group(all)) {
+          const example = all.find((each) => each.id === id)!
+          assert.strictEqual(example.origin?.error.message, message)
+          assert.strictEqual(example.origin?.at ?? example.firstPublished, newest)
+        }
+      })
+    )
+  })
+
+  it("are bounded in number and size; what is beyond counts as other", () => {
+    const word = (n: number) => String.fromCodePoint(...Array.from(`${n}`, (digit) => 97 + Number(digit)))
+    const count = Groups.limit + 500
+    const long = (n: number) => letter(`${n}`, n, `${word(n)} ${"x".repeat(10_000)}`, { queue: "q" })
+    const found = Groups.group(Array.from({ length: count }, (_, n) => long(n)).flatMap((each) => [each, each]))
+    assert.deepStrictEqual([found.length, found.other, found.looked], [Groups.limit, 1000, 2 * count])
+    assert.isTrue(found.every(({ message, pattern }) => message!.length <= 256 && pattern!.length <= 256))
+  })
+
+  it("of letters that lack the text of their error are told by its name", () => {
+    const cut = { error: { name: "TypeError", message: "" } }
+    const [group, ...others] = Groups.group([letter("a", 1, "", cut), letter("b", 2, "", cut)])
+    assert.deepInclude(group, { error: "TypeError", pattern: "", count: 2 })
+    assert.isEmpty(others)
+  })
+})
