@@ -31,7 +31,8 @@ describe("send", () => {
     assert.strictEqual(refused.message, message)
     // One wrong entry keeps the whole batch from being sent.
     const entries: ReadonlyArray<Producer.BatchEntry<number>> = [{ body: 1 }, { body: 2, ...options }]
-    assert.strictEqual((await rejection(broker.requeue.sendBatch("q", entries))).message, message)
+    const ofEntry = await rejection(broker.requeue.sendBatch("q", entries))
+    assert.strictEqual(ofEntry.message, message.replace("send.delay", "entries[1].delay"))
     const ofBatch = await rejection(broker.requeue.sendBatch("q", [{ body: 1 }], options))
     assert.strictEqual(ofBatch.message, message.replace("send.delay", "sendBatch.delay"))
     assert.throws(() => queue("q", { delay: options.delay }), RangeError, "delay")
@@ -72,10 +73,28 @@ describe("send", () => {
     assert.isFalse(error.isRetryable)
     assert.strictEqual(
       error.message,
-      "memory: publish on queue q: BodyTooLarge: the body has 11 bytes, the limit is 10. " +
+      "memory: publish on queue q: BodyTooLarge: entries[1].body: the body has 11 bytes, the limit is 10. " +
         "Store the content elsewhere and send a reference to it, as the codec ClaimCheck does"
     )
     assert.strictEqual((await requeue.counts("q")).ready, 1)
+  })
+
+  it.each<readonly [string, Producer.BatchEntry<unknown>, string]>([
+    ["a body that cannot be encoded", { body: 12n, id: "m7" }, "send to queue q: entries[2].body (id m7): TypeError: "],
+    ["a body without an id", { body: 12n }, "send to queue q: entries[2].body: TypeError: "],
+    [
+      "a body that is too large",
+      { body: "123456789", id: "m7" },
+      "BodyTooLarge: entries[2].body (id m7): the body has 11"
+    ],
+    ["an id that is none", { body: 1, id: "" }, "send to queue q: entries[2].id: must have 1 to 200 characters"],
+    ["a header", { body: 1, id: "m7", headers: { requeue: "" } }, "send to queue q: entries[2].headers (id m7): "],
+    ["a delay", { body: 1, delay: -1 }, "entries[2].delay: a delay is a duration from 0 to 1d"]
+  ])("%s of one among several names which", async (_, entry, message) => {
+    await using requeue = await connect("memory:?maxBodySize=10")
+    const error = await rejection(requeue.sendBatch("q", [{ body: 1 }, { body: 2 }, entry]))
+    assert.include(error.message, message)
+    assert.strictEqual((await requeue.counts("q")).ready, 0)
   })
 
   it("a queue without a name", async () => {

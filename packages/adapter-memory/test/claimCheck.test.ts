@@ -110,14 +110,14 @@ describe("a send", () => {
     Effect.gen(function* () {
       const cause = new Error("denied")
       const producer = yield* sending(() => Promise.reject(cause))
-      const error = yield* Effect.flip(producer.sendBatch([{ body: "small" }, { body: large }]))
+      const error = yield* Effect.flip(producer.sendBatch([{ body: "small" }, { body: large, id: "m7" }]))
       assert.strictEqual(error._tag, "EncodeError")
       const { cause: told, message } = error as EncodeError.EncodeError // Its tag says so.
       assert.instanceOf(told, ClaimCheck.StoreError)
       assert.strictEqual(told.cause, cause)
       assert.include(
         message,
-        "send to queue pages: body: StoreError: ClaimCheck: put in memory: Error: denied. Try again"
+        "send to queue pages: entries[1].body (id m7): StoreError: ClaimCheck: put in memory: Error: denied. Try again"
       )
       const ids: Array<string> = []
       yield* Consumer.start("pages", {}, ({ id }) => void ids.push(id))
@@ -136,9 +136,10 @@ describe("a send", () => {
       const huge = { name: "memory", put: async () => "k".repeat(2000), get: async () => undefined }
       const codec = ClaimCheck.make(Codec.text, { store: huge, threshold: 100 })
       const other = yield* Producer.make(QueueDefinition.make("pages", { codec }))
-      const error = yield* Effect.flip(other.send(large))
+      const error = yield* Effect.flip(other.sendBatch([{ body: "small" }, { body: large, id: "m7" }]))
       assert.instanceOf(error, BrokerError.BrokerError)
       assert.strictEqual(error.reason, "BodyTooLarge")
+      assert.include(error.message, "entries[1].body (id m7): the body has ")
     }).pipe(Effect.provide(MemoryBroker.layer({ maxBodySize: 1500 })))
   )
 

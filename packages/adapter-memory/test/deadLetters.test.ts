@@ -1,10 +1,21 @@
 /** Looking into dead letters, and redriving them. */
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
-import type { DeadLetters, Delivery } from "@requeue/core"
+import type { Broker, DeadLetters, Delivery } from "@requeue/core"
 import { PermanentError } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
 import { bytes } from "./harness.ts"
 import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
+
+setFlagsFromString("--expose-gc")
+const collect: () => void = runInNewContext("gc")
+
+/** The bytes that are in use. */
+const heap = (): number => {
+  collect()
+  return process.memoryUsage().heapUsed
+}
 
 /** Sends messages to a consumer that gives each of them up at once, with its body for the reason. */
 const bury = async (broker: VirtualBroker, queue: string, ...bodies: ReadonlyArray<string>): Promise<void> => {
@@ -19,6 +30,8 @@ const bury = async (broker: VirtualBroker, queue: string, ...bodies: ReadonlyArr
   const { ready } = await broker.requeue.counts(queue)
   if (ready! > 0) throw new Error(`${ready} messages of ${queue} were not dead-lettered`)
 }
+
+const counted = ({ looked, other, total }: DeadLetters.Groups) => [looked, total, other]
 
 const all = { redriven: 0, filtered: 0, guarded: 0, homeless: 0 }
 const ids = (letters: ReadonlyArray<DeadLetters.DeadLetter>) => letters.map(({ id }) => id)
@@ -54,26 +67,93 @@ describe("dead letters", () => {
         }
       }
     )
-    const mine = {
+    const mine = (id: string, at: number) => ({
       queue: "q",
       reason: "permanent" as const,
       error: "PermanentError",
-      message: "c",
-      count: 3,
-      oldest: 0,
-      newest: 60_000
-    }
+      pattern: id,
+      message: id,
+      id,
+      count: 1,
+      oldest: at,
+      newest: at
+    })
+    const groups = await letters.group()
     const foreign = {
       queue: undefined,
       reason: undefined,
       error: undefined,
+      pattern: undefined,
       message: undefined,
+      id: groups[1]!.id,
       count: 1,
       oldest: 60_000,
       newest: 60_000
     }
-    assert.deepStrictEqual(await letters.group(), [mine, foreign])
-    assert.deepStrictEqual(await letters.group({ limit: 2 }), [{ ...mine, message: "b", count: 2, newest: 0 }])
+    assert.deepStrictEqual([...groups], [mine("c", 60_000), foreign, mine("a", 0), mine("b", 0)])
+    assert.deepStrictEqual(counted(groups), [4, 4, 0])
+    const some = await letters.group({ limit: 2 })
+    assert.deepStrictEqual([...some], [mine("a", 0), mine("b", 0)])
+    assert.deepStrictEqual(counted(some), [2, 4, 0])
+    const filter = ({ metadata }: Delivery.Delivery) => metadata.deadLetter?.error.message === "b"
+    const meant = await letters.group({ filter })
+    assert.deepStrictEqual([...meant], [mine("b", 0)])
+    assert.deepStrictEqual(counted(meant), [4, 4, 0])
+  })
+
+  it("that fail for one cause are one group, whatever differs in their messages", async () => {
+    await using broker = await open()
+    const refused = [5432, 6379].map((port) => `connect ECONNREFUSED 10.0.0.1:${port}`)
+    await bury(
+      broker,
+      "q",
+      ...refused,
+      "order 1: HTTP 503",
+      "order 2: HTTP 404",
+      "order 3: HTTP 503",
+      "order 4: HTTP 503"
+    )
+    const groups = await broker.requeue.deadLetters("q.dlq").group()
+    assert.deepStrictEqual(
+      groups.map(({ count, pattern }) => [count, pattern]),
+      [
+        [3, "order <num>: HTTP 503"],
+        [2, "connect ECONNREFUSED <addr>"],
+        [1, "order <num>: HTTP 404"]
+      ]
+    )
+  })
+
+  it("are grouped in a bounded memory, though each of 20,000 has a cause of its own", async () => {
+    let publish!: Broker.Service["publish"]
+    await using broker = await open({}, (port) => {
+      publish = port.publish
+      return port
+    })
+    const cause = (n: number) => `${n}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)]!)
+    const at = { attempts: 1, notBefore: 0, firstPublished: 0, redrives: 0, history: [] }
+    const letters = broker.requeue.deadLetters("q.dlq")
+    for (let from = 0; from < 20_000; from += 1000) {
+      const messages = Array.from({ length: 1000 }, (_, n) => {
+        const error = { name: "Error", message: `${cause(from + n)} ${"is no cause ".repeat(20)}` }
+        const deadLetter = { queue: "q", attempts: 1, reason: "permanent" as const, at: 0, error }
+        const metadata = { ...at, id: `${from + n}`, deadLetter }
+        return { queue: "q.dlq", body: new Uint8Array(100), headers: {}, delay: 0, metadata }
+      })
+      await Effect.runPromise(publish(messages))
+    }
+    const before = heap()
+    let grown = 0
+    let looked = 0
+    const filter = () => {
+      if (++looked === 10_000) grown = heap() - before
+      return true
+    }
+    const groups = await broker.finish(letters.group({ limit: 20_000, filter }))
+    assert.strictEqual(groups.length, 1000)
+    assert.deepStrictEqual(counted(groups), [10_000, 20_000, 9000])
+    assert.isBelow(grown, 20 * 2 ** 20)
+    assert.strictEqual(await letters.count(), 20_000)
   })
 
   it("purge removes all and answers how many", async () => {

@@ -6,6 +6,7 @@ import { cases as backoff } from "./cases/backoff.ts"
 import { cases as batching } from "./cases/batching.ts"
 import { cases as books } from "./cases/books.ts"
 import { cases as calls } from "./cases/calls.ts"
+import { cases as causes } from "./cases/causes.ts"
 import { cases as classification } from "./cases/classification.ts"
 import { cases as codecs } from "./cases/codecs.ts"
 import { cases as concurrency } from "./cases/concurrency.ts"
@@ -57,6 +58,7 @@ export const cases: ReadonlyArray<Case> = [
   ...classification,
   ...routing,
   ...deadLetters,
+  ...causes,
   ...redriving,
   ...backoff,
   ...time,

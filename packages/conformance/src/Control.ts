@@ -150,15 +150,16 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
       return Effect.catchCause(publish, () => Effect.sync(() => open.delete(id)))
     })
     // Counts from one waking to the next, so that no time in between is missed.
-    let woken = now()
+    let [woken, wakings] = [now(), 0]
     const timer = Effect.map(Effect.sleep(timerInterval), () => {
       spans.end(woken + timerInterval)
       woken = now()
+      wakings++
     })
 
-    /** Waits until the timer has woken after a time: not before then has it told of what held it up. */
-    const wokenAfter = (time: number): Effect.Effect<void> =>
-      Effect.suspend(() => (woken > time ? Effect.void : Effect.andThen(Effect.sleep(timerInterval), wokenAfter(time))))
+    /** Waits for so many wakings of the timer. They are counted, because the time of day may be set back. */
+    const wakes = (count: number): Effect.Effect<void> =>
+      Effect.suspend(() => (wakings >= count ? Effect.void : Effect.andThen(Effect.sleep(timerInterval), wakes(count))))
 
     /** Waits until the echoes that were sent by then are back, or lost. */
     const returned = (until: number): Effect.Effect<void> =>
@@ -175,7 +176,8 @@ export const make = (broker: Broker.Service, queue: string): Effect.Effect<Servi
     return {
       lateness: (from, to) =>
         Effect.gen(function* () {
-          yield* wokenAfter(now())
+          // Not before its next waking has the timer told of what held it up.
+          yield* wakes(wakings + 1)
           yield* returned(to)
           const lost = [...open.values()].find((sent) => sent <= to && sent + echoTimeout >= from)
           if (lost !== undefined) {

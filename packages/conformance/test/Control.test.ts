@@ -2,6 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Broker, BrokerError } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Control from "../src/Control.ts"
 import * as VirtualTime from "../src/VirtualTime.ts"
 import * as fake from "./fake.ts"
@@ -115,6 +117,23 @@ describe("a control", () => {
           yield* Effect.sleep(1000)
           yield* control.pulse
           assert.isAtLeast((yield* Clock.currentTimeMillis) - begun, 5000)
+        })
+    )
+  )
+
+  it.live("answers though the time of day is set back meanwhile", () =>
+    withControl(
+      () => 3,
+      (control, { begun }) =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(1000)
+          const asked = yield* Effect.forkChild(control.lateness(begun, begun + 900))
+          yield* Effect.yieldNow
+          const clock = yield* Clock.Clock
+          const told = clock.currentTimeMillisUnsafe.bind(clock)
+          clock.currentTimeMillisUnsafe = () => told() - 3_600_000
+          const answer = yield* Effect.timeoutOption(Fiber.join(asked), 10_000)
+          assert.deepStrictEqual(answer, Option.some(3))
         })
     )
   )

@@ -23,7 +23,7 @@ const roundTrip = (lab: Lab, body: Uint8Array) =>
     return Check.present("body", received)
   })
 
-const odd = { "Straße-π": "naïve ☃ 🚀", "x-empty": "", "X-Case": "a", "x-case": "b" }
+const odd = { "Straße-π": "naïve ☃ 🚀", "x-empty": "", "X-Case": "a", "x-case": "b", ["__proto__"]: "p" }
 
 export const cases: ReadonlyArray<Case.Case> = [
   test("a message is delivered once, with its body, id and first attempt", function* (lab) {

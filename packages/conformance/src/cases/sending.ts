@@ -135,6 +135,7 @@ export const cases: ReadonlyArray<Case.Case> = [
     for (const entry of bad) {
       const error = yield* Effect.flip(producer.sendBatch([{ body: "good" }, entry]))
       Check.equal("error", error._tag, "EncodeError")
+      Check.equal("error names the entry", error.message.includes("entries[1]."), true)
     }
     yield* nothingWasSent(lab)
   }),

@@ -118,6 +118,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     headers: {}
   })),
   delivers(
+    "assigns headers to an object that has a prototype",
+    "headers survive, with any text and with names that differ in case",
+    // Assigned, unlike spread.
+    (delivery) => ({ ...delivery, headers: Object.assign(Object.create(Object.prototype), delivery.headers) })
+  ),
+  delivers(
     "believes metadata whatever it says",
     "metadata that a foreign sender made up is bounded: attempts are whole, delays end, and retries as well",
     (delivery) => {

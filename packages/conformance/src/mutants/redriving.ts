@@ -1,23 +1,43 @@
-/** Redrives that do, or tell, something else. */
+/** Redrives and groups that do, or tell, something else. */
 import type { DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { decorate } from "../internal/decorate.ts"
 import type { Mutant } from "../Mutant.ts"
 
-/** Changes what a redrive is asked for, or what it reports. */
-const redrives = (
+/** Changes what the dead letters are asked for, or what they answer. */
+const letters = (
   name: string,
   kills: string,
-  change: (redrive: DeadLetters.DeadLetters["redrive"]) => DeadLetters.DeadLetters["redrive"]
+  change: (letters: DeadLetters.DeadLetters) => Partial<DeadLetters.DeadLetters>
 ): Mutant => ({
   name,
   kills,
   subject: (subject) => ({
     ...subject,
     makeDeadLetters: (queue) =>
-      Effect.map(subject.makeDeadLetters(queue), (letters) => ({ ...letters, redrive: change(letters.redrive) }))
+      Effect.map(subject.makeDeadLetters(queue), (original) => ({ ...original, ...change(original) }))
   })
 })
+
+/** Changes what a redrive is asked for, or what it reports. */
+const redrives = (
+  name: string,
+  kills: string,
+  change: (redrive: DeadLetters.DeadLetters["redrive"]) => DeadLetters.DeadLetters["redrive"]
+): Mutant => letters(name, kills, ({ redrive }) => ({ redrive: change(redrive) }))
+
+/** Groups by the error's name alone, as if one name were one cause. */
+const byName = (groups: DeadLetters.Groups): DeadLetters.Groups => {
+  const names = [...Map.groupBy(groups, ({ error }) => error).values()]
+  const merged = names.map((members) => ({
+    ...members[0]!,
+    count: members.reduce((sum, { count }) => sum + count, 0)
+  }))
+  const { looked, other, total } = groups
+  return Object.assign(merged, { looked, other, total })
+}
+
+const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
 
 export const mutants: ReadonlyArray<Mutant> = [
   redrives(
@@ -41,6 +61,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     "a redrive that is aborted ends at once, and another one goes on with the others",
     (redrive) => (options) => redrive({ ...options, signal: undefined })
   ),
+  letters("groups dead letters by their errors' names", grouped, ({ group }) => ({
+    group: (options) => Effect.map(group(options), byName)
+  })),
+  letters("does not say of how many letters it tells", grouped, ({ group }) => ({
+    group: (options) => Effect.map(group(options), (groups) => Object.assign(groups, { looked: 0 }))
+  })),
   {
     name: "removes no letter of a queue whose connection was lost once",
     kills: "a redrive whose connections break decides on each letter once, loses none, and its report balances",
