@@ -7,7 +7,7 @@
  */
 import { type Adapter, Broker, BrokerError, ConfigurationError, Connection } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
@@ -205,7 +205,14 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
-  Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
+  Layer.effect(
+    Broker.Broker,
+    Effect.gen(function* () {
+      // Who has made Config has loaded it; others need not.
+      const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
+      return yield* make(yield* unwrap(options))
+    })
+  )
 
 /**
  * Serves `amqp:` and `amqps:` URLs: `amqp://user:password@host:5672/vhost?queueType=classic`. Every option but `tls` can

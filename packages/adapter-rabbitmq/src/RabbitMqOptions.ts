@@ -4,17 +4,20 @@
  * They are decoded and validated before anything is connected. Credentials are `Redacted` from here on: no error, log
  * or printed option shows them.
  */
-import { ConfigurationError, Delay } from "@requeue/core/adapter-kit"
-import { AdapterOptions } from "@requeue/core/schema"
+import {
+  AdapterOptions,
+  ConfigurationError,
+  Delay,
+  OptionKind,
+  OptionTree,
+  TlsOptions
+} from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
 import type { Credentials, Provider } from "./internal/connect/credentials.ts"
-import { refusal, type Tls } from "./internal/tls.ts"
 
-/** Where the delays of a queue are kept; the package's README has a drawing of each. */
-export const Topology = Schema.Literals([
+const topology = OptionKind.oneOf([
   "auto",
   "ladder",
   "levels",
@@ -24,117 +27,118 @@ export const Topology = Schema.Literals([
   "waitLoop",
   "native"
 ])
-/** A topology's name. */
-export type Topology = typeof Topology.Type
+/** Where the delays of a queue are kept; the package's README has a drawing of each. */
+export type Topology = OptionKind.Value<typeof topology>
 
-/**
- * Names in topologies that exist already. `{queue}` stands for the queue, `{ms}` and `{s}` for the delay in milliseconds
- * and in seconds.
- */
-export const Names = Schema.Struct({
-  delayQueue: Schema.optionalKey(Schema.NonEmptyString),
-  retryQueue: Schema.optionalKey(Schema.NonEmptyString),
-  retryExchange: Schema.optionalKey(Schema.NonEmptyString),
-  workExchange: Schema.optionalKey(Schema.NonEmptyString),
-  waitingQueue: Schema.optionalKey(Schema.NonEmptyString)
+const names = OptionTree.struct({
+  delayQueue: OptionTree.optional(OptionKind.nonEmpty),
+  retryQueue: OptionTree.optional(OptionKind.nonEmpty),
+  retryExchange: OptionTree.optional(OptionKind.nonEmpty),
+  workExchange: OptionTree.optional(OptionKind.nonEmpty),
+  waitingQueue: OptionTree.optional(OptionKind.nonEmpty)
 })
-/** Names that replace the topology's own. */
-export type Names = typeof Names.Type
+/**
+ * Names in topologies that exist already, which replace the topology's own. `{queue}` stands for the queue, `{ms}` and
+ * `{s}` for the delay in milliseconds and in seconds.
+ */
+export type Names = OptionKind.Value<typeof names>
 
-const millis = (min: number, max: number) => Schema.Int.check(Schema.isBetween({ minimum: min, maximum: max }))
-const count = (min: number, max: number) => Schema.Int.check(Schema.isBetween({ minimum: min, maximum: max }))
+const anything: OptionKind.OptionKind = { expected: "any value", holds: () => true }
 
 /** Arguments of a native object, such as `x-max-priority`. */
-const Arguments = Schema.Record(Schema.String, Schema.Unknown)
+const Arguments = OptionTree.record(anything)
 
 /** A binding of a queue to an exchange: one of `exchanges`, or one that exists already. */
-const Binding = Schema.Struct({
-  exchange: Schema.NonEmptyString,
+const Binding = OptionTree.struct({
+  exchange: OptionKind.nonEmpty,
   /** Default: the empty one, which exchanges of type `fanout` and `headers` do not read. */
-  routingKey: Schema.optionalKey(Schema.String),
+  routingKey: OptionTree.optional(OptionKind.text),
   /** Such as `x-match` and the headers to match. Default: none. */
-  arguments: Schema.optionalKey(Arguments)
+  arguments: OptionTree.optional(Arguments)
 })
 
 /** How a queue is made sure of: it is declared, only looked for (`passive`), or never touched. */
-const Assert = Schema.Literals(["declare", "passive", "never"])
+const Assert = OptionKind.oneOf(["declare", "passive", "never"])
 
 /** A durable exchange of the user's own. It is declared with the queues that are bound to it. */
-const ExchangeOptions = Schema.Struct({
+const ExchangeOptions = OptionTree.struct({
   /** `direct`, `fanout`, `topic`, `headers`, or that of a plugin. */
-  type: Schema.NonEmptyString,
+  type: OptionKind.nonEmpty,
   /** Such as `alternate-exchange`. Default: none. */
-  arguments: Schema.optionalKey(Arguments),
+  arguments: OptionTree.optional(Arguments),
   /** Whether it is declared, looked for, or not touched. Default: the broker's `assert`. */
-  assert: Schema.optionalKey(Assert)
+  assert: OptionTree.optional(Assert)
 })
 
 /** The options of one queue. */
-const QueueOptions = Schema.Struct({
+const QueueOptions = OptionTree.struct({
   /** Default: the broker's `queueType`, and `classic` for an exclusive queue. */
-  type: Schema.optionalKey(Schema.Literals(["quorum", "classic"])),
+  type: OptionTree.optional(OptionKind.oneOf(["quorum", "classic"])),
   /** `x-delivery-limit` of this quorum queue. 10 to 1,000,000; default: the broker's. */
-  deliveryLimit: Schema.optionalKey(count(10, 1_000_000)),
+  deliveryLimit: OptionTree.optional(OptionKind.whole(10, 1_000_000)),
   /** Whether it is for this process alone, and ends with its connection, messages included. Default: false. */
-  exclusive: Schema.optionalKey(Schema.Boolean),
+  exclusive: OptionTree.optional(OptionKind.flag),
   /** `x-priority` of its consumers: while those of more can take messages, the others get none. Default: 0. */
-  consumerPriority: Schema.optionalKey(count(-1_000_000, 1_000_000)),
+  consumerPriority: OptionTree.optional(OptionKind.whole(-1_000_000, 1_000_000)),
   /** Further exchanges that the queue is bound to. Retries never go through them. Default: none. */
-  bindings: Schema.optionalKey(Schema.Array(Binding)),
+  bindings: OptionTree.optional(OptionTree.list(Binding)),
   /** Whether the queue and its bindings are declared, looked for, or not touched. Default: the broker's `assert`. */
-  assert: Schema.optionalKey(Assert),
+  assert: OptionTree.optional(Assert),
   /** Arguments that are added to those of the plan, or replace them. Default: none. */
-  arguments: Schema.optionalKey(Arguments)
+  arguments: OptionTree.optional(Arguments)
 })
 
 const fields = {
   /** `plain` logs in with user and password, `external` with the client certificate in `tls`. Default: `plain`. */
-  auth: Schema.Literals(["plain", "external"]),
+  auth: OptionKind.oneOf(["plain", "external"]),
   /** The name that the server shows, followed by `:consume` or `:publish`. Default: `requeue`. */
-  connectionName: Schema.NonEmptyString,
+  connectionName: OptionKind.nonEmpty,
   /** Milliseconds between heartbeats, rounded to seconds. 1000 to 60,000; default: 10,000. */
-  heartbeat: millis(1000, 60_000),
+  heartbeat: OptionKind.whole(1000, 60_000),
   /** Milliseconds that one attempt to connect may take. 100 to 120,000; default: 10,000. */
-  connectTimeout: millis(100, 120_000),
+  connectTimeout: OptionKind.whole(100, 120_000),
   /** Milliseconds that one request may take. 100 to 120,000; default: 10,000. */
-  requestTimeout: millis(100, 120_000),
+  requestTimeout: OptionKind.whole(100, 120_000),
   /** Milliseconds until a publish is confirmed, and as many for a connection first. 100 to 120,000; default: 10,000. */
-  publishTimeout: millis(100, 120_000),
+  publishTimeout: OptionKind.whole(100, 120_000),
   /** Milliseconds before the second attempt to connect again; the first is at once. 1 to 60,000; default: 100. */
-  reconnectFirst: millis(1, 60_000),
+  reconnectFirst: OptionKind.whole(1, 60_000),
   /** The longest pause between attempts, in milliseconds. `reconnectFirst` to 120,000; default: 500. */
-  reconnectMax: millis(1, 120_000),
+  reconnectMax: OptionKind.whole(1, 120_000),
   /** Messages that may be unconfirmed; further ones wait. 1 to 65,535; default: 1000. */
-  maxUnconfirmed: count(1, 65_535),
+  maxUnconfirmed: OptionKind.whole(1, 65_535),
   /** The type of all queues that are declared. Default: `quorum`. */
-  queueType: Schema.Literals(["quorum", "classic"]),
+  queueType: OptionKind.oneOf(["quorum", "classic"]),
   /** `x-delivery-limit`: returns after which the server itself gives a message up. 10 to 1,000,000; default: 1000. */
-  deliveryLimit: count(10, 1_000_000),
+  deliveryLimit: OptionKind.whole(10, 1_000_000),
   /** The server's `max_message_size` in bytes. 1 to 512 MiB; default: by version, 16 MiB from 4.0 on, 128 MiB before. */
-  maxBodySize: count(1, 512 * 1024 * 1024),
+  maxBodySize: OptionKind.whole(1, 512 * 1024 * 1024),
   /** Where delays are kept. Default: `auto`, which is the ladder for up to 32 known delays, and else the levels. */
-  topology: Topology,
+  topology,
   /** The smallest step of the levels, in milliseconds. 10 to 1000; default: 50. */
-  resolution: millis(10, 1000),
+  resolution: OptionKind.whole(10, 1000),
   /** The start of the names of everything that queues share. Default: `requeue`. */
-  prefix: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_.-]{1,40}$/)),
+  prefix: OptionKind.matching("1 to 40 letters, digits, _, . and -", /^[A-Za-z0-9_.-]{1,40}$/),
   /** Whether objects are declared, only looked for (`passive`), or not touched (`never`). Default: `declare`. */
   assert: Assert,
   /** The address of the HTTP interface, such as `http://localhost:15672`. Default: none, and it is not asked. */
-  management: Schema.NonEmptyString,
+  management: OptionKind.nonEmpty,
   /** Names that replace the topology's own. Default: none. */
-  names: Names,
+  names,
   /** Further nodes of the cluster, `host` or `host:port`, tried in turn. Default: none. */
-  hosts: Schema.Array(Schema.String.check(Schema.isPattern(/^(\[[0-9a-fA-F:]+\]|[^\s:/@]+)(:\d{1,5})?$/))),
+  hosts: OptionTree.list(OptionKind.matching("host or host:port", /^(\[[0-9a-fA-F:]+\]|[^\s:/@]+)(:\d{1,5})?$/)),
   /** Exchanges of the user's own, by name, for `bindings` in `queues`. Default: none. */
-  exchanges: Schema.Record(Schema.NonEmptyString, ExchangeOptions),
+  exchanges: OptionTree.record(ExchangeOptions),
   /** Options of single queues, by name. Default: none. */
-  queues: Schema.Record(Schema.String, QueueOptions)
+  queues: OptionTree.record(QueueOptions)
 }
 
-type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
+type Fields = AdapterOptions.Values<typeof fields>
 
-export type { Credentials, Tls }
+export type { Credentials }
+
+/** Options of TLS, as `node:tls` takes them. */
+export type Tls = TlsOptions.Tls
 
 /** The options of a broker. Times are in milliseconds. */
 export interface Options extends Partial<Fields> {
@@ -202,13 +206,13 @@ const refuse = (field: string, detail: string, remedy: string): ConfigurationErr
  * ```
  */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
-  const { credentials, password, tls = {}, url, username, ...rest } = options
+  const { credentials, password, tls: given, url, username, ...rest } = options
   const address = Address.parse(url, username, password)
   if (Result.isFailure(address)) return Result.fail(address.failure)
   const decoded = decodeFields(address.success.parameters, rest)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
-  const insecure = refusal(options.tls, address.success.address.secure)
-  if (insecure !== undefined) return Result.fail(insecure)
+  const tls = decodeTls(given, address.success.address.secure)
+  if (Result.isFailure(tls)) return Result.fail(tls.failure)
   const account = accountRefusal(options, decoded.success.auth)
   if (account !== undefined) return Result.fail(account)
   const { management, maxBodySize, ...values } = decoded.success
@@ -221,12 +225,19 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     ...values,
     address: address.success.address,
     credentials,
-    tls,
+    tls: tls.success,
     management: management === undefined ? undefined : Redacted.make(management),
     maxBodySize
   }
   const conflict = contradiction(settings)
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
+}
+
+/** Decodes TLS options. Any of them is refused where there is no TLS. */
+const decodeTls = (tls: unknown, secure: boolean): Result.Result<Tls, ConfigurationError.ConfigurationError> => {
+  const decoded = TlsOptions.decode("rabbitmq", "tls", tls ?? {})
+  if (Result.isFailure(decoded) || secure || Object.keys(decoded.success).length === 0) return decoded
+  return Result.fail(refuse("tls", "the URL is amqp:, which has no TLS", "Write amqps: in the URL"))
 }
 
 /** The error of two accounts, or of one that is no function. */

@@ -60,6 +60,8 @@ describe("options", () => {
     [{ url: "amqps://h", tls: { cart: "a" } as RabbitMqOptions.Tls }, "tls.cart"],
     [{ url: "amqps://h", tls: { rejectUnauthorized: "no" } as never }, "tls.rejectUnauthorized"],
     [{ url: "amqps://h", tls: true as never }, "tls"],
+    [{ url: "amqps://h", tls: { cert: "a" } }, "tls.cert"],
+    [{ url: "amqps://h", tls: { key: "a" } }, "tls.key"],
     [{ management: "localhost:port" }, "management"],
     [{ management: "http://u:hunter2@h:port" }, "management"]
   ])("refuse what would be less secure than it looks: %o", (options, field) => {
@@ -69,8 +71,10 @@ describe("options", () => {
   })
 
   it.each<[RabbitMqOptions.Options, RegExp]>([
-    [{ deliveryLimit: 5 }, /^deliveryLimit .*between 10 and 1000000, got 5/],
-    [{ queues: { orders: { deliveryLimit: 5 } } }, /^queues\.orders\.deliveryLimit .*between 10 and 1000000, got 5/],
+    [{ deliveryLimit: 5 }, /^deliveryLimit .*from 10 to 1000000, got 5/],
+    [{ queues: { orders: { deliveryLimit: 5 } } }, /^queues\.orders\.deliveryLimit .*from 10 to 1000000, got 5/],
+    [{ queues: { orders: { tpye: "classic" } as never } }, /^queues\.orders\.tpye .*Did you mean type\?$/],
+    [{ names: { retryQueeu: "r" } as never }, /^names\.retryQueeu .*Did you mean retryQueue\?$/],
     [
       { queues: { orders: { bindings: [{ exchange: 5 as never }] } } },
       /^queues\.orders\.bindings\[0\]\.exchange .*, got 5/
@@ -81,8 +85,9 @@ describe("options", () => {
   })
 
   it("take certificates as text and as bytes", () => {
-    const tls = { ca: ["a", Buffer.from("b")], key: Buffer.from("c"), passphrase: Redacted.make("d"), servername: "h" }
-    assert.strictEqual(ok({ url: "amqps://h", tls }).tls, tls)
+    const key = { key: Buffer.from("c"), cert: "e", passphrase: Redacted.make("d") }
+    const tls = { ca: ["a", Buffer.from("b")], ...key, servername: "h" }
+    assert.deepStrictEqual(ok({ url: "amqps://h", tls }).tls, tls)
   })
 
   it("never show a password", () => {

@@ -79,7 +79,8 @@ describe("a connection", () => {
       })
     )
     const { queued } = await balance(one.url, queue, books)
-    assert.deepStrictEqual(queued, [])
+    // Of a copy whose confirmation was cut off there may be two, and the second one may come when all have ended.
+    for (const id of queued) assert.isTrue(books.acked.has(id) || books.deadLettered.has(id), id)
   })
 })
 

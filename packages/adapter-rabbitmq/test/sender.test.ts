@@ -39,6 +39,8 @@ const start = () => {
       const isFirst = written.indexOf(queue) === written.length - 1
       if (queue === "full") onOutcome(refused(queue, "QueueFull"))
       else if (queue === "beside") onOutcome(isFirst ? refused(queue, "ConnectionLost") : undefined, isFirst)
+      else if (queue === "besides refused")
+        onOutcome(refused(queue, isFirst ? "ConnectionLost" : "BodyTooLarge"), isFirst)
       else if (queue === "removed") onOutcome(isFirst ? refused(queue, "QueueMissing") : undefined)
       else if (queue !== "slow") onOutcome(undefined)
       return { publication, onOutcome, deadline: Deadlines.deadline(() => {}), written: undefined, hasEnded: false }
@@ -90,6 +92,14 @@ describe("what is sent each on its own account", () => {
       const { answers } = yield* sendEach(sender, ["beside", "removed"])
       assert.deepStrictEqual(answers, [undefined, undefined])
       assert.deepStrictEqual(written.toSorted(), ["beside", "beside", "removed", "removed"])
+    })
+  )
+
+  it.effect("may be stored though it is refused when it is sent again", () =>
+    Effect.gen(function* () {
+      const { sender, written } = start()
+      const { answers } = yield* sendEach(sender, ["besides refused"])
+      assert.deepStrictEqual([answers, written.length], [["ConnectionLost"], 2])
     })
   )
 

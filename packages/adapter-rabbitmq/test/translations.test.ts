@@ -84,6 +84,17 @@ describe("toDelivery", () => {
     assert.notProperty(original.headers, "x-death")
   })
 
+  it("gives up what brings out a fault of ours, with its bytes, rather than to throw", () => {
+    const fault = {
+      toJSON: (): never => {
+        throw new TypeError("a fault")
+      }
+    }
+    const { body, unreadable } = toDelivery(incoming({ headers: { fault } }), source)
+    assert.strictEqual(new TextDecoder().decode(body), "{}")
+    assert.deepStrictEqual(unreadable, { name: "TypeError", message: "a fault" })
+  })
+
   it("counts the flag where a queue has no count", () => {
     const classic = { ...source, type: "classic" } as const
     assert.strictEqual(toDelivery(incoming({}, true), classic).attempts, 2)

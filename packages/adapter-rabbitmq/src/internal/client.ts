@@ -2,14 +2,8 @@
  * The only file that imports the driver, and what is Node's own: it opens connections, and names the types that the other
  * files use.
  */
-import {
-  type Channel,
-  type ConfirmChannel,
-  connect as open,
-  credentials,
-  type ConsumeMessage,
-  type Message
-} from "amqplib"
+import { TlsOptions } from "@requeue/core/adapter-kit"
+import type { Channel, ConfirmChannel, ConsumeMessage, Message } from "amqplib"
 import { createHash } from "node:crypto"
 import type { Socket } from "node:net"
 import * as Redacted from "effect/Redacted"
@@ -101,7 +95,8 @@ export const connect = async (
   on: Listener
 ): Promise<DriverConnection> => {
   const { auth, tls } = settings
-  const { passphrase, ...material } = tls
+  // An import of the adapter, which may only be one of several to choose from, does not load the driver.
+  const { connect: open, credentials } = await import("amqplib")
   const model = await open(
     {
       protocol: address.secure ? "amqps" : "amqp",
@@ -119,8 +114,7 @@ export const connect = async (
       keepAlive: true,
       timeout: settings.connectTimeout,
       clientProperties: { connection_name: `${settings.connectionName}:${role}` },
-      ...(address.secure ? material : {}),
-      ...(passphrase === undefined ? {} : { passphrase: Redacted.value(passphrase) })
+      ...TlsOptions.toNode(tls)
     }
   )
   const { stream } = model.connection as unknown as { readonly stream: Socket } // The driver's types lack its socket.
@@ -178,6 +172,15 @@ const propertiesFrame = 60
 /** Bytes before the flags of the properties: those of any frame, then class, weight and the size of the body. */
 const beforeFlags = 7 + 12
 
+/**
+ * The headers that the driver has read, with one named `__proto__`, where it is text. The driver assigns it, and so loses a
+ * text, and takes a table for the prototype of all headers.
+ */
+const whole = (headers: unknown, table: Buffer): unknown => {
+  const text = FieldTable.textOf(table, "__proto__")
+  return { ...Object(headers), ...(text === undefined ? {} : { ["__proto__"]: text }) }
+}
+
 /** Keeps the headers of each message as they came, beside those that the driver has read. */
 const keepTables = (connection: Receiver): void => {
   const receive = connection.recvFrame.bind(connection)
@@ -187,6 +190,8 @@ const keepTables = (connection: Receiver): void => {
     // Where it has read more bytes, the call for these has found the frame in them.
     if (frame === false || frame.id !== propertiesFrame || frame.fields?.headers === undefined) return frame
     frame.fields.table ??= FieldTable.headersOf(bytes.subarray(beforeFlags))
+    if (frame.fields.table?.includes("__proto__"))
+      frame.fields.headers = whole(frame.fields.headers, frame.fields.table)
     return frame
   }
 }

@@ -31,6 +31,13 @@ export const entries = (table: Buffer): ReadonlyArray<Entry> => {
   return found
 }
 
+/** The value of an entry that is text; `undefined` for one of another type, or where there is none. */
+export const textOf = (table: Buffer, name: string): string | undefined => {
+  const [from, start] = [1 + Buffer.byteLength(name), 1 + Buffer.byteLength(name) + 1 + 4]
+  const entry = entries(table).findLast((each) => each.name === name && each.bytes[from] === "S".charCodeAt(0))
+  return entry?.bytes.toString("utf8", start)
+}
+
 /** Where the table of headers is in a property list, which begins with its flags; `undefined` where it has none. */
 export const headersOf = (properties: Buffer): Buffer | undefined => {
   const flags = properties.readUInt16BE(0)

@@ -1,8 +1,7 @@
 /**
  * Facts that a message tells of AMQP, and wishes that a program may have: their types, the checks, and how the core passes them on.
  */
-import { Failure } from "@requeue/core"
-import { Delay, type Message, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { Delay, type Message, OptionKind, type OptionNames, Wishes } from "@requeue/core/adapter-kit"
 import * as HeaderValues from "./headerValues.ts"
 import * as Wire from "./wire.ts"
 
@@ -111,38 +110,17 @@ const problemOf = ({ exchange, headers = {}, mandatory, routingKey }: Options): 
   return HeaderValues.problemOf(headers, "headers")
 }
 
-/** A copy of options, which nobody else can change, or why they are none. Somebody may have written them by hand. */
-const checked = (call: string, given: unknown): Options | RangeError => {
-  try {
-    const refused = OptionNames.refusal(call, given, kinds)
-    if (refused !== undefined) return refused
-    const options: Options = { ...(given as Options) } // It has just been checked.
-    const problem = problemOf(options)
-    if (problem !== undefined) return OptionNames.error(call, undefined, problem)
-    return options.headers === undefined ? options : { ...options, headers: HeaderValues.copyOf(options.headers) }
-  } catch (error) {
-    return OptionNames.error(call, undefined, `options cannot be read: ${Failure.summarize(error).message}`)
+/** The wishes of a message, as `RabbitMqNative.make` makes them. */
+export const wishes: Wishes.Wishes<Options, Options> = Wishes.define({
+  broker,
+  kinds,
+  read: (options) => {
+    const { headers } = options
+    return (
+      problemOf(options) ?? (headers === undefined ? options : { ...options, headers: HeaderValues.copyOf(headers) })
+    )
   }
-}
-
-/** The copies that `make` has made. */
-const made = new WeakMap<object, Options>()
-
-/** Wishes as the core passes them on, or why they cannot be fulfilled. */
-export const wishes = (call: string, given: Options): Message.Native | RangeError => {
-  const options = checked(call, given)
-  if (options instanceof RangeError) return options
-  const own = Object.freeze({ ...given })
-  made.set(own, options)
-  return Object.freeze({ [broker]: own })
-}
-
-/** The wishes of a message that is sent, or why they cannot be fulfilled; `undefined` where there are none. */
-export const asked = (native: Message.Native | undefined): Options | RangeError | undefined => {
-  const given = native?.[broker]
-  if (given === undefined) return undefined
-  return (OptionKind.isObject(given) ? made.get(given) : undefined) ?? checked("native.rabbitmq", given)
-}
+})
 
 /** These facts, as `RabbitMqNative.of` finds them. */
 export const told = (facts: RabbitMqNative): Message.Native =>

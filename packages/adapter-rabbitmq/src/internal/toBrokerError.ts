@@ -1,6 +1,5 @@
 /** From an error of the driver or the server to a `BrokerError` with a remedy. Pure. */
-import { Failure } from "@requeue/core"
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure } from "@requeue/core/adapter-kit"
 
 /** The operation that failed, as its error names it. */
 export interface ErrorContext {

@@ -37,7 +37,7 @@ export type Target = Pick<Plan, "found" | "objects">
 const toReceived =
   (source: Source & { readonly queue: string }, takenBack: TakenBack.TakenBack) =>
   (message: Incoming, settler: Settler, consumer: Consumer): Received => {
-    const { attempts, body, headers, metadata, redelivered, ...counted } = toDelivery(message, source)
+    const { attempts, body, headers, metadata, redelivered, unreadable, ...counted } = toDelivery(message, source)
     const { formerReturns, isUncounted, returns } = counted
     const { fields } = message
     const properties = Wire.propertiesOf(message)
@@ -51,6 +51,7 @@ const toReceived =
       attempts: attempts + takenBack.count(message),
       metadata,
       redelivered,
+      unreadable,
       get native() {
         return toNative(properties, metadata.deadLetter?.queue ?? source.queue)
       },

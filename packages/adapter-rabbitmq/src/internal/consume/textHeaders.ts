@@ -10,7 +10,11 @@ export const textHeaders = (properties: Properties): Readonly<Record<string, str
   if (typeof contentEncoding === "string" && native["content-encoding"] === undefined)
     headers["content-encoding"] = contentEncoding
   for (const name in native) {
-    if (!Wire.isOwn(name) && !Wire.isServers(name)) headers[name] = textOf(native[name])
+    if (Wire.isOwn(name) || Wire.isServers(name)) continue
+    const value = textOf(native[name])
+    // To assign it would lose it. To define all of them costs each message a microsecond.
+    if (name === "__proto__") Object.defineProperty(headers, name, { value, enumerable: true })
+    else headers[name] = value
   }
   // A handler sees them, and the next copy carries them.
   return Object.freeze(headers)

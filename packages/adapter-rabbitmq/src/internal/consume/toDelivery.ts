@@ -1,5 +1,5 @@
 /** From an AMQP message to a delivery. Pure, and total: whatever a foreign producer wrote can be consumed. */
-import { type Delivery, Digest, Metadata } from "@requeue/core/adapter-kit"
+import { type Delivery, Digest, Failure, Metadata } from "@requeue/core/adapter-kit"
 import type { Type } from "../../RabbitMqQueue.ts"
 import type { Incoming, Properties } from "../client.ts"
 import * as Version from "../version.ts"
@@ -37,8 +37,30 @@ export interface Decoded extends Omit<Delivery.Delivery, "receipt"> {
   readonly isUncounted: boolean
 }
 
-/** Reads a message. Without metadata of ours it is foreign: its first attempt, published by its timestamp or now. */
+/**
+ * Reads a message. Without metadata of ours it is foreign: its first attempt, published by its timestamp or now. One that
+ * brings out a fault of ours is given up with its bytes: thrown from here, it would end the connection, and every one after it.
+ */
 export const toDelivery = (message: Incoming, source: Source): Decoded => {
+  try {
+    return decoded(message, source)
+  } catch (cause) {
+    return {
+      body: message.content,
+      headers: Object.freeze({}),
+      attempts: 1,
+      metadata: Metadata.make(derivedId(message.content, {}), source.now()),
+      redelivered: message.fields.redelivered,
+      returns: 0,
+      formerReturns: undefined,
+      isOurs: false,
+      isUncounted: false,
+      unreadable: Failure.summarize(cause)
+    }
+  }
+}
+
+const decoded = (message: Incoming, source: Source): Decoded => {
   const native = message.properties.headers ?? {}
   const encoded = native[Metadata.header]
   const known = typeof encoded === "string" ? Metadata.decode(encoded) : undefined

@@ -70,7 +70,7 @@ const either = "Leave one of them out"
 
 /** The wishes of a message that {@link Routes.refusal} has passed. */
 const wishes = (native: Message.Native | undefined): Native.Options => {
-  const asked = Native.asked(native)
+  const asked = Native.wishes.of(native)
   return asked === undefined || asked instanceof RangeError ? {} : asked
 }
 
@@ -92,7 +92,7 @@ const exchangeLimit = 1000
 
 /** The error of a message that cannot be sent at all. */
 const refusalOf = ({ message, original }: Item, maxBodySize: number): BrokerError.BrokerError | undefined => {
-  const asked = Native.asked(message.native)
+  const asked = Native.wishes.of(message.native)
   if (asked instanceof RangeError) return unsupported(message.queue, asked.message)
   if (message.delay > 0 && asked !== undefined) {
     const { exchange, expiration } = asked

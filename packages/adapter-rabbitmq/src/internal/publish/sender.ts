@@ -57,9 +57,24 @@ interface Dependencies {
   readonly elapsed: () => number
 }
 
+/** Tells of a route whose messages are refused, once, and once when they are taken again. */
+const telling =
+  ({ fork, routes }: Dependencies, refusals: Refusals.Refusals) =>
+  (item: Item, error: BrokerError.BrokerError | undefined): void => {
+    const { queue } = item.message
+    const part = error === undefined ? routes.parts(item) : [routes.refused(item, error)]
+    const news = part.flatMap((name) => (name === undefined ? [] : (refusals.note(name, error) ?? [])))
+    if (news.length === 0) return
+    const log =
+      error === undefined ? Effect.logInfo("messages are taken again") : Effect.logWarning("messages are refused")
+    fork(Effect.annotateLogs(log, error === undefined ? { queue } : { queue, error: error.message }))
+  }
+
 /** Starts an item: declares what it needs, and publishes it, once more where that may help. */
-const starter = ({ declarer, elapsed, fork, publisher, routes }: Dependencies) => {
+const starter = (dependencies: Dependencies) => {
+  const { declarer, elapsed, fork, publisher, routes } = dependencies
   const refusals = Refusals.make(elapsed)
+  const tell = telling(dependencies, refusals)
   /** Items that wait for the declarations of their route, which are made for all of them at once. */
   const declaring = new Map<string, Array<(error: BrokerError.BrokerError | undefined) => void>>()
 
@@ -103,17 +118,6 @@ const starter = ({ declarer, elapsed, fork, publisher, routes }: Dependencies) =
     declare(sending, route, again, () => publish(sending, sending.onOutcome))
   }
 
-  /** Tells of a route whose messages are refused, once, and once when they are taken again. */
-  const tell = (item: Item, error: BrokerError.BrokerError | undefined): void => {
-    const { queue } = item.message
-    const part = error === undefined ? routes.parts(item) : [routes.refused(item, error)]
-    const news = part.flatMap((name) => (name === undefined ? [] : (refusals.note(name, error) ?? [])))
-    if (news.length === 0) return
-    const log =
-      error === undefined ? Effect.logInfo("messages are taken again") : Effect.logWarning("messages are refused")
-    fork(Effect.annotateLogs(log, error === undefined ? { queue } : { queue, error: error.message }))
-  }
-
   return (sending: Sending): void => {
     const { item } = sending
     const refused = routes.refusal(item)
@@ -128,8 +132,13 @@ const starter = ({ declarer, elapsed, fork, publisher, routes }: Dependencies) =
     }
     const first = () =>
       publish(sending, (error, isBystander) => {
-        if (isBystander === true) publish(sending, sending.onOutcome)
-        else if (isNowhere(error)) redeclare(sending, route)
+        if (isBystander === true) {
+          publish(sending, (second) => {
+            tell(item, second)
+            // The server may have stored what it has not confirmed.
+            onOutcome(BrokerError.ofRepetition(error, second))
+          })
+        } else if (isNowhere(error)) redeclare(sending, route)
         else sending.onOutcome(error)
       })
     if (routes.needs(item).every(declarer.knows)) first()

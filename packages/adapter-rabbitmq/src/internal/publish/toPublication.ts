@@ -122,11 +122,8 @@ const asProperties = ({
 })
 
 /** The headers that are not those of the original, or not any more. */
-const without = (headers: Outgoing.Outgoing["headers"], shown: Outgoing.Outgoing["headers"]) => {
-  const changed: Record<string, string> = {}
-  for (const name in headers) if (headers[name] !== shown[name]) changed[name] = headers[name]!
-  return changed
-}
+const without = (headers: Outgoing.Outgoing["headers"], shown: Outgoing.Outgoing["headers"]) =>
+  Object.fromEntries(Object.entries(headers).filter(([name, value]) => value !== shown[name]))
 
 /** The delivery modes of a message that survives a restart of the server, and of one that does not. */
 const persistent = 2
