@@ -14,7 +14,7 @@ import {
   type Outgoing
 } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -108,11 +108,18 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
-  Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
+  Layer.effect(
+    Broker.Broker,
+    Effect.gen(function* () {
+      // Who has made Config has loaded it; others need not.
+      const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
+      return yield* make(yield* unwrap(options))
+    })
+  )
 
 /**
- * Serves `nsq:` URLs: `nsq://:secret@host:4150?lookupd=host:4161&channel=billing`. Every option but certificates can be
- * in the query; times are in milliseconds.
+ * Serves `nsq:` URLs: `nsq://:secret@host:4150?tls=true&lookupd=host:4161&channel=billing`. Every option but certificates
+ * and functions can be in the query; times are in milliseconds.
  */
 export const adapter: Adapter.Adapter = {
   schemes: ["nsq"],

@@ -1,12 +1,13 @@
 /**
- * Looks at how a queue is set up on every nsqd that has it.
+ * Looks at how a queue is set up on every nsqd that has it, and pauses it.
  *
- * When to use: before a service goes live, and when messages come late, twice or not at all.
+ * When to use: before a service goes live, when messages come late, twice or not at all, and while consumers have to wait.
  */
 import { type BrokerError, ConfigurationError, Delay } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Lookup from "./internal/connect/lookup.ts"
 import * as Nodes from "./internal/connect/nodes.ts"
+import * as Pausing from "./internal/inspect/pausing.ts"
 import * as Survey from "./internal/inspect/survey.ts"
 import { decode, type Options } from "./NsqOptions.ts"
 import * as Plan from "./NsqPlan.ts"
@@ -121,3 +122,42 @@ export const verify = (
     )
     return [...missing, ...findingsOf(states, { ...request, publishTo: settings.publishTo })]
   })
+
+const setPaused = (queue: string, options: Options, isPaused: boolean) =>
+  Effect.flatMap(Effect.fromResult(decode(options)), (settings) =>
+    Pausing.setPaused({ settings, nodes: Nodes.make(settings), lookup: Lookup.make(settings) }, queue, isPaused)
+  )
+
+/**
+ * Pauses the channel of a queue, and that of its retries, on every nsqd that has them: what is sent waits there, until
+ * {@link resume}. What consumers have already they finish. A channel that comes into being later is not paused. Returns why
+ * some nsqd, each with its error, are as they were; fails when no nsqd has the channel.
+ *
+ * @example
+ * ```ts no-run
+ * import { NsqOperator } from "@requeue/adapter-nsq"
+ * import * as Effect from "effect/Effect"
+ *
+ * const away = await Effect.runPromise(NsqOperator.pause("orders/billing", { url: "nsq://localhost:4150" }))
+ * for (const { message } of away) console.error(message)
+ * ```
+ */
+export const pause = (
+  queue: string,
+  options: Options
+): Effect.Effect<
+  ReadonlyArray<BrokerError.BrokerError>,
+  BrokerError.BrokerError | ConfigurationError.ConfigurationError
+> => setPaused(queue, options, true)
+
+/**
+ * Ends what {@link pause} has begun. Returns and fails as it does. A whole topic that somebody has paused by nsqd's own
+ * interface stays paused, as other channels wait for it as well.
+ */
+export const resume = (
+  queue: string,
+  options: Options
+): Effect.Effect<
+  ReadonlyArray<BrokerError.BrokerError>,
+  BrokerError.BrokerError | ConfigurationError.ConfigurationError
+> => setPaused(queue, options, false)

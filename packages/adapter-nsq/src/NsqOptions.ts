@@ -4,91 +4,108 @@
  * They are decoded and validated before any connection is opened. The secret is `Redacted` from then on: no error, log or
  * printed option shows it.
  */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
-import { AdapterOptions } from "@requeue/core/schema"
-import * as Predicate from "effect/Predicate"
+import { AdapterOptions, ConfigurationError, OptionKind, OptionTree, TlsOptions } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
-
-const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
-
-const addresses = (pattern: RegExp) => Schema.Array(Schema.String.check(Schema.isPattern(pattern)))
+import * as Handshake from "./internal/handshake.ts"
 
 const day = 24 * 60 * 60 * 1000
 
 const fields = {
   /** Further nsqd beside that of the URL, as `host` or `host:port`. Default: none. */
-  nsqd: addresses(Address.pattern),
+  nsqd: OptionTree.list(Address.ofNsqd),
   /** The HTTP interface of each nsqd, in the same order, as `host:port` or a URL. Default: one port above. */
-  nsqdHttp: addresses(Address.httpPattern),
+  nsqdHttp: OptionTree.list(Address.ofHttp),
   /** HTTP interfaces of nsqlookupd, as `host:port` or a URL. Default: none. */
-  lookupd: addresses(Address.httpPattern),
+  lookupd: OptionTree.list(Address.ofHttp),
   /** Milliseconds between two requests to nsqlookupd, spread by a fifth. Default: 15000. */
-  lookupdInterval: between(100, 3_600_000),
+  lookupdInterval: OptionKind.whole(100, 3_600_000),
   /** The channel of queues that name none. Default: `requeue`. */
-  channel: Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/)),
-  /** Compression of connections, if nsqd offers it. Default: `none`. */
-  compression: Schema.Literals(["none", "deflate", "snappy"]),
+  channel: OptionKind.matching(
+    "1 to 64 letters, digits, dots, _ and -, and #ephemeral behind them",
+    /^(?=.{1,64}$)[.a-zA-Z0-9_-]+(#ephemeral)?$/
+  ),
+  /** Whether `authSecret` may be sent without TLS, and not only to this machine itself. Default: `false`. */
+  authInClear: OptionKind.flag,
+  /** Compression of connections, if nsqd offers it; where it does not, that is logged. Default: `none`. */
+  compression: OptionKind.oneOf(["none", "deflate", "snappy"]),
   /** The name of this program in nsqd's statistics. Default: `requeue-nsq`. */
-  userAgent: Schema.NonEmptyString,
+  userAgent: OptionKind.nonEmpty,
   /** Milliseconds between two heartbeats. A connection without 2.5 of them is made again. Default: 10000. */
-  heartbeat: between(1000, 60_000),
+  heartbeat: OptionKind.whole(1000, 60_000),
   /** Milliseconds that one attempt to connect may take. Default: 10000. */
-  connectTimeout: between(100, 120_000),
+  connectTimeout: OptionKind.whole(100, 120_000),
   /** Milliseconds that an HTTP request may take, and a settlement until it has left this process. Default: 10000. */
-  requestTimeout: between(100, 120_000),
+  requestTimeout: OptionKind.whole(100, 120_000),
   /** Milliseconds that a publish may take, with its wait for a connection. Default: 10000. */
-  publishTimeout: between(100, 120_000),
+  publishTimeout: OptionKind.whole(100, 120_000),
   /** Milliseconds before the second attempt to connect again; the first is at once. Default: 100. */
-  reconnectFirst: between(1, 60_000),
+  reconnectFirst: OptionKind.whole(1, 60_000),
   /** Milliseconds that no pause between two attempts exceeds. Default: 5000. */
-  reconnectMax: between(1, 120_000),
+  reconnectMax: OptionKind.whole(1, 120_000),
   /** The lease of a delivery in milliseconds, at least 1000. Default: that of nsqd. */
-  messageTimeout: between(1000, day),
+  messageTimeout: OptionKind.whole(1000, day),
   /** Milliseconds for which nsqd may hold back a message to send it with others. Default: 25. */
-  outputBufferTimeout: between(1, 60_000),
+  outputBufferTimeout: OptionKind.whole(1, 60_000),
   /** Messages that may await their confirmation; further ones wait. Default: 1000. */
-  maxUnconfirmed: between(1, 65_535),
+  maxUnconfirmed: OptionKind.whole(1, 65_535),
   /** `exact` makes every retry a copy, with history and due time. Default: `native`, which is `REQ`. */
-  retry: Schema.Literals(["native", "exact"]),
+  retry: OptionKind.oneOf(["native", "exact"]),
   /** `never` sends bare bodies, without id and headers. Default: `always`. */
-  envelope: Schema.Literals(["always", "never"]),
+  envelope: OptionKind.oneOf(["always", "never"]),
+  /** Where is published: `first` is the first nsqd that is well, `all` is each of them in turn. Default: `first`. */
+  publishOver: OptionKind.oneOf(["first", "all"]),
   /** On how many nsqd a message is stored that is sent, 1 or 2. Default: 1. */
-  publishTo: Schema.Literals([1, 2]),
+  publishTo: OptionKind.oneOf([1, 2]),
   /** Whether topics and channels are made before they are used. Default: `true`. */
-  create: Schema.Boolean,
+  create: OptionKind.flag,
   /** Whether the HTTP interface of nsqd is used. Default: `true`. */
-  http: Schema.Boolean,
+  http: OptionKind.flag,
   /** The longest delay of nsqd in milliseconds. Default: nsqd is asked; a lower one of nsqd counts. */
-  maxReqTimeout: between(1, day),
+  maxReqTimeout: OptionKind.whole(1, day),
   /** The largest message of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
-  maxMsgSize: between(8192, 1024 * 1024 * 1024),
+  maxMsgSize: OptionKind.whole(512, 1024 * 1024 * 1024),
   /** The largest `MPUB` of nsqd in bytes. Default: nsqd is asked; a lower one of nsqd counts. */
-  maxBodySize: between(8192, 1024 * 1024 * 1024)
+  maxBodySize: OptionKind.whole(1024, 1024 * 1024 * 1024)
 }
 
-type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
+type Fields = AdapterOptions.Values<typeof fields>
 
-/** Options of TLS, with their meaning in `node:tls`. */
-export interface Tls {
-  readonly ca?: string | Buffer | Array<string | Buffer> | undefined
-  readonly cert?: string | Buffer | undefined
-  readonly key?: string | Buffer | undefined
-  readonly passphrase?: Redacted.Redacted | undefined
-  readonly servername?: string | undefined
-  readonly rejectUnauthorized?: boolean | undefined
+/** Options of TLS, as `node:tls` takes them. */
+export type Tls = TlsOptions.Tls
+
+/** Where an nsqd is connected to. */
+export interface Location {
+  readonly host: string
+  readonly port: number
+  /** The port of its HTTP interface; 0 when it has none. */
+  readonly httpPort: number
 }
 
-/** The options of a broker. None is needed. All can be in a URL's query too, except certificates. */
+/** An nsqd as nsqlookupd names it: `host` is its `--broadcast-address`. */
+export interface Discovered extends Location {
+  /** The name of its machine. */
+  readonly hostname: string
+  /** The version of nsqd, as `1.3.0`. */
+  readonly version: string
+}
+
+/** The options of a broker. None is needed. All can be in a URL's query too, except certificates and functions. */
 export interface Options extends Partial<Fields> {
   /** `nsq://:secret@host:port?lookupd=host:port`. Default: `nsq://127.0.0.1:4150`, unless `nsqd` or `lookupd` is given. */
   readonly url?: string | URL | Redacted.Redacted | undefined
   /** The secret for `--auth-http-address`. Default: the password of the URL. */
   readonly authSecret?: string | Redacted.Redacted | undefined
-  /** `true` for TLS with the system's authorities. Default: no TLS. */
+  /** `true` for TLS with the system's authorities. An nsqd that has no TLS is refused then. Default: no TLS. */
   readonly tls?: boolean | Tls | undefined
+  /** TLS of HTTP interfaces whose URL is `https:`, and of nsqd that need it. Default: `tls`, and its `servername` for nsqd. */
+  readonly httpTls?: Tls | undefined
+  /**
+   * Answers where an nsqd is connected to that nsqlookupd has named, or `undefined` to leave it out. One that throws leaves
+   * it out as well, and is logged. Default: as it is named.
+   */
+  readonly resolveAddress?: ((found: Discovered) => Location | undefined) | undefined
 }
 
 /** Decoded options with their defaults. Limits that are `undefined` are asked of nsqd. */
@@ -98,12 +115,14 @@ export interface Settings extends Omit<
 > {
   /** The nsqd of the URL and of the option. */
   readonly nsqd: ReadonlyArray<Address.Address>
-  /** Addresses of nsqlookupd's HTTP interface. */
-  readonly lookupd: ReadonlyArray<string>
+  readonly lookupd: ReadonlyArray<Address.HttpInterface>
   /** Whether the HTTP interface of nsqd is used. */
   readonly http: boolean
   readonly secret: Redacted.Redacted | undefined
   readonly tls: Tls | undefined
+  /** TLS of the HTTP interfaces of nsqd. */
+  readonly httpTls: Tls
+  readonly resolveAddress: Options["resolveAddress"]
   readonly messageTimeout: number | undefined
   readonly maxReqTimeout: number | undefined
   readonly maxMsgSize: number | undefined
@@ -113,6 +132,7 @@ export interface Settings extends Omit<
 const defaults = {
   lookupdInterval: 15_000,
   channel: "requeue",
+  authInClear: false,
   compression: "none",
   userAgent: "requeue-nsq",
   heartbeat: 10_000,
@@ -125,6 +145,7 @@ const defaults = {
   maxUnconfirmed: 1000,
   retry: "native",
   envelope: "always",
+  publishOver: "first",
   publishTo: 1,
   create: true,
   http: true
@@ -135,18 +156,33 @@ const decodeFields = AdapterOptions.decoder("nsq", fields)
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "nsq" })
 
+const textOf = (secret: string | Redacted.Redacted): string =>
+  typeof secret === "string" ? secret : Redacted.value(secret)
+
 /** A secret of digits only may be a number in a config file. */
 const isText = (given: unknown): boolean =>
   given === undefined || typeof given === "string" || Redacted.isRedacted(given)
 
-const isTls = (given: unknown): boolean =>
-  given === undefined || typeof given === "boolean" || Predicate.isObject(given)
+/** TLS as it is asked for; `undefined` for none. */
+const decodeTls = (
+  tls: unknown,
+  option: "tls" | "httpTls"
+): Result.Result<Tls | undefined, ConfigurationError.ConfigurationError> => {
+  if (tls === undefined || (option === "tls" && tls === false)) return Result.succeed(undefined)
+  return TlsOptions.decode("nsq", option, option === "tls" && tls === true ? {} : tls)
+}
 
 /** Decodes options. No error shows a secret. */
 export const decode = (options: Options = {}): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
-  const { authSecret, tls, url, ...rest } = options
+  const { authSecret, httpTls: ofHttp, resolveAddress, tls: given, url, ...rest } = options
   if (!isText(authSecret)) return Result.fail(refuse("authSecret", "must be text", "Write it in quotes"))
-  if (!isTls(tls)) return Result.fail(refuse("tls", "must be true, false or certificates", "Give ca, cert and key"))
+  if (authSecret !== undefined && textOf(authSecret) === "") {
+    return Result.fail(refuse("authSecret", "is empty", "Give the secret, or leave it out"))
+  }
+  if (resolveAddress !== undefined && typeof resolveAddress !== "function") {
+    const remedy = "Write resolveAddress: (found) => ({ ...found, host }) in code"
+    return Result.fail(refuse("resolveAddress", "must be a function", remedy))
+  }
   const parsed = url === undefined ? nowhere : Address.parse(url)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const { parameters, secret } = parsed.success
@@ -156,6 +192,13 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
   }
   const decoded = decodeFields(query, rest)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
+  const decodedTls = decodeTls(given ?? inQuery, "tls")
+  if (Result.isFailure(decodedTls)) return Result.fail(decodedTls.failure)
+  const tls = decodedTls.success
+  const decodedHttpTls = decodeTls(ofHttp, "httpTls")
+  if (Result.isFailure(decodedHttpTls)) return Result.fail(decodedHttpTls.failure)
+  const { servername: _, ...shared } = tls ?? {}
+  const httpTls = decodedHttpTls.success
   const { lookupd = [], nsqd: listed = [], nsqdHttp, ...values } = decoded.success
   const nsqd = parsed.success.nsqd === undefined ? listed : [parsed.success.nsqd, ...listed]
   const some = nsqd.length === 0 && lookupd.length === 0 ? ["127.0.0.1:4150"] : nsqd
@@ -168,18 +211,20 @@ export const decode = (options: Options = {}): Result.Result<Settings, Configura
     maxMsgSize: undefined,
     maxBodySize: undefined,
     ...values,
-    nsqd: some.map((text, index) => Address.toAddress(text, nsqdHttp?.[index], usesHttp)),
-    lookupd: lookupd.map((text) => Address.toHttp(text, 4161)),
+    nsqd: some.map((text, index) =>
+      Address.toAddress(text, nsqdHttp?.[index], usesHttp ? (httpTls ?? tls ?? {}) : undefined)
+    ),
+    lookupd: lookupd.map((text) => ({ url: Address.toHttp(text, 4161), tls: httpTls ?? shared })),
     secret: typeof password === "string" ? Redacted.make(password) : password,
-    tls: toTls(tls ?? inQuery)
+    tls,
+    httpTls: httpTls ?? tls ?? {},
+    resolveAddress
   }
   const conflict = contradiction(settings, nsqdHttp)
   return conflict === undefined ? Result.succeed(settings) : Result.fail(conflict)
 }
 
 const nowhere: ReturnType<typeof Address.parse> = Result.succeed({ nsqd: undefined, secret: "", parameters: {} })
-
-const toTls = (tls: boolean | Tls | undefined): Tls | undefined => (tls === true ? {} : tls === false ? undefined : tls)
 
 const contradiction = (
   settings: Settings,
@@ -191,6 +236,17 @@ const contradiction = (
   if (nsqdHttp !== undefined && nsqdHttp.length !== settings.nsqd.length) {
     const detail = `${nsqdHttp.length} addresses for ${settings.nsqd.length} nsqd`
     return refuse("nsqdHttp", detail, "Give one for each nsqd, in the same order")
+  }
+  if (settings.resolveAddress !== undefined && settings.lookupd.length === 0) {
+    return refuse(
+      "resolveAddress",
+      "there is no nsqlookupd whose answers it could change",
+      "Give lookupd, or leave it out"
+    )
+  }
+  for (const { host } of settings.nsqd) {
+    const detail = Handshake.refusalOf(settings, host)
+    if (detail !== undefined) return refuse("authSecret", detail, Handshake.remedyInClear)
   }
   if (settings.publishTo === 2 && settings.lookupd.length === 0 && settings.nsqd.length < 2) {
     return refuse("publishTo", "there is one nsqd only", "Give a second one in nsqd, or lookupd")

@@ -49,6 +49,16 @@ const notesOf = (request: Request, settings: Choices, cap: number): ReadonlyArra
     : ["topics and channels come into being when they are first used: until then, what is deferred waits longer"])
 ]
 
+/** A queue of dead letters. What is published to a topic goes to all of its channels, that of the queue itself included. */
+const toDeadLetters = (name: string, { topic }: Queue, { channel }: Choices): Queue | Names.Refused => {
+  const parsed = Names.parse(name, channel)
+  if (Names.isRefused(parsed) || parsed.topic !== topic) return parsed
+  return {
+    detail: `${JSON.stringify(name)} is a channel of ${topic} itself, all of whose channels would get the dead letters`,
+    remedy: "Name another topic, or none for a dead-letter topic of the queue's own"
+  }
+}
+
 /**
  * The plan of a queue, or the error of a name that nsqd would refuse. Pure. `cap` is the longest delay that nsqd keeps by
  * itself, in milliseconds.
@@ -74,7 +84,7 @@ export const make = (
   }
   const deadLetters: Array<Queue> = []
   for (const name of request.deadLetterQueues ?? []) {
-    const parsed = Names.parse(name, settings.channel)
+    const parsed = toDeadLetters(name, source, settings)
     if (Names.isRefused(parsed)) {
       return new ConfigurationError.ConfigurationError({
         field: "retry.deadLetter",

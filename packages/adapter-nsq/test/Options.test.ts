@@ -26,17 +26,26 @@ describe("addresses", () => {
       [...nsqd]
     )
     assert.deepStrictEqual(
-      settings.nsqd.map((address) => address.http),
+      settings.nsqd.map((address) => address.http?.url),
       [...http]
     )
-    assert.deepStrictEqual(settings.lookupd, [...lookupd])
+    assert.deepStrictEqual(
+      settings.lookupd.map((each) => each.url),
+      [...lookupd]
+    )
   })
 
   it("are that of this machine when there is none", () =>
-    assert.deepStrictEqual(ok({}).nsqd, [{ host: "127.0.0.1", port: 4150, http: "http://127.0.0.1:4151" }]))
+    assert.deepStrictEqual(ok({}).nsqd, [
+      { host: "127.0.0.1", port: 4150, http: { url: "http://127.0.0.1:4151", tls: {} } }
+    ]))
 
   it("come from lists in code, too", () =>
-    assert.deepInclude(ok({ nsqd: ["a:1"], lookupd: ["b"] }).nsqd, { host: "a", port: 1, http: "http://a:2" }))
+    assert.deepInclude(ok({ nsqd: ["a:1"], lookupd: ["b"] }).nsqd, {
+      host: "a",
+      port: 1,
+      http: { url: "http://a:2", tls: {} }
+    }))
 })
 
 describe("options", () => {
@@ -54,13 +63,15 @@ describe("options", () => {
       channel: "requeue",
       create: true,
       http: true,
+      publishOver: "first",
       publishTo: 1,
+      authInClear: false,
       tls: undefined
     }))
 
   it("take the secret from the URL or from elsewhere", () => {
-    assert.strictEqual(Redacted.value(ok({ url: "nsq://:s%2Fx@h" }).secret!), "s/x")
-    assert.strictEqual(Redacted.value(ok({ url: "nsq://:s@h", authSecret: Redacted.make("t") }).secret!), "t")
+    assert.strictEqual(Redacted.value(ok({ url: "nsq://:s%2Fx@localhost" }).secret!), "s/x")
+    assert.strictEqual(Redacted.value(ok({ url: "nsq://:s@[::1]", authSecret: Redacted.make("t") }).secret!), "t")
     assert.isUndefined(ok({ url: "nsq://h" }).secret)
   })
 
@@ -77,7 +88,7 @@ describe("options", () => {
     ["nsq://h?heartbeat=0", "heartbeat"],
     ["nsq://h?heartbeat=abc", "heartbeat"],
     ["nsq://h?messageTimeout=999", "messageTimeout"],
-    ["nsq://h?channel=a.b", "channel"],
+    ["nsq://h?channel=a/b", "channel"],
     ["nsq://h?channel=", "channel"],
     ["nsq://h?nsqd=a:b:c", "nsqd[0]"],
     ["nsq://h?lookupd=", "lookupd[0]"],
@@ -92,9 +103,59 @@ describe("options", () => {
     if (Result.isFailure(refused)) assert.strictEqual(refused.failure.field, field)
   })
 
+  it.each<[keyof NsqOptions.Options, string]>([
+    ["nsqd", "127.0.0.1:70000"],
+    ["nsqd", "h:0"],
+    ["nsqd", "h\0"],
+    ["nsqdHttp", "h:70000"],
+    ["lookupd", "http://h:70000"]
+  ])("refuse what nothing can be connected to: %s %s", (name, address) => {
+    const refused = decode({ [name]: [address] })
+    assert.strictEqual(Result.isFailure(refused) ? refused.failure.field : "", `${name}[0]`)
+  })
+
+  it("keep a secret from those between, unless that is asked for", () => {
+    for (const options of [{ url: "nsq://:s@h" }, { url: "nsq://:s@127.0.0.1?nsqd=10.0.0.1" }]) {
+      const refused = decode(options)
+      assert.strictEqual(Result.isFailure(refused) ? refused.failure.field : "", "authSecret")
+      assert.isTrue(Result.isSuccess(decode({ ...options, tls: true })))
+      assert.isTrue(Result.isSuccess(decode({ ...options, authInClear: true })))
+    }
+    for (const host of ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"]) ok({ url: `nsq://:s@${host}` })
+  })
+
+  it.each<[NsqOptions.Options, string]>([
+    [{ tls: { cart: "a" } as NsqOptions.Tls }, "tls.cart"],
+    [{ tls: { rejectUnauthorized: "no" } as never }, "tls.rejectUnauthorized"],
+    [{ tls: { serverName: "a" } as NsqOptions.Tls }, "tls.serverName"],
+    [{ tls: { cert: "a" } }, "tls.cert"],
+    [{ tls: { key: "a" } }, "tls.key"],
+    [{ tls: "yes" as never }, "tls"],
+    [{ httpTls: { cart: "a" } as NsqOptions.Tls }, "httpTls.cart"],
+    [{ httpTls: true as never }, "httpTls"],
+    [{ resolveAddress: "host" as never, lookupd: ["a"] }, "resolveAddress"],
+    [{ resolveAddress: () => undefined }, "resolveAddress"],
+    [{ authSecret: "" }, "authSecret"]
+  ])("refuse what would be less than it looks: %o", (options, field) => {
+    const refused = decode(options)
+    assert.strictEqual(Result.isFailure(refused) ? refused.failure.field : "", field)
+  })
+
+  it("check HTTP interfaces as connections, and other names by their own", () => {
+    const tls = { ca: "a", servername: "nsqd" }
+    const shared = ok({ url: "nsq://h?lookupd=l", tls })
+    assert.deepStrictEqual([shared.nsqd[0]?.http?.tls, shared.lookupd[0]?.tls], [tls, { ca: "a" }])
+    const own = ok({ url: "nsq://h?lookupd=l", tls, httpTls: { ca: "b" } })
+    assert.deepStrictEqual([own.nsqd[0]?.http?.tls, own.lookupd[0]?.tls], [{ ca: "b" }, { ca: "b" }])
+    assert.deepStrictEqual([own.httpTls, own.tls], [{ ca: "b" }, tls])
+  })
+
+  it("take a passphrase as text, and show it no more", () =>
+    assert.notInclude(inspect(ok({ tls: { cert: "a", key: "b", passphrase: "hunter2" } }), { depth: 9 }), "hunter2"))
+
   it("never show a secret", () => {
     const secret = "hunter2"
-    const settings = ok({ url: `nsq://:${secret}@h` })
+    const settings = ok({ url: `nsq://:${secret}@h?tls=true` })
     assert.notInclude(inspect(settings, { depth: 9 }), secret)
     assert.notInclude(JSON.stringify(settings), secret)
     for (const url of [`nsq://:${secret}@h?retry=x`, `nsq://:${secret}@h/a/b`, `nsg://:${secret}@h`]) {

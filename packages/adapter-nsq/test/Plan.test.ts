@@ -19,7 +19,9 @@ describe("a name", () => {
     ["orders.eu", "orders.eu requeue"],
     ["orders.dlq", "orders.requeue.dlq requeue"],
     ["orders/billing.dlq", "orders.billing.dlq requeue"],
-    ["orders/billing.poison", "orders.billing.poison requeue"],
+    ["orders/billing.v2", "orders billing.v2"],
+    ["orders/.b-_.", "orders .b-_."],
+    ["orders/billing.v2#ephemeral", "orders billing.v2#ephemeral"],
     ["orders.dlq.dlq", "orders.requeue.dlq.requeue.dlq requeue"],
     ["orders#ephemeral", "orders#ephemeral requeue"],
     ["orders/tmp#ephemeral", "orders tmp#ephemeral"]
@@ -39,6 +41,9 @@ describe("a name", () => {
     // They exist on servers: never another digest for the same queue, also not for one that begins with 0.
     assert.strictEqual(parse(`${long}.dlq`).topic, `${"x".repeat(46)}.3t1fbu6xw8no2.dlq`)
     assert.strictEqual(Names.retry(parse("orders/t3#ephemeral")).topic, "orders.t3.0mcm7fnneaotg.retry#ephemeral")
+    // A channel with dots would share its topics with that of another topic.
+    assert.match(parse("orders/billing.v2.dlq").topic, /^orders\.billing\.v2\.[0-9a-z]{13}\.dlq$/)
+    assert.notStrictEqual(parse("orders/billing.v2.dlq").topic, parse("orders.billing/v2.dlq").topic)
     // A dead letter outlives its queue.
     assert.match(parse("orders/tmp#ephemeral.dlq").topic, /^orders\.tmp\.[0-9a-z]{13}\.dlq$/)
   })
@@ -54,11 +59,12 @@ describe("a name", () => {
     ".dlq",
     "a#b",
     "a#ephemeral.x",
+    "a/b#ephemeral.x",
     "ü",
     "a/ü",
     "x".repeat(65),
     `a/${"x".repeat(65)}`,
-    `a/b.${"x".repeat(25)}`
+    `a/${"x".repeat(55)}#ephemeral`
   ])("%o is refused", (name) => {
     const refused = Names.parse(name, "requeue")
     assert.isTrue(Names.isRefused(refused))
@@ -67,30 +73,37 @@ describe("a name", () => {
 })
 
 describe("names of any kind", () => {
-  const part = fc.stringMatching(/^[a-zA-Z0-9_-]{1,64}$/)
+  const part = fc.stringMatching(/^[.a-zA-Z0-9_-]{1,54}$/)
   const ephemeral = fc.constantFrom("", "", "", "#ephemeral")
-  const topic = fc
-    .tuple(fc.stringMatching(/^[.a-zA-Z0-9_-]{1,54}$/), ephemeral)
-    .map(([name, mark]) => `${name}${mark}`)
-    .filter((name) => !name.endsWith(".dlq"))
-  const channel = fc
-    .tuple(
-      part.map((name) => name.slice(0, 54)),
-      ephemeral
-    )
-    .map(([name, mark]) => `${name}${mark}`)
+  const name = fc
+    .tuple(part, ephemeral)
+    .map(([stem, mark]) => `${stem}${mark}`)
+    .filter((each) => !each.endsWith(".dlq"))
   const queue = fc.oneof(
-    topic,
-    fc.tuple(topic, channel).map(([left, right]) => `${left}/${right}`),
+    name,
+    fc.tuple(name, name).map(([left, right]) => `${left}/${right}`),
     // What is most likely to be taken for another.
-    fc.constantFrom("a", "a.b", "a/b", "a.b/c", "a.b.c", "a/b#ephemeral", "a.b#ephemeral", "a/requeue", "a.requeue")
+    fc.constantFrom(
+      "a",
+      "a.b",
+      "a/b",
+      "a.b/c",
+      "a.b.c",
+      "a/b.c",
+      "a/b.c#ephemeral",
+      "a.b/c#ephemeral",
+      "a/b#ephemeral",
+      "a.b#ephemeral",
+      "a/requeue",
+      "a.requeue"
+    )
   )
 
   it("are within what nsqd takes, whatever is derived from them", () =>
     fc.assert(
-      fc.property(queue, (name) => {
-        const source = parse(name)
-        for (const each of [source, Names.retry(source), parse(`${name}.dlq`), parse(`${name}.dlq.dlq`)]) {
+      fc.property(queue, (text) => {
+        const source = parse(text)
+        for (const each of [source, Names.retry(source), parse(`${text}.dlq`), parse(`${text}.dlq.dlq`)]) {
           assert.match(each.topic, /^[.a-zA-Z0-9_-]+(#ephemeral)?$/)
           assert.match(each.channel, /^[.a-zA-Z0-9_-]+(#ephemeral)?$/)
           assert.isAtMost(each.topic.length, 64)
@@ -103,8 +116,8 @@ describe("names of any kind", () => {
     fc.assert(
       fc.property(queue, queue, (one, other) => {
         const [a, b] = [parse(one), parse(other)]
-        const derived = (name: string) => [Names.retry(parse(name)).topic, parse(`${name}.dlq`).topic]
-        const shared = derived(one).filter((name) => derived(other).includes(name))
+        const derived = (text: string) => [Names.retry(parse(text)).topic, parse(`${text}.dlq`).topic]
+        const shared = derived(one).filter((each) => derived(other).includes(each))
         assert.lengthOf(shared, at(a) === at(b) ? 2 : 0, JSON.stringify([one, other, shared]))
       })
     ))
@@ -145,7 +158,9 @@ describe("a plan", () => {
 
   it.each([
     [{ queue: "a b" }, "queue"],
-    [{ queue: "a", deadLetterQueues: ["b c"] }, "retry.deadLetter"]
+    [{ queue: "a", deadLetterQueues: ["b c"] }, "retry.deadLetter"],
+    [{ queue: "a/b", deadLetterQueues: ["a/b.poison"] }, "retry.deadLetter"],
+    [{ queue: "a/b", deadLetterQueues: ["a"] }, "retry.deadLetter"]
   ])("%j is refused at %s", (request, field) => {
     const refused = NsqPlan.make(request, settings, 1000)
     assert.instanceOf(refused, ConfigurationError.ConfigurationError)

@@ -93,7 +93,7 @@ describe("a start with", () => {
   })
 
   test("a host that does not exist", async () => {
-    const error = await fail({ url: `nsq://:${secret}@nowhere.invalid` })
+    const error = await fail({ url: `nsq://:${secret}@nowhere.invalid?authInClear=true` })
     assert.strictEqual(error.reason, "ConnectionFailed")
     assert.match(error.message, /nowhere\.invalid/)
   })

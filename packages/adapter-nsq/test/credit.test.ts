@@ -79,6 +79,20 @@ describe("distributeRdy", () => {
     ))
 })
 
+/** A credit of 0 whose clock goes on by a pause with each tick. */
+const ticking = (): Credit.Credit & { readonly now: () => number } => {
+  let now = 0
+  const credit = Credit.make(() => now)
+  return {
+    ...credit,
+    now: () => now,
+    tick: () => {
+      now += credit.pause()
+      credit.tick()
+    }
+  }
+}
+
 /** An nsqd as far as RDY goes: it pushes while it has messages and less is in flight than it may. */
 const nsqd = (credit: Credit.Credit, onPush: () => void) => {
   let rdy = 0
@@ -130,7 +144,7 @@ describe("a credit over connections", () => {
   it("is never exceeded by what nsqd may push, whatever happens", () =>
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (count, steps) => {
-        const credit = Credit.make()
+        const credit = ticking()
         let limit = 0
         let pushed = false
         const all = Array.from({ length: count }, () => nsqd(credit, () => (pushed = true)))
@@ -161,15 +175,15 @@ describe("a credit over connections", () => {
   it("hears every connection in turn, however small it is", () =>
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 2, max: 6 }), fc.nat(5), (limit, count, last) => {
-        const credit = Credit.make()
+        const credit = ticking()
         const all = Array.from({ length: count }, () => nsqd(credit, () => {}))
         credit.set(limit)
         const busy = all[0]!
         const rare = all[1 + (last % (count - 1))]!
         busy.put(100_000)
         rare.put(1)
-        // A busy connection keeps its turn for some ticks, the others have one each.
-        for (let tick = 0; tick < 5 * count; tick++) {
+        // A busy connection keeps its turn for a while, then the others have one each.
+        while (credit.now() < 600) {
           for (let done = 0; done < 10; done++) busy.finish()
           credit.tick()
         }
@@ -178,7 +192,7 @@ describe("a credit over connections", () => {
     ))
 
   it("that grows and shrinks by one changes one RDY each time, and what it grew by is used", () => {
-    const credit = Credit.make()
+    const credit = ticking()
     const written: Array<number> = []
     const rdy = [0, 1, 2].map(() => {
       const handle = credit.join((share) => void written.push(share), 2500)
@@ -198,7 +212,7 @@ describe("a credit over connections", () => {
   })
 
   it("leaves most of a small credit to the one connection that delivers", () => {
-    const credit = Credit.make()
+    const credit = ticking()
     const all = [nsqd(credit, () => {}), nsqd(credit, () => {})]
     credit.set(1)
     all[0]!.put(100_000)
@@ -211,7 +225,7 @@ describe("a credit over connections", () => {
   })
 
   it("counts what handlers still have of a lost connection, until they are done", () => {
-    const credit = Credit.make()
+    const credit = ticking()
     const [one, other] = [nsqd(credit, () => {}), nsqd(credit, () => {})]
     credit.set(4)
     one.put(2)
@@ -222,5 +236,79 @@ describe("a credit over connections", () => {
     assert.strictEqual(other.inFlight(), 3)
     one.finish()
     assert.strictEqual(other.inFlight(), 4)
+  })
+
+  describe("that is less than the connections", () => {
+    /** Connections whose last RDY can be seen, under a credit of 1. */
+    const few = (count: number) => {
+      let now = 0
+      const credit = Credit.make(() => now)
+      const shares = Array.from({ length: count }, () => 0)
+      const members = shares.map((_, index) => credit.join((share) => void (shares[index] = share), 2500))
+      credit.set(1)
+      return {
+        members,
+        pause: credit.pause,
+        whose: () => shares.indexOf(1),
+        turn: credit.tick,
+        pass: (millis: number) => void (now += millis),
+        tick: () => {
+          now += credit.pause()
+          credit.tick()
+        }
+      }
+    }
+
+    it.each([2, 6, 12])("hears each of %i idle ones once in a round of 36 ms", (count) => {
+      const { pause, tick, whose } = few(count)
+      assert.strictEqual(pause(), 36 / count)
+      const heard = new Set<number>()
+      for (let left = count; left > 0; left--) {
+        heard.add(whose())
+        tick()
+      }
+      assert.strictEqual(heard.size, count)
+    })
+
+    it("is where a message is that came when its turn was over", () => {
+      const { members, tick, whose } = few(3)
+      const first = whose()
+      tick()
+      assert.notStrictEqual(whose(), first)
+      members[first]!.arrived()
+      assert.strictEqual(whose(), first)
+    })
+
+    it("has no turns that are shorter than the way to nsqd and back, as messages tell it", () => {
+      const { members, pass, pause, tick, whose } = few(12)
+      const first = members[whose()]!
+      tick()
+      pass(15)
+      first.arrived()
+      first.settled()
+      assert.strictEqual(pause(), 30)
+      tick()
+      const next = members[whose()]!
+      pass(1)
+      next.arrived()
+      next.settled()
+      assert.strictEqual(pause(), 3)
+    })
+
+    it("leaves a turn to the one that delivers, until others have waited for 500 ms", () => {
+      const { members, pass, turn, whose } = few(3)
+      const busy = whose()
+      let kept = 0
+      while (whose() === busy && kept < 1000) {
+        members[busy]!.arrived()
+        pass(1)
+        members[busy]!.settled()
+        pass(1)
+        kept += 2
+        if (kept % 12 === 0) turn()
+      }
+      assert.isAtLeast(kept, 400)
+      assert.isAtMost(kept, 560)
+    })
   })
 })

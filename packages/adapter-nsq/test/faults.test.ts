@@ -4,10 +4,18 @@ import { Backoff, Consumer, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { assert, describe, test } from "vitest"
 import { server } from "./server.ts"
 import { channels, drainIds, held, isWorked, register } from "./raw.ts"
-import { consume, ids, on, publishAll, queueName, until, type Run } from "./world.ts"
+import { consume, ids, now, on, publishAll, queueName, until, type Run } from "./world.ts"
+
+/** Runs beyond those that the messages take while nothing breaks. */
+const duplicates = ({ runs }: Books.Books): number =>
+  [...Map.groupBy(runs, (id) => id)].reduce(
+    (sum, [id, each]) => sum + Math.max(0, each.length - Workload.runsOf(id)),
+    0
+  )
 
 const slow = process.env["REQUEUE_SLOW_TESTS"] === "1"
 const pair = await server({ nodes: 2 })
@@ -80,6 +88,36 @@ describe("an nsqd", () => {
   })
 })
 
+describe("one of three nsqd", () => {
+  test("dies for good in the middle of the work: nothing is lost but what it had", async () => {
+    const three = await server({ nodes: 3 })
+    const queue = queueName("for-good")
+    const portions = [ids(800, "a"), ids(800, "b"), ids(800, "c")] as const
+    const later = ids(300, "d")
+    const books = Books.make([...portions.flat(), ...later])
+    // What it had: what was sent to it, and dead letters that it may have stored.
+    let couldBeThere: ReadonlySet<string> = new Set()
+    for (const [index, all] of portions.entries())
+      await on({ nsqd: [three.direct.nsqd![index]!] }, (broker) => publishAll(broker, queue, all))
+    await on({ ...three.found, lookupdInterval: 500 }, (broker) =>
+      Effect.gen(function* () {
+        yield* Workload.start(queue, books)
+        yield* until("progress", () => Books.ended(books) >= 600)
+        yield* Effect.promise(() => three.broker.nodes[2]!.kill())
+        couldBeThere = new Set([...portions[2], ...books.deadLettered])
+        yield* publishAll(broker, queue, later)
+        yield* Books.untilEnded(books, { of: [...portions[0], ...portions[1], ...later] })
+        const alive = three.http.slice(0, 2)
+        yield* until("nothing but dead letters", () => isWorked(alive, queue))
+      })
+    )
+    const letters = new Set(await drainIds(three.http.slice(0, 2), queue, "dead letters"))
+    const lost = books.published.filter((id) => !books.acked.has(id) && !letters.has(id))
+    console.log(`${lost.length} of ${portions[2].length} died with the nsqd, ${duplicates(books)} runs too many`)
+    for (const id of lost) assert.isTrue(couldBeThere.has(id), id)
+  })
+})
+
 describe("a connection", () => {
   test("cut ten times in the middle of the work: nothing is lost", async () => {
     const queue = queueName("cut")
@@ -127,17 +165,62 @@ describe("nsqlookupd", () => {
   })
 })
 
+describe("nsqlookupd, the only one", () => {
+  test("restarted five times while messages come steadily: neither sends nor runs notice", async () => {
+    const queue = queueName("lookupd-restarts")
+    const all = ids(slow ? 5000 : 1500)
+    const books = Books.make(all)
+    let [longest, last, restarts] = [0, 0, 0]
+    await on({ ...found, lookupdInterval: 200 }, (broker) =>
+      Effect.gen(function* () {
+        yield* Consumer.start<string>(queue, { concurrency: 5, onEvent: books.onEvent }, ({ id }) => {
+          longest = Math.max(longest, last === 0 ? 0 : now() - last)
+          last = now()
+          books.ran(id)
+        })
+        const publishing = yield* Effect.forkChild(
+          Effect.forEach(all, (id) => Effect.andThen(publishAll(broker, queue, [id]), Effect.sleep(2)))
+        )
+        for (; restarts < 5; restarts++) {
+          yield* until("progress", () => Books.ended(books) >= ((0.8 * all.length) / 5) * (restarts + 1))
+          yield* Effect.promise(() => pair.broker.lookupd!.restart())
+        }
+        yield* Fiber.join(publishing)
+        yield* Books.untilEnded(books)
+      })
+    )
+    console.log(`the longest gap between two runs was ${Math.round(longest)} ms, ${duplicates(books)} runs too many`)
+    assert.strictEqual(books.runs.length, all.length)
+    assert.isBelow(longest, 1000)
+  })
+})
+
+/** Starts a consumer of three handlers in a process of its own; answers what it has said so far, and what kills it. */
+const start = (queue: string, ending: number) => {
+  const program = new URL("child.ts", import.meta.url).pathname
+  const child = spawn(process.execPath, [program, first.url, queue, String(ending)], {
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+  const closed = once(child, "close")
+  let said = ""
+  child.stdout.on("data", (bytes) => (said += String(bytes)))
+  return {
+    runs: (): ReadonlyArray<string> => [...said.matchAll(/run (\S+) \d+\n/g)].map(([, id]) => id!),
+    kill: async () => {
+      child.kill("SIGKILL")
+      await closed
+    }
+  }
+}
+
 describe("a consumer's process", () => {
   test("killed in the middle of its handlers: their messages come again, and are counted", async () => {
     const queue = queueName("process")
     const runs: Array<Run> = []
     await on({ nsqd: [`127.0.0.1:${first.port}`] }, (broker) => publishAll(broker, queue, ids(10)))
-    const program = new URL("child.ts", import.meta.url).pathname
-    const child = spawn(process.execPath, [program, first.url, queue], { stdio: ["ignore", "pipe", "inherit"] })
-    let said = ""
-    child.stdout.on("data", (bytes) => (said += String(bytes)))
-    await Effect.runPromise(until("three runs", () => said.split("run ").length > 3))
-    child.kill("SIGKILL")
+    const child = start(queue, 0)
+    await Effect.runPromise(until("three runs", () => child.runs().length >= 3))
+    await child.kill()
     await on(pair.direct, () =>
       Effect.gen(function* () {
         yield* consume(queue, runs, { concurrency: 3 })
@@ -145,9 +228,33 @@ describe("a consumer's process", () => {
         yield* until("an empty queue", async () => (await held(pair.http, queue)) === 0)
       })
     )
-    const begun = [...said.matchAll(/run (\S+)/g)].map(([, id]) => id!)
-    for (const id of begun) assert.isAtLeast(runs.find((run) => run.id === id)!.attempts, 2)
+    for (const id of child.runs()) assert.isAtLeast(runs.find((run) => run.id === id)!.attempts, 2)
     assert.strictEqual(await held(pair.http, queue), 0)
+  })
+
+  test("killed four times while others wait: nothing is lost, and only what it had in hand runs again", async () => {
+    const queue = queueName("processes")
+    const all = ids(slow ? 2000 : 400)
+    await on({ nsqd: [`127.0.0.1:${first.port}`] }, (broker) => publishAll(broker, queue, all))
+    const killed: Array<string> = []
+    for (let kill = 0; kill < 4; kill++) {
+      const child = start(queue, all.length / 5)
+      await Effect.runPromise(until("its last runs", () => child.runs().length === all.length / 5 + 3))
+      await child.kill()
+      killed.push(...child.runs())
+    }
+    const runs: Array<Run> = []
+    await on(pair.direct, () =>
+      Effect.gen(function* () {
+        yield* consume(queue, runs, { concurrency: 3 })
+        yield* until("an empty queue", async () => (await held(pair.http, queue)) === 0)
+      })
+    )
+    const ran = [...killed, ...runs.map(({ id }) => id)]
+    assert.sameMembers([...new Set(ran)], [...all])
+    console.log(`${ran.length - all.length} of ${all.length} messages ran twice`)
+    // Three that run, and those whose end nsqd had not read.
+    assert.isAtMost(ran.length - all.length, 4 * 2 * 3)
   })
 })
 

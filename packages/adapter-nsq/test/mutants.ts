@@ -97,5 +97,100 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     file: "consume/sessions.ts",
     text: "session.forget()",
     replacement: ""
+  },
+  {
+    name: "purges only where something is delayed",
+    kills: "a purge removes what waits, and says how much",
+    file: "inspect/admin.ts",
+    text: "({ delayed, ready }) => ready + delayed",
+    replacement: "({ delayed }) => delayed"
+  },
+  {
+    name: "lets one more be in flight than the credit",
+    kills: "without prefetch, no more is in flight than handlers work on",
+    file: "consume/credit.ts",
+    text: "limit = wanted",
+    replacement: "limit = wanted === 0 ? 0 : wanted + 1"
+  },
+  {
+    name: "lets a message wait behind another one",
+    kills: "without prefetch, no message waits behind a slow one while another consumer is idle",
+    file: "consume/credit.ts",
+    text: "limit = wanted",
+    replacement: "limit = wanted === 0 ? 0 : wanted + 9"
+  },
+  {
+    name: "knows a message by the id that its producer gave it",
+    kills: "messages of one id are each handled once, also when an ack of one of them is lost with the connection",
+    file: "consume/subscribe.ts",
+    text: "nameOf(receiptOf(delivery))",
+    replacement: "delivery.metadata.id"
+  }
+]
+
+/** Further ones, found by this adapter's own cases. */
+export const ownPatches: ReadonlyArray<Mutant.Patch> = [
+  {
+    name: "does not tell of a settlement that nsqd refuses",
+    kills: "a FIN that nsqd refuses is told as failed, after it was told as done",
+    file: "consume/sessions.ts",
+    text: 'if (typeof refused === "object") {',
+    replacement: 'if (typeof refused === "number") {'
+  },
+  {
+    name: "takes a refused REQ for another command",
+    kills: "a REQ that nsqd refuses is told as failed, after it was told as done",
+    file: "consume/session.ts",
+    text: `\`\${text.slice("E_".length, "E_FIN".length)} \${refusedId(text)}\``,
+    replacement: "`FIN ${refusedId(text)}`"
+  },
+  {
+    name: "does not extend the leases of messages that wait",
+    kills: "messages that wait behind slow handlers for longer than their leases are delivered once each",
+    file: "consume/held.ts",
+    text: "receipt.leaseEnds = Math.min(elapsed() + msgTimeout, receipt.receivedAt + maxMsgTimeout)",
+    replacement: ""
+  },
+  {
+    name: "keeps a lease that nsqd refuses to extend",
+    kills: "a lease that is lost while a handler runs is told once",
+    file: "consume/held.ts",
+    text: "const isHeld = byId.delete(id)",
+    replacement: "const isHeld = byId.has(id)"
+  },
+  {
+    name: "does not ask whether a channel is paused",
+    kills: "the consumer of a channel that is paused is down, and says so, until it is unpaused",
+    file: "nsqdHttp.ts",
+    text: `|| its?.["paused"] === true`,
+    replacement: ""
+  },
+  {
+    name: "does not ask whether a topic is paused",
+    kills: "the consumer of a topic that is paused is down, and says so, until it is unpaused",
+    file: "nsqdHttp.ts",
+    text: `found?.["paused"] === true ||`,
+    replacement: ""
+  },
+  {
+    name: "takes a channel for paused that is so on some nsqd",
+    kills: "a channel that is paused on one nsqd of two leaves its consumer running",
+    file: "consume/pauses.ts",
+    text: "answers.every((each) => each !== false)",
+    replacement: "answers.some((each) => each !== false)"
+  },
+  {
+    name: "finishes any number of messages for one twin",
+    kills: "bytes of a twin that somebody publishes again run again: 1 ran, on the same nsqd",
+    file: "consume/remembered.ts",
+    text: "if (nonce === undefined || taken.has(receipt)) return",
+    replacement: "if (nonce === undefined) return"
+  },
+  {
+    name: "takes a message for the twin of two that ran",
+    kills: "bytes of a twin that somebody publishes again run again: 2 ran, on the same nsqd",
+    file: "consume/remembered.ts",
+    text: "if (isSecond(receipt)) finished.delete(nonce)\n      else finished.set(nonce, session.node)",
+    replacement: "finished.set(nonce, session.node)"
   }
 ]

@@ -1,14 +1,22 @@
 /** Addresses of nsqd and nsqlookupd, from a URL and from lists. Pure. */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { ConfigurationError, type OptionKind, type TlsOptions } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+
+/** An HTTP interface of nsqd or of nsqlookupd. */
+export interface HttpInterface {
+  /** Without a slash at the end. */
+  readonly url: string
+  /** How its certificate is checked, if it has one. */
+  readonly tls: TlsOptions.Tls
+}
 
 /** The address of one nsqd. */
 export interface Address {
   readonly host: string
   readonly port: number
-  /** The URL of its HTTP interface, without a slash at the end; `undefined` when that is not used. */
-  readonly http: string | undefined
+  /** `undefined` when it is not used. */
+  readonly http: HttpInterface | undefined
 }
 
 /** The parts of an `nsq:` URL. */
@@ -65,16 +73,38 @@ export const parse = (
   })
 }
 
-/** `host`, `host:port`, or `[::1]:port`. */
-export const pattern = /^(\[[0-9a-fA-F:]+\]|[^\s:/@?#[\]]+)(:\d{1,5})?$/
-
-/** `host:port`, or the URL of an interface behind TLS or a proxy. */
-export const httpPattern = /^(https?:\/\/[^\s@?#]+|(\[[0-9a-fA-F:]+\]|[^\s:/@?#[\]]+)(:\d{1,5})?)$/
-
 const split = (text: string, otherwise: number): { readonly host: string; readonly port: number } => {
   const [, host = text, port] = /^(\[.+\]|[^:]+)(?::(\d+))?$/.exec(text) ?? []
   return { host: host.replace(/^\[|\]$/g, ""), port: port === undefined ? otherwise : Number(port) }
 }
+
+/** Whether a port can be connected to. The driver would throw where nobody can catch it. */
+export const isPort = (port: unknown): boolean => Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536
+
+/** Whether it is a host's name or IP address, by its characters. The driver would throw for some others. */
+export const isHost = (host: unknown): boolean => typeof host === "string" && /^[\w.:%-]{1,253}$/.test(host)
+
+const kind = (expected: string, holds: (text: string) => boolean): OptionKind.OptionKind<string> => ({
+  expected,
+  holds: (value) => typeof value === "string" && holds(value)
+})
+
+const isHostPort = (text: string): boolean => {
+  if (!/^(\[[0-9a-fA-F:]+\]|[^\s:/@?#[\]]+)(:\d{1,5})?$/.test(text)) return false
+  const { host, port } = split(text, 1)
+  return isHost(host) && isPort(port)
+}
+
+/** `host`, `host:port`, or `[::1]:port`. */
+export const ofNsqd = kind("host or host:port, with a port from 1 to 65535", isHostPort)
+
+/** `host:port`, or the URL of an interface behind TLS or a proxy. */
+export const ofHttp = kind("host:port or a URL of HTTP, with a port from 1 to 65535", (text) =>
+  /^https?:/.test(text) ? /^https?:\/\/[^\s@?#]+$/.test(text) && URL.canParse(text) : isHostPort(text)
+)
+
+/** Whether what is sent to a host does not leave this machine, by its name alone: `localhost`, 127.0.0.0/8 or `::1`. */
+export const isLocal = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1)$/i.test(host)
 
 /** `host:port`, with brackets around an IPv6 address. */
 export const hostPort = ({ host, port }: { readonly host: string; readonly port: number }): string =>
@@ -84,9 +114,9 @@ export const hostPort = ({ host, port }: { readonly host: string; readonly port:
 export const toHttp = (text: string, otherwise: number): string =>
   text.includes("://") ? text.replace(/\/+$/, "") : `http://${hostPort(split(text, otherwise))}`
 
-/** The address of an nsqd. Its HTTP interface is one port above, unless `http` gives another. */
-export const toAddress = (text: string, http: string | undefined, usesHttp: boolean): Address => {
+/** The address of an nsqd. Its HTTP interface is one port above, unless `http` gives another; it is not used without `tls`. */
+export const toAddress = (text: string, http: string | undefined, tls: TlsOptions.Tls | undefined): Address => {
   const { host, port } = split(text, 4150)
-  const base = http === undefined ? `http://${hostPort({ host, port: port + 1 })}` : toHttp(http, 4151)
-  return { host, port, http: usesHttp ? base : undefined }
+  const url = http === undefined ? `http://${hostPort({ host, port: port + 1 })}` : toHttp(http, 4151)
+  return { host, port, http: tls === undefined ? undefined : { url, tls } }
 }

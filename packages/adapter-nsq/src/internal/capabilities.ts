@@ -25,7 +25,7 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     uncountedRelease: false,
     headers: false,
     historyOnRetry: retry === "exact",
-    maxBodySize: envelope === "never" ? limits.maxMsgSize : limits.maxMsgSize - Wire.reserve,
+    maxBodySize: envelope === "never" ? limits.maxMsgSize : limits.maxMsgSize - Wire.reserve(limits.maxMsgSize),
     connectionBound: true,
     lease: { duration: limits.msgTimeout, max: limits.maxMsgTimeout },
     ordered: false,

@@ -7,12 +7,14 @@
 // Packages that are checked with the sources of this one find the types of the driver by it.
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./nsqjs.d.ts" />
+import { isIP } from "node:net"
 import { connect as connectTls } from "node:tls"
-import { Failure } from "@requeue/core"
+import { Failure, TlsOptions } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import { NSQDConnection, WriterNSQDConnection, type ConnectionOptions } from "nsqjs"
 import type { Settings } from "../NsqOptions.ts"
 import type { Address } from "./address.ts"
+import * as Handshake from "./handshake.ts"
 
 /** The answer of nsqd to `IDENTIFY`. Times are in milliseconds. */
 export interface Identity {
@@ -20,6 +22,8 @@ export interface Identity {
   readonly maxRdyCount: number
   readonly msgTimeout: number
   readonly maxMsgTimeout: number
+  /** All that was asked for and is not had, for people. */
+  readonly notes: ReadonlyArray<string>
 }
 
 /** The events of a connection. */
@@ -101,28 +105,28 @@ const replaceMethods = (native: NSQDConnection, settings: Settings, fail: (error
 
 /** The driver's own steps, with all options of TLS. */
 const startTls = (native: NSQDConnection, { tls }: Settings): void => {
+  // The driver would take it for what nsqd says behind TLS: a confirmation, or a message.
+  if (native.frameBuffer.buffer !== undefined) throw new Error(Handshake.refusals.early)
   const socket = native.conn!
   for (const event of ["data", "error", "close"]) socket.removeAllListeners(event)
-  const { passphrase, ...material } = tls ?? {}
-  const secured = connectTls(
-    {
-      ...material,
-      ...(passphrase === undefined ? {} : { passphrase: Redacted.value(passphrase) }),
-      socket
-    },
-    () => (native.conn = secured)
-  )
+  const host = native.nsqdHost
+  // Of a socket that is connected to an IP address Node.js would check the name `localhost`, whoever it belongs to.
+  const name = isIP(host) === 0 ? { servername: host } : { host }
+  const secured = connectTls({ ...name, ...TlsOptions.toNode(tls ?? {}), socket }, () => (native.conn = secured))
   native.outWriter = secured
   native.registerStreamListeners(secured)
 }
 
-/** Calls back for each answer, with its text, and for each message. nsqjs has no event for answers and heartbeats. */
-const onHeard = ({ statemachine }: NSQDConnection, heard: (response: string | undefined) => void): void => {
+/**
+ * Calls back for each answer, with its text, and for each message. nsqjs has no event for answers and heartbeats. The
+ * driver hears nothing of what is answered by `false`.
+ */
+const onHeard = ({ statemachine }: NSQDConnection, heard: (response: string | undefined) => boolean): void => {
   // Every state of the driver hears of every frame through this method.
   const raise = statemachine.raise.bind(statemachine)
   statemachine.raise = (event, data) => {
-    if (event === "response") heard(String(data))
-    else if (event === "consumeMessage") heard(undefined)
+    const isFrame = event === "response" || event === "consumeMessage"
+    if (isFrame && !heard(event === "response" ? String(data) : undefined)) return undefined
     return raise(event, data)
   }
 }
@@ -130,21 +134,22 @@ const onHeard = ({ statemachine }: NSQDConnection, heard: (response: string | un
 /** nsqd's errors after which the connection goes on. */
 const isRefusal = ({ message }: Error): boolean => /^E_(FIN|REQ|TOUCH)_FAILED /.test(message)
 
-const identityOf = ({ maxMsgTimeout, maxRdyCount, msgTimeout, nsqdVersion }: NSQDConnection): Identity => ({
-  version: nsqdVersion ?? "0.0",
-  maxRdyCount,
-  msgTimeout,
-  maxMsgTimeout
-})
+const identityOf = (
+  { maxMsgTimeout, maxRdyCount, msgTimeout, nsqdVersion }: NSQDConnection,
+  notes: ReadonlyArray<string>
+): Identity => ({ version: nsqdVersion ?? "0.0", maxRdyCount, msgTimeout, maxMsgTimeout, notes })
 
 /** Opens a connection. Resolves when nsqd has accepted all requests; rejects when that fails or the signal aborts. */
 const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: AbortSignal): Promise<Connection> =>
   new Promise((resolve, reject) => {
+    const insecure = Handshake.refusalOf(settings, native.nsqdHost)
+    if (insecure !== undefined) return reject(new Error(insecure))
     let failure: Error | undefined
     let heard = 0
     let isReady = false
     let isClosed = false
     let stopped: (() => void) | undefined
+    let handshake: Handshake.Handshake | undefined
 
     const destroy = (because?: Error): void => {
       failure ??= because
@@ -165,10 +170,21 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
     signal.addEventListener("abort", () => {
       if (!isReady) destroy(new Error("nobody waits for the connection any more"))
     })
+    /** Reads the answer to `IDENTIFY`. Nothing else has been sent, and nothing more is where it is not what was asked for. */
+    const mayGoOn = (answer: string): boolean => {
+      handshake = Handshake.read(answer, settings)
+      if (!handshake.wantsSecret) native.config.authSecret = null
+      if (handshake.refusal === undefined) return true
+      native.clearIdentifyTimeout()
+      destroy(new Error(handshake.refusal))
+      return false
+    }
     replaceMethods(native, settings, destroy)
     onHeard(native, (response) => {
       heard++
       if (response === "CLOSE_WAIT") stopped?.()
+      // The first answer, whatever else came before it.
+      return handshake !== undefined || response === undefined || mayGoOn(response)
     })
     native.on("message", on.message)
     native.on("error", (error: Error) => {
@@ -181,7 +197,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
       if (isReady) return
       isReady = true
       resolve({
-        identity: identityOf(native),
+        identity: identityOf(native, handshake?.notes ?? []),
         isOpen: () => !isClosed,
         heard: () => heard,
         write: (commands, done) => {

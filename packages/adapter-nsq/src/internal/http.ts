@@ -2,33 +2,46 @@
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { HttpInterface } from "./address.ts"
+import { ask, type HttpResponse } from "./httpClient.ts"
 import { type ErrorContext, timedOut, toBrokerError } from "./toBrokerError.ts"
 
 /** The answer when the topic or channel of a request does not exist; that is no failure. */
 export const missing = Symbol("missing")
 
-const withAddress = (base: string, cause: unknown): Error => {
-  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
-  return new Error(`${base}: ${inner instanceof Error ? inner.message : String(inner)}`, { cause: inner })
+/**
+ * Where an nsqd with `--tls-required` is asked instead; `undefined` for all other answers.
+ * https://nsq.io/components/nsqd.html: `--tls-required`
+ */
+const behindTls = ({ tls, url }: HttpInterface, { body, status }: HttpResponse): HttpInterface | undefined => {
+  const port = status === 403 ? /"TLS_REQUIRED", *"https_port": *(\d+)/.exec(body)?.[1] : undefined
+  if (port === undefined || !url.startsWith("http:")) return undefined
+  const at = new URL(url)
+  at.protocol = "https:"
+  at.port = port
+  return { url: at.href.replace(/\/$/, ""), tls }
 }
 
 /** Requests `path` of the interface at `base`, within a time in milliseconds. Answers the parsed JSON, or `missing`. */
 export const request = (
   context: ErrorContext,
   timeout: number,
-  { base, method = "GET", path }: { readonly base: string; readonly method?: "GET" | "POST"; readonly path: string }
+  {
+    base,
+    method = "GET",
+    path
+  }: { readonly base: HttpInterface; readonly method?: "GET" | "POST"; readonly path: string }
 ): Effect.Effect<unknown, BrokerError.BrokerError> =>
   Effect.tryPromise({
     try: async (signal): Promise<unknown> => {
-      const headers = { accept: "application/vnd.nsq; version=1.0" }
-      const response = await fetch(`${base}/${path}`, { method, headers, signal })
-      const body = await response.text()
-      if (response.status === 404 && /_NOT_FOUND/.test(body)) return missing
-      if (!response.ok)
-        throw new Error(`HTTP status ${response.status} for /${path.split("?")[0]}: ${body.slice(0, 200)}`)
+      const answer = await ask(base, path, { method, signal })
+      const secure = behindTls(base, answer)
+      const { body, status } = secure === undefined ? answer : await ask(secure, path, { method, signal })
+      if (status === 404 && /_NOT_FOUND/.test(body)) return missing
+      if (status !== 200) throw new Error(`HTTP status ${status} for /${path.split("?")[0]}: ${body.slice(0, 200)}`)
       return body === "" ? undefined : JSON.parse(body)
     },
-    catch: (cause) => toBrokerError(withAddress(base, cause), context, "ConnectionFailed")
+    catch: (cause) => toBrokerError(new Error(base.url, { cause }), context, "ConnectionFailed")
   }).pipe(
     Effect.timeoutOrElse({
       duration: Duration.millis(timeout),
@@ -37,13 +50,15 @@ export const request = (
   )
 
 /** The error of an nsqd whose HTTP interface is used and does not answer. */
-export const unreachable = (base: string, error: BrokerError.BrokerError): BrokerError.BrokerError =>
+export const unreachable = ({ url }: HttpInterface, error: BrokerError.BrokerError): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",
     operation: error.operation,
     reason: error.reason === "Timeout" ? "ConnectionFailed" : error.reason,
-    detail: `nsqd's HTTP interface at ${base} does not answer: ${error.detail}`,
-    remedy: "Give its address in nsqdHttp, or set http: false and see the README for what is lost"
+    detail: `nsqd's HTTP interface at ${url} does not answer: ${error.detail}`,
+    remedy:
+      "Give its address in nsqdHttp, the authority of its certificate in httpTls, " +
+      "or set http: false and see the README for what is lost"
   })
 
 /** The error of an operation that needs nsqd's HTTP interface, with `http: false`. */

@@ -5,11 +5,12 @@
  * | --- | --- | --- |
  * | `orders` | `orders` | the default channel |
  * | `orders/billing` | `orders` | `billing` |
+ * | `orders/billing.v2` | `orders` | `billing.v2` |
  * | `orders/billing.dlq` | `orders.billing.dlq` | `requeue` |
  * | `orders.dlq` | `orders.<default channel>.dlq` | `requeue` |
  *
- * The retry and dead-letter topics of a queue are named after its topic and its channel. A channel has no dots, so that no
- * two queues share such a topic.
+ * The retry and dead-letter topics of a queue are named after its topic and its channel. The name of one whose channel has
+ * dots has a digest as well, so that no two queues share such a topic.
  */
 import { Digest } from "@requeue/core/adapter-kit"
 
@@ -41,8 +42,10 @@ const ownChannel = "requeue"
 
 const ephemeral = "#ephemeral"
 
-const topicPattern = /^[.a-zA-Z0-9_-]+(#ephemeral)?$/
-const channelPattern = /^[a-zA-Z0-9_-]+(#ephemeral)?$/
+const legal = /^[.a-zA-Z0-9_-]+(#ephemeral)?$/
+
+/** Whether nsqd takes the name, of a topic or of a channel. */
+const isLegal = (name: string): boolean => name.length <= limit && legal.test(name)
 
 const remedy = `Use letters, digits, ".", "_" and "-", at most ${limit} of them: topic, or topic/channel`
 
@@ -55,13 +58,13 @@ const digest = (text: string): string =>
     .padStart(13, "0")
 
 /**
- * A topic of one queue. A name that would be too long, or equal to that of another queue because `#ephemeral` must go to
- * its end, has a digest.
+ * A topic of one queue. A name that would be too long has a digest, and so has one that might be equal to that of another
+ * queue, because its channel has dots or `#ephemeral` must go to its end.
  */
 const own = ({ channel, topic }: Omit<Queue, "isOwn">, suffix: string, marker = ""): string => {
   const stem = `${topic}.${channel}`
   const name = `${stem}.${suffix}`
-  if (!stem.includes("#") && name.length <= limit) return name
+  if (!/[.#]/.test(channel) && !topic.includes("#") && name.length <= limit) return name
   const tail = `.${digest(`${topic}/${channel}`)}.${suffix}${marker}`
   return `${stem.replaceAll(ephemeral, "").slice(0, limit - tail.length)}${tail}`
 }
@@ -88,15 +91,6 @@ export const parse = (name: string, defaultChannel: string): Queue | Refused => 
   }
   const [topic = "", channel = defaultChannel, ...rest] = name.split("/")
   if (rest.length > 0) return refuse(`${JSON.stringify(name)} has more than one slash`)
-  if (topic.length > limit || !topicPattern.test(topic)) return refuse(`${JSON.stringify(topic)} is no topic's name`)
-  const dot = channel.indexOf(".")
-  if (dot < 0) {
-    return channel.length > limit || !channelPattern.test(channel)
-      ? refuse(`${JSON.stringify(channel)} is no channel's name`)
-      : { topic, channel, isOwn: false }
-  }
-  const suffix = channel.slice(dot + 1)
-  if (!/^[.a-zA-Z0-9_-]{1,24}$/.test(suffix)) return refuse(`${JSON.stringify(suffix)} is no suffix of at most 24`)
-  const origin = parse(`${topic}/${channel.slice(0, dot)}`, defaultChannel)
-  return isRefused(origin) ? origin : { topic: own(origin, suffix), channel: ownChannel, isOwn: true }
+  if (!isLegal(topic)) return refuse(`${JSON.stringify(topic)} is no topic's name`)
+  return isLegal(channel) ? { topic, channel, isOwn: false } : refuse(`${JSON.stringify(channel)} is no channel's name`)
 }

@@ -2,6 +2,7 @@
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import type { HttpInterface } from "./address.ts"
 import * as Http from "./http.ts"
 import type { Configured } from "./limits.ts"
 import type { Queue } from "./names.ts"
@@ -11,14 +12,21 @@ export interface Depths {
   readonly ready: number
   readonly inFlight: number
   readonly delayed: number
+  /** Whether the channel, or its topic, is paused. */
+  readonly isPaused: boolean
 }
 
-const none: Depths = { ready: 0, inFlight: 0, delayed: 0 }
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false }
 
-/** The sum of each number. */
+/** The sum of each number, and whether one of them is paused. */
 export const sum = (all: ReadonlyArray<Depths>): Depths =>
   all.reduce(
-    (a, b) => ({ ready: a.ready + b.ready, inFlight: a.inFlight + b.inFlight, delayed: a.delayed + b.delayed }),
+    (a, b) => ({
+      ready: a.ready + b.ready,
+      inFlight: a.inFlight + b.inFlight,
+      delayed: a.delayed + b.delayed,
+      isPaused: a.isPaused || b.isPaused
+    }),
     none
   )
 
@@ -27,7 +35,10 @@ const query = (params: Readonly<Record<string, string>>): string => new URLSearc
 const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
 /** The limits that `IDENTIFY` does not answer. https://nsq.io/components/nsqd.html#get-configoption */
-export const configured = (base: string, timeout: number): Effect.Effect<Configured, BrokerError.BrokerError> => {
+export const configured = (
+  base: HttpInterface,
+  timeout: number
+): Effect.Effect<Configured, BrokerError.BrokerError> => {
   const ask = (option: string) =>
     Effect.map(Http.request({ operation: "connect" }, timeout, { base, path: `config/${option}` }), numberOf)
   return Effect.map(
@@ -42,14 +53,14 @@ export const configured = (base: string, timeout: number): Effect.Effect<Configu
 
 /** How many messages nsqd keeps in memory, for each topic and each channel. */
 export const memQueueSize = (
-  base: string,
+  base: HttpInterface,
   timeout: number
 ): Effect.Effect<number | undefined, BrokerError.BrokerError> =>
   Effect.map(Http.request({ operation: "verify" }, timeout, { base, path: "config/mem_queue_size" }), numberOf)
 
 /** Makes a topic and its channel, unless they exist. https://nsq.io/components/nsqd.html#post-channelcreate */
 export const create = (
-  base: string,
+  base: HttpInterface,
   { channel, topic }: Queue,
   timeout: number
 ): Effect.Effect<void, BrokerError.BrokerError> => {
@@ -67,7 +78,7 @@ const records = (value: unknown): ReadonlyArray<Json> =>
 
 /** The statistics of a topic; `undefined` when it does not exist. https://nsq.io/components/nsqd.html#get-stats */
 const stats = (
-  base: string,
+  base: HttpInterface,
   topic: string,
   timeout: number
 ): Effect.Effect<Json | undefined, BrokerError.BrokerError> =>
@@ -81,7 +92,7 @@ const stats = (
 
 /** The names of a topic's channels; `undefined` when the topic does not exist. */
 export const channels = (
-  base: string,
+  base: HttpInterface,
   topic: string,
   timeout: number
 ): Effect.Effect<ReadonlyArray<string> | undefined, BrokerError.BrokerError> =>
@@ -92,7 +103,7 @@ export const channels = (
 
 /** The messages of a channel, and those of its topic. */
 export const depths = (
-  base: string,
+  base: HttpInterface,
   { channel, topic }: Queue,
   timeout: number
 ): Effect.Effect<Depths, BrokerError.BrokerError> =>
@@ -101,9 +112,27 @@ export const depths = (
     return {
       ready: (numberOf(found?.["depth"]) ?? 0) + (numberOf(its?.["depth"]) ?? 0),
       inFlight: numberOf(its?.["in_flight_count"]) ?? 0,
-      delayed: numberOf(its?.["deferred_count"]) ?? 0
+      delayed: numberOf(its?.["deferred_count"]) ?? 0,
+      isPaused: found?.["paused"] === true || its?.["paused"] === true
     }
   })
+
+/**
+ * Pauses a channel, or ends that; answers whether there is one. https://nsq.io/components/nsqd.html#post-channelpause
+ */
+export const setPaused = (
+  base: HttpInterface,
+  { channel, topic }: Queue,
+  isPaused: boolean,
+  timeout: number
+): Effect.Effect<boolean, BrokerError.BrokerError> => {
+  const operation = isPaused ? "pause" : "resume"
+  const path = `channel/${isPaused ? "pause" : "unpause"}?${query({ topic, channel })}`
+  return Effect.map(
+    Http.request({ operation, queue: topic }, timeout, { base, method: "POST", path }),
+    (answer) => answer !== Http.missing
+  )
+}
 
 /** How long `empty` waits before it looks at a topic again, in milliseconds. */
 const pause = 20
@@ -114,7 +143,11 @@ const pause = 20
  * Before that it waits until nsqd has moved the messages of the topic into its channels: in the topic they belong to
  * every channel.
  */
-export const empty = (base: string, queue: Queue, timeout: number): Effect.Effect<void, BrokerError.BrokerError> =>
+export const empty = (
+  base: HttpInterface,
+  queue: Queue,
+  timeout: number
+): Effect.Effect<void, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { channel, topic } = queue
     const path = `channel/empty?${query({ topic, channel })}`

@@ -19,6 +19,7 @@ declare module "nsqjs" {
 
   export class NSQDConnection extends EventEmitter {
     constructor(host: string, port: number, topic: string, channel: string, options: ConnectionOptions)
+    readonly nsqdHost: string
     maxRdyCount: number
     /** Milliseconds. */
     msgTimeout: number
@@ -29,7 +30,11 @@ declare module "nsqjs" {
     conn: Socket | null
     /** Where commands go: the socket, or the compressor in front of it. */
     outWriter: Writable
+    readonly config: { authSecret: string | null }
+    /** Bytes that have arrived and are no whole frame yet, or are not handled. */
+    readonly frameBuffer: { readonly buffer?: Buffer }
     readonly statemachine: { raise(event: string, data?: unknown): unknown }
+    clearIdentifyTimeout(): void
     connect(): void
     createMessage(payload: Buffer): unknown
     identify(): Record<string, unknown>

@@ -1,6 +1,7 @@
 /** From an error of nsqd, the driver or the network to a `BrokerError` with a remedy. Pure. */
 import { Failure } from "@requeue/core"
 import { BrokerError, Delay } from "@requeue/core/adapter-kit"
+import { refusals, remedyInClear } from "./handshake.ts"
 
 /** The circumstances of an error. */
 export interface ErrorContext {
@@ -22,13 +23,23 @@ const remedies = {
     "Let the authentication server grant this secret publish and subscribe on the queue's topics and channels",
   name: "Use letters, digits, dots, underscores and dashes, at most 64",
   reach: "Check host, port and TLS; is nsqd running there?",
-  tls: "Check the certificate authority, servername and the client certificate in tls",
+  tls: "Check the certificate authority, servername and the client certificate in tls, or in httpTls",
   tlsRequired: "This nsqd takes TLS connections only: set tls",
+  noTls:
+    "Start this nsqd with --tls-cert and --tls-key, or leave tls out. If it has them, somebody between changes its answers",
+  tampered: "Find out who is between this process and nsqd: they change what it sends",
+  clear: remedyInClear,
+  noSecret: "Set authSecret to one that nsqd's authentication server knows",
+  lease: "Raise messageTimeout, unless somebody emptied the channel",
   identify: "Keep heartbeat, messageTimeout and outputBufferTimeout within the limits of nsqd's configuration"
 } as const
 
 /** Errors of https://nsq.io/clients/tcp_protocol_spec.html, then those of TLS and of the network; the first that fits counts. */
 const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
+  [new RegExp(`^${refusals.noTls}`), { reason: "AccessRefused", remedy: remedies.noTls }],
+  [new RegExp(`^${refusals.early}`), { reason: "AccessRefused", remedy: remedies.tampered }],
+  [new RegExp(`^${refusals.clear}`), { reason: "AccessRefused", remedy: remedies.clear }],
+  [new RegExp(`^${refusals.noSecret}`), { reason: "AccessRefused", remedy: remedies.noSecret }],
   [/^E_AUTH_(FAILED|FIRST|ERROR|DISABLED)/, { reason: "AccessRefused", remedy: remedies.secret }],
   [/^E_UNAUTHORIZED/, { reason: "AccessRefused", remedy: remedies.permission }],
   [/^E_BAD_(TOPIC|CHANNEL)/, { reason: "Unsupported", remedy: remedies.name }],
@@ -36,7 +47,7 @@ const patterns: ReadonlyArray<readonly [RegExp, Meaning]> = [
   [/TLS required/, { reason: "AccessRefused", remedy: remedies.tlsRequired }],
   [/^E_BAD_BODY IDENTIFY/, { reason: "Unsupported", remedy: remedies.identify }],
   [/consumers for .* exceeds limit/, { reason: "AccessRefused", remedy: "Raise --max-channel-consumers of nsqd" }],
-  [/^E_(FIN|REQ|TOUCH)_FAILED/, { reason: "LeaseLost" }],
+  [/^E_(FIN|REQ|TOUCH)_FAILED/, { reason: "LeaseLost", remedy: remedies.lease }],
   [
     /^E_(PUB|MPUB|DPUB|SUB)_FAILED/,
     { reason: "Throttled", remedy: "Look at nsqd's log: is its disk full, does it end?" }

@@ -30,8 +30,8 @@ const start = magic.length + 2
 /** The longest JSON, in bytes. */
 export const jsonLimit = 0xffff
 
-/** Bytes that the largest body leaves for metadata and headers. */
-export const reserve = 4096
+/** Bytes that the largest body leaves for metadata and headers, of a message of so many: at most the half of it. */
+export const reserve = (maxMsgSize: number): number => Math.min(4096, Math.floor(maxMsgSize / 2))
 
 /** All but the body, as JSON. */
 export const json = ({ deferred, headers, metadata, nonce }: Omit<Envelope, "body">): string => {

@@ -15,31 +15,40 @@ export const noneFound = (settings: Settings): BrokerError.BrokerError =>
     broker: "nsq",
     operation: "connect",
     reason: "ConnectionFailed",
-    detail: `no nsqd is registered with ${settings.lookupd.join(", ")}, or none of them answers`,
+    detail: `no nsqd is registered with ${settings.lookupd.map(({ url }) => url).join(", ")}, or none of them answers`,
     remedy: "Start nsqd with --lookupd-tcp-address, check lookupd, or give nsqd"
   })
+
+/** How often in a row nsqlookupd may leave out an nsqd that is lost: one that restarts is unknown to it for a moment. */
+export const maxAbsences = 2
 
 /**
  * The nsqd of the options in their order, or those that nsqlookupd knows, which every process has in another order. Asks
  * nsqlookupd every `lookupdInterval`, and calls `changed` after each answer. Fails when it knows no nsqd at the start.
+ *
+ * One that it no longer names stays while it is up: an nsqlookupd that has restarted knows nobody for up to 15 seconds.
  */
 export const make = (
   settings: Settings,
   nodes: Nodes,
   lookup: Lookup,
+  isUp: (node: Node) => boolean,
   changed: (candidates: ReadonlyArray<Node>) => Effect.Effect<void>
 ): Effect.Effect<() => ReadonlyArray<Node>, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     if (nodes.given.length > 0) return () => nodes.given
     let candidates: ReadonlyArray<Node> = []
+    const absences = new Map<Node, number>()
 
     /** Nodes that were known keep their order: no process changes its nsqd without need. */
     const discover = Effect.gen(function* () {
       const found = yield* lookup.all
       if (found === undefined) return
-      const shuffled = yield* Random.shuffle(found.map(nodes.at))
-      const known = candidates.filter((node) => shuffled.includes(node))
-      candidates = [...known, ...shuffled.filter((node) => !known.includes(node))]
+      const named = yield* Random.shuffle(found.map(nodes.at))
+      for (const node of candidates) absences.set(node, named.includes(node) ? 0 : (absences.get(node) ?? 0) + 1)
+      const kept = candidates.filter((node) => absences.get(node)! < maxAbsences || isUp(node))
+      candidates = [...kept, ...named.filter((node) => !kept.includes(node))]
+      for (const node of absences.keys()) if (!candidates.includes(node)) absences.delete(node)
       yield* changed(candidates)
     })
     yield* discover

@@ -32,6 +32,7 @@ export interface Nodes {
 export const make = (settings: Settings): Nodes => {
   const known = new Map<string, Node>()
   const limits = new Map<string, Limits.Limits>()
+  const told = new Map<string, string>()
 
   const at = (address: Address): Node => {
     const name = hostPort(address)
@@ -48,11 +49,23 @@ export const make = (settings: Settings): Nodes => {
     return NsqdHttp.configured(http, settings.requestTimeout).pipe(Effect.catch(failed))
   }
 
+  /** Logs what a connection does not have that was asked for: once, and again when it is something else. */
+  const tell = ({ name }: Node, notes: ReadonlyArray<string>): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const text = notes.join("; ")
+      if (text === (told.get(name) ?? "")) return Effect.void
+      told.set(name, text)
+      return text === "" ? Effect.void : Effect.annotateLogs(Effect.logWarning(text), { nsqd: name })
+    })
+
   return {
     at,
     given: settings.nsqd.map(at),
     learn: (node, identity) =>
-      Effect.map(configured(node), (found) => void limits.set(node.name, Limits.of(identity, found, settings))),
+      Effect.andThen(
+        tell(node, identity.notes),
+        Effect.map(configured(node), (found) => void limits.set(node.name, Limits.of(identity, found, settings)))
+      ),
     isKnown: ({ name }) => limits.has(name),
     limits: () => {
       const [first, ...others] = limits.values()

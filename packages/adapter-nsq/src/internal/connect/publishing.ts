@@ -1,4 +1,4 @@
-/** Connections for publishing, one for each nsqd, and the choice among them: the first nsqd that is up. */
+/** Connections for publishing, one for each nsqd, and the choice among them: the first that is up, or each in turn. */
 import { BrokerError, type Connection as BrokerConnection, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -102,10 +102,26 @@ export const make = (
 ): Effect.Effect<Publishing, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* makeConnections(settings, nodes)
-    const candidates = yield* Candidates.make(settings, nodes, lookup, connections.forget)
+    const isUp = (node: Node): boolean => connections.current(node) !== undefined
+    const openAll = (all: ReadonlyArray<Node>): Effect.Effect<void> =>
+      settings.publishOver === "all" ? Effect.forEach(all, connections.to, { discard: true }) : Effect.void
+    const candidates = yield* Candidates.make(settings, nodes, lookup, isUp, (all) =>
+      Effect.andThen(connections.forget(all), openAll(all))
+    )
+    let turn = 0
 
-    const inOrder = (prefer: Node | undefined): ReadonlyArray<Node> =>
-      prefer === undefined ? candidates() : [prefer, ...candidates().filter((node) => node !== prefer)]
+    /** Those that are up begin with another one each time. */
+    const inTurn = (): ReadonlyArray<Node> => {
+      const all = candidates()
+      const up = all.filter(isUp)
+      const next = up.length === 0 ? 0 : turn++ % up.length
+      return [...up.slice(next), ...up.slice(0, next), ...all.filter((node) => !up.includes(node))]
+    }
+
+    const inOrder = (prefer: Node | undefined): ReadonlyArray<Node> => {
+      if (prefer !== undefined) return [prefer, ...candidates().filter((node) => node !== prefer)]
+      return settings.publishOver === "all" ? inTurn() : candidates()
+    }
 
     const attempt = Effect.fnUntraced(function* (count: number, from: ReadonlyArray<Node>) {
       const up: Array<Publisher.Publisher> = []
@@ -166,6 +182,6 @@ const notReady = (count: number, last: Attempt | undefined, { publishTimeout }: 
     operation: "publish",
     reason: "ConnectionFailed",
     detail: because === undefined ? detail : `${detail}: ${because.detail}`,
-    remedy: because?.remedy
+    remedy: count === 1 ? because?.remedy : "Start a further nsqd, or give more of them than publishTo"
   })
 }

@@ -1,8 +1,10 @@
 /**
  * One credit over many connections.
  *
- * It is distributed anew when it changes, when a connection joins or leaves, and at every tick. A tick gives a turn to
- * connections that could not receive messages, and moves the credit to connections that have some.
+ * It is distributed anew when it changes, when a connection joins or leaves, and at every tick. While there are fewer
+ * credits than connections, a credit goes on from a connection that has no message: it stays for one turn, which is as
+ * short as all of them can be heard within a round, and not shorter than the way to nsqd and back. nsqd answers no `RDY`,
+ * so that a credit which moves on sooner would be used twice.
  */
 import { distributeRdy } from "./distributeRdy.ts"
 
@@ -23,122 +25,174 @@ export interface Credit {
   readonly set: (limit: number) => void
   /** Adds a connection. `rdy` writes its share; `max` is the highest that its nsqd accepts. */
   readonly join: (rdy: (share: number) => void, max: number) => Membership
-  /** Gives the next connections their turn. To be called at regular intervals. */
+  /** Gives the next connections their turn. */
   readonly tick: () => void
+  /** Milliseconds until the next tick. */
+  readonly pause: () => number
 }
 
-/** A connection that has joined. */
+/** A connection that has joined. Times are monotonic milliseconds. */
 interface Member {
   readonly rdy: (share: number) => void
   readonly max: number
   isLost: boolean
   inFlight: number
   share: number
-  /** Deliveries since the last tick. */
-  arrivals: number
-  /** Ticks in a row without a message, and without room for one. */
-  waited: number
-  /** Ticks in a row for which it kept its turn though others waited. */
-  kept: number
+  /** When its share was changed. */
+  changed: number
+  /** When it got room for a message. */
+  roomSince: number
+  /** When its last message came. */
+  arrived: number
+  /** Since when it has no message, and no room for one. */
+  waitsSince: number
+  /** When its turn began. */
+  turnSince: number
 }
 
-/** Ticks for which a connection that delivers keeps its turn, while others hold nothing and wait. */
-const quantum = 4
+/** Milliseconds; see {@link Credit}. */
+const times = {
+  /** In which each connection has its turn while there are no messages. */
+  round: 36,
+  shortestTurn: 1,
+  /** Also the pause between ticks while there is no need for turns. */
+  longestTurn: 50,
+  /** For which a connection that delivers keeps its turn, while others hold nothing and wait. */
+  quantum: 500
+}
 
-/** Whether it has nothing in flight, and has waited too long for its turn. */
-const isStarved = ({ inFlight, share, waited }: Member): boolean => inFlight === 0 && share === 0 && waited >= quantum
+/** How much of a turn must have passed, since a timer rounds its time down. */
+const most = 0.7
 
 const hasRoom = ({ inFlight, share }: Member): boolean => share > inFlight
 
-/** Counts for how long a member waits, or keeps its turn while others wait. */
-const countTick = (member: Member, isContended: boolean): void => {
-  if (!hasRoom(member)) {
-    member.waited = member.arrivals > 0 ? 0 : member.waited + 1
-    member.kept = 0
-    return
-  }
-  const keeps = isContended && member.arrivals > 0 && member.kept < quantum
-  member.kept = keeps ? member.kept + 1 : 0
-  member.waited = keeps ? Number.POSITIVE_INFINITY : 0
+const sumOf = (members: Iterable<Member>): number => [...members].reduce((sum, { inFlight }) => sum + inFlight, 0)
+
+/**
+ * How long it waits for its turn, whose length is in milliseconds. Who keeps its turn comes first, since it may have
+ * further messages.
+ */
+const waitOf = (member: Member, now: number, turn: number): number => {
+  const { roomSince, turnSince, waitsSince } = member
+  if (!hasRoom(member)) return now - waitsSince
+  const isKept = now - roomSince < most * turn && now - turnSince < times.quantum
+  return isKept ? Number.POSITIVE_INFINITY : 0
 }
 
-const sumOf = (members: ReadonlyArray<Member>): number => members.reduce((sum, { inFlight }) => sum + inFlight, 0)
+const isStarved = ({ inFlight, share, waitsSince }: Member, now: number): boolean =>
+  inFlight === 0 && share === 0 && now - waitsSince >= times.quantum
 
-/** A credit of 0, and no connections. */
-export const make = (): Credit => {
+const give = (member: Member, share: number, now: number): void => {
+  const had = hasRoom(member)
+  member.share = share
+  member.changed = now
+  if (!had) member.roomSince = member.turnSince = now
+  else if (!hasRoom(member)) member.waitsSince = now
+  member.rdy(share)
+}
+
+/**
+ * How long the way to nsqd and back takes, by a message that has just come: one that comes when its turn is over was
+ * under way all that time, and the first of a turn for no longer than that.
+ */
+const learned = (latency: number, { changed, inFlight, share }: Member, now: number): number => {
+  if (inFlight > share) return Math.max(latency, now - changed)
+  return inFlight === 1 && share === 1 ? Math.min(latency, now - changed) : latency
+}
+
+/**
+ * A credit of 0, and no connections. `elapsed` answers monotonic milliseconds.
+ *
+ * Long, because all that happens to a connection changes what others have.
+ */
+export const make = (elapsed: () => number): Credit => {
   const members = new Set<Member>()
   let limit = 0
-  /** Credit that is withheld until the next settlement, which then goes to a connection that is starved. */
-  let withheld = 0
   /** Whether some of the credit could not be distributed, so that it is distributed anew at the next settlement. */
   let isShort = false
+  /** The way to nsqd and back, as far as it is known, in milliseconds. */
+  let latency = 0
 
   const living = (): ReadonlyArray<Member> => [...members].filter(({ isLost }) => !isLost)
 
-  const distribute = (): void => {
+  const turn = (): number => {
+    const count = living().length
+    if (limit === 0 || limit >= count) return times.longestTurn
+    const free = Math.max(1, limit - sumOf(members))
+    const wanted = Math.max((times.round * free) / count, 2 * latency, times.shortestTurn)
+    return Math.min(wanted, times.longestTurn)
+  }
+
+  /** `withheld` is credit that waits for the next settlement, and then goes to a connection that is starved. */
+  const distribute = (withheld = 0): void => {
+    const now = elapsed()
+    const length = turn()
     const all = living()
     const free = Math.max(0, limit - sumOf([...members].filter(({ isLost }) => isLost)))
     const shares = distributeRdy(
       Math.max(0, free - withheld),
-      all.map((member) => ({ ...member, isBusy: member.arrivals > 0 || member.inFlight > 0 }))
+      all.map((member) => {
+        const { arrived, inFlight, max } = member
+        const isBusy = inFlight > 0 || now - arrived < times.longestTurn
+        return { inFlight, isBusy, max, waited: waitOf(member, now, length) }
+      })
     )
     isShort = shares.reduce((sum, share) => sum + share, 0) < free
-    const changes = all.map((member, index) => ({
-      member,
-      share: shares[index]!,
-      by: shares[index]! - member.share
-    }))
+    const changes = all.map((member, index) => ({ member, share: shares[index]!, by: shares[index]! - member.share }))
     // Shares are lowered before others are raised, so that their sum never exceeds the credit.
     for (const { by, member, share } of changes.toSorted((a, b) => a.by - b.by)) {
-      if (by === 0) continue
-      member.share = share
-      member.rdy(share)
+      if (by !== 0) give(member, share, now)
     }
   }
+
+  const membershipOf = (member: Member): Membership => ({
+    arrived: () => {
+      const now = elapsed()
+      member.inFlight++
+      member.arrived = member.waitsSince = now
+      if (!member.isLost) latency = learned(latency, member, now)
+      // It came when its turn was over, and takes what another one has by now.
+      if (member.isLost) members.add(member)
+      if (member.inFlight > member.share) distribute()
+    },
+    settled: () => {
+      const had = hasRoom(member)
+      member.inFlight--
+      if (!had) member.roomSince = elapsed()
+      if (member.isLost && member.inFlight === 0) members.delete(member)
+      if (member.isLost || isShort) distribute()
+    },
+    lost: () => {
+      member.isLost = true
+      if (member.inFlight === 0) members.delete(member)
+      distribute()
+    },
+    leave: () => {
+      members.delete(member)
+      distribute()
+    }
+  })
 
   return {
     set: (wanted) => {
       if (wanted === limit) return
       limit = wanted
-      withheld = 0
       distribute()
     },
     join: (rdy, max) => {
-      const member: Member = { rdy, max, isLost: false, inFlight: 0, share: 0, arrivals: 0, waited: 0, kept: 0 }
+      const now = elapsed()
+      const since = { changed: now, roomSince: now, arrived: -times.longestTurn, waitsSince: now, turnSince: now }
+      const member: Member = { rdy, max, isLost: false, inFlight: 0, share: 0, ...since }
       members.add(member)
       distribute()
-      return {
-        arrived: () => {
-          member.inFlight++
-          member.arrivals++
-        },
-        settled: () => {
-          member.inFlight--
-          if (member.isLost && member.inFlight === 0) members.delete(member)
-          if (!member.isLost && !isShort) return
-          withheld = 0
-          distribute()
-        },
-        lost: () => {
-          member.isLost = true
-          if (member.inFlight === 0) members.delete(member)
-          distribute()
-        },
-        leave: () => {
-          members.delete(member)
-          distribute()
-        }
-      }
+      return membershipOf(member)
     },
     tick: () => {
+      const now = elapsed()
       const all = living()
       if (limit === 0 || all.length < 2) return
-      const isContended = all.some((member) => !hasRoom(member))
-      for (const member of all) countTick(member, isContended)
-      const isFull = sumOf([...members]) >= limit
-      withheld = isFull && all.some(isStarved) ? 1 : 0
-      distribute()
-      for (const member of all) member.arrivals = 0
-    }
+      distribute(sumOf(members) >= limit && all.some((member) => isStarved(member, now)) ? 1 : 0)
+    },
+    pause: turn
   }
 }

@@ -1,5 +1,5 @@
 /** Receipts of deliveries. A delivery is settled in the session that received it, or not at all: nsqd refuses others. */
-import type { Delivery } from "@requeue/core/adapter-kit"
+import type { Delivery, Settlement } from "@requeue/core/adapter-kit"
 import type { Live } from "../connect/connection.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
@@ -16,6 +16,12 @@ export interface Receipt {
   readonly receivedAt: number
   /** The end of the lease, unless it is extended. nsqd takes the message back soon afterwards. */
   leaseEnds: number
+}
+
+/** The settlement that a command carries out; told where nsqd refuses it. */
+export interface Answered {
+  readonly delivery: Pick<Delivery.Delivery, "attempts" | "metadata">
+  readonly settlement: Settlement.Settlement["_tag"]
 }
 
 /** Called when a command has left this process, or with an error when it cannot. */
@@ -35,8 +41,8 @@ export interface SettlingSession extends Live {
   readonly untake: (receipt: Receipt) => boolean
   /** Extends the lease of a delivery; `false` when it is not held any more. */
   readonly touch: (receipt: Receipt) => boolean
-  /** Writes the command that settles a delivery that was taken. */
-  readonly answer: (command: string, written: Written) => void
+  /** Writes the command that settles a delivery that was taken. A settlement that the core was told of is `answered`. */
+  readonly answer: (command: string, written: Written, answered?: Answered) => void
 }
 
 /** The receipt that a session has put into a delivery. */

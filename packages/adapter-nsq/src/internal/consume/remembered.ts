@@ -58,27 +58,41 @@ export const make = (limit = limits.requeued): Remembered => {
   }
 }
 
-/** The memory of finished messages that were stored on two nsqd, by their receipts. */
+/** The memory of messages that were stored on two nsqd, and of which one is finished, by their receipts. */
 export interface RememberedTwins {
   /** Remembers a message that is finished for good, so that its twin need not run. */
   readonly finished: (receipt: Receipt) => void
-  /** Whether the twin of this message is finished. */
-  readonly isFinished: (receipt: Receipt) => boolean
+  /** Whether the twin of this message is finished. It has only one: the answer is yes once. */
+  readonly takeFinished: (receipt: Receipt) => boolean
 }
 
 /**
  * An empty memory. Twins have the same nonce and are on different nsqd: bytes that somebody has published once more on the
- * same nsqd are another message.
+ * same nsqd, or after both twins have come, are another message.
  */
 export const makeTwins = (): RememberedTwins => {
   const finished = BoundedMap.make<Node>(limits.finished)
+  /** Those that need not run: they are finished for their twins, and not for a further one. */
+  const taken = new WeakSet<Receipt>()
+
+  /** Whether the other one of a pair is finished. */
+  const isSecond = ({ nonce, session }: Receipt): boolean => {
+    const node = nonce === undefined ? undefined : finished.get(nonce)
+    return node !== undefined && node !== session.node
+  }
+
   return {
-    finished: ({ nonce, session }) => {
-      if (nonce !== undefined) finished.set(nonce, session.node)
+    finished: (receipt) => {
+      const { nonce, session } = receipt
+      if (nonce === undefined || taken.has(receipt)) return
+      if (isSecond(receipt)) finished.delete(nonce)
+      else finished.set(nonce, session.node)
     },
-    isFinished: ({ nonce, session }) => {
-      const node = nonce === undefined ? undefined : finished.get(nonce)
-      return node !== undefined && node !== session.node
+    takeFinished: (receipt) => {
+      if (!isSecond(receipt)) return false
+      finished.delete(receipt.nonce!)
+      taken.add(receipt)
+      return true
     }
   }
 }

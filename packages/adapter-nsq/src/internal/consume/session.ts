@@ -1,5 +1,5 @@
 /** One connection that receives the messages of a channel, from its opening to its end. */
-import type { Delivery } from "@requeue/core/adapter-kit"
+import { BoundedMap, type Delivery } from "@requeue/core/adapter-kit"
 import type * as Deferred from "effect/Deferred"
 import type { Connection } from "../client.ts"
 import type { Node } from "../connect/nodes.ts"
@@ -8,7 +8,7 @@ import { told } from "../native.ts"
 import { refusedId } from "../toBrokerError.ts"
 import type { Credit, Membership } from "./credit.ts"
 import * as Held from "./held.ts"
-import type { Receipt, SettlingSession, Written } from "./receipt.ts"
+import type { Answered, Receipt, SettlingSession, Written } from "./receipt.ts"
 import { type Decoded, type Frame, toFrame } from "./toDelivery.ts"
 
 export interface Session extends SettlingSession {
@@ -24,8 +24,11 @@ export interface Session extends SettlingSession {
   readonly forget: () => void
   /** Receives a message. */
   readonly receive: (payload: Buffer) => void
-  /** Takes note of a command that nsqd refused; true when its delivery was unsettled, which is lost by it. */
-  readonly refuse: (text: string) => boolean
+  /**
+   * Takes note of a command that nsqd refused. Answers the settlement that it was; `"lost"` when its delivery was unsettled,
+   * which is lost by it; `undefined` for what nobody was told of.
+   */
+  readonly refuse: (text: string) => Answered | "lost" | undefined
   /** Gives back all unsettled deliveries. Resolves when nsqd has handled that. */
   readonly close: () => Promise<void>
 }
@@ -55,6 +58,27 @@ const makeWriter = (connection: Connection) => {
 
 const ignore: Written = () => {}
 
+/** How many of the last settlements of a session are known when nsqd refuses one, which it does at once. */
+const knownAnswers = 1000
+
+/** Of `FIN` and `REQ` with their id, by which a refusal names them. */
+const commandLength = 20
+
+/** The last settlements of a session, by their commands. */
+const makeAnswers = () => {
+  const answers = BoundedMap.make<Answered>(knownAnswers)
+  return {
+    add: (command: string, answered: Answered): void => answers.set(command.slice(0, commandLength), answered),
+    /** The settlement that nsqd refuses with this text; `undefined` where there was none. */
+    take: (text: string): Answered | undefined => {
+      const command = `${text.slice("E_".length, "E_FIN".length)} ${refusedId(text)}`
+      const answered = answers.get(command)
+      answers.delete(command)
+      return answered
+    }
+  }
+}
+
 interface SessionOptions {
   readonly node: Node
   readonly topic: Queue
@@ -68,7 +92,7 @@ interface SessionOptions {
 }
 
 const toReceived = (
-  { attempts, body, headers, metadata }: Decoded,
+  { attempts, body, headers, metadata, unreadable }: Decoded,
   frame: Frame,
   receipt: Receipt
 ): Delivery.Delivery => ({
@@ -79,6 +103,7 @@ const toReceived = (
   get native() {
     return told(frame, receipt.session)
   },
+  unreadable,
   receipt,
   redelivered: frame.attempts !== 1
 })
@@ -90,6 +115,7 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
   let isOpen = true
   let isClosing = false
   let membership: Membership | undefined
+  const answers = makeAnswers()
   const held = Held.make({ identity, elapsed, isOpen: () => isOpen, onLost: () => membership?.settled() })
 
   const session: Session = {
@@ -105,7 +131,8 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       if (isHeld) write(`TOUCH ${receipt.id}\n`, ignore)
       return isHeld
     },
-    answer: (command, written) => {
+    answer: (command, written, answered) => {
+      if (answered !== undefined) answers.add(command, answered)
       write(command, written)
       // After the command, because it may write a RDY.
       membership?.settled()
@@ -135,19 +162,13 @@ export const make = ({ connection, decode, elapsed, gone, node, onDelivery, topi
       if (isClosing) return write(`REQ ${id} 0\n`, ignore)
       const receivedAt = elapsed()
       const decoded = decode(frame, session)
-      const receipt: Receipt = {
-        session,
-        id,
-        deliveries,
-        nonce: decoded.nonce,
-        receivedAt,
-        leaseEnds: receivedAt + identity.msgTimeout
-      }
+      const leaseEnds = receivedAt + identity.msgTimeout
+      const receipt: Receipt = { session, id, deliveries, nonce: decoded.nonce, receivedAt, leaseEnds }
       // A message whose lease has ended is delivered again, in the place of its earlier delivery.
       if (held.add(receipt)) membership?.arrived()
       onDelivery(toReceived(decoded, frame, receipt))
     },
-    refuse: (text) => held.lose(refusedId(text) ?? ""),
+    refuse: (text) => answers.take(text) ?? (held.lose(refusedId(text) ?? "") ? "lost" : undefined),
     close: async () => {
       isClosing = true
       membership?.leave()

@@ -1,5 +1,5 @@
 /** Session after session of one topic on one nsqd, until the subscription ends or the topic is left. */
-import type { BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -11,6 +11,7 @@ import * as Connection from "../connect/connection.ts"
 import type { ConnectionCount } from "../connect/connectionCount.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
+import { toBrokerError } from "../toBrokerError.ts"
 import type { Credit } from "./credit.ts"
 import { receiptOf, type SettlingSession } from "./receipt.ts"
 import * as Session from "./session.ts"
@@ -36,6 +37,7 @@ export interface Subscriber {
   readonly decode: (frame: Frame, session: SettlingSession) => Decoded
   readonly onDelivery: (delivery: Delivery.Delivery) => void
   readonly onReconnect: (isGone: (delivery: Delivery.Delivery) => boolean) => void
+  readonly onRefused?: Broker.SubscribeOptions["onRefused"]
 }
 
 export interface Sessions {
@@ -69,7 +71,12 @@ const connect = (
       refused: (text) => {
         const { session } = opened
         if (session === undefined) return
-        const note = session.refuse(text) ? "a lease was lost" : "nsqd took a message back before its settlement"
+        const refused = session.refuse(text)
+        if (typeof refused === "object") {
+          const context = { operation: "settle", queue, node: node.name }
+          return subscriber.onRefused?.({ ...refused, error: toBrokerError(new Error(text), context) })
+        }
+        const note = refused === "lost" ? "a lease was lost" : "nsqd took a message back before its settlement"
         fork(Effect.annotateLogs(Effect.logWarning(note), { queue, nsqd: node.name, error: text }))
       },
       closed: () => {
@@ -90,12 +97,16 @@ const connect = (
     return session
   })
 
-/** Connects, and again whenever the connection is lost. Lives as long as the scope, unless it is closed before. */
+/**
+ * Connects, and again whenever the connection is lost; one that is lost when `mayConnect` answers no is not made again.
+ * Lives as long as the scope, unless it is closed before.
+ */
 export const open = (
   node: Node,
   topic: Queue,
   subscriber: Subscriber,
-  dependencies: SessionsDependencies
+  dependencies: SessionsDependencies,
+  mayConnect: () => boolean
 ): Effect.Effect<Sessions, never, Scope.Scope> =>
   Effect.gen(function* () {
     const own = yield* Scope.fork(yield* Effect.scope)
@@ -111,7 +122,9 @@ export const open = (
     }
     const opened = Connection.make<Session.Session>(dependencies.settings, {
       connect: Effect.suspend(() =>
-        isEnding ? Effect.never : connect(subscriber, dependencies, { node, topic, isAgain: last !== undefined })
+        isEnding || !mayConnect()
+          ? Effect.never
+          : connect(subscriber, dependencies, { node, topic, isAgain: last !== undefined })
       ),
       annotations: { nsqd: node.name, topic: topic.topic, queue: subscriber.queue },
       onChange: (session) => {

@@ -12,6 +12,7 @@ import * as Settle from "../settle/settle.ts"
 import { toCommand } from "../settle/toCommand.ts"
 import * as Credit from "./credit.ts"
 import { nameOf, receiptOf } from "./receipt.ts"
+import * as Pauses from "./pauses.ts"
 import * as Remembered from "./remembered.ts"
 import { toDelivery } from "./toDelivery.ts"
 import * as Topics from "./topics.ts"
@@ -36,9 +37,9 @@ export const subscribe = (
   dependencies: SubscribeDependencies
 ): Effect.Effect<Broker.Subscription, BrokerError.BrokerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { connectionCounts, declare, fork, now, publishing, settings } = dependencies
+    const { connectionCounts, declare, elapsed, fork, now, publishing, settings } = dependencies
     const { queue } = options
-    const credit = Credit.make()
+    const credit = Credit.make(elapsed)
     const remembered = Remembered.make()
     const twins = Remembered.makeTwins()
     const deadlines = Deadlines.make(yield* Timers.make, settings.requestTimeout)
@@ -46,15 +47,12 @@ export const subscribe = (
 
     const onDelivery = (delivery: Delivery.Delivery): void => {
       const receipt = receiptOf(delivery)
-      if (!remembered.isFinished(receipt) && !twins.isFinished(receipt)) return options.onDelivery(delivery)
+      if (!remembered.isFinished(receipt) && !twins.takeFinished(receipt)) return options.onDelivery(delivery)
       fork(settle([{ delivery, settlement: { _tag: "Ack" } }]))
     }
 
-    // Made before the first delivery, on the nsqd that this process publishes to: a dead letter needs its channel.
     const [first] = yield* publishing.pick(1)
     const { node } = first!
-    yield* Effect.forEach(queuesOf(plan), (each) => declare(node, each), { discard: true, concurrency: "unbounded" })
-
     const connectionCount = ConnectionCount.make(now)
     const topics = yield* Topics.open(
       [plan.source, plan.retry],
@@ -65,17 +63,23 @@ export const subscribe = (
         decode: (frame, session) =>
           toDelivery(frame, { now: now(), due: remembered.takeDue({ session, id: frame.id }) }),
         onDelivery,
-        onReconnect: options.onReconnect
+        onReconnect: options.onReconnect,
+        onRefused: options.onRefused
       },
       dependencies
     )
     // A topic that no nsqd has yet is consumed where this process would publish to it.
     if (!topics.isJoined(plan.source) || !topics.isJoined(plan.retry)) yield* topics.join(node)
     yield* topics.ready
+    // Made before the first delivery, where the topic is: a dead letter needs its channel.
+    const places = topics.connected(plan.source)
+    const place = places.includes(node) ? node : (places[0] ?? node)
+    yield* Effect.forEach(queuesOf(plan), (each) => declare(place, each), { discard: true, concurrency: "unbounded" })
+    const { current: trouble } = yield* Pauses.watch(queue, [plan.source, plan.retry], topics.nodesOf, dependencies)
     yield* Effect.addFinalizer(() => Effect.sync(() => connectionCounts.delete(connectionCount)))
     connectionCounts.add(connectionCount)
     const identify = (delivery: Delivery.Delivery) => nameOf(receiptOf(delivery))
-    return { credit: credit.set, settle, extend, identify, copiesRetries: settings.retry === "exact" }
+    return { credit: credit.set, settle, extend, identify, trouble, copiesRetries: settings.retry === "exact" }
   })
 
 /** Settles the deliveries of one subscription, and remembers what it has settled. */

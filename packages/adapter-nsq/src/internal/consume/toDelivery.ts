@@ -1,5 +1,5 @@
 /** From a message's frame to a delivery. Pure. It never fails: all bytes of foreign producers can be consumed. */
-import { type Delivery, Metadata } from "@requeue/core/adapter-kit"
+import { type Delivery, Failure, Metadata } from "@requeue/core/adapter-kit"
 import * as Wire from "../wire.ts"
 
 /** The data of a message's frame. https://nsq.io/clients/tcp_protocol_spec.html#data-format */
@@ -29,14 +29,28 @@ export const toFrame = (payload: Buffer): Frame => ({
   body: payload.subarray(offsets.body)
 })
 
+/** Facts that the message itself does not have. */
+interface Context {
+  readonly now: number
+  readonly due: number | undefined
+}
+
 /**
  * The delivery of a message, without its receipt. Times are in milliseconds since the epoch; `due` is when a message that
- * this process has requeued may come again, else `undefined`.
+ * this process has requeued may come again, else `undefined`. A message that brings out a fault of ours is given up with its
+ * bytes: thrown from here, it would end the process, and every process after it.
  */
-export const toDelivery = (
-  frame: Frame,
-  { due, now }: { readonly now: number; readonly due: number | undefined }
-): Decoded => {
+export const toDelivery = (frame: Frame, context: Context): Decoded => {
+  try {
+    return decoded(frame, context)
+  } catch (cause) {
+    const { attempts, body } = frame
+    const unreadable = Failure.summarize(cause)
+    return { body, headers: Wire.noHeaders, attempts, metadata: foreign(frame, 0), nonce: undefined, unreadable }
+  }
+}
+
+const decoded = (frame: Frame, { due, now }: Context): Decoded => {
   const stored = Number(frame.timestamp / 1_000_000n)
   const envelope = Wire.decode(frame.body, stored)
   if (envelope === undefined) {

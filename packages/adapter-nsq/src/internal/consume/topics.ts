@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
+import { maxAbsences } from "../connect/candidates.ts"
 import type { Lookup } from "../connect/lookup.ts"
 import type { Node } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
@@ -17,22 +18,29 @@ export interface TopicsDependencies extends Sessions.SessionsDependencies {
 export interface Topics {
   /** Opens sessions of all topics on an nsqd. */
   readonly join: (node: Node) => Effect.Effect<void>
+  /** The nsqd on which there are sessions of a topic. */
+  readonly nodesOf: (topic: Queue) => ReadonlyArray<Node>
   /** Whether there are sessions of a topic. */
   readonly isJoined: (topic: Queue) => boolean
+  /** The nsqd to which a connection of a topic is open. */
+  readonly connected: (topic: Queue) => ReadonlyArray<Node>
   /** Ends with the first attempts to connect: with an error when one of them was refused, or all of a topic failed. */
   readonly ready: Effect.Effect<void, BrokerError.BrokerError>
 }
 
 interface Joined extends Sessions.Sessions {
   /** How often in a row nsqlookupd did not know that the nsqd has the topic. */
-  absences: number
+  readonly absences: { count: number }
 }
 
-/** An nsqd that restarts is unknown to nsqlookupd for a moment: it is left after so many absences. */
-const maxAbsences = 2
+/** Whether an nsqd is left, after an answer that names it or does not: one whose connection lives never is. */
+const isLeft = ({ absences, connection }: Joined, isNamed: boolean): boolean => {
+  const wasAbsent = absences.count >= maxAbsences
+  absences.count = isNamed ? 0 : absences.count + 1
+  return connection.current() === undefined && (wasAbsent || absences.count >= maxAbsences)
+}
 
-/** Milliseconds between two ticks of the credit. */
-const tickInterval = 50
+const isUp = ([, { connection }]: readonly [Node, Joined]): boolean => connection.current() !== undefined
 
 /** The error for which a topic cannot be consumed, if there is one: an nsqd refused, or none could be reached. */
 const errorOf = (tried: ReadonlyArray<Result.Result<void, BrokerError.BrokerError>>) => {
@@ -58,8 +66,11 @@ export const open = (
       Effect.suspend(() => {
         const byNode = joined.get(topic)!
         if (byNode.has(node)) return Effect.void
-        const opened = Scope.provide(Sessions.open(node, topic, subscriber, dependencies), scope)
-        return Effect.map(opened, (sessions) => void byNode.set(node, { ...sessions, absences: 0 }))
+        const absences = { count: 0 }
+        // To subscribe again to a topic that was deleted would make it again.
+        const isNamed = () => absences.count < maxAbsences
+        const opened = Scope.provide(Sessions.open(node, topic, subscriber, dependencies, isNamed), scope)
+        return Effect.map(opened, (sessions) => void byNode.set(node, { ...sessions, absences }))
       })
 
     const join = (node: Node): Effect.Effect<void> =>
@@ -70,8 +81,7 @@ export const open = (
         const byNode = joined.get(topic)!
         const left: Array<Sessions.Sessions> = []
         for (const [node, sessions] of byNode) {
-          sessions.absences = known.has(node) || nodes.given.includes(node) ? 0 : sessions.absences + 1
-          if (sessions.absences < maxAbsences) continue
+          if (!isLeft(sessions, known.has(node) || nodes.given.includes(node))) continue
           byNode.delete(node)
           left.push(sessions)
         }
@@ -85,8 +95,8 @@ export const open = (
         const addresses = found[index]
         if (addresses === undefined) return
         for (const address of addresses) known.add(nodes.at(address))
-        for (const node of known) yield* joinTopic(node, topic)
         yield* leaveAbsent(topic, known)
+        for (const node of known) yield* joinTopic(node, topic)
       }
     })
 
@@ -96,7 +106,11 @@ export const open = (
         return Effect.forEach(all, ({ close }) => close, { discard: true, concurrency: "unbounded" })
       })
     )
-    const tick = Effect.andThen(Effect.sleep(tickInterval), Effect.sync(subscriber.credit.tick))
+    const { pause, tick: turn } = subscriber.credit
+    const tick = Effect.andThen(
+      Effect.suspend(() => Effect.sleep(pause())),
+      Effect.sync(turn)
+    )
     yield* Effect.forkScoped(Effect.forever(tick))
     if (settings.lookupd.length > 0) {
       const every = Schedule.jittered(Schedule.spaced(Duration.millis(settings.lookupdInterval)))
@@ -105,17 +119,23 @@ export const open = (
     }
     for (const node of nodes.given) yield* join(node)
 
-    const readyOf = Effect.fnUntraced(function* (topic: Queue) {
-      const all = [...joined.get(topic)!.values()]
-      const tried = yield* Effect.forEach(all, ({ connection }) => Effect.result(connection.tried), {
-        concurrency: "unbounded"
-      })
-      const error = errorOf(tried)
-      if (error !== undefined) return yield* error
-    })
     return {
       join,
+      nodesOf: (topic) => [...joined.get(topic)!.keys()],
       isJoined: (topic) => joined.get(topic)!.size > 0,
-      ready: Effect.forEach(topics, readyOf, { discard: true, concurrency: "unbounded" })
+      connected: (topic) => [...joined.get(topic)!].filter(isUp).map(([node]) => node),
+      ready: Effect.forEach(topics, (topic) => tried([...joined.get(topic)!.values()]), {
+        discard: true,
+        concurrency: "unbounded"
+      })
     }
   })
+
+/** Ends with the first attempts to connect to a topic: with an error when one was refused, or all failed. */
+const tried = Effect.fnUntraced(function* (all: ReadonlyArray<Joined>) {
+  const results = yield* Effect.forEach(all, ({ connection }) => Effect.result(connection.tried), {
+    concurrency: "unbounded"
+  })
+  const error = errorOf(results)
+  if (error !== undefined) return yield* error
+})

@@ -1,28 +1,59 @@
 /** Makes topics and channels before they are first published to. */
 import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
 import type { Node } from "../connect/nodes.ts"
+import * as Http from "../http.ts"
 import type { Queue } from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
 
-/** Makes a queue's topic and channel on an nsqd. It does so once; with `create: false` or `http: false` it never does. */
-export type Declare = (node: Node, queue: Queue) => Effect.Effect<void, BrokerError.BrokerError>
+/**
+ * Makes a queue's topic and channel on an nsqd. It does so once; with `create: false` or `http: false` it never does. A
+ * topic of Requeue's own may be deleted meanwhile. nsqd makes it again when it is published to, without a channel, and
+ * keeps its messages until there is one: so that is made again some seconds after a publish.
+ */
+export interface Declare {
+  (node: Node, queue: Queue): Effect.Effect<void, BrokerError.BrokerError>
+  /** Whether nothing is left to be made. */
+  readonly isDone: (node: Node, queue: Queue) => boolean
+}
 
 /** Requests that are under way at the same time. */
 const concurrency = 16
 
-export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declare> =>
-  Effect.map(Semaphore.make(concurrency), (requests) => {
+/** The time from a publish until the channel of its topic is made again. */
+const renewal = Duration.seconds(5)
+
+export const make = ({ create, requestTimeout }: Settings): Effect.Effect<Declare, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const requests = yield* Semaphore.make(concurrency)
+    const scope = yield* Effect.scope
     const declared = new Set<string>()
-    return (node, queue) =>
+    const renewing = new Set<string>()
+    const keyOf = ({ name }: Node, { channel, topic }: Queue): string => `${name} ${topic} ${channel}`
+    const isDone: Declare["isDone"] = (node, queue) =>
+      node.address.http === undefined || !create || declared.has(keyOf(node, queue))
+
+    const renew = (key: string, made: Effect.Effect<void, BrokerError.BrokerError>): Effect.Effect<unknown> => {
+      if (renewing.has(key)) return Effect.void
+      renewing.add(key)
+      const end = Effect.sync(() => renewing.delete(key))
+      return Effect.forkIn(Effect.sleep(renewal).pipe(Effect.andThen(end), Effect.andThen(Effect.ignore(made))), scope)
+    }
+
+    const declare = (node: Node, queue: Queue): Effect.Effect<void, BrokerError.BrokerError> =>
       Effect.suspend(() => {
         const { http } = node.address
-        const key = `${node.name} ${queue.topic} ${queue.channel}`
-        if (http === undefined || !create || declared.has(key)) return Effect.void
-        return Effect.tap(requests.withPermits(1)(NsqdHttp.create(http, queue, requestTimeout)), () =>
-          Effect.sync(() => declared.add(key))
+        if (http === undefined || !create) return Effect.void
+        const key = keyOf(node, queue)
+        const made = Effect.mapError(requests.withPermits(1)(NsqdHttp.create(http, queue, requestTimeout)), (error) =>
+          Http.unreachable(http, error)
         )
+        if (!declared.has(key)) return Effect.tap(made, () => Effect.sync(() => declared.add(key)))
+        return queue.isOwn ? Effect.asVoid(renew(key, made)) : Effect.void
       })
+    return Object.assign(declare, { isDone })
   })

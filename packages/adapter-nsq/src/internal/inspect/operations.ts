@@ -13,6 +13,7 @@ import * as Http from "../http.ts"
 import * as Limits from "../limits.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
 import * as Flows from "./flows.ts"
+import { setPaused } from "./pausing.ts"
 import * as Survey from "./survey.ts"
 
 const planFor = (
@@ -89,7 +90,8 @@ const operate = Effect.fnUntraced(function* (settings: Settings) {
           if (address.http === undefined) continue
           for (const queue of queuesOf(plan)) yield* NsqdHttp.create(address.http, queue, settings.requestTimeout)
         }
-      })
+      }),
+    setPaused: (queue, isPaused) => setPaused({ settings, nodes, lookup }, queue, isPaused)
   }
   return operator
 })

@@ -3,6 +3,7 @@ import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Settings } from "../../NsqOptions.ts"
 import type { Plan } from "../../NsqPlan.ts"
+import type { HttpInterface } from "../address.ts"
 import * as Client from "../client.ts"
 import * as Candidates from "../connect/candidates.ts"
 import * as Connection from "../connect/connection.ts"
@@ -64,7 +65,7 @@ const mayPublish = (settings: Settings, { address, name }: Node, { topic }: Queu
 
 /** Asks an nsqd over HTTP, and for its permissions. */
 const askHttp = Effect.fnUntraced(function* (
-  http: string,
+  http: HttpInterface,
   node: Node,
   settings: Settings,
   queues: ReadonlyArray<Queue>

@@ -2,6 +2,7 @@
 import { BrokerError } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
@@ -9,6 +10,7 @@ import type { Publishing } from "../connect/publishing.ts"
 import type { Declare } from "../declare/declare.ts"
 import * as Names from "../names.ts"
 import { timedOut } from "../toBrokerError.ts"
+import * as Outcomes from "./outcomes.ts"
 import type { Publication, Publisher, PublishResult } from "./publisher.ts"
 import { type Item, toPublication } from "./toPublication.ts"
 
@@ -62,83 +64,84 @@ const makeNonces = (): (() => string) => {
 /** Sends with at most `maxUnconfirmed` messages that await their answer; further ones wait. */
 export const make = (dependencies: SenderDependencies): Effect.Effect<Sender> =>
   Effect.map(Semaphore.make(dependencies.settings.maxUnconfirmed), (unconfirmed) => {
-    const { elapsed, nodes, now, publishing, settings } = dependencies
-    const store = storing(dependencies)
+    const { settings } = dependencies
+    const sendChunk = sending(dependencies)
     const nonce = makeNonces()
-
-    const sendChunk = (
-      items: ReadonlyArray<Item>,
-      { count, prefer }: Placement,
-      tell: Tell
-    ): Effect.Effect<void, BrokerError.BrokerError> =>
-      Effect.suspend(() => {
-        // A message that is refused fails the chunk before any of it is written.
-        const made = toPublications(items, nodes, settings, now())
-        if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
-        const end = elapsed() + settings.publishTimeout
-        /** Ends what waits for a connection, or for another answer, when the time for all of it is over. */
-        const inTime = (effect: Effect.Effect<void, BrokerError.BrokerError>) =>
-          Effect.suspend(() =>
-            Effect.timeoutOrElse(effect, {
-              duration: Duration.millis(Math.max(0, end - elapsed())),
-              orElse: () =>
-                Effect.fail(timedOut({ operation: "publish", queue: items[0]?.message.queue }, settings.publishTimeout))
-            })
-          )
-        const another = Effect.map(publishing.pick(1, prefer), ([publisher]) => publisher!)
-        const storeAgain: Again = (some, round) =>
-          Effect.flatMap(another, (publisher) => store(publisher, some, undefined, storeAgain, round, tell))
-        const storeOn = (publishers: ReadonlyArray<Publisher>, publications: ReadonlyArray<Publication> | undefined) =>
-          Effect.forEach(
-            publishers,
-            (publisher) =>
-              store(publisher, items, publications, (some, round) => inTime(storeAgain(some, round)), 1, tell),
-            { concurrency: "unbounded", discard: true }
-          )
-        const ready = publishing.ready(count, prefer)
-        if (ready !== undefined && made.every(({ defer }) => defer === 0)) return storeOn(ready, made)
-        // After a wait, delays are shorter, and the limits of another nsqd may be lower.
-        return Effect.flatMap(publishing.pick(count, prefer), (publishers) => inTime(storeOn(publishers, undefined)))
-      })
 
     return {
       send: (items, placement = { count: 1 }) => {
         const twins = placement.count === 1 ? items : items.map((item) => ({ ...item, nonce: nonce() }))
-        const told = outcomes(placement.count)
+        const outcomes = Outcomes.make(placement.count, settings.publishTimeout)
         const sendPart = (part: ReadonlyArray<Item>) =>
-          unconfirmed.withPermits(part.length)(sendChunk(part, placement, told.tell))
+          unconfirmed.withPermits(part.length)(sendChunk(part, placement, outcomes))
         const parts = chunks(twins, Math.min(chunk.messages, settings.maxUnconfirmed))
         const sent = parts.length === 1 ? sendPart(parts[0]!) : Effect.forEach(parts, sendPart, { discard: true })
-        return twins.length === 1 ? sent : Effect.mapError(sent, (error) => told.errorOf(twins, error))
+        return Effect.mapError(sent, (error) => outcomes.errorOf(twins, error))
       }
     }
   })
 
-/** Called with the answer of each nsqd to a message, as often as it is written. */
-type Tell = (item: Item, result: PublishResult) => void
+/** Sends messages within `publishTimeout`, everything that it waits for included. */
+const sending = (dependencies: SenderDependencies) => {
+  const { declare, elapsed, nodes, now, publishing, settings } = dependencies
+  const store = storing(dependencies)
 
-/** The outcome of each message that is stored on so many nsqd. */
-const outcomes = (count: number) => {
-  const copies = new Map<Item, number>()
-  const refused = new Map<Item, BrokerError.BrokerError>()
-  const tell: Tell = (item, result) => {
-    if (result === "Stored") copies.set(item, (copies.get(item) ?? 0) + 1)
-    else if (result !== "Unread" && !isLost(result)) refused.set(item, result)
-  }
-  return {
-    tell,
-    /** The error of a batch that failed with this one. */
-    errorOf: (items: ReadonlyArray<Item>, error: BrokerError.BrokerError): BrokerError.BrokerError => {
-      const own = (item: Item) => refused.get(item) ?? error
-      // Another nsqd may have what one of them refuses.
-      const unstored = (item: Item) => (count === 1 ? own(item) : mayBeStored(own(item), "another nsqd may have it"))
-      return (
-        BrokerError.ofBatch(items.map((item) => ((copies.get(item) ?? 0) >= count ? undefined : unstored(item)))) ??
-        error
-      )
-    }
-  }
+  return (
+    items: ReadonlyArray<Item>,
+    { count, prefer }: Placement,
+    outcomes: Outcomes.Outcomes
+  ): Effect.Effect<void, BrokerError.BrokerError> =>
+    Effect.suspend(() => {
+      // A message that is refused fails the chunk before any of it is written.
+      const made = toPublications(items, nodes, settings, now())
+      if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
+      const end = elapsed() + settings.publishTimeout
+      const inTime = (effect: Effect.Effect<void, BrokerError.BrokerError>) =>
+        Effect.suspend(() =>
+          Effect.timeoutOrElse(effect, {
+            duration: Duration.millis(Math.max(0, end - elapsed())),
+            orElse: () =>
+              Effect.fail(timedOut({ operation: "publish", queue: items[0]?.message.queue }, settings.publishTimeout))
+          })
+        )
+      const storeOn = (publishers: ReadonlyArray<Publisher>, publications: ReadonlyArray<Publication> | undefined) => {
+        /** The nsqd of each copy: no two are stored on the same one. */
+        const homes = publishers.map(({ node }) => node)
+        return each(publishers, (publisher, copy) => {
+          const another = Effect.map(publishing.pick(count, prefer), (up) => {
+            const found = up.find(({ node }) => homes.every((home, other) => other === copy || home !== node))!
+            homes[copy] = found.node
+            return found
+          })
+          const storeAgain: Again = (some, round) =>
+            Effect.flatMap(another, (other) => store(other, some, undefined, storeAgain, round, outcomes))
+          return store(publisher, items, publications, (some, round) => inTime(storeAgain(some, round)), 1, outcomes)
+        })
+      }
+      const ready = publishing.ready(count, prefer)
+      const isDeclared = ({ node }: Publisher) => items.every(({ target }) => declare.isDone(node, target))
+      // What waits for nothing needs no timer beside that of the publisher, which ends a connection without answers as well.
+      if (ready?.every(isDeclared) === true && made.every(({ defer }) => defer === 0)) return storeOn(ready, made)
+      // Another pick would take the turn of another nsqd.
+      const picked = ready === undefined ? publishing.pick(count, prefer) : Effect.succeed(ready)
+      // After a wait, delays are shorter, and the limits of another nsqd may be lower.
+      return Effect.flatMap(picked, (publishers) => inTime(storeOn(publishers, undefined)))
+    })
 }
+
+/** Runs one after each other's start, and lets all of them end: what is interrupted cannot tell what it has stored. */
+const each = (
+  publishers: ReadonlyArray<Publisher>,
+  run: (publisher: Publisher, index: number) => Effect.Effect<void, BrokerError.BrokerError>
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  publishers.length === 1
+    ? run(publishers[0]!, 0)
+    : Effect.flatMap(
+        Effect.forEach(publishers, (publisher, index) => Effect.result(run(publisher, index)), {
+          concurrency: "unbounded"
+        }),
+        (results) => Effect.fromResult(results.find(Result.isFailure) ?? Result.succeed(undefined))
+      )
 
 const toPublications = (
   items: ReadonlyArray<Item>,
@@ -164,7 +167,7 @@ type Again = (items: ReadonlyArray<Item>, round: number) => Effect.Effect<void, 
  * connection broke: it may then be stored twice, with the same id.
  */
 const storing = ({ declare, nodes, now, settings }: SenderDependencies) => {
-  /** Makes the topics and channels of the messages. */
+  /** Makes the topics and channels of the messages. Where that has no answer, nothing is written yet. */
   const ensure = (node: Node, items: ReadonlyArray<Item>): Effect.Effect<void, BrokerError.BrokerError> =>
     items.length === 1
       ? declare(node, items[0]!.target)
@@ -179,14 +182,16 @@ const storing = ({ declare, nodes, now, settings }: SenderDependencies) => {
     publications: ReadonlyArray<Publication> | undefined,
     again: Again,
     round: number,
-    tell: Tell
+    outcomes: Outcomes.Outcomes
   ): Effect.Effect<void, BrokerError.BrokerError> => {
     const write = Effect.suspend(() => {
       const made = publications ?? toPublications(items, nodes, settings, now())
-      return made instanceof BrokerError.BrokerError ? Effect.fail(made) : publisher.send(made)
+      if (made instanceof BrokerError.BrokerError) return Effect.fail(made)
+      outcomes.written(items)
+      return publisher.send(made)
     })
     return Effect.flatMap(Effect.andThen(ensure(publisher.node, items), write), (results) => {
-      for (const [index, item] of items.entries()) tell(item, results[index]!)
+      for (const [index, item] of items.entries()) outcomes.answered(item, results[index]!)
       if (results.every((result) => result === "Stored")) return Effect.void
       const errors = results.filter((result) => result instanceof BrokerError.BrokerError)
       const lost = errors.find(isLost)
@@ -198,10 +203,8 @@ const storing = ({ declare, nodes, now, settings }: SenderDependencies) => {
           : lost === undefined
             ? again(unstored, round)
             : round === rounds
-              ? Effect.fail(mayBeStored(lost, `so it was ${rounds} times`))
-              : Effect.mapError(again(unstored, round + 1), (error) =>
-                  error.reason === "ConnectionFailed" ? mayBeStored(lost, error.detail) : error
-                )
+              ? Effect.fail(lost)
+              : again(unstored, round + 1)
       return refused === undefined ? rest : Effect.andThen(rest, Effect.fail(refused))
     })
   }
@@ -213,17 +216,6 @@ const isLost = ({ reason }: BrokerError.BrokerError): boolean => reason === "Con
 /** Whether nsqd has not read the message, or the connection was lost before its answer. */
 const isUnstored = (result: PublishResult): boolean =>
   result === "Unread" || (result instanceof BrokerError.BrokerError && isLost(result))
-
-/** The error of a message that was lost before its answer, and could not be written again: it may be stored. */
-const mayBeStored = (lost: BrokerError.BrokerError, detail: string): BrokerError.BrokerError =>
-  new BrokerError.BrokerError({
-    broker: "nsq",
-    operation: "publish",
-    queue: lost.queue,
-    reason: "ConnectionLost",
-    detail: `${lost.detail}; ${detail}`,
-    remedy: "Look at nsqd's log, and at the network"
-  })
 
 /** Neighbouring messages in parts of at most so many messages and `chunk.bytes`. */
 const chunks = (items: ReadonlyArray<Item>, most: number): ReadonlyArray<ReadonlyArray<Item>> => {

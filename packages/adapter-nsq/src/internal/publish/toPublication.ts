@@ -26,7 +26,7 @@ const raise = "raise --max-msg-size of nsqd, and the option maxMsgSize where it 
 
 /** Bytes of the largest body that a program may send. A copy may be larger. */
 const bodyLimit = ({ limits: { maxMsgSize }, envelope }: PublicationContext): number =>
-  envelope === "never" ? maxMsgSize : maxMsgSize - Wire.reserve
+  envelope === "never" ? maxMsgSize : maxMsgSize - Wire.reserve(maxMsgSize)
 
 /** A message to publish. */
 export interface Item {
@@ -64,8 +64,8 @@ export const toPublication = (
   const isWhole = defer > 0 && defer === wait && !isHop
   const parts = { ...message, deferred: isWhole ? defer : undefined, nonce }
   const json = Buffer.byteLength(Wire.json(parts))
-  // What is sent has room for all that its copies will tell.
-  const size = json + (isCopy ? 0 : Metadata.budget)
+  // What is sent has room for all that its copies will tell; within a small limit, for what the core does not cut.
+  const size = json + (isCopy ? 0 : Math.min(Metadata.budget, Wire.reserve(limits.maxMsgSize) / 2))
   const enveloped = Wire.size(size, raw.length)
   if (size <= Wire.jsonLimit && enveloped <= limits.maxMsgSize) return publication(Wire.encode(parts))
   if (isCopy && mayBeBare(message, limits)) return publication(raw)

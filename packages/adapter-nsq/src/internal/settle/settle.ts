@@ -58,13 +58,18 @@ const answering = ({ deadlines, finished, queue, requeued }: SettleDependencies)
   /** Writes an answer. `done` is called once, with `false` when it cannot leave this process. */
   const write = ({ command, receipt, request }: Answering, done: (isWritten: boolean) => void): void => {
     const { id, session } = receipt
+    const { attempts, metadata } = request.delivery
     if (command._tag === "Req" && command.delay > 0) requeued(receipt, command.due)
-    session.answer(command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`, (error) => {
-      if (error instanceof Error) return done(false)
-      // Not before it was written: the core settles the redelivery of one that could not be.
-      if (command._tag === "Fin") finished(request)
-      done(true)
-    })
+    session.answer(
+      command._tag === "Fin" ? `FIN ${id}\n` : `REQ ${id} ${command.delay}\n`,
+      (error) => {
+        if (error instanceof Error) return done(false)
+        // Not before it was written: the core settles the redelivery of one that could not be.
+        if (command._tag === "Fin") finished(request)
+        done(true)
+      },
+      { delivery: { attempts, metadata }, settlement: request.settlement._tag }
+    )
   }
 
   return (all: ReadonlyArray<Answering>): Effect.Effect<Failures> => {

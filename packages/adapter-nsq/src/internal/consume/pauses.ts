@@ -1,0 +1,75 @@
+/**
+ * Channels that an operator has paused: nsqd tells no consumer, it only sends nothing. So it is asked now and then, and
+ * the consumer says what is paused. https://nsq.io/components/nsqd.html#post-channelpause
+ */
+import { BrokerError, Trouble } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Settings } from "../../NsqOptions.ts"
+import type { Node } from "../connect/nodes.ts"
+import type { Queue } from "../names.ts"
+import * as NsqdHttp from "../nsqdHttp.ts"
+import type { Topics } from "./topics.ts"
+
+/** Milliseconds between two questions. */
+const interval = 2000
+
+/** A topic's channel on one nsqd. */
+interface Place {
+  readonly topic: Queue
+  readonly node: Node
+}
+
+const error = (queue: string, { channel, topic }: Queue): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "nsq",
+    operation: "consume",
+    queue,
+    reason: "Throttled",
+    detail: `the channel ${channel} of the topic ${topic}, or the topic, is paused on every nsqd that has it`,
+    remedy: "Unpause it, as nsqadmin does, when its messages shall come"
+  })
+
+/** Asks as long as the scope lives. A channel that is paused on every nsqd is a trouble; on some, it is logged. */
+export const watch = (
+  queue: string,
+  topics: ReadonlyArray<Queue>,
+  nodesOf: Topics["nodesOf"],
+  { now, settings }: { readonly settings: Settings; readonly now: () => number }
+): Effect.Effect<Trouble.Tracker, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const trouble = Trouble.track(queue, now)
+    let logged = ""
+
+    const isPaused = ({ node: { address }, topic }: Place) =>
+      NsqdHttp.depths(address.http!, topic, settings.requestTimeout).pipe(
+        Effect.map((depths) => depths.isPaused),
+        Effect.orElseSucceed(() => undefined)
+      )
+
+    const pausedOf = Effect.fnUntraced(function* (topic: Queue) {
+      const asked = nodesOf(topic).filter(({ address }) => address.http !== undefined)
+      const answers = yield* Effect.forEach(asked, (node) => isPaused({ node, topic }), { concurrency: "unbounded" })
+      const paused = asked.filter((_, index) => answers[index] === true).map(({ name }) => name)
+      return { topic, paused, isAll: paused.length > 0 && answers.every((each) => each !== false) }
+    })
+
+    const ask = Effect.gen(function* () {
+      const all = yield* Effect.forEach(topics, pausedOf)
+      const whole = all.find(({ isAll }) => isAll)
+      yield* whole === undefined ? trouble.over : trouble.tell(error(queue, whole.topic))
+      const some = all.filter(({ isAll, paused }) => paused.length > 0 && !isAll)
+      const text = some.map(({ paused, topic }) => `${topic.topic} on ${paused.join(", ")}`).join("; ")
+      if (text !== logged && text !== "") {
+        yield* Effect.annotateLogs(Effect.logWarning("paused on some nsqd: their messages wait"), {
+          queue,
+          paused: text
+        })
+      }
+      logged = text
+    })
+    if (settings.http)
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(ask, Effect.sleep(Duration.millis(interval)))))
+    return trouble
+  })

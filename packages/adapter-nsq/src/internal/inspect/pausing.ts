@@ -1,0 +1,31 @@
+/** Pauses the channels of a queue on every nsqd that has them. */
+import { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as NsqdHttp from "../nsqdHttp.ts"
+import * as Places from "./places.ts"
+
+/**
+ * Pauses a queue with its retries, or ends that. Answers why some nsqd, each with its error, are as they were. Fails with
+ * `QueueMissing` when no nsqd has the channel.
+ */
+export const setPaused = (
+  dependencies: Places.PlacesDependencies,
+  queue: string,
+  isPaused: boolean
+): Effect.Effect<ReadonlyArray<BrokerError.BrokerError>, BrokerError.BrokerError> =>
+  Effect.gen(function* () {
+    const operation = isPaused ? "pause" : "resume"
+    const { requestTimeout } = dependencies.settings
+    const { answers, missing } = yield* Places.ask(yield* Places.of(dependencies, queue, operation), (place) =>
+      NsqdHttp.setPaused(place.http, place.queue, isPaused, requestTimeout)
+    )
+    if (answers.some(({ answer }) => answer)) return missing
+    return yield* new BrokerError.BrokerError({
+      broker: "nsq",
+      operation,
+      queue,
+      reason: "QueueMissing",
+      detail: "no nsqd that answers has its channel",
+      remedy: "Look at its name; requeue create makes what is missing"
+    })
+  })

@@ -1,0 +1,58 @@
+/** The outcome of each message of one call, however often it is written, and on however many nsqd. */
+import { BrokerError, Delay } from "@requeue/core/adapter-kit"
+import type { PublishResult } from "./publisher.ts"
+import type { Item } from "./toPublication.ts"
+
+export interface Outcomes {
+  /** Notes that messages are being written. Until their answer is there, nsqd may have them. */
+  readonly written: (items: ReadonlyArray<Item>) => void
+  /** Notes the answer of an nsqd to a message. */
+  readonly answered: (item: Item, result: PublishResult) => void
+  /** The error of a call that failed with this one, and what it says of each message. */
+  readonly errorOf: (items: ReadonlyArray<Item>, error: BrokerError.BrokerError) => BrokerError.BrokerError
+}
+
+const withReason = (
+  { operation, queue, remedy }: BrokerError.BrokerError,
+  reason: BrokerError.Reason,
+  detail: string
+): BrokerError.BrokerError => new BrokerError.BrokerError({ broker: "nsq", operation, queue, reason, detail, remedy })
+
+/** The outcomes of messages that are stored on so many nsqd. `timeout` is how long a publish may take, in milliseconds. */
+export const make = (count: number, timeout: number): Outcomes => {
+  const unanswered = new Set<Item>()
+  const copies = new Map<Item, number>()
+  const errors = new Map<Item, BrokerError.BrokerError>()
+
+  /** The error of a message of which no nsqd has more than is told. */
+  const unwritten = (error: BrokerError.BrokerError): BrokerError.BrokerError => {
+    if (!BrokerError.isDoubtful(error)) return error
+    const detail =
+      error.reason === "Timeout"
+        ? `it was not written to an nsqd within ${Delay.format(timeout)}`
+        : `it was not written, because a message before it was lost: ${error.detail}`
+    return withReason(error, "ConnectionFailed", detail)
+  }
+
+  const own = (item: Item, error: BrokerError.BrokerError): BrokerError.BrokerError | undefined => {
+    const stored = copies.get(item) ?? 0
+    if (stored >= count) return undefined
+    const told = errors.get(item)
+    if (told !== undefined && BrokerError.isDoubtful(told)) return told
+    if (unanswered.has(item)) return withReason(error, "Timeout", `no answer within ${Delay.format(timeout)}`)
+    const last = told ?? unwritten(error)
+    return stored === 0 ? last : withReason(last, "ConnectionLost", `${last.detail}; another nsqd has it`)
+  }
+
+  return {
+    written: (items) => {
+      for (const item of items) unanswered.add(item)
+    },
+    answered: (item, result) => {
+      unanswered.delete(item)
+      if (result === "Stored") copies.set(item, (copies.get(item) ?? 0) + 1)
+      else if (result !== "Unread") errors.set(item, BrokerError.ofRepetition(errors.get(item), result)!)
+    },
+    errorOf: (items, error) => BrokerError.ofBatch(items.map((item) => own(item, error))) ?? error
+  }
+}

@@ -1,0 +1,72 @@
+/** Laws of the credit and of what sessions count against it, and ways to break them that they find. */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as Laws from "./creditLaws.ts"
+
+/** Looks for a plan that breaks a law; `undefined` where there is none among so many. */
+const broken = async ({ live, plans }: typeof Laws, numRuns: number) => {
+  const { counterexample, errorInstance } = await fc.check(fc.asyncProperty(plans, live), {
+    numRuns,
+    endOnFailure: numRuns > 2000
+  })
+  return counterexample === null ? undefined : { plan: counterexample[0], why: String(errorInstance) }
+}
+
+it("no credit leaks, none is used twice, and no connection is left unheard", async () =>
+  assert.isUndefined(await broken(Laws, 2000)))
+
+/** The whole of a tick. */
+const turning = "distribute(sumOf(members) >= limit && all.some((member) => isStarved(member, now)) ? 1 : 0)"
+
+describe("a credit is found that", () => {
+  it.each([
+    [
+      "keeps that of a copy which fails after its message has come again",
+      "held",
+      "else onLost()",
+      "else if (!byId.has(receipt.id)) onLost()"
+    ],
+    [
+      "keeps that of a lease which has ended",
+      "held",
+      "byId.delete(receipt.id)\n    onLost()",
+      "byId.delete(receipt.id)"
+    ],
+    ["keeps that of what nsqd refuses to settle", "held", "if (isHeld) onLost()", ""],
+    [
+      "counts a message twice that comes again",
+      "session",
+      "if (held.add(receipt)) membership?.arrived()",
+      "held.add(receipt)\n      membership?.arrived()"
+    ],
+    [
+      "keeps that of what is settled",
+      "session",
+      "// After the command, because it may write a RDY.\n      membership?.settled()",
+      ""
+    ],
+    [
+      "keeps that of a connection which is left",
+      "credit",
+      "members.delete(member)\n      distribute()\n    }\n  })",
+      "distribute()\n    }\n  })"
+    ],
+    [
+      "gives that again which handlers of a lost connection have",
+      "credit",
+      "member.isLost = true\n      if (member.inFlight === 0) members.delete(member)",
+      "member.isLost = true\n      members.delete(member)"
+    ],
+    ["is used twice while it moves", "credit", "a.by - b.by", "b.by - a.by"],
+    ["leaves connections unheard", "credit", "return now - waitsSince", "return 0"],
+    ["does not move", "credit", turning, ""],
+    ["withholds some for ever", "credit", turning, "distribute(1)"],
+    ["counts what is in flight as free", "distributeRdy", "let free = credit - held", "let free = credit"]
+  ])("%s", async (_, file, text, replacement) => {
+    const patch = { file: `consume/${file}.ts`, text, replacement }
+    const patched: typeof Laws = await import(
+      /* @vite-ignore */ `./creditLaws.ts?patch=${encodeURIComponent(JSON.stringify(patch))}`
+    )
+    assert.isDefined(await broken(patched, 20_000))
+  })
+})
