@@ -55,7 +55,7 @@ export const make = (options: Options): ClaimCheck.Store => {
   if (client === undefined || own === undefined) throw new RangeError("S3Store.make: client and bucket must be given")
   const buckets = new Set([own, ...readable])
   return {
-    name: "S3",
+    name: `s3://${own}`,
     put: async (Body) => {
       const object = `${prefix}${crypto.randomUUID()}`
       await client.putObject({ Bucket: own, Key: object, Body })

@@ -6,7 +6,7 @@
  * timeout lasts, which is extended while a handler runs. SQS delivers a message again that was not settled by then.
  *
  * SQS has no connection that could be lost, so `onReconnect` is never called. While SQS cannot be reached, polls are
- * repeated with growing pauses, and one line of the log says so.
+ * repeated with growing pauses; the consumer's trouble and one line of the log say so.
  */
 import {
   type Adapter,
@@ -17,13 +17,13 @@ import {
   type Outgoing
 } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Capabilities from "./internal/capabilities.ts"
-import { connect } from "./internal/client.ts"
+import { connect } from "./internal/lazyClient.ts"
 import * as Remembered from "./internal/consume/remembered.ts"
 import * as Sources from "./internal/consume/sources.ts"
 import { subscribe } from "./internal/consume/subscribe.ts"
@@ -141,7 +141,14 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Omit<Options, "client" | "credentials" | "endpoint" | "requestHandler">>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
-  Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
+  Layer.effect(
+    Broker.Broker,
+    Effect.gen(function* () {
+      // Who has made Config has loaded it; others need not.
+      const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
+      return yield* make(yield* unwrap(options))
+    })
+  )
 
 /**
  * Serves `sqs:` URLs: `sqs://eu-west-1`, `sqs://eu-west-1/123456789012?visibilityTimeout=60000`, or

@@ -119,7 +119,7 @@ const promised = (making: Effect.Effect<Lambda, ConfigurationError.Configuration
  *
  * @example
  * ```ts
- * import { SqsLambda } from "@requeue/adapter-sqs"
+ * import { SqsLambda } from "@requeue/adapter-sqs/lambda"
  * import { exponential } from "@requeue/core/promise"
  *
  * export const handler = SqsLambda.handler(
@@ -144,7 +144,7 @@ export const handler = <A = AnyBody>(
  *
  * @example
  * ```ts
- * import { SqsLambda } from "@requeue/adapter-sqs"
+ * import { SqsLambda } from "@requeue/adapter-sqs/lambda"
  *
  * export const handler = SqsLambda.batchHandler("orders", { sqs: { url: "sqs://eu-west-1" } }, async (batch) => {
  *   for (const message of batch.messages) {

@@ -31,11 +31,7 @@ export type { Attribute, Options, SqsNative } from "./internal/native.ts"
  * SqsNative.make({ attributes: { raw: { type: "Binary", value: new Uint8Array([1, 2]) } } })
  * ```
  */
-export const make = (options: Options): Message.Native => {
-  const native = Native.wishes("SqsNative.make", options)
-  if (native instanceof RangeError) throw native
-  return native
-}
+export const make = (options: Options): Message.Native => Native.wishes.make("SqsNative.make", options)
 
 /** The facts of a message or a dead letter from SQS; `undefined` for one of another broker. */
 export const of = ({ native }: { readonly native?: Message.Native | undefined }): SqsNative | undefined =>

@@ -7,7 +7,7 @@
 import { BrokerError, ConfigurationError, Delay, RetryPolicy } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { type Client, connect } from "./internal/client.ts"
+import { type Client, connect } from "./internal/lazyClient.ts"
 import * as Queues from "./internal/declare/declare.ts"
 import { toBrokerError } from "./internal/toBrokerError.ts"
 import { decode, type Options, type Settings } from "./SqsOptions.ts"

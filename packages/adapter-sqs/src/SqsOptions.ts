@@ -4,11 +4,9 @@
  * They are decoded and validated before anything is called. Secrets are `Redacted` from here on: no error, log or
  * printed option shows them.
  */
-import { ConfigurationError, Delay } from "@requeue/core/adapter-kit"
-import { AdapterOptions } from "@requeue/core/schema"
+import { AdapterOptions, ConfigurationError, Delay, OptionKind, OptionTree } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as Address from "./internal/address.ts"
 import type { SdkOptions } from "./internal/client.ts"
 import * as Sdk from "./internal/sdkOptions.ts"
@@ -16,41 +14,37 @@ import * as Sdk from "./internal/sdkOptions.ts"
 export type { SdkOptions } from "./internal/client.ts"
 
 /** Whether missing queues are created, all are compared with the plan, or they are only used. */
-export const Queues = Schema.Literals(["create", "verify", "use"])
-/** One of {@link Queues}. */
-export type Queues = typeof Queues.Type
+export type Queues = "create" | "verify" | "use"
 
 /** Whether a retry blocks the other messages of its group, or is sent again and goes behind them. */
-export const FifoRetry = Schema.Literals(["block", "resend"])
-/** One of {@link FifoRetry}. */
-export type FifoRetry = typeof FifoRetry.Type
+export type FifoRetry = "block" | "resend"
 
 const second = 1000
 const day = 86_400_000
 
-const count = (min: number, max: number) => Schema.Int.check(Schema.isBetween({ minimum: min, maximum: max }))
-/** Milliseconds. */
-const millis = count
 /** Milliseconds that SQS takes as whole seconds. */
-const seconds = (min: number, max: number) => millis(min, max).check(Schema.isMultipleOf(second))
+const seconds = (min: number, max: number): OptionKind.OptionKind<number> => ({
+  expected: `whole seconds in milliseconds, from ${min} to ${max}`,
+  holds: (value) => OptionKind.whole(min, max).holds(value) && Number(value) % second === 0
+})
 
 const fields = {
-  queues: Queues,
+  queues: OptionKind.oneOf<Queues>(["create", "verify", "use"]),
   waitTime: seconds(second, 20 * second),
-  pollers: count(1, 50),
+  pollers: OptionKind.whole(1, 50),
   visibilityTimeout: seconds(second, 43_200 * second),
-  inFlightLimit: count(0, 120_000),
-  fifoRetry: FifoRetry,
-  connectTimeout: millis(100, 120_000),
-  requestTimeout: millis(100, 120_000),
+  inFlightLimit: OptionKind.whole(0, 120_000),
+  fifoRetry: OptionKind.oneOf<FifoRetry>(["block", "resend"]),
+  connectTimeout: OptionKind.whole(100, 120_000),
+  requestTimeout: OptionKind.whole(100, 120_000),
   retention: seconds(60 * second, 14 * day),
   deadLetterRetention: seconds(60 * second, 14 * day),
-  maxReceiveCount: count(1, 1000),
-  encryption: Schema.NonEmptyString,
-  tags: Schema.Record(Schema.NonEmptyString, Schema.String)
+  maxReceiveCount: OptionKind.whole(1, 1000),
+  encryption: OptionKind.nonEmpty,
+  tags: OptionTree.record(OptionKind.text)
 }
 
-type Fields = { readonly [K in keyof typeof fields]: (typeof fields)[K]["Type"] }
+type Fields = AdapterOptions.Values<typeof fields>
 
 /** The options. Times are in milliseconds; the README's table says what each option means, and its default. */
 export interface Options extends Partial<Fields>, SdkOptions {
@@ -91,14 +85,24 @@ const defaults = {
   tags: {}
 } as const satisfies Partial<Fields>
 
-const decodeFields = AdapterOptions.decoder("sqs", fields)
+/** Options that are read one by one. Here they are known by their names, so that one of a wrong name is told the right one. */
+const others = ["accessKeyId", "secretAccessKey", "sessionToken", "client", "credentials", "endpoint", "requestHandler"]
+
+const elsewhere: OptionKind.OptionKind = { expected: "given beside the URL", holds: () => false }
+
+const decodeFields = AdapterOptions.decoder("sqs", {
+  ...Object.fromEntries(others.map((name) => [name, elsewhere])),
+  ...fields
+})
 
 const refuse = (field: string, detail: string, remedy: string): ConfigurationError.ConfigurationError =>
   new ConfigurationError.ConfigurationError({ field, detail, remedy, broker: "sqs" })
 
 /** A key that is written in digits without quotes comes from a config file as a number. */
 const isText = (given: unknown): boolean =>
-  given === undefined || typeof given === "string" || Redacted.isRedacted(given)
+  given === undefined || typeof (Redacted.isRedacted(given) ? Redacted.value(given) : given) === "string"
+
+const isEmpty = (given: unknown): boolean => (Redacted.isRedacted(given) ? Redacted.value(given) : given) === ""
 
 /**
  * Decodes options. Fails with a `ConfigurationError` that names the option, and never shows a secret.
@@ -116,20 +120,37 @@ const isText = (given: unknown): boolean =>
 export const decode = (options: Options): Result.Result<Settings, ConfigurationError.ConfigurationError> => {
   const { accessKeyId, client, credentials, endpoint, requestHandler, secretAccessKey, sessionToken, url, ...rest } =
     options
-  const wrong = Object.entries({ accessKeyId, secretAccessKey, sessionToken }).find(([, given]) => !isText(given))
+  const texts = Object.entries({ accessKeyId, secretAccessKey, sessionToken })
+  const wrong = texts.find(([, given]) => !isText(given))
   if (wrong !== undefined) return Result.fail(refuse(wrong[0], "must be text", "Write it in quotes"))
+  if (isEmpty(sessionToken)) return Result.fail(refuse("sessionToken", "it is empty", "Write it, or leave it out"))
   const parsed = Address.parse(url, accessKeyId, secretAccessKey)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const address = Sdk.sessionToken(sessionToken, parsed.success.address)
   if (Result.isFailure(address)) return Result.fail(address.failure)
   const { parameters } = parsed.success
+  const misplaced = others.find((name) => name in parameters)
+  // Its value may be a secret of digits, which an error would show.
+  if (misplaced !== undefined) {
+    const remedy = "Write an access key as sqs://<access key>:<secret>@<host>, and all else in code or a config file"
+    return Result.fail(refuse(misplaced, "it is no parameter of a URL", remedy))
+  }
   const connectTimeout = rest.connectTimeout ?? parameters["connectTimeout"]
-  const sdk = Sdk.check({ client, credentials, requestHandler, endpoint }, address.success, { connectTimeout })
+  const requestTimeout = rest.requestTimeout ?? parameters["requestTimeout"]
+  const timeouts = { connectTimeout, requestTimeout }
+  const sdk = Sdk.check({ client, credentials, requestHandler, endpoint }, address.success, timeouts)
   if (Result.isFailure(sdk)) return Result.fail(sdk.failure)
   const decoded = decodeFields(parameters, rest)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure)
   const { maxReceiveCount, ...values } = decoded.success
-  const settings: Settings = { ...defaults, ...values, address: address.success, sdk: sdk.success, maxReceiveCount }
+  const settings: Settings = {
+    ...defaults,
+    requestTimeout: Sdk.requestTimeout(sdk.success) ?? defaults.requestTimeout,
+    ...values,
+    address: address.success,
+    sdk: sdk.success,
+    maxReceiveCount
+  }
   if (settings.deadLetterRetention < settings.retention) {
     const detail = `${Delay.format(settings.deadLetterRetention)} is less than retention: a dead letter keeps its age`
     return Result.fail(refuse("deadLetterRetention", detail, "Set it to retention or more"))

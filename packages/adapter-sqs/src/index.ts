@@ -1,6 +1,5 @@
 /** Requeue on Amazon SQS. */
 export * as SqsBroker from "./SqsBroker.ts"
-export * as SqsLambda from "./SqsLambda.ts"
 export * as SqsNative from "./SqsNative.ts"
 export * as SqsOperator from "./SqsOperator.ts"
 export * as SqsOptions from "./SqsOptions.ts"

@@ -48,20 +48,44 @@ test.concurrent("an acknowledgement that SQS never took: the message comes again
   assert.isAbove(events.filter((tag) => tag === "SettleFailed").length, 0)
 })
 
-test.concurrent.for([
-  ["RequestThrottled", "silence"],
-  ["AccessDenied", "reset"],
-  ["InternalFailure", "reset"]
-] as const)(
-  "a batch whose answer is lost, and whose repetitions SQS answers with %s: what became of it is unknown",
-  async ([error, how]) => {
+/** Milliseconds after which the adapter asks again, where no answer comes. */
+const requestTimeout = 1000
+
+/** What happens to the answer of a batch that SQS has stored. */
+type Harm = (own: StrictSqs) => void
+
+const lostThen =
+  (error: Parameters<StrictSqs["fail"]>[1], how: "reset" | "silence"): Harm =>
+  (own) => {
+    own.lose({ action: "SendMessageBatch", times: 1 }, how)
+    own.fail({ action: "SendMessageBatch", times: 50 }, error)
+  }
+
+const rewritten =
+  (rewrite: (reply: string) => string): Harm =>
+  (own) =>
+    void own.rewrite({ action: "SendMessageBatch", times: 50 }, rewrite)
+
+const harms: ReadonlyArray<readonly [string, Harm]> = [
+  ["lost, and whose repetitions are answered with RequestThrottled", lostThen("RequestThrottled", "silence")],
+  ["lost, and whose repetitions are answered with AccessDenied", lostThen("AccessDenied", "reset")],
+  ["lost, and whose repetitions are answered with InternalFailure", lostThen("InternalFailure", "reset")],
+  ["a login page", rewritten(() => "<html>the queue does not exist</html>")],
+  ["a part of it", rewritten((reply) => reply.slice(0, -15))],
+  ["nothing", rewritten(() => "null")],
+  ["lists of nothing", rewritten(() => '{"Successful":[null],"Failed":[null]}')],
+  ["ids of nobody", rewritten(() => '{"Successful":[{"Id":"9"}],"Failed":[{"Id":"x"},{"Id":7}]}')]
+]
+
+test.concurrent.for(harms)(
+  "a batch that is stored, and whose answer is %s: what became of it is unknown, and it is not sent again",
+  async ([, harm]) => {
     await using own = await another()
     const queue = queueName("doubt")
-    const told = await on({ url: own.url, requestTimeout: 1000 }, (broker) =>
+    const told = await on({ url: own.url, requestTimeout }, (broker) =>
       Effect.gen(function* () {
         yield* publishAll(broker, queue, ids(1))
-        own.lose({ action: "SendMessageBatch", times: 1 }, how)
-        own.fail({ action: "SendMessageBatch", times: 50 }, error)
+        harm(own)
         const producer = yield* Producer.make(queue)
         return yield* Effect.flip(producer.sendBatch(["x", "y"].map((body) => ({ body }))))
       })
@@ -74,6 +98,25 @@ test.concurrent.for([
     assert.lengthOf(await drain(behind, queue), 3)
   }
 )
+
+test.concurrent("an entry at which SQS fails, and which it refuses when it is sent again: what became of it is unknown", async () => {
+  await using own = await another()
+  const queue = queueName("entry")
+  const told = await on({ url: own.url }, (broker) =>
+    Effect.gen(function* () {
+      yield* publishAll(broker, queue, ids(1))
+      own.failEntries({ action: "SendMessageBatch", times: 1 }, 1, "InternalFailure")
+      own.fail({ action: "SendMessageBatch", times: 50 }, "AccessDenied")
+      const producer = yield* Producer.make(queue)
+      return yield* Effect.flip(producer.sendBatch(["x", "y"].map((body) => ({ body }))))
+    })
+  )
+  const entries = told instanceof BrokerError.BrokerError ? told.entries : undefined
+  assert.deepStrictEqual(
+    entries?.map(({ status }) => status),
+    ["unknown", "sent"]
+  )
+})
 
 const permanent = Effect.fail(new Failure.PermanentError({ message: "never" }))
 

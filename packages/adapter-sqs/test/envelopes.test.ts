@@ -3,7 +3,7 @@ import { Codec, Consumer, DeadLetters, type Handler, QueueDefinition, RetryPolic
 import { EnvelopeCodec } from "@requeue/core/envelopes"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
-import { SqsLambda } from "../src/index.ts"
+import { SqsLambda } from "../src/lambda.ts"
 import { context, mapping } from "./mapping.ts"
 import { strict } from "./strict.ts"
 import { no, on, queueName, until, urlOf } from "./world.ts"

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { refusal, toMessages } from "../src/internal/lambda/event.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
-import type { SqsLambda } from "../src/index.ts"
+import type { SqsLambda } from "../src/lambda.ts"
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
 const standard = {
@@ -92,6 +92,18 @@ test("bytes and numbers among the attributes, and nulls where AWS has no value",
 test("an event of a program that sends none of the fields that are empty, or null for them", () => {
   const record = { ...standard, messageAttributes: null } as unknown as SqsLambda.SqsRecord
   expect(messagesOf(record, "my-queue")[0]!.MessageAttributes).toEqual({})
+})
+
+test("attributes that are none cost neither the message nor the others, and one named __proto__ is one", () => {
+  const messageAttributes: unknown = JSON.parse(
+    `{"none":null,"text":"x","odd":{"dataType":1,"stringValue":2},"__proto__":{"dataType":"String","stringValue":"p"}}`
+  )
+  const record = { ...standard, messageAttributes } as unknown as SqsLambda.SqsRecord
+  const { headers } = deliveryOf(record, "my-queue")
+  expect(Object.entries(headers)).toEqual([
+    ["odd", ""],
+    ["__proto__", "p"]
+  ])
 })
 
 test("an event without messages", () => {

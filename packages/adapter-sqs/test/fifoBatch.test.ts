@@ -40,8 +40,8 @@ const watched = (handle: (batch: Handler.Batch<unknown>) => unknown = () => {}) 
   }
 }
 
-/** Milliseconds: half of a long poll that nobody waits for. */
-const soon = 10_000
+/** Milliseconds: three quarters of a long poll that nobody waits for. */
+const soon = 15_000
 
 describe.concurrent.each(servers)("$name", ({ another, behind }) => {
   test("what a paused consumer gives back of a group comes at once when it goes on, though a poll is under way", async () => {
@@ -56,7 +56,7 @@ describe.concurrent.each(servers)("$name", ({ another, behind }) => {
         const consumer = yield* Consumer.startBatch(queue, { batch, concurrency: 2 }, handler)
         yield* until("the first batch", () => runs.length > 0)
         consumer.pause()
-        yield* Effect.sleep(500)
+        yield* until("nothing in progress", () => consumer.health().inProgress === 0)
         consumer.resume()
         yield* until("the others", () => runs.some(({ id }) => id === "a3") && runs.length >= 7, soon)
       })

@@ -1,6 +1,6 @@
 /** What AWS does between a queue and a function: receives, invokes, and deletes what the answer does not name. */
 import type { Message, SQS } from "@aws-sdk/client-sqs"
-import type { SqsLambda } from "../src/index.ts"
+import type { SqsLambda } from "../src/lambda.ts"
 
 export interface Mapping {
   /** The event of what is received now. */

@@ -62,8 +62,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "keeps what is unsettled when a subscription ends",
     kills: "each message goes to one process; when that ends, what it held goes to the other",
     file: "consume/subscribe.ts",
-    text: "yield* release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))",
-    replacement: ""
+    text: "release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))",
+    replacement: "Effect.void"
   },
   {
     name: "makes copies without their metadata",
@@ -83,8 +83,8 @@ export const patches: ReadonlyArray<Mutant.Patch> = [
     name: "polls no more after a poll that failed",
     kills: "a look for messages that the broker refuses is followed by others, and loses nothing",
     file: "consume/polls.ts",
-    text: "          pause = undefined\n          pump()",
-    replacement: "          pump()"
+    text: "        timer = undefined\n        onEnd()",
+    replacement: "        onEnd()"
   },
   {
     name: "settles a delivery twice",

@@ -68,6 +68,26 @@ describe("polling", () => {
     })
   )
 
+  it.effect("of a server that does not wait are made after pauses that grow up to the time of a poll", () =>
+    Effect.gen(function* () {
+      const { answer, counts, polls } = yield* open
+      polls.credit(10)
+      const pauses: Array<number> = []
+      for (let empty = 0; empty < 12; empty++) {
+        answer(0)
+        let pause = 0
+        for (; counts().length === 0; pause += 250) yield* TestClock.adjust(250)
+        pauses.push(pause)
+      }
+      assert.deepStrictEqual(pauses, [0, 250, 500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000, 20_000, 20_000])
+      answer(1)
+      yield* TestClock.adjust(50)
+      answer(0)
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual(counts(), [9])
+    })
+  )
+
   it.effect("has one poll while there is nothing, and more while there is much", () =>
     Effect.gen(function* () {
       const { answer, counts, polls } = yield* open
@@ -81,6 +101,7 @@ describe("polling", () => {
       assert.deepStrictEqual(counts(), [10, 10, 10])
       for (let round = 0; round < 3; round++) answer(10)
       assert.strictEqual(counts().length, 4)
+      yield* TestClock.adjust("20 seconds")
       for (let round = 0; round < 4; round++) answer(0)
       assert.deepStrictEqual(counts(), [10])
     })

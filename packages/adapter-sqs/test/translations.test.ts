@@ -5,6 +5,7 @@ import * as fc from "fast-check"
 import type { Message, MessageAttributeValue } from "../src/internal/client.ts"
 import { fromRefusal, toBrokerError } from "../src/internal/toBrokerError.ts"
 import { type Command, type Input, hideFor, toCommand } from "../src/internal/settle/toCommand.ts"
+import { messagesIn } from "../src/internal/consume/received.ts"
 import * as Remembered from "../src/internal/consume/remembered.ts"
 import { toDelivery } from "../src/internal/consume/toDelivery.ts"
 import { toPublication } from "../src/internal/publish/toPublication.ts"
@@ -47,9 +48,7 @@ describe("what is sent comes back", () => {
   const header = fc.tuple(fc.string({ unit: "binary", maxLength: 20 }), fc.string({ unit: "binary", maxLength: 40 }))
   const headers = fc
     .array(header, { maxLength: 15 })
-    .map((entries) =>
-      Object.fromEntries(entries.filter(([name]) => !/^(requeue$|message-|x-amzn|__proto__$)/.test(name)))
-    )
+    .map((entries) => Object.fromEntries(entries.filter(([name]) => !/^(requeue$|message-|x-amzn)/.test(name))))
 
   it("body and headers, whatever they are; and SQS takes it", () =>
     fc.assert(
@@ -304,6 +303,34 @@ describe("toDelivery", () => {
     const moved = toDelivery(message, { ...context, before: 11 })
     assert.strictEqual(moved.attempts, 2)
     assert.deepInclude(moved.metadata.deadLetter, { queue: "orders", attempts: 13, reason: "retries-exhausted" })
+  })
+
+  it("gives up what brings out a fault of ours, with its bytes, rather than to throw", () => {
+    const message = {
+      MessageId: "native",
+      Body: "kept",
+      get Attributes(): never {
+        throw new TypeError("a fault")
+      }
+    }
+    const { body, unreadable } = toDelivery(message, context)
+    assert.strictEqual(new TextDecoder().decode(body), "kept")
+    assert.deepStrictEqual(unreadable, { name: "TypeError", message: "a fault" })
+  })
+
+  it.each([undefined, null, 5, [], {}, { Messages: null }, { Messages: "no" }, { Messages: [null, 5, []] }])(
+    "an answer that is none has no messages: %j",
+    (answer) => assert.deepStrictEqual(messagesIn(answer), [])
+  )
+
+  it("of an answer with values of other kinds, all that can be read is read", () => {
+    const MessageAttributes = { none: null, list: [], text: "x", odd: { DataType: 1, StringValue: 2 }, good: text("y") }
+    const [message] = messagesIn({
+      Messages: [null, { Body: "b", MessageId: 7, Attributes: { SentTimestamp: {} }, MessageAttributes }]
+    })
+    const { body, headers, metadata } = toDelivery(message!, context)
+    assert.deepStrictEqual([new TextDecoder().decode(body), headers], ["b", { odd: "", good: "y" }])
+    assert.deepStrictEqual([metadata.id, metadata.firstPublished], ["sqs", now])
   })
 
   it("is total", () =>

@@ -1,5 +1,6 @@
-/** The endpoint and the credentials of SQS, from a URL. The secret is redacted as soon as it has been read. */
+/** The endpoint, the region and the credentials of SQS, from a URL. The secret is redacted as soon as it has been read. */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 
@@ -31,8 +32,17 @@ export interface Parsed {
 const remedy =
   "Write sqs://<region>[/<account id>] for AWS, or sqs://<access key>:<secret>@<host>:<port>?region=<region> for another server"
 
-const refuse = (detail: string): Result.Result<never, ConfigurationError.ConfigurationError> =>
-  Result.fail(new ConfigurationError.ConfigurationError({ field: "url", detail, remedy, broker: "sqs" }))
+const refuse = (
+  detail: string,
+  field = "url",
+  how = remedy
+): Result.Result<never, ConfigurationError.ConfigurationError> =>
+  Result.fail(new ConfigurationError.ConfigurationError({ field, detail, remedy: how, broker: "sqs" }))
+
+/** A key, then something that ends the host of a URL, before the host: most secrets have a slash. */
+const isUnescaped = (text: string): boolean => /^[a-z]+:\/\/[^@/?#:]+:[^@]*[/?#][^@]*@/i.test(text)
+
+const percent = "Percent-encode the secret that stands before the @: / is %2F, ? is %3F, # is %23, + may stay"
 
 const unescape = (text: string): string | undefined => {
   try {
@@ -51,16 +61,20 @@ const textOf = (secret: string | Redacted.Redacted): string =>
 /** Reads a URL; `accessKeyId` and `secretAccessKey` beat those of the URL. */
 export const parse = (
   input: string | URL | Redacted.Redacted,
-  accessKeyId?: string,
+  accessKeyId?: string | Redacted.Redacted,
   secretAccessKey?: string | Redacted.Redacted
 ): Result.Result<Parsed, ConfigurationError.ConfigurationError> => {
-  const url = input instanceof URL ? input : URL.parse(textOf(input))
+  const text = input instanceof URL ? input.href : textOf(input)
+  const url = URL.parse(text)
   // The text itself is not shown: it may hold a secret.
+  if (url === null && isUnescaped(text)) return refuse("it is no URL", "url", percent)
   if (url === null) return refuse("it is no URL")
   if (url.protocol !== "sqs:") return refuse(`the scheme ${url.protocol} is not sqs:`)
   if (url.hostname === "") return refuse("it has neither a region nor a host")
   const account = url.pathname.replace(/^\/|\/$/g, "") || undefined
-  if (account !== undefined && !/^\d{12}$/.test(account)) return refuse("the path is no account id of 12 digits")
+  if (account !== undefined && !/^\d{12}$/.test(account)) {
+    return refuse("the path is no account id of 12 digits", "url", isUnescaped(text) ? percent : remedy)
+  }
   const [key, secret] = [unescape(url.username), unescape(url.password)]
   if (key === undefined || secret === undefined) return refuse("it is badly %-encoded")
   const names = [...url.searchParams.keys()]
@@ -72,8 +86,16 @@ export const parse = (
   const aws = isRegion(url.hostname) && url.port === ""
   if (aws && given !== undefined) return refuse("the region is given twice")
   if (!aws && given === undefined) return refuse("a server needs ?region=, or the host is no region")
-  const [id, password] = [accessKeyId ?? key, secretAccessKey === undefined ? secret : textOf(secretAccessKey)]
-  if ((id === "") !== (password === "")) return refuse("an access key and its secret belong together")
+  const [id, password] = [
+    accessKeyId === undefined ? key : textOf(accessKeyId),
+    secretAccessKey === undefined ? secret : textOf(secretAccessKey)
+  ]
+  if ((id === "") !== (password === "")) {
+    const [missing, given] = id === "" ? ["accessKeyId", "secretAccessKey"] : ["secretAccessKey", "accessKeyId"]
+    return accessKeyId === undefined && secretAccessKey === undefined
+      ? refuse("an access key and its secret belong together")
+      : refuse(`${given} is given without it`, missing, `Set ${missing} as well, or leave ${given} out`)
+  }
   return Result.succeed({
     address: {
       endpoint: aws ? undefined : `${tls === "true" ? "https" : "http"}://${url.host}`,
@@ -85,4 +107,31 @@ export const parse = (
       Object.entries(parameters).map(([name, text]) => [name, /^\d+$/.test(text) ? Number(text) : text])
     )
   })
+}
+
+/**
+ * Fails where the program's own client is of another region: a call goes to that, whatever the URL says, and it would be
+ * another queue. `regionOf` asks the client.
+ */
+export const checkRegion = (
+  { region }: Address,
+  regionOf: () => Promise<string>
+): Effect.Effect<void, ConfigurationError.ConfigurationError> => {
+  const refuseClient = (detail: string, remedy: string): ConfigurationError.ConfigurationError =>
+    new ConfigurationError.ConfigurationError({ broker: "sqs", field: "client", detail, remedy })
+  return Effect.tryPromise({
+    try: regionOf,
+    catch: () => refuseClient("its region cannot be read", "Make it with a region")
+  }).pipe(
+    Effect.flatMap((its) =>
+      its === region
+        ? Effect.void
+        : Effect.fail(
+            refuseClient(
+              `its region is ${its}, the URL names ${region}`,
+              `Write sqs://${its}, or make a client for ${region}`
+            )
+          )
+    )
+  )
 }

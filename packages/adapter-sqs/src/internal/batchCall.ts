@@ -4,10 +4,10 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api-actions.html
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure, OptionKind } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Context, fromRefusal, isDoubtful, isTransient, toBrokerError } from "./toBrokerError.ts"
+import { type Context, fromRefusal, isTransient, toBrokerError } from "./toBrokerError.ts"
 
 /** The error of each item, in order; `undefined` where it succeeded. */
 export type Results = ReadonlyArray<BrokerError.BrokerError | undefined>
@@ -51,26 +51,48 @@ const firstWait = 100
 const isAboutQueue = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "QueueMissing" || reason === "AccessRefused"
 
-const outcomes = (
-  count: number,
-  { Failed: failed = [], Successful: successful = [] }: BatchResult,
-  context: Context,
-  isIdempotent: boolean
-): ReadonlyArray<Outcome> => {
+/** The place of an entry of an answer among those that were asked; `undefined` where it is none of them. */
+const placeOf = (entry: object, count: number): number | undefined => {
+  const id: unknown = Reflect.get(entry, "Id")
+  const place = Array.from({ length: count }, (_, index) => String(index)).findIndex((known) => known === id)
+  return place === -1 ? undefined : place
+}
+
+/** The entries of a list of an answer, by their places. An answer may have anything in it. */
+const entriesIn = (
+  answer: unknown,
+  list: keyof BatchResult,
+  count: number
+): ReadonlyArray<readonly [number, object]> => {
+  const entries: unknown = OptionKind.isObject(answer) ? Reflect.get(answer, list) : undefined
+  const objects: ReadonlyArray<object> = Array.isArray(entries) ? entries.filter(OptionKind.isObject) : []
+  return objects.flatMap((entry) => {
+    const place = placeOf(entry, count)
+    return place === undefined ? [] : [[place, entry] as const]
+  })
+}
+
+const textOf = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
+
+const outcomes = (count: number, answer: unknown, context: Context, isIdempotent: boolean): ReadonlyArray<Outcome> => {
   // Nothing is taken for done of which SQS does not say so.
   const error = fromRefusal({ code: "TimeoutError", text: "no answer for this entry", status: undefined }, context)
   const result: Array<Outcome> = Array.from({ length: count }, () => ({ error, again: isIdempotent }))
-  for (const { Id } of successful) result[Number(Id)] = undefined
-  for (const { Code: code = "Failed", Id, Message: text = "", SenderFault } of failed) {
-    const error = fromRefusal({ code, text, status: SenderFault === true ? 400 : 500 }, context)
-    result[Number(Id)] = { error, again: SenderFault !== true || isTransient(error) }
+  for (const [index] of entriesIn(answer, "Successful", count)) result[index] = undefined
+  for (const [index, entry] of entriesIn(answer, "Failed", count)) {
+    const { Code, Message, SenderFault }: Partial<Record<keyof Failed, unknown>> = entry
+    const status = SenderFault === true ? 400 : 500
+    const error = fromRefusal({ code: textOf(Code, "Failed"), text: textOf(Message, ""), status }, context)
+    result[index] = { error, again: SenderFault !== true || isTransient(error) }
   }
   return result
 }
 
-/** The outcome of two calls for an entry. Where the first may have been done, a refusal of the second does not change that. */
-const latest = (first: Outcome, second: Outcome): Outcome =>
-  first !== undefined && second !== undefined && isDoubtful(first.error) ? { ...first, again: second.again } : second
+/** The outcome of two calls for an entry. */
+const latest = (first: Outcome, second: Outcome): Outcome => {
+  const error = BrokerError.ofRepetition(first?.error, second?.error)
+  return error === undefined ? undefined : { error, again: second?.again === true }
+}
 
 /** Makes the call. It never fails, and ends in bounded time, since the SDK limits each call. */
 export const call = <T extends object>(
@@ -110,5 +132,12 @@ export const call = <T extends object>(
         result[index] = isIdempotent ? fresh[position] : latest(result[index], fresh[position])
     }
     return result.map((outcome) => outcome?.error)
-  })
+  }).pipe(
+    // Whoever waits for an answer would wait for ever.
+    Effect.catchDefect((defect) => {
+      const text = Failure.summarize(defect).message
+      const error = fromRefusal({ code: "Error", text, status: undefined }, context)
+      return Effect.succeed(items.map(() => error))
+    })
+  )
 }

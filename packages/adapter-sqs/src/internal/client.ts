@@ -1,8 +1,8 @@
 /** The only file that calls the driver: the calls of SQS that are used, and the types that the other files read. */
 import {
+  type $Command,
   CancelMessageMoveTaskCommand,
   ChangeMessageVisibilityBatchCommand,
-  type ChangeMessageVisibilityBatchCommandInput,
   CreateQueueCommand,
   DeleteMessageBatchCommand,
   GetQueueAttributesCommand,
@@ -18,19 +18,24 @@ import {
   SendMessageBatchCommand,
   type SendMessageBatchCommandInput,
   type SendMessageBatchRequestEntry,
+  type ServiceInputTypes,
+  type ServiceOutputTypes,
   SetQueueAttributesCommand,
   SQSClient,
   type SQSClientConfig,
+  type SQSClientResolvedConfig,
   StartMessageMoveTaskCommand
 } from "@aws-sdk/client-sqs"
-import { ConfigurationError, type Connection } from "@requeue/core/adapter-kit"
+import type { ConfigurationError, Connection } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
-import type { Address } from "./address.ts"
+import { type Address, checkRegion } from "./address.ts"
+import * as Bounded from "./bounded.ts"
 import * as Credentials from "./credentials.ts"
-import { isDoubtful, statusOf, toBrokerError } from "./toBrokerError.ts"
+import * as Doubts from "./doubts.ts"
+import { type Teller, telling } from "./telling.ts"
 
 export type { Message, MessageAttributeValue }
 /** An entry of `SendMessageBatch`. */
@@ -83,69 +88,96 @@ type Poll = (input: ReceiveMessageCommandInput) => Promise<ReceiveMessageCommand
  */
 const attempts = 3
 
+/** Milliseconds of the pauses between them. */
+const pauses = 2000
+
+/** Milliseconds of a whole call whose attempts may take `requestTimeout` each. */
+const whole = (requestTimeout: number): number => attempts * requestTimeout + pauses
+
 /** The SDK's client, and what is done around each call. */
 interface Driver {
   readonly sdk: SQSClient
-  /** Makes a call. Tells whether SQS can be reached, and repeats the call once where the credentials have expired. */
-  readonly told: <A>(call: () => Promise<A>) => Promise<A>
+  readonly told: Teller
   /** Aborted when the client closes. */
   readonly closing: AbortSignal
+  /** Milliseconds of one attempt. */
+  readonly requestTimeout: number
+}
+
+/** A class of the SDK whose instances are calls. */
+type CommandOf<I extends ServiceInputTypes, O extends ServiceOutputTypes> = new (
+  input: I
+) => $Command<I, O, SQSClientResolvedConfig, ServiceInputTypes, ServiceOutputTypes>
+
+/** How long calls may take, in milliseconds. */
+interface Limits extends Bounded.Bounds {
+  /** Of one attempt. Default: that of the request handler. */
+  readonly requestTimeout?: number
+}
+
+/**
+ * Makes the function that makes calls of one kind. The SDK resolves its middleware once for all of them; a call by `send`
+ * that can be aborted would resolve it every time. `stack` belongs to the function.
+ */
+const prepared = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
+  sdk: SQSClient,
+  Command: CommandOf<I, O>,
+  { requestTimeout, ...bounds }: Limits,
+  stack = sdk.middlewareStack.clone()
+): ((input: I) => Promise<O>) => {
+  type Request = Parameters<typeof sdk.config.requestHandler.handle>[0]
+  const bounded = Bounded.make(bounds)
+  stack.add(
+    (next) => (args) =>
+      bounded.hand(args.input, (abortSignal) => {
+        const request = args.request as Request // as the SDK's own last step takes it
+        const options = { abortSignal, requestTimeout }
+        return abortSignal === undefined ? next(args) : sdk.config.requestHandler.handle(request, options)
+      }),
+    { name: "requeueBounds", step: "deserialize", priority: "low" }
+  )
+  const handle = new Command({} as I).resolveMiddleware(stack, sdk.config, {}) // each call has an input of its own
+  return (input) => bounded.call(input, async () => (await handle({ input })).output)
 }
 
 /** The driver. Each method is one API call, and rejects with the SDK's error. */
 export type Client = ReturnType<typeof calls>
 
-const calls = ({ closing, sdk, told }: Driver) => {
-  const call =
+const calls = ({ closing, requestTimeout, sdk, told }: Driver) => {
+  const bounds: Limits = { timeout: whole(requestTimeout) }
+  const method =
     <I, O>(send: (input: I) => Promise<O>) =>
     (input: I): Promise<O> =>
       told(() => send(input))
+  const plain = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(Command: CommandOf<I, O>) => {
+    let send: ((input: I) => Promise<O>) | undefined
+    // Most programs make few of these calls, and a function on Lambda is to start soon.
+    return method((input: I) => (send ??= prepared(sdk, Command, bounds))(input))
+  }
   return {
-    getQueueUrl: call((input: ConstructorParameters<typeof GetQueueUrlCommand>[0]) =>
-      sdk.send(new GetQueueUrlCommand(input))
-    ),
-    createQueue: call((input: ConstructorParameters<typeof CreateQueueCommand>[0]) =>
-      sdk.send(new CreateQueueCommand(input))
-    ),
-    setQueueAttributes: call((input: ConstructorParameters<typeof SetQueueAttributesCommand>[0]) =>
-      sdk.send(new SetQueueAttributesCommand(input))
-    ),
-    getQueueAttributes: call((input: ConstructorParameters<typeof GetQueueAttributesCommand>[0]) =>
-      sdk.send(new GetQueueAttributesCommand(input))
-    ),
-    purgeQueue: call((input: ConstructorParameters<typeof PurgeQueueCommand>[0]) =>
-      sdk.send(new PurgeQueueCommand(input))
-    ),
-    listDeadLetterSourceQueues: call((input: ConstructorParameters<typeof ListDeadLetterSourceQueuesCommand>[0]) =>
-      sdk.send(new ListDeadLetterSourceQueuesCommand(input))
-    ),
-    startMessageMoveTask: call((input: ConstructorParameters<typeof StartMessageMoveTaskCommand>[0]) =>
-      sdk.send(new StartMessageMoveTaskCommand(input))
-    ),
-    listMessageMoveTasks: call((input: ConstructorParameters<typeof ListMessageMoveTasksCommand>[0]) =>
-      sdk.send(new ListMessageMoveTasksCommand(input))
-    ),
-    cancelMessageMoveTask: call((input: ConstructorParameters<typeof CancelMessageMoveTaskCommand>[0]) =>
-      sdk.send(new CancelMessageMoveTaskCommand(input))
-    ),
-    receiveMessage: call((input: ReceiveMessageCommandInput) => sdk.send(new ReceiveMessageCommand(input))),
-    sendMessageBatch: call(sends(sdk)),
-    deleteMessageBatch: call((input: ConstructorParameters<typeof DeleteMessageBatchCommand>[0]) =>
-      sdk.send(new DeleteMessageBatchCommand(input))
-    ),
-    changeMessageVisibilityBatch: call(changes(sdk)),
+    getQueueUrl: plain(GetQueueUrlCommand),
+    createQueue: plain(CreateQueueCommand),
+    setQueueAttributes: plain(SetQueueAttributesCommand),
+    getQueueAttributes: plain(GetQueueAttributesCommand),
+    purgeQueue: plain(PurgeQueueCommand),
+    listDeadLetterSourceQueues: plain(ListDeadLetterSourceQueuesCommand),
+    startMessageMoveTask: plain(StartMessageMoveTaskCommand),
+    listMessageMoveTasks: plain(ListMessageMoveTasksCommand),
+    cancelMessageMoveTask: plain(CancelMessageMoveTaskCommand),
+    receiveMessage: plain(ReceiveMessageCommand),
+    sendMessageBatch: method(sends(sdk, bounds)),
+    deleteMessageBatch: plain(DeleteMessageBatchCommand),
+    changeMessageVisibilityBatch: method(changes(sdk, bounds)),
     /** The account of the credentials; `undefined` where their source does not tell it. */
-    accountId: async (): Promise<string | undefined> => (await sdk.config.credentials()).accountId,
+    accountId: async (): Promise<string | undefined> =>
+      (await Bounded.within(sdk.config.credentials(), requestTimeout, "credentials")).accountId,
     /**
-     * Makes the function that polls, all with the same options; polls are cut off when the client closes. The SDK resolves
-     * its middleware once for all polls; a call by `send`, with options of its own, would resolve it every time.
-     * `requestTimeout` is in milliseconds.
+     * Makes the function that makes polls of so many milliseconds each, all with the same options; they are cut off when the
+     * client closes.
      */
-    polls: (requestTimeout: number): Poll => {
-      const options = { requestTimeout, abortSignal: closing }
-      const command = new ReceiveMessageCommand({ QueueUrl: undefined })
-      const handle = command.resolveMiddleware(sdk.middlewareStack, sdk.config, options)
-      return call(async (input: ReceiveMessageCommandInput) => (await handle({ input })).output)
+    polls: (waitTime: number): Poll => {
+      const attempt = waitTime + requestTimeout
+      return method(prepared(sdk, ReceiveMessageCommand, { requestTimeout: attempt, timeout: whole(attempt), closing }))
     }
   }
 }
@@ -154,47 +186,26 @@ const calls = ({ closing, sdk, told }: Driver) => {
  * Calls that change visibility, which the SDK does not repeat. Seconds count from the arrival of a call, so that one which
  * is repeated because its answer was lost may give away, or hide, what somebody else has by then.
  */
-const changes = (sdk: SQSClient) => {
+const changes = (sdk: SQSClient, bounds: Limits) => {
   const stack = sdk.middlewareStack.clone()
   // Others stand behind the one that repeats, so that it cannot be removed.
   stack.add((next) => next, { name: "retryMiddleware", step: "finalizeRequest", priority: "high", override: true })
-  const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: undefined, Entries: undefined })
-  const handle = command.resolveMiddleware(stack, sdk.config, {})
-  return async (input: ChangeMessageVisibilityBatchCommandInput) => (await handle({ input })).output
+  return prepared(sdk, ChangeMessageVisibilityBatchCommand, bounds, stack)
 }
 
-/**
- * Calls that send, which fail as doubtful where one of their attempts may have been done: the SDK repeats a call whose
- * answer was lost, and tells of the last attempt alone, which may have been throttled.
- */
-const sends = (sdk: SQSClient) => {
-  const doubts = new WeakMap<object, unknown>()
+/** Calls that send, which fail as doubtful where one of their attempts may have been done. */
+const sends = (sdk: SQSClient, bounds: Limits) => {
+  const { note, tell } = Doubts.make()
   const stack = sdk.middlewareStack.clone()
-  stack.addRelativeTo(
-    <Args extends { readonly input: object }, Out>(next: (args: Args) => Promise<Out>) =>
-      async (args: Args): Promise<Out> => {
-        try {
-          return await next(args)
-        } catch (cause) {
-          if (isDoubtful(toBrokerError(cause, { operation: "publish" }))) doubts.set(args.input, cause)
-          throw cause
-        }
-      },
-    { name: "requeueDoubts", relation: "after", toMiddleware: "retryMiddleware" }
-  )
-  const command = new SendMessageBatchCommand({ QueueUrl: undefined, Entries: undefined })
-  const handle = command.resolveMiddleware(stack, sdk.config, {})
-  return async (input: SendMessageBatchCommandInput) => {
-    try {
-      return (await handle({ input })).output
-    } catch (cause) {
-      throw doubts.get(input) ?? cause
-    }
-  }
+  stack.addRelativeTo(note, { name: "requeueDoubts", relation: "after", toMiddleware: "retryMiddleware" })
+  const send = prepared(sdk, SendMessageBatchCommand, bounds, stack)
+  return (input: SendMessageBatchCommandInput) => tell(input, () => send(input))
 }
 
 /** An endpoint as the SDK takes it from a function. */
-const located = (endpoint: () => Promise<string>) => async () => ({ url: new URL(await endpoint()) })
+const located = (endpoint: () => Promise<string>, timeout: number) => async () => ({
+  url: new URL(await Bounded.within(Promise.resolve(endpoint()), timeout, "endpoint"))
+})
 
 /** A client of ours, and how its credentials are asked for again. */
 const make = (
@@ -203,7 +214,10 @@ const make = (
 ): { readonly sdk: SQSClient; readonly forget: (() => void) | undefined } => {
   const { credentials: key, endpoint: host, region } = settings.address
   const { endpoint = host, requestHandler } = settings.sdk
-  const own = settings.sdk.credentials === undefined ? undefined : Credentials.make(settings.sdk.credentials, now)
+  const own =
+    settings.sdk.credentials === undefined
+      ? undefined
+      : Credentials.make(settings.sdk.credentials, now, settings.requestTimeout)
   const fixed = key && {
     accessKeyId: key.accessKeyId,
     secretAccessKey: Redacted.value(key.secretAccessKey),
@@ -226,52 +240,15 @@ const make = (
     useQueueUrlAsEndpoint: false,
     requestHandler:
       requestHandler !== undefined && "handle" in requestHandler ? requestHandler : { ...handler, ...requestHandler },
-    ...(endpoint === undefined ? {} : { endpoint: typeof endpoint === "string" ? endpoint : located(endpoint) }),
+    ...(endpoint === undefined
+      ? {}
+      : { endpoint: typeof endpoint === "string" ? endpoint : located(endpoint, settings.requestTimeout) }),
     ...(credentials === undefined ? {} : { credentials })
   })
   // For every call it filters the values that it would log, and there is no logger.
   sdk.middlewareStack.remove("loggerMiddleware")
   return { sdk, forget: own?.forget }
 }
-
-/** Makes calls, and tells `reach` of each whether SQS could be reached. */
-const teller =
-  (reach: Connection.Tracker | undefined, forget: (() => void) | undefined): Driver["told"] =>
-  async (call) => {
-    try {
-      const output = await call().catch((error: unknown) => {
-        if (forget === undefined || !Credentials.isExpired(error)) throw error
-        forget()
-        return call()
-      })
-      reach?.set("up")
-      return output
-    } catch (error) {
-      reach?.set(statusOf(error) === undefined ? "down" : "up")
-      throw error
-    }
-  }
-
-/** A call goes to the region of its client, whatever the URL says: it would be another queue. */
-const checkRegion = (sdk: SQSClient, { region }: Settings["address"]) =>
-  Effect.flatMap(
-    Effect.tryPromise({
-      try: () => sdk.config.region(),
-      catch: () => refuse("its region cannot be read", "Make it with a region")
-    }),
-    (its) =>
-      its === region
-        ? Effect.void
-        : Effect.fail(
-            refuse(
-              `its region is ${its}, the URL names ${region}`,
-              `Write sqs://${its}, or make a client for ${region}`
-            )
-          )
-  )
-
-const refuse = (detail: string, remedy: string): ConfigurationError.ConfigurationError =>
-  new ConfigurationError.ConfigurationError({ broker: "sqs", field: "client", detail, remedy })
 
 /**
  * A client that is open as long as the scope; of a client that the program gave, polls alone end. Every call tells `reach`
@@ -285,7 +262,10 @@ export const connect = (
     const given = settings.sdk.client
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
-    if (given !== undefined) yield* checkRegion(given, settings.address)
+    if (given !== undefined) {
+      const region = () => Bounded.within(given.config.region(), settings.requestTimeout, "its region")
+      yield* checkRegion(settings.address, region)
+    }
     return yield* Effect.acquireRelease(
       Effect.sync(() => ({
         closing: new AbortController(),
@@ -297,6 +277,8 @@ export const connect = (
           if (sdk !== given) sdk.destroy()
         })
     ).pipe(
-      Effect.map(({ closing, forget, sdk }) => calls({ sdk, told: teller(reach, forget), closing: closing.signal }))
+      Effect.map(({ closing, forget, sdk }) =>
+        calls({ ...settings, sdk, told: telling(reach, forget), closing: closing.signal })
+      )
     )
   })

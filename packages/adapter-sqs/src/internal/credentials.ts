@@ -1,5 +1,7 @@
 /** Credentials that a program's own function answers: they are kept until they expire, or SQS says that they have. */
 
+import * as Bounded from "./bounded.ts"
+
 interface Identity {
   readonly accessKeyId: string
   readonly secretAccessKey: string
@@ -28,20 +30,28 @@ const checked = <I extends Identity>(identity: I): I => {
 }
 
 /**
- * Asks the function when the first call is made. Calls that come while it answers wait for the same answer. `now` returns
- * milliseconds since the epoch.
+ * Asks the function when the first call is made. Calls that come while it answers wait for the same answer, for `timeout`
+ * milliseconds; then it is asked anew. `now` returns milliseconds since the epoch.
  */
-export const make = <P, I extends Identity>(provider: Provider<P, I>, now: () => number): Renewable<P, I> => {
+export const make = <P, I extends Identity>(
+  provider: Provider<P, I>,
+  now: () => number,
+  timeout: number
+): Renewable<P, I> => {
   let current: Promise<I> | undefined
   const isExpiring = ({ expiration }: I): boolean => expiration !== undefined && expiration.getTime() - now() < early
 
   const ask = (properties: P | undefined): Promise<I> => {
-    const asked = Promise.resolve(provider(properties)).then(checked)
+    const answer = Promise.resolve(provider(properties)).then(checked)
+    const asked = Bounded.within(answer, timeout, "credentials")
     current = asked
-    // Whoever asked is told; the next call asks anew.
-    asked.catch(() => {
-      if (current === asked) current = undefined
-    })
+    // Whoever asked is told; the next call asks anew, unless an answer has come late.
+    asked
+      .catch(() => {
+        if (current === asked) current = undefined
+        return answer.then(() => void (current ??= answer))
+      })
+      .catch(() => {})
     return asked
   }
 

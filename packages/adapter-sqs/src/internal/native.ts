@@ -1,6 +1,5 @@
 /** Facts that a message tells of SQS, and wishes that a program may have: their types, the checks, and how the core passes them on. */
-import { Failure } from "@requeue/core"
-import { type Message, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
+import { type Message, OptionKind, type OptionNames, Wishes } from "@requeue/core/adapter-kit"
 import type { Message as Received, MessageAttributeValue } from "./client.ts"
 import * as Limits from "./limits.ts"
 import * as Wire from "./wire.ts"
@@ -63,48 +62,25 @@ const kinds: OptionNames.Of<Options> = { attributes: OptionKind.object("an objec
 
 type Values = Readonly<Record<string, MessageAttributeValue>>
 
-/** The attributes, which nobody else can change, or why they are none. Somebody may have written them by hand. */
-const checked = (call: string, given: unknown): Values | RangeError => {
-  try {
-    const refused = OptionNames.refusal(call, given, kinds)
-    if (refused !== undefined) return refused
-    const { attributes = {} }: Options = given as Options // It has just been checked.
-    const entries = Object.entries(attributes)
-    if (entries.length > most)
-      return OptionNames.error(call, undefined, `attributes must be at most ${most}, got ${entries.length}`)
-    for (const [name, attribute] of entries) {
-      const problem = problemOf(name, attribute)
-      if (problem !== undefined) return OptionNames.error(call, undefined, `attributes.${name} ${problem}`)
-    }
-    return Object.fromEntries(entries.map(([name, attribute]) => [name, toValue(attribute)]))
-  } catch (error) {
-    return OptionNames.error(call, undefined, `options cannot be read: ${Failure.summarize(error).message}`)
-  }
-}
-
-/** The attributes of what `make` has made. */
-const made = new WeakMap<object, Values>()
-
 const toValue = ({ type, value }: Attribute): MessageAttributeValue =>
   typeof value === "string"
     ? { DataType: type, StringValue: value }
     : { DataType: type, BinaryValue: new Uint8Array(value) }
 
-/** Wishes as the core passes them on, or why they cannot be fulfilled. */
-export const wishes = (call: string, given: Options): Message.Native | RangeError => {
-  const attributes = checked(call, given)
-  if (attributes instanceof RangeError) return attributes
-  const own = Object.freeze({ ...given })
-  made.set(own, attributes)
-  return Object.freeze({ [broker]: own })
-}
-
-/** The attributes that a message is to have, or why it cannot; `undefined` where there are none. */
-export const asked = (native: Message.Native | undefined): Values | RangeError | undefined => {
-  const given = native?.[broker]
-  if (given === undefined) return undefined
-  return (OptionKind.isObject(given) ? made.get(given) : undefined) ?? checked("native.sqs", given)
-}
+/** The attributes that a message is to have, as `SqsNative.make` makes them. */
+export const wishes: Wishes.Wishes<Options, Values> = Wishes.define({
+  broker,
+  kinds,
+  read: ({ attributes = {} }) => {
+    const entries = Object.entries(attributes)
+    if (entries.length > most) return `attributes must be at most ${most}, got ${entries.length}`
+    for (const [name, attribute] of entries) {
+      const problem = problemOf(name, attribute)
+      if (problem !== undefined) return `attributes.${name} ${problem}`
+    }
+    return Object.fromEntries(entries.map(([name, attribute]) => [name, toValue(attribute)]))
+  }
+})
 
 /** The facts of a received message. */
 export const told = ({ Attributes = {}, MessageAttributes = {}, MessageId = "" }: Received): Message.Native => {

@@ -1,5 +1,5 @@
 /** Options that give the SDK something of the program's own: a client, credentials, the way of its requests. They are checked, and not called. */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
+import { ConfigurationError, OptionKind, OptionNames } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Address } from "./address.ts"
@@ -13,6 +13,9 @@ interface Check {
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
 
+/** A member of a foreign value. */
+const memberOf = (value: unknown, name: string): unknown => (isObject(value) ? Reflect.get(value, name) : undefined)
+
 const isFunction = (value: unknown): boolean => typeof value === "function"
 
 const isHttp = (value: unknown): boolean =>
@@ -22,18 +25,32 @@ const checks: { readonly [N in keyof Required<SdkOptions>]: Check } = {
   client: {
     expected: "an SQSClient of @aws-sdk/client-sqs",
     holds: (value) =>
-      isObject(value) && isFunction(Reflect.get(value, "send")) && isObject(Reflect.get(value, "config"))
+      isObject(value) &&
+      isFunction(Reflect.get(value, "send")) &&
+      memberOf(Reflect.get(value, "config"), "serviceId") === "SQS"
   },
   credentials: { expected: "a function that answers credentials", holds: isFunction },
   requestHandler: {
     expected: "a request handler of the SDK, or the options of one",
-    holds: (value) => isObject(value) && !Array.isArray(value)
+    holds: (value) => OptionKind.isObject(value) && (!("handle" in value) || isFunction(value.handle))
   },
   endpoint: {
     expected: "an http: or https: URL, or a function that answers one",
     holds: (value) => isFunction(value) || isHttp(value)
   }
 }
+
+/** Options of the SDK's own request handler. */
+const handlerOptions = [
+  "connectionTimeout",
+  "requestTimeout",
+  "socketTimeout",
+  "socketAcquisitionWarningTimeout",
+  "throwOnRequestTimeout",
+  "httpAgent",
+  "httpsAgent",
+  "logger"
+]
 
 /** A value for an error. A text may be a secret. */
 const show = (value: unknown): string =>
@@ -50,11 +67,35 @@ const refuse = (
 
 const leave = "Leave one of the two out"
 
+/** Options of the adapter's own that speak of requests as well. */
+interface Timeouts {
+  readonly connectTimeout?: unknown
+  readonly requestTimeout?: unknown
+}
+
+/** The options of a request handler: their names, and that none is given as an option of the adapter as well. */
+const checkHandler = (handler: object, { connectTimeout, requestTimeout }: Timeouts) => {
+  const unknown = Object.keys(handler).find((name) => !handlerOptions.includes(name))
+  if (unknown !== undefined)
+    return refuse(`requestHandler.${unknown}`, "unknown option", OptionNames.remedy(unknown, handlerOptions))
+  if (connectTimeout !== undefined && memberOf(handler, "connectionTimeout") !== undefined)
+    return refuse("connectTimeout", "requestHandler.connectionTimeout is given as well", leave)
+  return requestTimeout !== undefined && memberOf(handler, "requestTimeout") !== undefined
+    ? refuse("requestTimeout", "requestHandler.requestTimeout is given as well", leave)
+    : undefined
+}
+
+/** The timeout of requests that options of the SDK's own request handler tell. */
+export const requestTimeout = ({ requestHandler }: SdkOptions): number | undefined => {
+  const given = memberOf(requestHandler, "requestTimeout")
+  return typeof given === "number" && given > 0 && memberOf(requestHandler, "handle") === undefined ? given : undefined
+}
+
 /** Checks the options, and that no two of all options speak of the same thing. */
 export const check = (
   given: SdkOptions,
   { credentials, endpoint }: Address,
-  others: { readonly connectTimeout?: unknown }
+  others: Timeouts
 ): Result.Result<SdkOptions, ConfigurationError.ConfigurationError> => {
   for (const [name, { expected, holds }] of Object.entries(checks)) {
     const value: unknown = Reflect.get(given, name)
@@ -84,7 +125,8 @@ export const check = (
     return refuse("endpoint", "the URL names a server as well", "Write sqs://<region>")
   if (hasHandler && connectTimeout !== undefined)
     return refuse("connectTimeout", "requestHandler is given, and has its own", leave)
-  return Result.succeed(given)
+  const wrong = isObject(requestHandler) && !hasHandler ? checkHandler(requestHandler, others) : undefined
+  return wrong ?? Result.succeed(given)
 }
 
 /** The session token of an access key. */

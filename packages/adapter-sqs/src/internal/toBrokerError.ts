@@ -3,8 +3,7 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
  */
-import { Failure } from "@requeue/core"
-import { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError, Failure } from "@requeue/core/adapter-kit"
 
 /** The call that has failed. */
 export interface Context {
@@ -45,7 +44,14 @@ const reach: Explanation = {
   reason: "ConnectionFailed",
   remedy: "Check region, host and port, and the network; is the server running?"
 }
+const remedyOfUnsent =
+  "Nothing was sent: see to what gives credentials and endpoint, such as the functions of these options"
 const broken: Explanation = { reason: "ConnectionLost" }
+/** SQS, or what stands in its place, says that the call was done, and in words that cannot be read. */
+const unreadable: Explanation = {
+  reason: "ConnectionLost",
+  remedy: "Is there a proxy or a login page between here and SQS, or another server at this address?"
+}
 
 /** By the code of the error, without the prefix of its namespace. */
 const byCode: Readonly<Record<string, Explanation>> = {
@@ -133,6 +139,13 @@ const byText: ReadonlyArray<readonly [RegExp, Explanation]> = [
   ]
 ]
 
+/** A call has failed, and no request was handed to what sends it. Its cause says why. */
+export class NotSent extends Error {
+  constructor({ cause }: { readonly cause: unknown }) {
+    super("not sent", { cause })
+  }
+}
+
 /** The error of an entry of a batch, or of a whole call. */
 export interface Refusal {
   readonly code: string
@@ -147,6 +160,8 @@ const explain = ({ code, status, text }: Refusal): Explanation => {
   const known = byCode[bare(code)]
   if (/\bKMS\./.test(code) && known !== throttled) return kms
   if (known !== undefined) return known
+  // The text of such an error may be of the answer's, and says nothing.
+  if (status !== undefined && status >= 200 && status < 300) return unreadable
   const told = byText.find(([pattern]) => pattern.test(text))?.[1]
   if (told !== undefined) return told
   if (status === undefined) return broken
@@ -158,10 +173,6 @@ const explain = ({ code, status, text }: Refusal): Explanation => {
 /** Whether the error says that nothing is wrong with the request itself. */
 export const isTransient = ({ reason }: BrokerError.BrokerError): boolean =>
   reason === "Throttled" || reason === "Timeout" || reason === "ConnectionFailed" || reason === "ConnectionLost"
-
-/** Whether what failed may have been done all the same. */
-export const isDoubtful = ({ reason }: BrokerError.BrokerError): boolean =>
-  reason === "Timeout" || reason === "ConnectionLost"
 
 /** The `BrokerError` of a refusal. */
 export const fromRefusal = (refusal: Refusal, { operation, queue }: Context): BrokerError.BrokerError => {
@@ -197,6 +208,18 @@ const codeOf = (error: Error): string => {
 /** The `BrokerError` of whatever a call has thrown. */
 export const toBrokerError = (cause: unknown, context: Context): BrokerError.BrokerError => {
   if (cause instanceof BrokerError.BrokerError) return cause
+  if (cause instanceof NotSent) {
+    const error = toBrokerError(cause.cause, context)
+    if (!BrokerError.isDoubtful(error)) return error
+    const { detail } = error
+    return new BrokerError.BrokerError({
+      broker: "sqs",
+      ...context,
+      reason: "ConnectionFailed",
+      detail,
+      remedy: remedyOfUnsent
+    })
+  }
   if (!(cause instanceof Error)) {
     return fromRefusal({ code: "Error", text: Failure.summarize(cause).message, status: undefined }, context)
   }

@@ -33,9 +33,9 @@ const own: ReadonlySet<string> = new Set(["requeue", encodingAttribute, headersA
 /** Whether an attribute is Requeue's own, and no header. */
 export const isOwn = (name: string): boolean => own.has(name)
 
-/** Whether a header can be an attribute. */
+/** Whether a header can be an attribute. SQS takes `__proto__`, and the SDK loses the value where it is received. */
 export const isLegalAttribute = (name: string, value: string): boolean =>
-  legalName.test(name) && !isOwn(name) && value !== "" && isLegalText(value)
+  legalName.test(name) && name !== "__proto__" && !isOwn(name) && value !== "" && isLegalText(value)
 
 /** Whether SQS takes a text as the id of a message group or of a deduplication. */
 export const isLegalId = (id: string): boolean => /^[\x21-\x7e]{1,128}$/.test(id)

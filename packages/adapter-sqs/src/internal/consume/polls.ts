@@ -69,11 +69,12 @@ export const make = <M>(options: Options<M>): Polls => {
   let [limit, polls] = [0, 0]
   /** When the poll that began last has ended at the latest, in monotonic milliseconds. */
   let lastEnd = 0
-  let [allowed, failures] = [1, 0]
-  let pause: Timers.Timer | undefined
+  /** `failures` and `hasty` count polls in a row: those that failed, and those that found nothing and did not wait. */
+  let [allowed, failures, hasty] = [1, 0, 0]
+  const pause = makePause(timers, () => pump())
   let lingering: Timers.Timer | undefined
+  /** Given when it is closed. */
   let onClosed: (() => void) | undefined
-  let isClosed = false
 
   const free = (): number => limit - inFlight() - asked
 
@@ -81,7 +82,8 @@ export const make = <M>(options: Options<M>): Polls => {
     const count = Math.min(pollSize, free())
     polls++
     asked += count
-    lastEnd = timers.now() + waitTime
+    const began = timers.now()
+    lastEnd = began + waitTime
     const end = (): void => {
       polls--
       asked -= count
@@ -92,6 +94,9 @@ export const make = <M>(options: Options<M>): Polls => {
         if (messages.length === 0) allowed = 1
         else if (messages.length * 2 >= count) allowed = Math.min(maxPolls, allowed + 1)
         failures = 0
+        hasty = messages.length === 0 && timers.now() - began < waitTime / 2 ? hasty + 1 : 0
+        // A server, or something before it, that does not wait would be asked without end.
+        if (hasty > 1) pause.begin(firstPause * 2 ** (hasty - 2), waitTime)
         options.onSuccess()
         if (messages.length > 0) options.onMessages(messages)
         pump()
@@ -100,27 +105,21 @@ export const make = <M>(options: Options<M>): Polls => {
         end()
         allowed = 1
         options.onFailure(error)
-        pause ??= timers.after(Math.min(firstPause * 2 ** failures++, longestPause), () => {
-          pause = undefined
-          pump()
-        })
+        pause.begin(firstPause * 2 ** failures++, longestPause)
         pump()
       }
     })
   }
 
   const pump = (): void => {
-    if (isClosed) {
-      if (polls === 0) onClosed?.()
-      return
-    }
-    if (pause !== undefined || !options.mayPoll()) return
+    if (onClosed !== undefined) return polls === 0 ? onClosed() : undefined
+    if (pause.isOn() || !options.mayPoll()) return
     const enough = Math.max(1, Math.min(pollSize, limit - options.held()))
     while (polls < allowed && free() >= enough) poll()
     if (polls === 0 && free() > 0) {
       lingering ??= timers.after(linger, () => {
         lingering = undefined
-        if (pause === undefined && options.mayPoll() && !isClosed && polls === 0 && free() > 0) poll()
+        if (!pause.isOn() && options.mayPoll() && onClosed === undefined && polls === 0 && free() > 0) poll()
       })
     }
   }
@@ -129,16 +128,30 @@ export const make = <M>(options: Options<M>): Polls => {
 
   return {
     endsIn,
-    holdFor: () => ((limit === 0 || isClosed) && endsIn() > soon ? endsIn() + way : 0),
+    holdFor: () => ((limit === 0 || onClosed !== undefined) && endsIn() > soon ? endsIn() + way : 0),
     credit: (wanted) => {
       limit = wanted
       pump()
     },
     refresh: pump,
     close: (done) => {
-      isClosed = true
       onClosed = done
       pump()
+    }
+  }
+}
+
+/** One pause at a time; `onEnd` is called after each. */
+const makePause = (timers: Timers.Timers, onEnd: () => void) => {
+  let timer: Timers.Timer | undefined
+  return {
+    isOn: () => timer !== undefined,
+    /** Begins a pause of so many milliseconds, unless there is one. */
+    begin: (milliseconds: number, longest: number): void => {
+      timer ??= timers.after(Math.min(milliseconds, longest), () => {
+        timer = undefined
+        onEnd()
+      })
     }
   }
 }

@@ -7,10 +7,11 @@
  *
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-receiverequestattemptid-request-parameter.html
  */
-import type { BrokerError } from "@requeue/core/adapter-kit"
+import { BrokerError } from "@requeue/core/adapter-kit"
 import type { Settings } from "../../SqsOptions.ts"
 import type { Client, Message } from "../client.ts"
-import { isDoubtful, toBrokerError } from "../toBrokerError.ts"
+import { toBrokerError } from "../toBrokerError.ts"
+import { messagesIn } from "./received.ts"
 
 /** Polls for up to `count` messages. Calls back once, with the messages that came or with what went wrong. */
 export type Receive<M> = (
@@ -38,15 +39,15 @@ export const make = (env: {
   readonly queue: string
   readonly fifo: boolean
   readonly url: () => string
-  readonly settings: Pick<Settings, "waitTime" | "visibilityTimeout" | "requestTimeout">
+  readonly settings: Pick<Settings, "waitTime" | "visibilityTimeout">
   /** Monotonic milliseconds. */
   readonly elapsed: () => number
   /** Prepares for messages before they are told. It does not fail. */
   readonly learn: (messages: ReadonlyArray<Message>) => Promise<void>
 }): Receive<Message> => {
   const { elapsed, fifo, queue } = env
-  const { requestTimeout, visibilityTimeout, waitTime } = env.settings
-  const poll = env.client.polls(waitTime + requestTimeout)
+  const { visibilityTimeout, waitTime } = env.settings
+  const poll = env.client.polls(waitTime)
   /** Receives whose answer is lost. */
   let lost: ReadonlyArray<Attempt> = []
 
@@ -73,14 +74,15 @@ export const make = (env: {
   const receive = (count: number, on: Parameters<Receive<Message>>[1], isRefused = false): void => {
     const attempt = fifo ? next(count) : undefined
     ask(attempt?.count ?? count, attempt?.id).then(
-      async ({ Messages = [] }) => {
-        await env.learn(Messages)
-        on.received(Messages)
+      async (answer) => {
+        const messages = messagesIn(answer)
+        await env.learn(messages)
+        on.received(messages)
       },
       (cause: unknown) => {
         const error = toBrokerError(cause, { operation: "receive", queue })
         if (!isRefused && error.detail.includes("ReceiveRequestAttemptId")) return receive(count, on, true)
-        if (attempt !== undefined && isDoubtful(error)) lost = [...lost, attempt]
+        if (attempt !== undefined && BrokerError.isDoubtful(error)) lost = [...lost, attempt]
         on.failed(error)
       }
     )

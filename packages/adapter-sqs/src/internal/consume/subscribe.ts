@@ -201,8 +201,14 @@ export const subscribe = (
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         yield* polls.close
-        yield* release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling))
-        yield* calls.idle
+        // What is not given back in time comes again when its visibility timeout ends.
+        yield* Effect.timeoutOption(
+          Effect.andThen(
+            release([...inFlight.deliveries].filter((delivery) => !receiptOf(delivery).isSettling)),
+            calls.idle
+          ),
+          Duration.millis(settings.requestTimeout)
+        )
       })
     )
     yield* guard.check

@@ -1,5 +1,5 @@
 /** From a received message to a delivery. Pure, and total: every message of a foreign producer can be consumed. */
-import { type Message, Metadata } from "@requeue/core/adapter-kit"
+import { Failure, type Message, Metadata } from "@requeue/core/adapter-kit"
 import type { MessageAttributeValue, Message as Received } from "../client.ts"
 import { told } from "../native.ts"
 import * as Wire from "../wire.ts"
@@ -22,13 +22,31 @@ export interface Decoded {
   readonly attempts: number
   readonly metadata: Metadata.Metadata
   readonly native: Message.Native
+  readonly unreadable?: Metadata.ErrorSummary | undefined
 }
 
 /**
  * Decodes a message. Its attempts are those of the metadata and the receives of this copy that were counted. In a
- * dead-letter queue to which SQS has moved it, they begin anew.
+ * dead-letter queue to which SQS has moved it, they begin anew. One that brings out a fault of ours is given up with its
+ * bytes: thrown from here, it would end the process, and every process after it.
  */
-export const toDelivery = (message: Received, { before, now, uncounted }: Context): Decoded => {
+export const toDelivery = (message: Received, context: Context): Decoded => {
+  try {
+    return decoded(message, context)
+  } catch (cause) {
+    const { Body = "", MessageId = "sqs" } = message
+    return {
+      body: Buffer.from(Body),
+      headers: Object.freeze({}),
+      attempts: 1,
+      metadata: Metadata.make(MessageId.slice(0, Metadata.idLimit), context.now),
+      native: Object.freeze({}),
+      unreadable: Failure.summarize(cause)
+    }
+  }
+}
+
+const decoded = (message: Received, { before, now, uncounted }: Context): Decoded => {
   const { MessageAttributes: attributes = {} } = message
   const encoded = attributes[Metadata.header]?.StringValue
   const known = encoded === undefined ? undefined : Metadata.decode(encoded, sentAt(message))
@@ -78,15 +96,16 @@ const headersOf = (
   { Attributes: system = {} }: Received,
   attributes: Readonly<Record<string, MessageAttributeValue>>
 ): Readonly<Record<string, string>> => {
-  const headers: Record<string, string> = packed(attributes[Wire.headersAttribute]?.StringValue)
-  for (const [name, attribute] of Object.entries(attributes)) {
-    if (!Wire.isOwn(name)) headers[name] = textOf(attribute)
-  }
   const { AWSTraceHeader: trace, MessageGroupId: group } = system
-  if (group !== undefined && group !== Wire.defaultGroup) headers[Wire.headers.group] = group
-  if (trace !== undefined) headers[Wire.headers.trace] = trace
-  // A handler sees them, and the next copy carries them.
-  return Object.freeze(headers)
+  // A handler sees them, and the next copy carries them. To assign one named `__proto__` would lose it.
+  return Object.freeze({
+    ...packed(attributes[Wire.headersAttribute]?.StringValue),
+    ...Object.fromEntries(
+      Object.entries(attributes).flatMap(([name, attribute]) => (Wire.isOwn(name) ? [] : [[name, textOf(attribute)]]))
+    ),
+    ...(group === undefined || group === Wire.defaultGroup ? {} : { [Wire.headers.group]: group }),
+    ...(trace === undefined ? {} : { [Wire.headers.trace]: trace })
+  })
 }
 
 /** An attribute as a header: text and numbers as they are, bytes as base64. */

@@ -1,9 +1,9 @@
 /**
- * The trouble of a subscription's polls, or of its settlements: SQS refuses them, or the queue is gone. An outage is logged
- * as well, and is none: the connection has a state of its own.
+ * The trouble of a subscription's polls, or of its settlements: SQS refuses them, the queue is gone, or calls have failed for
+ * longer than a moment, whether SQS answers 5xx, throttles, or gives no answer.
  */
 import { type BrokerError, Trouble } from "@requeue/core/adapter-kit"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import { isTransient } from "../toBrokerError.ts"
 
 /** The trouble of one kind of calls. */
@@ -12,8 +12,11 @@ export interface CallTrouble extends Pick<Trouble.Tracker, "current"> {
   readonly over: () => void
 }
 
-/** Whether time alone ends it: the connection is lost, or SQS is busy for a while. */
+/** Whether time alone may end it: the connection is lost, or SQS is busy for a while. */
 const passes = (error: BrokerError.BrokerError): boolean => isTransient(error) || error.reason === "QueueFull"
+
+/** Milliseconds after which such failures in a row are no longer those of one moment, in which all calls fail. */
+const moment = 200
 
 /** No trouble, at first. `now` returns milliseconds since the epoch. */
 export const make = (env: {
@@ -23,22 +26,19 @@ export const make = (env: {
 }): CallTrouble => {
   const { fork, now, queue } = env
   const tracker = Trouble.track(queue, now)
-  /** The reason of the outage that was logged. */
-  let outage: BrokerError.Reason | undefined
-  const log = (line: Effect.Effect<void>, notes: object): void => fork(Effect.annotateLogs(line, { queue, ...notes }))
+  /** When the first failure of those in a row came. */
+  let first: number | undefined
 
   return {
     current: tracker.current,
     failed: (error) => {
-      if (!passes(error)) return fork(tracker.tell(error))
-      const { message, reason } = error
-      if (outage !== reason) log(Effect.logWarning("not consuming, and trying again"), { error: message })
-      outage = reason
+      first ??= now()
+      if (passes(error) && now() - first < moment) return
+      fork(tracker.tell(error))
     },
     over: () => {
+      first = undefined
       if (tracker.current() !== undefined) fork(tracker.over)
-      else if (outage !== undefined) log(Effect.logInfo("consuming again"), {})
-      outage = undefined
     }
   }
 }

@@ -2,6 +2,7 @@
 import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Client, Message } from "../client.ts"
+import { messagesIn } from "../consume/received.ts"
 import type { Sources } from "../consume/sources.ts"
 import { toDelivery } from "../consume/toDelivery.ts"
 import type { Queues } from "../declare/declare.ts"
@@ -73,7 +74,7 @@ const open = ({ client, fork, queues }: Dependencies, operation: string, queue: 
             MessageAttributeNames: ["All"]
           })
         ),
-        ({ Messages = [] }) => Messages
+        messagesIn
       )
   }))
 

@@ -4,7 +4,8 @@
  * https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
  */
 import { ConfigurationError } from "@requeue/core/adapter-kit"
-import type { Message, MessageAttributeValue } from "../client.ts"
+import type { Message } from "../client.ts"
+import { attributesIn } from "../consume/received.ts"
 
 /** One attribute of a message. */
 export interface SqsMessageAttribute {
@@ -98,12 +99,11 @@ const toMessage = ({ attributes, body, messageAttributes, messageId, receiptHand
   ReceiptHandle: receiptHandle,
   Body: body,
   Attributes: Object.fromEntries(Object.entries(attributes).filter(([, value]) => isText(value))),
-  MessageAttributes: Object.fromEntries(
-    Object.entries(messageAttributes ?? {}).map(([name, value]) => [name, toAttribute(value)])
-  )
+  MessageAttributes: attributesIn(messageAttributes, toAttribute)
 })
 
-const toAttribute = ({ binaryValue, dataType, stringValue }: SqsMessageAttribute): MessageAttributeValue => ({
+/** An attribute with the names that it has on SQS. */
+const toAttribute = ({ binaryValue, dataType, stringValue }: Partial<Record<keyof SqsMessageAttribute, unknown>>) => ({
   DataType: dataType,
   ...(isText(stringValue) ? { StringValue: stringValue } : {}),
   ...(isText(binaryValue) ? { BinaryValue: Buffer.from(binaryValue, "base64") } : {})

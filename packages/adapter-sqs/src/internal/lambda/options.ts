@@ -1,7 +1,6 @@
 /** The options of a Lambda function, their defaults, and the checks that they must pass when the function is loaded. */
 import { ConsumerOptions } from "@requeue/core"
 import { ConfigurationError, Delay, type OptionNames, RetryPolicy } from "@requeue/core/adapter-kit"
-import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as SqsOptions from "../../SqsOptions.ts"
 import * as SqsPlan from "../../SqsPlan.ts"
@@ -58,9 +57,9 @@ const noRegion = () =>
 
 const settingsOf = (sqs: Partial<SqsOptions.Options> = {}) =>
   Effect.gen(function* () {
-    const here = Effect.mapError(Config.NonEmptyString("AWS_REGION"), noRegion)
-    const url = sqs.url ?? `sqs://${yield* here}`
-    return yield* Effect.fromResult(SqsOptions.decode({ queues: "verify", ...sqs, url }))
+    const { AWS_REGION: here = "" } = process.env
+    if (sqs.url === undefined && here === "") return yield* noRegion()
+    return yield* Effect.fromResult(SqsOptions.decode({ queues: "verify", ...sqs, url: sqs.url ?? `sqs://${here}` }))
   })
 
 /**

@@ -37,7 +37,7 @@ export const toPublication = (
   original?: Attributes
 ): Result.Result<Publication, BrokerError.BrokerError> => {
   const { delay, metadata, native, queue } = outgoing
-  const asked = Native.asked(native)
+  const asked = Native.wishes.of(native)
   if (asked instanceof RangeError) return refuse(queue, "Unsupported", asked.message)
   const { fields, headers } = fieldsOf(outgoing.headers, fifo, original)
   const { deduplication, group, trace } = fields

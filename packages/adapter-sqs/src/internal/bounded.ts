@@ -1,0 +1,89 @@
+/**
+ * Calls that end in bounded time as a whole. What gives credentials, tells where a request goes or sends it may be the
+ * program's own, and hang; an answer may stop in its middle. The SDK limits none of that.
+ *
+ * When its time is over, a call is aborted, and nothing of it is sent later. One that fails before a request was handed to
+ * what sends it has certainly not been done, and says so: {@link NotSent}.
+ */
+import { Delay } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { NotSent } from "./toBrokerError.ts"
+
+/** How calls are limited. */
+export interface Bounds {
+  /** Milliseconds of all attempts, and of what comes before them. */
+  readonly timeout: number
+  /** Aborts the calls. Default: nothing does. */
+  readonly closing?: AbortSignal | undefined
+}
+
+/** Calls of one kind, by their inputs, each of which is an object of its own. */
+export interface Bounded {
+  /** Makes a call, whose requests go through `hand`. */
+  readonly call: <O>(input: object, run: () => Promise<O>) => Promise<O>
+  /** Sends a request of the call with this input, unless its time is over. The signal aborts it, where the call is known. */
+  readonly hand: <A>(input: object, send: (signal: AbortSignal | undefined) => Promise<A>) => Promise<A>
+}
+
+interface Call {
+  readonly abort: AbortController
+  /** Whether a request was handed to what sends it. */
+  isHanded: boolean
+}
+
+const named = (name: string, message: string): Error => Object.assign(new Error(message), { name })
+
+/** Calls back in real time, which is that of calls, whatever the program's clock says; answers how to forget it. */
+const after = (millis: number, run: () => void): (() => void) => {
+  const fiber = Effect.runFork(Effect.delay(Effect.sync(run), Duration.millis(millis)))
+  return () => fiber.interruptUnsafe()
+}
+
+/** Fails when the promise has not ended in time. */
+export const within = <A>(promise: Promise<A>, timeout: number, what: string): Promise<A> => {
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const detail = `${what} gave no answer within ${Delay.format(timeout)}`
+  return Promise.race([promise, over]).finally(after(timeout, () => reject(named("TimeoutError", detail))))
+}
+
+/** No call is under way. */
+export const make = ({ closing, timeout }: Bounds): Bounded => {
+  const known = new WeakMap<object, Call>()
+  const underWay = new Set<Call>()
+
+  return {
+    hand: async (input, send) => {
+      const call = known.get(input)
+      call?.abort.signal.throwIfAborted()
+      // Middleware of the program's own may have made another input: then it may be any call's.
+      for (const each of call === undefined ? underWay : [call]) each.isHanded = true
+      return send(call?.abort.signal)
+    },
+    call: async (input, run) => {
+      const call: Call = { abort: new AbortController(), isHanded: false }
+      const { promise: over, reject } = Promise.withResolvers<never>()
+      const end = (error: Error): void => {
+        reject(error)
+        call.abort.abort(error)
+      }
+      const onClosing = (): void => end(named("AbortError", "the connection has been closed"))
+      const forget = after(timeout, () => {
+        const what = call.isHanded ? "no answer" : "nothing was sent"
+        end(named("TimeoutError", `${what} within ${Delay.format(timeout)}`))
+      })
+      closing?.addEventListener("abort", onClosing)
+      known.set(input, call)
+      underWay.add(call)
+      try {
+        return await Promise.race([run(), over])
+      } catch (cause) {
+        throw call.isHanded ? cause : new NotSent({ cause })
+      } finally {
+        forget()
+        closing?.removeEventListener("abort", onClosing)
+        underWay.delete(call)
+      }
+    }
+  }
+}

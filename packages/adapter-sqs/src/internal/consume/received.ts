@@ -1,0 +1,60 @@
+/**
+ * The content of an answer of SQS, as far as it is of the types that the SDK promises. The SDK does not look, and a foreign producer,
+ * or whatever stands in front of SQS, decides: one value of another kind must not cost the other messages. Pure.
+ */
+import { OptionKind } from "@requeue/core/adapter-kit"
+import type { Message, MessageAttributeValue } from "../client.ts"
+
+type Entries = ReadonlyArray<readonly [name: string, value: unknown]>
+
+/** The entries of a record. Of an attribute named `__proto__` the SDK loses the value, and all that is left is the name. */
+const entriesOf = (record: unknown): Entries => (OptionKind.isObject(record) ? Object.entries(record) : [])
+
+const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+
+const attributeOf = (value: unknown): MessageAttributeValue | undefined => {
+  if (!OptionKind.isObject(value)) return undefined
+  const { BinaryValue, DataType, StringValue }: Partial<Record<keyof MessageAttributeValue, unknown>> = value
+  return {
+    DataType: textOf(DataType),
+    ...(typeof StringValue === "string" ? { StringValue } : {}),
+    ...(BinaryValue instanceof Uint8Array ? { BinaryValue } : {})
+  }
+}
+
+/** A record of those entries that can be read. */
+const record = <A>(entries: Entries, read: (value: unknown) => A | undefined): Record<string, A> =>
+  Object.fromEntries(
+    entries.flatMap(([name, value]) => {
+      const known = read(value)
+      return known === undefined ? [] : [[name, known] as const]
+    })
+  )
+
+const messageOf = (value: unknown): ReadonlyArray<Message> => {
+  if (!OptionKind.isObject(value)) return []
+  const { Attributes, Body, MessageAttributes, MessageId, ReceiptHandle }: Partial<Record<keyof Message, unknown>> =
+    value
+  return [
+    {
+      MessageId: textOf(MessageId),
+      ReceiptHandle: textOf(ReceiptHandle),
+      Body: textOf(Body),
+      Attributes: record(entriesOf(Attributes), textOf),
+      MessageAttributes: record(entriesOf(MessageAttributes), attributeOf)
+    }
+  ]
+}
+
+/** The messages of an answer to `ReceiveMessage`. */
+export const messagesIn = (answer: unknown): ReadonlyArray<Message> => {
+  const messages: unknown = OptionKind.isObject(answer) ? Reflect.get(answer, "Messages") : undefined
+  return Array.isArray(messages) ? messages.flatMap(messageOf) : []
+}
+
+/** The attributes of a message, each as far as it can be read. */
+export const attributesIn = (
+  attributes: unknown,
+  read: (value: object) => unknown
+): Record<string, MessageAttributeValue> =>
+  record(entriesOf(attributes), (value) => (OptionKind.isObject(value) ? attributeOf(read(value)) : undefined))

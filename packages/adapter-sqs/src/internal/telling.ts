@@ -1,0 +1,28 @@
+/** Calls that tell whether SQS can be reached, whatever they ask. */
+import type { Connection } from "@requeue/core/adapter-kit"
+import * as Credentials from "./credentials.ts"
+import { statusOf } from "./toBrokerError.ts"
+
+/** Makes a call. */
+export type Teller = <A>(call: () => Promise<A>) => Promise<A>
+
+/**
+ * Makes calls, and tells `reach` of each whether SQS could be reached. A call is repeated once where the credentials have
+ * expired, and `forget` can forget them.
+ */
+export const telling =
+  (reach: Connection.Tracker | undefined, forget: (() => void) | undefined): Teller =>
+  async (call) => {
+    try {
+      const output = await call().catch((error: unknown) => {
+        if (forget === undefined || !Credentials.isExpired(error)) throw error
+        forget()
+        return call()
+      })
+      reach?.set("up")
+      return output
+    } catch (error) {
+      reach?.set(statusOf(error) === undefined ? "down" : "up")
+      throw error
+    }
+  }
