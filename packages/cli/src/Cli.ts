@@ -17,6 +17,7 @@ import { clean } from "./commands/clean.ts"
 import { completion } from "./commands/completion.ts"
 import { create } from "./commands/create.ts"
 import { deadLetters } from "./commands/deadLetters/index.ts"
+import { pause, resume } from "./commands/pause.ts"
 import { plan } from "./commands/plan.ts"
 import { send } from "./commands/send.ts"
 import { simulate } from "./commands/simulate.ts"
@@ -52,6 +53,8 @@ const root = Command.make("requeue").pipe(
     check,
     simulate,
     status,
+    pause,
+    resume,
     deadLetters,
     send,
     tail,

@@ -44,3 +44,10 @@ export const waiting = (all: ReadonlyArray<DeadLetters.DeadLetters>) =>
     Effect.forEach(all, ({ count, queue }) => Effect.map(count, (n) => `${queue} (${n ?? "unknown"} wait)`)),
     (each) => each.join(", ")
   )
+
+/** Why parts of the broker have nothing of these queues to tell, and nothing is done there. */
+export const missing = (all: ReadonlyArray<DeadLetters.DeadLetters>) =>
+  Effect.map(
+    Effect.forEach(all, (letters) => letters.missing),
+    (each) => each.flat()
+  )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { argumentsOf, brokers, matches, record, steps } from "./Session.ts"
+import { argumentsOf, matches, record, steps, turns } from "./Session.ts"
 
 const page = `# Page
 <!-- runs on: rabbitmq -->
@@ -27,7 +27,15 @@ describe("a page", () => {
       { _tag: "Command", line: 13, command: "second \\\n    --more", output: [] },
       { _tag: "Command", line: 15, command: "third", output: [] }
     ])
-    assert.deepStrictEqual(brokers(page), ["rabbitmq"])
+    assert.deepStrictEqual(turns(page), [{ brokers: ["rabbitmq"], each: undefined }])
+  })
+
+  it("may be for each of several brokers", () => {
+    assert.deepStrictEqual(turns("<!-- runs on each of: nsq, sqs -->"), [
+      { brokers: ["nsq"], each: "nsq" },
+      { brokers: ["sqs"], each: "sqs" }
+    ])
+    assert.deepStrictEqual(turns("# Page"), [{ brokers: [], each: undefined }])
   })
 
   it("can be recorded anew", () => {

@@ -5,7 +5,8 @@
  * A line that starts with `$ ` is a command, what follows is its output, both streams in one. `…` in a line stands for
  * anything, a line of nothing else for any lines. A block with a file name behind its language is that file. All blocks of
  * a page run in one folder, in their order. `<!-- runs on: rabbitmq -->` in a page asks for a broker, whose address the
- * commands have as `RABBITMQ_URL`, and `RABBITMQ_MANAGEMENT_URL`.
+ * commands have as `RABBITMQ_URL`, and `RABBITMQ_MANAGEMENT_URL`. `<!-- runs on each of: rabbitmq, nsq -->` runs the page once
+ * for each of them, whose address is `BROKER_URL` then.
  */
 
 export type Step =
@@ -67,9 +68,21 @@ export const argumentsOf = (command: string): ReadonlyArray<string> | undefined 
   return words.map((word) => word.replaceAll("'", ""))
 }
 
-/** The brokers that a page asks for. */
-export const brokers = (markdown: string): ReadonlyArray<string> =>
-  [...markdown.matchAll(/<!-- runs on: (\w+) -->/g)].map(([, name = ""]) => name)
+/** A time that a page is run. */
+export interface Turn {
+  /** The brokers that it asks for. */
+  readonly brokers: ReadonlyArray<string>
+  /** The name of the one whose address is `BROKER_URL`, where the page is run once for each of several. */
+  readonly each: string | undefined
+}
+
+/** The times that a page is run. */
+export const turns = (markdown: string): ReadonlyArray<Turn> => {
+  const [, all] = /<!-- runs on each of: ([\w, ]+) -->/.exec(markdown) ?? []
+  if (all !== undefined) return all.split(", ").map((each) => ({ brokers: [each], each }))
+  const brokers = [...markdown.matchAll(/<!-- runs on: (\w+) -->/g)].map(([, name = ""]) => name)
+  return [{ brokers, each: undefined }]
+}
 
 const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)
 

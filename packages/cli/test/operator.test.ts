@@ -10,7 +10,9 @@ import { type Circumstances, program, requeue } from "./requeue.ts"
 import { deadline, until } from "./until.ts"
 
 const queues =
-  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked".split(" ")
+  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes".split(
+    " "
+  )
 
 let url = ""
 let connection: Requeue
@@ -38,15 +40,17 @@ const json = async (args: string, queue: string) => {
   return JSON.parse(stdout)
 }
 
-/** Dead letters 0 to n - 1; every third one is permanent. */
-const bury = async (queue: string, count: number) => {
+const everyThird = (n: number) => (n % 3 === 0 ? new PermanentError("never") : new Error("503"))
+
+/** Dead letters 0 to n - 1. Default: every third one is permanent. */
+const bury = async (queue: string, count: number, errorOf: (n: number) => Error = everyThird) => {
   let left = count
   const all = Promise.withResolvers<void>()
   const worker = await connection.consume<number>(
     queue,
     { retry: { maxRetries: 0 }, onEvent: ({ _tag }) => _tag === "DeadLettered" && --left === 0 && all.resolve() },
     ({ body }) => {
-      throw body % 3 === 0 ? new PermanentError("never") : new Error("503")
+      throw errorOf(body)
     }
   )
   const entries = Array.from({ length: count }, (_, body) => ({ body, id: `${queue}-${body}` }))
@@ -117,7 +121,7 @@ describe.concurrent("requeue status", () => {
     await connection.send("counted", 1)
     await settled("counted", 1)
     await settled("counted.dlq", 2)
-    const none = { inFlight: null, delayed: null }
+    const none = { inFlight: null, delayed: null, paused: false }
     assert.deepStrictEqual(await json("status", "counted"), {
       broker: "amqp",
       queues: [{ queue: "counted", ready: 1, ...none, dead: { "counted.dlq": 2 } }]
@@ -179,9 +183,38 @@ describe.concurrent("requeue dead-letters", () => {
         [3, "permanent", "PermanentError"]
       ]
     )
+    assert.deepInclude(queues[0], { looked: 7, total: 7, other: 0 })
     const peeked = await json("dead-letters peek --id meant-4", "meant")
     const [letter] = peeked.queues[0].letters
     assert.deepStrictEqual([letter.body, letter.origin.queue, letter.redrives], [4, "meant", 0])
+  })
+
+  it("tells causes apart, and of how many letters it tells", async () => {
+    const refused = Array.from({ length: 6 }, (_, n) => new Error(`connect ECONNREFUSED 10.0.0.${n}:5432`))
+    const down = [1, 2, 3].map((n) => new Error(`order ${n}: HTTP 503`))
+    const errors = [...refused, ...down, new PermanentError("card number is invalid")]
+    await bury("causes", errors.length, (n) => errors[n]!)
+    await settled("causes.dlq", 10)
+    const { queues } = await json("dead-letters group", "causes")
+    assert.deepStrictEqual(
+      queues[0].groups.map(({ count, pattern }: any) => [count, pattern]),
+      [
+        [6, "connect ECONNREFUSED <addr>"],
+        [3, "order <num>: HTTP 503"],
+        [1, "card number is invalid"]
+      ]
+    )
+    for (const { id, message } of queues[0].groups) {
+      assert.strictEqual(message, errors[Number(id.replace("causes-", ""))]?.message)
+    }
+    const { stdout } = await run("dead-letters group --error econnrefused", "causes")
+    const [heading, , row, ...others] = stdout.trimEnd().split("\n")
+    assert.strictEqual(heading, "causes.dlq: looked at 10 of 10 dead letters, 6 of them meant by the filters")
+    assert.match(
+      row!,
+      /^6 .* Error: connect ECONNREFUSED <addr> .* causes-(\d): connect ECONNREFUSED 10\.0\.0\.\1:5432$/
+    )
+    assert.isEmpty(others)
   })
 
   it("redrives so many, elsewhere, of a queue by its own name", async () => {

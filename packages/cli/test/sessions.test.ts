@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { type Address, open } from "./brokers.ts"
 import { type Circumstances, main, requeue, spawned } from "./requeue.ts"
-import { argumentsOf, brokers, matches, record, type Step, steps } from "./Session.ts"
+import { argumentsOf, matches, record, type Step, steps, turns } from "./Session.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 /** Programs of a page find this package's dependencies from here. */
@@ -45,9 +45,11 @@ const perform = async (step: Step, cwd: string, env: Readonly<Record<string, str
 /** On a server that others use as well, some of it may be there already. */
 const isShared = (name: string): boolean => process.env[`REQUEUE_${name.toUpperCase()}_URL`] !== undefined
 
-const alone = pages.filter(({ text }) => !brokers(text).some(isShared))
+const alone = pages
+  .flatMap(({ page, text }) => turns(text).map((turn) => ({ page, text, ...turn, name: turn.each ?? "" })))
+  .filter(({ brokers }) => !brokers.some(isShared))
 
-describe.concurrent.each(alone)("$page", ({ page, text }) => {
+describe.concurrent.each(alone)("$page $name", ({ brokers, each, page, text }) => {
   const recorded: Outputs = new Map()
   const opened: Array<Address> = []
   const env: Record<string, string> = {}
@@ -56,11 +58,12 @@ describe.concurrent.each(alone)("$page", ({ page, text }) => {
   beforeAll(async () => {
     mkdirSync(home, { recursive: true })
     cwd = mkdtempSync(join(home, "session-"))
-    for (const name of brokers(text)) {
+    for (const name of brokers) {
       const broker = await open(name as Parameters<typeof open>[0])
       opened.push(broker)
       env[`${name.toUpperCase()}_URL`] = broker.url
       env[`${name.toUpperCase()}_MANAGEMENT_URL`] = broker.managementUrl ?? ""
+      if (name === each) env["BROKER_URL"] = broker.url
     }
   })
 

@@ -6,6 +6,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as DurationFlag from "../DurationFlag.ts"
 import { Output } from "../Output.ts"
+import * as Partial from "../Partial.ts"
 import * as QueueStatus from "../QueueStatus.ts"
 import * as Target from "../Target.ts"
 
@@ -22,18 +23,26 @@ const flags = {
   )
 }
 
-type Look = Effect.Effect<ReadonlyArray<QueueStatus.QueueStatus>, BrokerError.BrokerError, Broker.Broker>
+interface Seen {
+  readonly queues: ReadonlyArray<QueueStatus.QueueStatus>
+  /** Why parts of the broker have told nothing. */
+  readonly missing: ReadonlyArray<BrokerError.BrokerError>
+}
+
+type Look = Effect.Effect<Seen, BrokerError.BrokerError, Broker.Broker>
 
 /** Shows the numbers again and again. While the broker cannot be reached, it shows the error instead. */
 const watchFor = (broker: string, look: Look, interval: number) =>
   Effect.gen(function* () {
     const { isScreen, line, paint, redraw } = yield* Output
     const show = Effect.gen(function* () {
-      const queues = yield* look
+      const { missing, queues } = yield* look
       const at = new Date(yield* Clock.currentTimeMillis).toISOString()
-      if (isScreen) return yield* redraw(`${broker}, ${at}\n${QueueStatus.table(queues, paint)}`)
-      const lines = () => queues.map((status) => `${at}  ${QueueStatus.line(status)}`).join("\n")
-      yield* line({ at, broker, queues }, lines)
+      const partial = [...new Set(missing.map(({ message }) => message))]
+      const complaints = partial.map((message) => `\n${paint("red", message)}`).join("")
+      if (isScreen) return yield* redraw(`${broker}, ${at}\n${QueueStatus.table(queues, paint)}${complaints}`)
+      const lines = () => [...queues.map(QueueStatus.line), ...partial].map((text) => `${at}  ${text}`).join("\n")
+      yield* line({ at, broker, queues, ...(partial.length === 0 ? {} : { missing: partial }) }, lines)
     })
     const complain = (error: BrokerError.BrokerError) =>
       Effect.gen(function* () {
@@ -49,15 +58,25 @@ export const status = Command.make("status", flags, ({ interval, watch, ...rest 
   Effect.gen(function* () {
     const { paint, result } = yield* Output
     const target = yield* Target.resolve(rest)
-    const look = Effect.forEach(target.queues, QueueStatus.of)
-    const once = Effect.flatMap(look, (queues) =>
-      result({ broker: target.name, queues }, () => QueueStatus.table(queues, paint))
+    const look = Effect.map(
+      Effect.forEach(target.queues, QueueStatus.of),
+      (all): Seen => ({
+        queues: all.map(({ status }) => status),
+        missing: all.flatMap(({ missing }) => missing)
+      })
+    )
+    const once = Effect.flatMap(look, ({ missing, queues }) =>
+      Effect.andThen(
+        result({ broker: target.name, queues }, () => QueueStatus.table(queues, paint)),
+        Partial.tell(missing)
+      )
     )
     yield* Effect.provide(watch ? watchFor(target.name, look, interval) : once, Target.layer(target))
   })
 ).pipe(
   Command.withDescription(
     "Shows how many messages of each queue are ready, in flight, delayed and dead; - where the broker cannot tell. " +
+      "A part of the broker that does not answer is told on standard error, and the exit code is 1. " +
       "Dead letters are those in the dead-letter queues that the queue's policy names."
   ),
   Command.withShortDescription("What waits: ready, in flight, delayed, dead"),

@@ -9,6 +9,7 @@ import * as LetterFilter from "../../LetterFilter.ts"
 import * as LetterView from "../../LetterView.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
+import * as Partial from "../../Partial.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
@@ -26,7 +27,7 @@ const find = Effect.fnUntraced(function* (queue: string, filter: LetterFilter.Fi
   const total = yield* dead.count
   if (LetterFilter.isEmpty(filter)) {
     const letters = yield* dead.list({ limit })
-    return { queue, total, looked: letters.length, letters }
+    return { queue, total, isThrough: false, looked: letters.length, letters, missing: yield* dead.missing }
   }
   const isMeant = LetterFilter.matches(filter, yield* Clock.currentTimeMillis)
   let looked = 0
@@ -37,23 +38,26 @@ const find = Effect.fnUntraced(function* (queue: string, filter: LetterFilter.Fi
       return isMeant(LetterFilter.subject(letter))
     }
   })
-  return { queue, total, looked, letters }
+  return { queue, total, isThrough: letters.length < limit, looked, letters, missing: yield* dead.missing }
 })
 
 type Found = Effect.Success<ReturnType<typeof find>>
 
 const toJson = (found: ReadonlyArray<Found>) => ({
-  queues: found.map(({ letters, total, ...rest }) => ({
-    ...rest,
+  queues: found.map(({ letters, looked, queue, total }) => ({
+    queue,
+    looked,
     total: total ?? null,
     letters: letters.map(LetterView.toJson)
   }))
 })
 
-const heading = ({ letters, looked, queue, total }: Found): string => {
+const heading = ({ isThrough, letters, looked, queue, total }: Found): string => {
   const shown = `${letters.length} of ${total ?? looked} dead letters`
+  const isPartial = isThrough && total !== undefined && looked < total
   const part = looked === depth && total !== looked ? `, found among the oldest ${depth}` : ""
-  return `${queue}: ${shown}${part}`
+  const seen = isPartial && part === "" ? `, found among the ${looked} that were looked at` : ""
+  return `${queue}: ${shown}${part}${seen}`
 }
 
 const run = (
@@ -73,6 +77,7 @@ const run = (
         .map((each) => [heading(each), ...(each.letters.length === 0 ? [] : [show(each, now)])].join("\n"))
         .join("\n\n")
     )
+    yield* Partial.tell(found.flatMap(({ missing }) => missing))
   })
 
 export const list = Command.make(

@@ -10,6 +10,7 @@ import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import { Output } from "../../Output.ts"
+import * as Partial from "../../Partial.ts"
 import * as Target from "../../Target.ts"
 
 const flags = {
@@ -37,19 +38,21 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
       const which = isAll ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Remove ${which} of ${yield* DeadLetterTarget.waiting(all)} for good?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
-      return yield* Effect.forEach(all, ({ purge, queue }) =>
+      const removed = yield* Effect.forEach(all, ({ purge, queue }) =>
         Interruption.gently(
           (signal) => purge({ ...selection, dryRun, signal }),
           (removed) => Console.error(`requeue: interrupted. ${queue}: removed ${removed}`)
         ).pipe(Effect.map((removed) => ({ queue, removed })))
       )
+      return { removed, missing: yield* DeadLetterTarget.missing(all) }
     })
-    const removed = yield* Effect.provide(work, Target.layer(target))
+    const { missing = [], removed } = (yield* Effect.provide(work, Target.layer(target))) ?? {}
     yield* result({ broker: target.name, dryRun, queues: removed ?? [] }, () =>
       removed === undefined
         ? "nothing was removed"
         : removed.map((each) => `${each.queue}: ${dryRun ? "would remove" : "removed"} ${each.removed}`).join("\n")
     )
+    yield* Partial.tell(missing)
   })
 ).pipe(
   Command.withDescription(

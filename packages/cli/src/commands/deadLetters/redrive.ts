@@ -12,6 +12,7 @@ import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
+import * as Partial from "../../Partial.ts"
 import { Problem } from "../../Problem.ts"
 import * as RedriveView from "../../RedriveView.ts"
 import * as Target from "../../Target.ts"
@@ -92,13 +93,15 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
       const where = Option.getOrElse(to, () => "the queues they came from")
       const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Redrive ${which} of ${waiting} to ${where}?`
-      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return
+      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
       yield* Effect.forEach(all, redriveOne)
+      return yield* DeadLetterTarget.missing(all)
     })
     // What an error leaves unsaid of the queue that it stopped at, the error itself says.
     const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
-    yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
+    const missing = yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
     yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
+    yield* Partial.tell(missing)
     if (finished.some(RedriveView.isBad)) return yield* new Problem()
   })
 ).pipe(

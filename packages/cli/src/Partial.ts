@@ -1,0 +1,19 @@
+/** Partial answers: parts of a broker that do not answer are told on standard error, and the others are worked on. */
+import type { BrokerError } from "@requeue/core"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import { Output } from "./Output.ts"
+import { Problem } from "./Problem.ts"
+
+/** Tells what is missing, each part once; where something is, the command has found a problem. */
+export const tell = Effect.fnUntraced(function* (missing: ReadonlyArray<BrokerError.BrokerError>) {
+  if (missing.length === 0) return
+  const { json } = yield* Output
+  const each = new Map(missing.map((error) => [error.message, error]))
+  for (const [message, { broker, queue, reason }] of each) {
+    yield* Console.error(
+      json ? JSON.stringify({ missing: { message, reason, broker, queue } }) : `requeue: partial: ${message}`
+    )
+  }
+  return yield* new Problem()
+})
