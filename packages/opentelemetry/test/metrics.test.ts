@@ -100,6 +100,8 @@ describe("metrics", () => {
       "retries-exhausted orders.dlq ShopClosed dead_letter": 1
     })
     assert.deepStrictEqual(points["requeue.message.attempts"], { ack: 6, dead_letter: 3 })
+    // Each waits for the handler runs before it; no later attempt counts.
+    assert.deepStrictEqual(points["requeue.message.lag"], { "": 3 })
     assert.deepStrictEqual(points["requeue.retry.delay"], { "": 250 })
     assert.deepStrictEqual(points["requeue.retry.lateness"], { "": 0 })
     assert.notInclude(JSON.stringify(points), "id-")
@@ -195,11 +197,15 @@ describe("gauges", () => {
       connected: 1
     })
     assert.deepStrictEqual(paused?.["requeue.consumer.pauses"], { handler: 2 })
+    const states = { running: 0, paused: 2, probing: 0, stalled: 0, down: 0, draining: 0 }
+    assert.deepStrictEqual(paused?.["requeue.consumer.count"], states)
     // The drained one holds nothing; the other has its probe.
     assert.deepStrictEqual([gauges(after).consumers, gauges(after).inFlight], [1, 1])
     assert.deepStrictEqual(
       [gauges(ended).consumers, gauges(ended).inFlight, gauges(ended).paused, gauges(ended).level],
       [0, 0, none, none]
     )
+    // Nobody takes them any more, and the number goes on to be asked for.
+    assert.deepStrictEqual(gauges(ended).messages, { ready: 6, delayed: 1, in_flight: 0 })
   })
 })

@@ -26,6 +26,7 @@ export const target = "requeue.dead_letter.queue"
 export const delay = "requeue.retry.delay"
 export const because = "requeue.backoff.because"
 export const state = "requeue.message.state"
+export const consumerState = "requeue.consumer.state"
 
 /** Values of `messaging.system.name` that differ from the broker's name. */
 const systems: Readonly<Record<string, string>> = { sqs: "aws.sqs" }

@@ -18,17 +18,21 @@ export interface Gauges {
 interface ObservedQueue {
   readonly where: Values
   readonly members: Set<Telemetry.About>
+  /** The consumer that was added last: its queue goes on to fill when it has stopped. */
+  readonly last: Telemetry.About
 }
 
 /** The longest wait for a queue's numbers, so that a slow broker does not hold up the other metrics. */
 const countsTimeout = "5 seconds"
 
-/** Makes the gauges of a meter. */
-export const make = (meter: Meter): Gauges => {
-  const queues = new Map<string, ObservedQueue>()
+/** States of consumers. One that has stopped is not observed any more. */
+const consumerStates = ["running", "paused", "probing", "stalled", "down", "draining"] as const
+
+const makeInstruments = (meter: Meter) => {
   const gauge = (name: string, unit: string, description: string) =>
     meter.createObservableGauge(name, { unit, description })
   const consumers = gauge("requeue.consumers", "{consumer}", "Consumers that take messages.")
+  const states = gauge("requeue.consumer.count", "{consumer}", "Consumers by the state that health tells.")
   const inFlight = gauge("requeue.consumer.in_flight", "{message}", "Messages in the hands of consumers.")
   const quarantined = gauge(
     "requeue.consumer.quarantined",
@@ -38,19 +42,29 @@ export const make = (meter: Meter): Gauges => {
   const paused = gauge("requeue.consumer.paused", "{consumer}", "Consumers that are paused, or probing after a pause.")
   const level = gauge("requeue.consumer.backoff.level", "{level}", "How far the pauses have grown.")
   const backlog = gauge("requeue.queue.messages", "{message}", "Messages in the queue, as the broker tells.")
-  const connected = gauge("requeue.broker.connected", "1", "1 while the broker is reached, else 0.")
+  const connected = gauge("requeue.broker.connected", "{connection}", "1 while the broker is reached, else 0.")
+  return { consumers, states, inFlight, quarantined, paused, level, backlog, connected }
+}
 
-  const observeQueue = async (result: BatchObservableResult, { where, members }: ObservedQueue): Promise<void> => {
+/** Makes the gauges of a meter. */
+export const make = (meter: Meter): Gauges => {
+  const queues = new Map<string, ObservedQueue>()
+  const instruments = makeInstruments(meter)
+  const { consumers, states, inFlight, quarantined, paused, level, backlog, connected } = instruments
+
+  const observeQueue = async (result: BatchObservableResult, queue: ObservedQueue): Promise<void> => {
+    const { last, members, where } = queue
     observeConsumers(
       result,
       where,
       Array.from(members, ({ health }) => health())
     )
     const [first] = members
-    if (first === undefined) return
-    result.observe(connected, first.connection().state === "up" ? 1 : 0, Attributes.system(first.broker))
+    if (first !== undefined) {
+      result.observe(connected, first.connection().state === "up" ? 1 : 0, Attributes.system(first.broker))
+    }
     const counts = await Effect.runPromise(
-      first.counts.pipe(Effect.timeoutOption(countsTimeout), Effect.orElseSucceed(Option.none))
+      (first ?? last).counts.pipe(Effect.timeoutOption(countsTimeout), Effect.orElseSucceed(Option.none))
     )
     if (Option.isNone(counts)) return
     const { delayed, inFlight: taken, ready } = counts.value
@@ -66,6 +80,10 @@ export const make = (meter: Meter): Gauges => {
   ): void => {
     const isTaking = ({ state }: Health.ConsumerHealth) => state === "running" || state === "probing"
     result.observe(consumers, all.filter(isTaking).length, where)
+    for (const state of consumerStates) {
+      const count = all.filter((each) => each.state === state).length
+      result.observe(states, count, { ...where, [Attributes.consumerState]: state })
+    }
     result.observe(
       inFlight,
       all.reduce((sum, { buffered, inProgress }) => sum + buffered + inProgress, 0),
@@ -84,12 +102,9 @@ export const make = (meter: Meter): Gauges => {
     }
   }
 
-  meter.addBatchObservableCallback(
-    async (result) => {
-      await Promise.all(Array.from(queues.values(), (queue) => observeQueue(result, queue)))
-    },
-    [consumers, inFlight, quarantined, paused, level, backlog, connected]
-  )
+  meter.addBatchObservableCallback(async (result) => {
+    await Promise.all(Array.from(queues.values(), (queue) => observeQueue(result, queue)))
+  }, Object.values(instruments))
 
   return {
     add: (consumer) => {
@@ -98,7 +113,7 @@ export const make = (meter: Meter): Gauges => {
       const where = { ...Attributes.system(broker), [Attributes.destination]: queue }
       const { members } = queues.get(key) ?? { members: new Set() }
       members.add(consumer)
-      queues.set(key, { where, members })
+      queues.set(key, { where, members, last: consumer })
       return () => void members.delete(consumer)
     }
   }

@@ -4,13 +4,15 @@
  * https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics/
  */
 import type { Attributes as Values, Meter } from "@opentelemetry/api"
-import type { Event, Outgoing, Telemetry } from "@requeue/core"
+import type { Delivery, Event, Outgoing, Telemetry } from "@requeue/core"
 import { BoundedMap } from "@requeue/core/adapter-kit"
 import * as Attributes from "./attributes.ts"
 
 /** The metrics of one consumer. */
 export interface ConsumerMetrics {
   readonly onEvent: Event.Hook
+  /** Records that a handler run begins with a delivery, in milliseconds since 1970. */
+  readonly begun: (delivery: Delivery.Delivery, at: number) => void
   /** Records a handler run and its milliseconds. */
   readonly processed: (millis: number, ending: Telemetry.Ending) => void
   /** Records a settlement and its milliseconds; `error` is the type of its error. */
@@ -64,6 +66,7 @@ const makeInstruments = (meter: Meter) => {
       "Attempts of messages that came to an end.",
       attemptBuckets
     ),
+    lag: histogram("requeue.message.lag", "s", "Age of messages when their first handler run begins.", delayBuckets),
     asked: histogram("requeue.retry.delay", "s", "Delay that was asked of retries.", delayBuckets),
     lateness: histogram("requeue.retry.lateness", "s", "How much later than asked a retry came.", delayBuckets),
     pauses: counter("requeue.consumer.pauses", "{pause}", "Pauses by consumer backoff."),
@@ -108,7 +111,7 @@ const makeConsumer = (
   error: (name: string | undefined) => Values,
   about: Telemetry.About
 ): ConsumerMetrics => {
-  const { attempts, consumed, lostLeases, operations, pauses, processing, settlements } = instruments
+  const { attempts, consumed, lag, lostLeases, operations, pauses, processing, settlements } = instruments
   const fixed = { ...Attributes.system(about.broker), [Attributes.destination]: about.queue }
   const retries = makeRetries(instruments, about, fixed)
 
@@ -122,6 +125,11 @@ const makeConsumer = (
   }
 
   return {
+    begun: ({ attempts: attempt, metadata: { firstPublished, notBefore, redrives } }, at) => {
+      // Of later attempts, not every broker tells when they were due.
+      if (attempt > 1 || redrives > 0) return
+      lag.record(Math.max(0, at - Math.max(firstPublished, notBefore)) / 1000, fixed)
+    },
     processed: (millis, ending) =>
       processing.record(millis / 1000, {
         ...fixed,

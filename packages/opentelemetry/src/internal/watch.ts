@@ -34,7 +34,10 @@ export const make = (
     const span = tracer.startSpan(`process ${queue}`, options, parent)
     const context = trace.setSpan(parent, span)
     const self: Settlements.Run = { context }
-    for (const delivery of deliveries) runs.set(delivery, self)
+    for (const delivery of deliveries) {
+      runs.set(delivery, self)
+      if (rerun === 0) consumer.begun(delivery, startTime)
+    }
     return {
       within: (handler) => Carrier.within(context, handler),
       end: (ending) => {
