@@ -39,6 +39,8 @@ const rooms = [
   // An oracle that shared code with what it judges would share its defects.
   { files: /^packages\/simulation\/src\/check\//, may: /^$/ },
   { files: /^packages\/simulation\/src\//, may: /^(effect\/|node:|@requeue\/core(\/|$))/ },
+  // NSQ has two protocols, and Node.js itself speaks one of them.
+  { files: /^packages\/adapter-nsq\/src\/internal\/httpClient\.ts$/, may: /^(node:|@requeue\/core\/)/ },
   {
     files: /^packages\/adapter-[^/]+\/src\//,
     may: /^(effect|@requeue\/core)(\/|$)/,

@@ -1,10 +1,11 @@
 /**
  * Builds the published package of the current folder: declarations with their docstrings, and modules without comments,
  * which nobody reads there: the sources are published as well. There are maps from public declarations to the sources, and
- * none from modules, which are the sources without their types.
+ * none from modules, which are the sources without their types. With `--bundle`, modules are few.
  */
 import { spawnSync } from "node:child_process"
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { bundle } from "./bundle.mjs"
 
 const tsc = (...args) => {
   const { status } = spawnSync("tsc", args, { stdio: "inherit", shell: process.platform === "win32" })
@@ -22,3 +23,5 @@ for (const file of globSync("dist/**/internal/**/*.d.ts")) {
   writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=.*\n?$/, "\n"))
   rmSync(`${file}.map`, { force: true })
 }
+
+if (process.argv.includes("--bundle")) await bundle()

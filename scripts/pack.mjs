@@ -2,13 +2,15 @@
  * `npm run test:pack` packs every public package as it would be published, installs them into an empty project outside
  * the workspace, and runs the README's first example there on every supported Node, as a module and from CommonJS by
  * `require`; a warning is a failure. Every package is loaded both ways, and the command is run. A project that has
- * core without adapters must be told what to install. In a last one, somebody else's adapter is reached in every way.
+ * core without adapters must be told what to install. What an import loads is counted. In a last project, somebody else's
+ * adapter is reached in every way.
  *
  * `npm run test:pack -- 24` runs on some Nodes. They come from the npm registry, as everything else.
  */
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { extract } from "./examples.mjs"
+import { loading, program } from "./pack/loading.mjs"
 import { call, home, must, project } from "./pack/project.mjs"
 import { thirdParty } from "./pack/thirdParty.mjs"
 import { failed, prints, verdict } from "./pack/verdict.mjs"
@@ -41,6 +43,7 @@ const files = {
   "hello.mjs": example,
   "hello.cjs": `const main = async () => {\n${asCommonJs}\n}\nmain()`,
   "load.mjs": `${names.map((name) => `await import("${name}")`).join("\n")}\nconsole.log("loaded")`,
+  "loading.mjs": program,
   "load.cjs": `${names.map((name) => `require("${name}")`).join("\n")}\nconsole.log("loaded")`
 }
 const core = tarballs.find((file) => file.includes("requeue-core-"))
@@ -73,7 +76,8 @@ for (const folder of homes) {
   ])
 }
 
-// One Node is enough here: on which adapters are found is seen above.
+// One Node is enough for what is loaded, and for how adapters are found: that they are is seen above.
+await loading(process.execPath, whole)
 await thirdParty(process.execPath, ...tarballs, effect)
 
 console.log(`${failed()} failed, after ${((performance.now() - start) / 1000).toFixed(0)} s`)

@@ -13,7 +13,7 @@ import {
   Timers
 } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -70,7 +70,14 @@ export const layer = (
 export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<Broker.Broker, BrokerError.BrokerError | ConfigurationError.ConfigurationError | Config.ConfigError> =>
-  Layer.effect(Broker.Broker, Effect.flatMap(Config.unwrap(options), make))
+  Layer.effect(
+    Broker.Broker,
+    Effect.gen(function* () {
+      // Who has made Config has loaded it; others need not.
+      const { unwrap } = yield* Effect.promise(() => import("effect/Config"))
+      return yield* make(yield* unwrap(options))
+    })
+  )
 
 /** Serves `acme:` URLs. Every option can stand in the query: `acme://localhost?timeout=5000`. */
 export const adapter: Adapter.Adapter = {

@@ -3,15 +3,13 @@
  *
  * They are decoded and checked before anything is connected. No error shows the URL: it may hold a password.
  */
-import { ConfigurationError } from "@requeue/core/adapter-kit"
-import { AdapterOptions } from "@requeue/core/schema"
+import { AdapterOptions, ConfigurationError, OptionKind } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 
 const decodeFields = AdapterOptions.decoder("acme", {
-  timeout: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 120_000 })),
-  create: Schema.Boolean
+  timeout: OptionKind.whole(100, 120_000),
+  create: OptionKind.flag
 })
 
 /** The options of an Acme broker. Each can stand in the URL's query as well, and beats it there. */

@@ -6,19 +6,19 @@
 import { MemoryBroker } from "@requeue/adapter-memory"
 import {
   type Adapter,
+  AdapterOptions,
   Broker,
   BrokerError,
   type ConfigurationError,
   Metadata,
+  OptionKind,
   Outgoing,
   Plan,
   RetryPolicy
 } from "@requeue/core/adapter-kit"
-import { AdapterOptions } from "@requeue/core/schema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as Schema from "effect/Schema"
 
 export interface Options {
   readonly url: URL
@@ -26,7 +26,7 @@ export interface Options {
   readonly order?: string
 }
 
-const decode = AdapterOptions.decoder("acme", { order: Schema.NonEmptyString })
+const decode = AdapterOptions.decoder("acme", { order: OptionKind.nonEmpty })
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 

@@ -3,17 +3,16 @@ import { adapter, make } from "@acme/requeue-broker"
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { loadConfig } from "@requeue/config"
 import { Adapters, Consumer, Producer } from "@requeue/core"
-import { AdapterOptions } from "@requeue/core/schema"
+import { AdapterOptions, OptionKind } from "@requeue/core/adapter-kit"
 import { connect } from "@requeue/core/promise"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 
 export const open = () => connect("acme:", { adapters: [adapter] })
 export const configured = () => loadConfig({ adapters: [adapter] })
 export const broker = Effect.flatMap(make({ url: new URL("acme:") }), (made) => Effect.succeed({ made }))
 export const layer = Adapters.layer({ url: "acme:", adapter })
 export const memory = MemoryBroker.layer()
-export const decode = AdapterOptions.decoder("acme", { order: Schema.NonEmptyString })
+export const decode = AdapterOptions.decoder("acme", { order: OptionKind.nonEmpty })
 export const operations = adapter.operations
 export const program = Effect.gen(function* () {
   const consumer = yield* Consumer.start("orders", {}, ({ body }) => Effect.succeed(body))

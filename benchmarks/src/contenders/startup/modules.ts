@@ -15,6 +15,25 @@ export const load: Workload<Loading> = async ({ module }, meter) => {
   meter.tick()
 }
 
+/** From the first byte read until messages can be sent and consumed, as far as that takes no server. */
+export const connected: Workload<{ readonly address: string }> = async ({ address }, meter) => {
+  const began = performance.now()
+  const { connect } = await import("@requeue/core/promise")
+  const requeue = await connect(address)
+  meter.figure("until ready, ms", performance.now() - began)
+  await requeue.close()
+  meter.tick()
+}
+
+/** From the first byte read until Lambda can call the function. */
+export const lambda: Workload<{ readonly address: string }> = async ({ address }, meter) => {
+  const began = performance.now()
+  const { SqsLambda } = await import("@requeue/adapter-sqs/lambda")
+  SqsLambda.handler("orders", { sqs: { url: address } }, () => {})
+  meter.figure("until ready, ms", performance.now() - began)
+  meter.tick()
+}
+
 /** Of everything that the module exports, minified, with what it imports. */
 export const bundle: Workload<Loading> = async ({ module }, meter) => {
   const { outputFiles } = await build({

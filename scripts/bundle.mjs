@@ -1,0 +1,88 @@
+/**
+ * Makes few modules of the many of a built package, because each one that Node loads takes its time. An entry loads little
+ * more than it needs, and what is imported while a program runs stays apart. Every public module is still at its path.
+ */
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { basename, dirname, join, relative, resolve } from "node:path"
+import { rolldown } from "rolldown"
+
+const folder = resolve("dist")
+
+const nameOf = (file) => relative(folder, file).replaceAll("\\", "/").replace(/\.js$/, "")
+
+/** The modules that people import: those that `exports` names, and at the top those whose names are in lower case. */
+const entriesOf = (files) => {
+  const { exports } = JSON.parse(readFileSync("package.json", "utf8"))
+  const exported = Object.values(exports).map((one) => resolve(one?.default ?? ""))
+  return files.filter((file) => exported.includes(file) || /^[a-z][^/]*$/.test(nameOf(file)))
+}
+
+/** The modules that a module loads, directly or by others, and at once. */
+const loadedBy = (file, modules, found = new Set()) => {
+  if (found.has(file)) return found
+  found.add(file)
+  for (const imported of modules.getModuleInfo(file)?.importedIds ?? []) loadedBy(imported, modules, found)
+  return found
+}
+
+/**
+ * Tells the chunk of a module: with what else its only entry loads, or with what the leanest of its entries shares with
+ * others, apart from what the package's index does not load. So a chunk never leads back to one that imports it, which has
+ * a higher rank. A module that is imported later is an entry, too.
+ */
+const chunks = (files, modules) => {
+  const later = files.flatMap((file) => modules.getModuleInfo(file)?.dynamicallyImportedIds ?? [])
+  const entries = [...new Set([...entriesOf(files), ...later.filter((file) => files.includes(file))])]
+  const loads = entries.map((entry) => ({ name: basename(entry, ".js"), found: loadedBy(entry, modules) }))
+  const leanest = loads.toSorted((a, b) => a.found.size - b.found.size)
+  const index = loadedBy(join(folder, "index.js"), modules)
+  return (file) => {
+    const [first, second] = leanest.filter(({ found }) => found.has(file))
+    if (second === undefined) return { name: first?.name, rank: 2 * leanest.length }
+    const rank = leanest.indexOf(first)
+    return index.has(file)
+      ? { name: `${first.name}-shared`, rank }
+      : { name: `${first.name}-${second.name}`, rank: leanest.length + rank }
+  }
+}
+
+/** Chunks as the bundler takes them. A group takes along what its modules import, unless one of higher priority has it. */
+const groupsOf = (files) => {
+  let chunkOf
+  return Array.from({ length: 2 * files.length }, (_, rank) => ({
+    debugName: `rank ${rank}`,
+    priority: 2 * files.length - rank,
+    name: (file, modules) => {
+      chunkOf ??= chunks(files, modules)
+      const chunk = chunkOf(file)
+      return chunk.rank === rank ? (chunk.name ?? null) : null
+    }
+  }))
+}
+
+/** Bundles the modules of `dist`. The declarations beside them stay as they are. */
+export const bundle = async () => {
+  const files = globSync(`${folder}/**/*.js`).toSorted()
+  const isPublic = (file) => !/(^|\/)internal\//.test(nameOf(file))
+  const made = await rolldown({
+    input: Object.fromEntries(files.filter(isPublic).map((file) => [nameOf(file), file])),
+    external: /^[^./]/,
+    platform: "node",
+    preserveEntrySignatures: "strict",
+    experimental: { attachDebugInfo: "none" }
+  })
+  const { output } = await made.generate({
+    format: "esm",
+    chunkFileNames: "internal/[name].js",
+    minifyInternalExports: false,
+    comments: { annotation: true, jsdoc: false, legal: false },
+    codeSplitting: { groups: groupsOf(files) }
+  })
+  await made.close()
+  for (const file of files) rmSync(file)
+  for (const { code, fileName } of output) {
+    const file = join(folder, fileName)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, code)
+  }
+}

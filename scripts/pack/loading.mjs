@@ -1,0 +1,56 @@
+/**
+ * What an import of each entry loads, module by module: little more than `effect/Effect`, in few modules of ours, and of
+ * drivers what a Lambda function needs before its first event. It is counted and not timed, so that it is the same on any
+ * machine.
+ */
+import { call } from "./project.mjs"
+import { verdict } from "./verdict.mjs"
+
+/** Prints the modules that an entry loads, each as its package and its path there. */
+export const program = `
+  import { registerHooks } from "node:module"
+  const load = (url, context, next) => {
+    const [, path] = /^file:.*\\/node_modules\\/((?:@[^/]+\\/)?[^/]+\\/.*)$/.exec(url) ?? []
+    if (path !== undefined) console.log(path)
+    return next(url, context)
+  }
+  registerHooks({ load })
+  await import(process.argv[2])`
+
+/** The modules of ours, and those of Effect, of which `effect/Effect` alone has 65. */
+const limits = { "@requeue/": 20, "effect/": 85 }
+
+const core = ["@requeue/core", "@requeue/core/promise", "@requeue/core/cloudflare", "@requeue/core/adapter-kit"]
+const others = ["@requeue/adapter-memory", "@requeue/adapter-rabbitmq"]
+const sqs = ["@requeue/adapter-sqs", "@requeue/adapter-sqs/s3"]
+
+/** The packages that an entry may load beside ours and Effect: none, or those that begin with one of these. */
+const entries = new Map([
+  ...[...core, ...sqs, ...others].map((entry) => [entry, /^$/]),
+  ["@requeue/adapter-sqs/lambda", /^@(aws-sdk|aws|smithy)\//],
+  // Its driver is loaded at once.
+  ["@requeue/adapter-nsq", /./]
+])
+
+const wrong =
+  (others) =>
+  ({ code, stdout }) => {
+    if (code !== 0) return "it ended badly"
+    const loaded = stdout.trim().split("\n")
+    const schema = loaded.find((path) => /^effect\/dist\/(Schema|Config)\.js$/.test(path))
+    if (schema !== undefined) return `it loads ${schema}`
+    for (const [start, limit] of Object.entries(limits)) {
+      const count = loaded.filter((path) => path.startsWith(start)).length
+      if (count > limit) return `it loads ${count} modules of ${start}, and should load ${limit} at most`
+    }
+    const foreign = loaded.filter((path) => !Object.keys(limits).some((start) => path.startsWith(start)))
+    const found = foreign.find((path) => !others.test(path))
+    if (found !== undefined) return `it loads ${found}`
+    return foreign.length === 0 && others.source !== "^$" ? "it does not load its driver" : undefined
+  }
+
+/** Loads every entry in a project that has all packages. */
+export const loading = async (node, folder) => {
+  for (const [entry, others] of entries)
+    await verdict(`what ${entry} loads`, call(node, ["loading.mjs", entry], folder), wrong(others))
+}
