@@ -2,6 +2,7 @@
 import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import { assert, test } from "vitest"
+import type { NsqOptions } from "../src/index.ts"
 import { channels } from "./raw.ts"
 import { server } from "./server.ts"
 import { consume, ids, no, on, publishAll, queueName, until, type Run } from "./world.ts"
@@ -29,6 +30,36 @@ test("a queue that one of three nsqd has stays there, whoever consumes it", asyn
   }
   const places = (await channels(three.http, queue)).map(({ http }) => http)
   assert.deepStrictEqual([...new Set(places)], [three.http[2]])
+})
+
+// The first connection on which is published to the nsqd of the queue is made for the first dead letter, unless it is the one
+// that the process would publish to anyway: each has another.
+test.each([1, 2, 3, 4])("what is settled when a program ends is stored once, where its queue is (%i)", async () => {
+  const queue = queueName("ending")
+  const [home, wire] = [three.direct.nsqd![2]!, three.wires[2]!]
+  await on({ nsqd: [home] }, (broker) => publishAll(broker, queue, ids(3)))
+  const lookup = `http://${three.found.lookupd![0]!}/lookup?topic=${queue}`
+  await Effect.runPromise(until("an nsqlookupd that knows the topic", async () => (await fetch(lookup)).ok))
+  wire.delay(100)
+  const runs: Array<Run> = []
+  const resolveAddress: NsqOptions.Options["resolveAddress"] = ({ host, httpPort, port }) => ({
+    host,
+    port: home.endsWith(`:${port}`) ? wire.port : port,
+    httpPort
+  })
+  await on({ ...three.found, resolveAddress }, () =>
+    Effect.andThen(
+      consume(queue, runs, { retry }, no),
+      until("a run", () => runs.length > 0)
+    )
+  ).finally(() => wire.delay(0))
+  const all = (await channels(three.http, queue)).filter(({ ready }) => ready > 0)
+  assert.deepStrictEqual([...new Set(all.map(({ http }) => http))], [three.http[2]])
+  assert.strictEqual(
+    all.reduce((sum, { ready }) => sum + ready, 0),
+    3
+  )
+  assert.isTrue(all.some(({ topic }) => topic.endsWith(".dlq")))
 })
 
 test.each(["topic", "channel"] as const)(

@@ -3,7 +3,7 @@ import { Books, Workload } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
-import { Consumer, type Event } from "@requeue/core"
+import { Consumer, type Event, RetryPolicy } from "@requeue/core"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { assert, describe, test } from "vitest"
@@ -60,6 +60,25 @@ describe("a broker that is killed", () => {
     // Acks that the server has forgotten run nothing again. Messages in handlers, and unconfirmed publications, do.
     assert.isAtMost(again.length, kills * (prefetch + 100))
   })
+})
+
+test("what waits for a channel when a program ends is settled before the end", async () => {
+  const queue = queueName("ending")
+  const events: Array<string> = []
+  await on({ url: one.url }, (broker) => publishAll(broker, queue, ids(1)))
+  await on({ url: one.proxied }, () =>
+    Effect.gen(function* () {
+      const onEvent = ({ _tag }: Event.Event) => void events.push(_tag)
+      const failing = () => Effect.fail(new Error("no"))
+      yield* Effect.sync(() => one.proxy.delay(100))
+      // Its dead letter is the first that is published on this connection.
+      yield* Consumer.start(queue, { retry: RetryPolicy.make({ maxRetries: 0 }), onEvent }, failing)
+      yield* until("a run", () => events.includes("AttemptFailed"))
+    })
+  ).finally(() => one.proxy.delay(0))
+  assert.strictEqual(events.at(-1), "DeadLettered")
+  assert.deepStrictEqual(await drainIds(one.url, `${queue}.dlq`), ids(1))
+  assert.deepStrictEqual(await drainIds(one.url, queue), [])
 })
 
 describe("a connection", () => {

@@ -49,7 +49,8 @@ const lookAgain = 1000
 const makeConnections = (settings: Settings, nodes: Nodes) =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
-    const scope = yield* Effect.scope
+    // Made now, so that consumers which end after this, in the same scope, have their connections until they have ended.
+    const scope = yield* Scope.fork(yield* Effect.scope)
     const count = ConnectionCount.make(() => clock.currentTimeMillisUnsafe())
     const deadlines = Deadlines.make(yield* Timers.make, settings.publishTimeout)
     const mutex = yield* Semaphore.make(1)

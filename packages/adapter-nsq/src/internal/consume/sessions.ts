@@ -42,8 +42,6 @@ export interface Subscriber {
 
 export interface Sessions {
   readonly connection: Connection.KeptConnection<Session.Session>
-  /** Gives back unsettled deliveries, and ends. */
-  readonly close: Effect.Effect<void>
   /** Receives no more messages, and ends when all deliveries are settled. */
   readonly retire: Effect.Effect<void>
 }
@@ -159,5 +157,5 @@ export const open = (
       yield* close
       forgetLast()
     })
-    return { connection, close, retire }
+    return { connection, retire }
   })

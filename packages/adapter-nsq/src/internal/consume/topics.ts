@@ -59,7 +59,8 @@ export const open = (
 ): Effect.Effect<Topics, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { lookup, nodes, settings } = dependencies
-    const scope = yield* Effect.scope
+    // Made now, so that sessions which are opened later end here as well, all at the same time.
+    const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
     const joined = new Map<Queue, Map<Node, Joined>>(topics.map((topic) => [topic, new Map()]))
 
     const joinTopic = (node: Node, topic: Queue): Effect.Effect<void> =>
@@ -100,12 +101,6 @@ export const open = (
       }
     })
 
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        const all = [...joined.values()].flatMap((byNode) => [...byNode.values()])
-        return Effect.forEach(all, ({ close }) => close, { discard: true, concurrency: "unbounded" })
-      })
-    )
     const { pause, tick: turn } = subscriber.credit
     const tick = Effect.andThen(
       Effect.suspend(() => Effect.sleep(pause())),

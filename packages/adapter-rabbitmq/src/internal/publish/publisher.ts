@@ -4,7 +4,7 @@
  */
 import { BrokerError, Deadlines, Delay, Timers } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Publication } from "../client.ts"
 import type { Connection, Live } from "../connect/connection.ts"
@@ -66,7 +66,8 @@ const late = (
 export const make = (connection: Connection, settings: Settings): Effect.Effect<Publisher, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { maxUnconfirmed: maxItems, publishTimeout, requestTimeout } = settings
-    const scope = yield* Effect.scope
+    // Made now, so that consumers which end after this, in the same scope, have their channels until they have ended.
+    const scope = yield* Scope.fork(yield* Effect.scope)
     const run = Effect.runForkWith(yield* Effect.context())
     const deadlines = Deadlines.make(yield* Timers.make, publishTimeout)
     let isClosed = false
