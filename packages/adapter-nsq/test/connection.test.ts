@@ -4,6 +4,7 @@ import type { Broker } from "@requeue/core"
 import { connect, isLive, isReady } from "@requeue/core/promise"
 import { Control } from "@requeue/conformance"
 import * as Effect from "effect/Effect"
+import { createServer, type AddressInfo } from "node:net"
 import { afterAll, assert, beforeEach, describe, expect, test } from "vitest"
 import { NsqBroker, type NsqOptions } from "../src/index.ts"
 import { channels, register } from "./raw.ts"
@@ -173,3 +174,15 @@ test(
     Effect.flatMap(Effect.promise(probe), (answer) => Control.check(control, [answer]))
   )
 )
+
+test("attempts to connect that end before nsqd answers keep no timers", async () => {
+  const closing = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve) => closing.listen(0, "127.0.0.1", resolve))
+  const { port } = closing.address() as AddressInfo // It listens on TCP.
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
+  const before = timers()
+  const options = { nsqd: [`127.0.0.1:${port}`], http: false, connectTimeout: 1000 }
+  for (let attempt = 0; attempt < 5; attempt++) await Effect.runPromiseExit(Effect.scoped(NsqBroker.make(options)))
+  closing.close()
+  assert.isAtMost(timers(), before + 1)
+})

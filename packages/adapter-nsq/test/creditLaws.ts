@@ -118,6 +118,7 @@ const nsqdOf = (name: string, process: Process, credit: Credit.Credit, onRdy: (b
   }
 
   const connectionOf = (isOpen: () => boolean): Connection => ({
+    clientId: name,
     identity,
     isOpen,
     heard: () => 0,

@@ -37,6 +37,7 @@ const open = (publish: Publish) =>
     const received: Array<Delivery.Delivery> = []
     let isWriting = true
     const connection: Connection = {
+      clientId: "ours",
       identity,
       isOpen: () => true,
       heard: () => 0,

@@ -175,7 +175,7 @@ export const ownPatches: ReadonlyArray<Mutant.Patch> = [
   {
     name: "takes a channel for paused that is so on some nsqd",
     kills: "a channel that is paused on one nsqd of two leaves its consumer running",
-    file: "consume/pauses.ts",
+    file: "consume/troubles.ts",
     text: "answers.every((each) => each !== false)",
     replacement: "answers.some((each) => each !== false)"
   },

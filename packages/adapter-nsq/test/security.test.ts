@@ -142,6 +142,42 @@ describe("TLS that is asked for", () => {
   })
 })
 
+describe("a secret", () => {
+  const echo = (frame: NsqFrame): NsqFrame => ({
+    ...frame,
+    type: "error",
+    data: Buffer.from(`E_AUTH_FAILED ${secret}`)
+  })
+
+  test.each([0, 1])("is in no error, though nsqd sends it back as its answer %i", async (place) => {
+    const between = await behind(guarded, (frame, index) => [index === place ? echo(frame) : frame])
+    insistOn(await refusal({ ...between.at, authSecret: secret }), "AccessRefused", /<redacted>/, /authSecret/)
+  })
+
+  test("that is refused while the program runs makes its consumer down, and says so; a send says it as well", async () => {
+    let isRefusing = false
+    const between = await behind(guarded, (frame, index) =>
+      isRefusing && index === 1 ? [{ type: "error", data: Buffer.from("E_AUTH_FAILED revoked") }] : [frame]
+    )
+    const options = { ...between.at, authSecret: secret, reconnectFirst: 20, publishTimeout: 1000 }
+    const queue = queueName("revoked")
+    await on(options, (broker) =>
+      Effect.gen(function* () {
+        const { health } = yield* consume(queue, [])
+        isRefusing = true
+        between.cut()
+        yield* until("a consumer that is down", () => health().state === "down")
+        assert.match(health().trouble?.because ?? "", /AccessRefused.*revoked/)
+        const error = yield* Effect.flip(broker.publish([outgoing(queue, "m")]))
+        insistOn(error, "ConnectionFailed", /E_AUTH_FAILED revoked/, /authSecret/)
+        isRefusing = false
+        yield* until("a consumer that runs", () => health().state === "running")
+        yield* broker.publish([outgoing(queue, "m")])
+      })
+    )
+  })
+})
+
 describe("a secret in the clear", () => {
   const elsewhere = { nsqd: [guarded.direct.nsqd![0]!.replace("127.0.0.1", "0.0.0.0")] }
 

@@ -8,6 +8,7 @@
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./nsqjs.d.ts" />
 import { isIP } from "node:net"
+import { hostname } from "node:os"
 import { connect as connectTls } from "node:tls"
 import { Failure, TlsOptions } from "@requeue/core/adapter-kit"
 import * as Redacted from "effect/Redacted"
@@ -38,6 +39,8 @@ export interface Listener {
 
 /** A connection that nsqd has accepted. */
 export interface Connection {
+  /** The name under which nsqd lists this connection in its statistics; no other has it. */
+  readonly clientId: string
   readonly identity: Identity
   readonly isOpen: () => boolean
   /** How many answers, heartbeats and messages have arrived. */
@@ -64,6 +67,7 @@ export interface PublishingConnection extends Connection {
 }
 
 const toOptions = (settings: Settings, messageTimeout: number | undefined): ConnectionOptions => ({
+  clientId: `${hostname().split(".")[0]}-${crypto.randomUUID().slice(0, 8)}`,
   authSecret: settings.secret === undefined ? null : Redacted.value(settings.secret),
   deflate: settings.compression === "deflate",
   snappy: settings.compression === "snappy",
@@ -131,6 +135,14 @@ const onHeard = ({ statemachine }: NSQDConnection, heard: (response: string | un
   }
 }
 
+/** A function that takes the secret out of an error: a server may send back what it was sent. */
+const concealing = ({ secret }: Settings): ((error: Error) => Error) => {
+  const text = secret === undefined ? "" : Redacted.value(secret)
+  return text === ""
+    ? (error) => error
+    : (error) => (error.message.includes(text) ? new Error(error.message.replaceAll(text, () => "<redacted>")) : error)
+}
+
 /** nsqd's errors after which the connection goes on. */
 const isRefusal = ({ message }: Error): boolean => /^E_(FIN|REQ|TOUCH)_FAILED /.test(message)
 
@@ -144,6 +156,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
   new Promise((resolve, reject) => {
     const insecure = Handshake.refusalOf(settings, native.nsqdHost)
     if (insecure !== undefined) return reject(new Error(insecure))
+    const conceal = concealing(settings)
     let failure: Error | undefined
     let heard = 0
     let isReady = false
@@ -152,7 +165,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
     let handshake: Handshake.Handshake | undefined
 
     const destroy = (because?: Error): void => {
-      failure ??= because
+      if (because !== undefined) failure ??= conceal(because)
       // The driver makes its socket a turn later, and fails without one.
       if (native.conn === null) return process.nextTick(destroy)
       native.statemachine.raise("close")
@@ -162,6 +175,8 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
     const closed = (): void => {
       if (isClosed) return
       isClosed = true
+      // The driver's timer would keep the process.
+      native.clearIdentifyTimeout()
       stopped?.()
       const error = failure ?? new Error("nsqd closed the connection")
       if (isReady) on.closed(error)
@@ -175,7 +190,6 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
       handshake = Handshake.read(answer, settings)
       if (!handshake.wantsSecret) native.config.authSecret = null
       if (handshake.refusal === undefined) return true
-      native.clearIdentifyTimeout()
       destroy(new Error(handshake.refusal))
       return false
     }
@@ -188,8 +202,8 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
     })
     native.on("message", on.message)
     native.on("error", (error: Error) => {
-      if (isReady && isRefusal(error)) on.refused(error.message)
-      else failure ??= error
+      if (isReady && isRefusal(error)) on.refused(conceal(error).message)
+      else failure ??= conceal(error)
     })
     native.on("connection_error", (error: Error) => (failure ??= error))
     native.on("closed", closed)
@@ -197,6 +211,7 @@ const open = (native: NSQDConnection, settings: Settings, on: Listener, signal: 
       if (isReady) return
       isReady = true
       resolve({
+        clientId: native.config.clientId,
         identity: identityOf(native, handshake?.notes ?? []),
         isOpen: () => !isClosed,
         heard: () => heard,
@@ -238,6 +253,7 @@ export const connectPublisher = async (
 ): Promise<PublishingConnection> => {
   const native = new WriterNSQDConnection(host, port, toOptions(settings, settings.messageTimeout))
   const connection = await open(native, settings, { message: () => {}, refused: () => {}, closed }, signal)
+  const conceal = concealing(settings)
   /** Whether nsqd has refused a publish, after which it closes the connection. */
   let isRefused = false
   return {
@@ -250,7 +266,7 @@ export const connectPublisher = async (
       native.produceMessages(topic, messages, defer === 0 ? undefined : defer, (error) => {
         // The driver calls back before the connection closes, and would lose what is published in between.
         if (error !== null) isRefused = true
-        done(error)
+        done(error && conceal(error))
       })
     }
   }

@@ -80,12 +80,13 @@ const records = (value: unknown): ReadonlyArray<Json> =>
 const stats = (
   base: HttpInterface,
   topic: string,
-  timeout: number
+  timeout: number,
+  clients = "false"
 ): Effect.Effect<Json | undefined, BrokerError.BrokerError> =>
   Effect.map(
     Http.request({ operation: "counts", queue: topic }, timeout, {
       base,
-      path: `stats?${query({ format: "json", topic, include_clients: "false", include_mem: "false" })}`
+      path: `stats?${query({ format: "json", topic, include_clients: clients, include_mem: "false" })}`
     }),
     (json) => (Predicate.isReadonlyObject(json) ? records(json["topics"])[0] : undefined)
   )
@@ -100,6 +101,17 @@ export const channels = (
     stats(base, topic, timeout),
     (found) => found && records(found["channels"]).map((each) => String(each["channel_name"]))
   )
+
+/** The ids of a channel's consumers; empty when it does not exist. */
+export const clients = (
+  base: HttpInterface,
+  { channel, topic }: Queue,
+  timeout: number
+): Effect.Effect<ReadonlyArray<string>, BrokerError.BrokerError> =>
+  Effect.map(stats(base, topic, timeout, "true"), (found) => {
+    const its = records(found?.["channels"]).find((each) => each["channel_name"] === channel)
+    return records(its?.["clients"]).map((each) => String(each["client_id"]))
+  })
 
 /** The messages of a channel, and those of its topic. */
 export const depths = (

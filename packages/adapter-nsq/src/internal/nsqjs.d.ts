@@ -5,6 +5,7 @@ declare module "nsqjs" {
   import type { Duplex, Writable } from "node:stream"
 
   export interface ConnectionOptions {
+    readonly clientId: string
     readonly authSecret: string | null
     readonly deflate: boolean
     readonly snappy: boolean
@@ -30,7 +31,7 @@ declare module "nsqjs" {
     conn: Socket | null
     /** Where commands go: the socket, or the compressor in front of it. */
     outWriter: Writable
-    readonly config: { authSecret: string | null }
+    readonly config: { readonly clientId: string; authSecret: string | null }
     /** Bytes that have arrived and are no whole frame yet, or are not handled. */
     readonly frameBuffer: { readonly buffer?: Buffer }
     readonly statemachine: { raise(event: string, data?: unknown): unknown }

@@ -60,6 +60,8 @@ export interface Reconnecting<A, E> {
   readonly live: Effect.Effect<A>
   /** Waits for the first attempt to connect, and fails with its error. */
   readonly tried: Effect.Effect<void, E>
+  /** The error of the last attempt to connect, while there is no connection; `undefined` where none has failed since. */
+  readonly error: () => E | undefined
 }
 
 /** A connection that lived for so many milliseconds is replaced without a pause. */
@@ -75,11 +77,13 @@ export const make = <A, E extends { readonly message: string }>(
     let current: A | undefined
     let next = Deferred.makeUnsafe<A>()
     let isNews = false
+    let refusal: E | undefined
     /** In a row: attempts that failed, and connections that did not last. */
     let failures = 0
 
     const gained = (connection: A): void => {
       current = connection
+      refusal = undefined
       onChange?.(connection)
       Deferred.doneUnsafe(tried, Exit.void)
       Deferred.doneUnsafe(next, Exit.succeed(connection))
@@ -93,6 +97,7 @@ export const make = <A, E extends { readonly message: string }>(
     const failed = (error: E): void => {
       isNews = true
       failures++
+      refusal = error
       Deferred.doneUnsafe(tried, Exit.fail(error))
     }
 
@@ -131,6 +136,7 @@ export const make = <A, E extends { readonly message: string }>(
         const live = open()
         return live === undefined ? Deferred.await(next) : Effect.succeed(live)
       }),
-      tried: Deferred.await(tried)
+      tried: Deferred.await(tried),
+      error: () => refusal
     }
   })

@@ -47,6 +47,22 @@ const server = (refusals = 0) => {
 }
 
 describe("Reconnecting", () => {
+  it.effect("tells the last error while there is no connection", () =>
+    Effect.gen(function* () {
+      const { control, options } = server(2)
+      const connection = yield* Reconnecting.make(options)
+      yield* Effect.exit(connection.tried)
+      assert.strictEqual(connection.error()?.message, "refused, 1 to come")
+      yield* TestClock.adjust(5000)
+      const { gone } = yield* connection.live
+      assert.isUndefined(connection.error())
+      control.refusals = 1
+      Deferred.doneUnsafe(gone, Exit.void)
+      yield* TestClock.adjust(50)
+      assert.strictEqual(connection.error()?.message, "refused, 0 to come")
+    })
+  )
+
   it.effect("is made again when it ends, and closed with the scope", () =>
     Effect.gen(function* () {
       const { changes, closed, opened, options } = server()

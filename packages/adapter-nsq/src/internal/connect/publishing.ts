@@ -5,7 +5,6 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../NsqOptions.ts"
@@ -130,10 +129,10 @@ export const make = (
       for (const node of from) {
         if (up.length === count) break
         const connection = yield* connections.to(node)
-        const tried = yield* Effect.result(connection.tried)
-        const publisher = connection.current()
+        yield* Effect.exit(connection.tried)
+        const [publisher, error] = [connection.current(), connection.error()]
         if (publisher !== undefined) up.push(publisher)
-        else if (Result.isFailure(tried)) errors.push(tried.failure)
+        else if (error !== undefined) errors.push(error)
       }
       return { up, errors } satisfies Attempt
     })
@@ -177,7 +176,7 @@ export const make = (
 const notReady = (count: number, last: Attempt | undefined, { publishTimeout }: Settings): BrokerError.BrokerError => {
   const reached = count === 1 ? "no nsqd" : `${last?.up.length ?? 0} of ${count} nsqd`
   const detail = `${reached} could be reached within ${Delay.format(publishTimeout)}`
-  const because = last?.errors[0]
+  const because = last?.errors.find(({ isRetryable }) => !isRetryable) ?? last?.errors[0]
   return new BrokerError.BrokerError({
     broker: "nsq",
     operation: "publish",

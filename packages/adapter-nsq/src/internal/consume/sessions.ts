@@ -11,6 +11,7 @@ import * as Connection from "../connect/connection.ts"
 import type { ConnectionCount } from "../connect/connectionCount.ts"
 import type { Node, Nodes } from "../connect/nodes.ts"
 import type { Queue } from "../names.ts"
+import * as NsqdHttp from "../nsqdHttp.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 import type { Credit } from "./credit.ts"
 import { receiptOf, type SettlingSession } from "./receipt.ts"
@@ -49,6 +50,12 @@ export interface Sessions {
 /** How long `retire` waits before it looks again for unsettled deliveries, in milliseconds. */
 const lookAgain = 100
 
+/** Milliseconds until nsqd has forgotten a topic whose clients it has disconnected: what subscribes before is forgotten as well. */
+const forgetting = 100
+
+/** When nsqd is asked whether it lists a session, after its begin and after a question without an answer. */
+const listing = Duration.seconds(1)
+
 /** How long a session that is closed waits for nsqd to close the connection. */
 const closeTimeout = Duration.seconds(2)
 
@@ -83,6 +90,7 @@ const connect = (
       }
     }
     const request = { topic: topic.topic, channel: topic.channel, messageTimeout }
+    if (isAgain) yield* Effect.sleep(Duration.millis(forgetting))
     const connection = yield* Connection.open({ operation: "subscribe", queue, node: node.name }, settings, (signal) =>
       Client.subscribe(settings, node.address, request, on, signal)
     )
@@ -94,6 +102,37 @@ const connect = (
     yield* Effect.onError(learn, () => Effect.sync(connection.destroy))
     return session
   })
+
+/**
+ * Finds out whether nsqd lists a session among its clients; a session that it lists stays so. When a topic is deleted, nsqd
+ * disconnects its clients before it forgets the topic, and who subscribes in between gets heartbeats and no message. Fails
+ * while there is no answer.
+ */
+const isListed = (
+  { connection, node, topic }: Session.Session,
+  { requestTimeout }: Settings
+): Effect.Effect<boolean, BrokerError.BrokerError> =>
+  Effect.map(NsqdHttp.clients(node.address.http!, topic, requestTimeout), (ids) => ids.includes(connection.clientId))
+
+/** Makes each connection again whose session nsqd has forgotten, where it has listed one before. Never ends. */
+const watchListing = (connection: Sessions["connection"], node: Node, settings: Settings): Effect.Effect<void> => {
+  // An HTTP interface of another nsqd lists none.
+  let isTrusted = false
+  const watch = (session: Session.Session) =>
+    Effect.sleep(listing).pipe(
+      Effect.andThen(isListed(session, settings)),
+      Effect.eventually,
+      Effect.map((found) => {
+        if (!found && isTrusted) session.connection.destroy(new Error("nsqd has forgotten this client with its topic"))
+        isTrusted ||= found
+      }),
+      Effect.andThen(Effect.never)
+    )
+  const one = Effect.flatMap(connection.live, (session) =>
+    Effect.raceFirst(Deferred.await(session.gone), watch(session))
+  )
+  return node.address.http === undefined ? Effect.never : Effect.forever(one)
+}
 
 /**
  * Connects, and again whenever the connection is lost; one that is lost when `mayConnect` answers no is not made again.
@@ -134,6 +173,7 @@ export const open = (
       }
     })
     const connection = yield* Scope.provide(opened, own)
+    yield* Effect.forkIn(watchListing(connection, node, dependencies.settings), own)
 
     const closeSession = Effect.suspend(() => {
       isEnding = true

@@ -12,10 +12,10 @@ import * as Settle from "../settle/settle.ts"
 import { toCommand } from "../settle/toCommand.ts"
 import * as Credit from "./credit.ts"
 import { nameOf, receiptOf } from "./receipt.ts"
-import * as Pauses from "./pauses.ts"
 import * as Remembered from "./remembered.ts"
 import { toDelivery } from "./toDelivery.ts"
 import * as Topics from "./topics.ts"
+import * as Troubles from "./troubles.ts"
 
 interface SubscribeDependencies extends Topics.TopicsDependencies {
   readonly publishing: Publishing
@@ -75,7 +75,7 @@ export const subscribe = (
     const places = topics.connected(plan.source)
     const place = places.includes(node) ? node : (places[0] ?? node)
     yield* Effect.forEach(queuesOf(plan), (each) => declare(place, each), { discard: true, concurrency: "unbounded" })
-    const { current: trouble } = yield* Pauses.watch(queue, [plan.source, plan.retry], topics.nodesOf, dependencies)
+    const { current: trouble } = yield* Troubles.watch(queue, [plan.source, plan.retry], topics, dependencies)
     yield* Effect.addFinalizer(() => Effect.sync(() => connectionCounts.delete(connectionCount)))
     connectionCounts.add(connectionCount)
     const identify = (delivery: Delivery.Delivery) => nameOf(receiptOf(delivery))

@@ -24,6 +24,8 @@ export interface Topics {
   readonly isJoined: (topic: Queue) => boolean
   /** The nsqd to which a connection of a topic is open. */
   readonly connected: (topic: Queue) => ReadonlyArray<Node>
+  /** The error for which no nsqd lets this process consume a topic; `undefined` where one does, or does not answer. */
+  readonly refusalOf: (topic: Queue) => BrokerError.BrokerError | undefined
   /** Ends with the first attempts to connect: with an error when one of them was refused, or all of a topic failed. */
   readonly ready: Effect.Effect<void, BrokerError.BrokerError>
 }
@@ -119,6 +121,10 @@ export const open = (
       nodesOf: (topic) => [...joined.get(topic)!.keys()],
       isJoined: (topic) => joined.get(topic)!.size > 0,
       connected: (topic) => [...joined.get(topic)!].filter(isUp).map(([node]) => node),
+      refusalOf: (topic) => {
+        const errors = [...joined.get(topic)!.values()].map(({ connection }) => connection.error())
+        return errors.every((error) => error?.isRetryable === false) ? errors[0] : undefined
+      },
       ready: Effect.forEach(topics, (topic) => tried([...joined.get(topic)!.values()]), {
         discard: true,
         concurrency: "unbounded"

@@ -1,6 +1,7 @@
 /**
- * Channels that an operator has paused: nsqd tells no consumer, it only sends nothing. So it is asked now and then, and
- * the consumer says what is paused. https://nsq.io/components/nsqd.html#post-channelpause
+ * Why a queue is not consumed though nsqd can be reached: every nsqd refuses it, or an operator has paused its channel. Of
+ * a pause nsqd tells no consumer, it only sends nothing, so it is asked now and then.
+ * https://nsq.io/components/nsqd.html#post-channelpause
  */
 import { BrokerError, Trouble } from "@requeue/core/adapter-kit"
 import * as Duration from "effect/Duration"
@@ -12,7 +13,7 @@ import type { Queue } from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
 import type { Topics } from "./topics.ts"
 
-/** Milliseconds between two questions. */
+/** Milliseconds between two looks. */
 const interval = 2000
 
 /** A topic's channel on one nsqd. */
@@ -21,7 +22,7 @@ interface Place {
   readonly node: Node
 }
 
-const error = (queue: string, { channel, topic }: Queue): BrokerError.BrokerError =>
+const paused = (queue: string, { channel, topic }: Queue): BrokerError.BrokerError =>
   new BrokerError.BrokerError({
     broker: "nsq",
     operation: "consume",
@@ -31,11 +32,11 @@ const error = (queue: string, { channel, topic }: Queue): BrokerError.BrokerErro
     remedy: "Unpause it, as nsqadmin does, when its messages shall come"
   })
 
-/** Asks as long as the scope lives. A channel that is paused on every nsqd is a trouble; on some, it is logged. */
+/** Looks as long as the scope lives. A channel that is paused on every nsqd is a trouble; on some, it is logged. */
 export const watch = (
   queue: string,
   topics: ReadonlyArray<Queue>,
-  nodesOf: Topics["nodesOf"],
+  { nodesOf, refusalOf }: Pick<Topics, "nodesOf" | "refusalOf">,
   { now, settings }: { readonly settings: Settings; readonly now: () => number }
 ): Effect.Effect<Trouble.Tracker, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -51,14 +52,16 @@ export const watch = (
     const pausedOf = Effect.fnUntraced(function* (topic: Queue) {
       const asked = nodesOf(topic).filter(({ address }) => address.http !== undefined)
       const answers = yield* Effect.forEach(asked, (node) => isPaused({ node, topic }), { concurrency: "unbounded" })
-      const paused = asked.filter((_, index) => answers[index] === true).map(({ name }) => name)
-      return { topic, paused, isAll: paused.length > 0 && answers.every((each) => each !== false) }
+      const names = asked.filter((_, index) => answers[index] === true).map(({ name }) => name)
+      return { topic, paused: names, isAll: names.length > 0 && answers.every((each) => each !== false) }
     })
 
-    const ask = Effect.gen(function* () {
+    const look = Effect.gen(function* () {
       const all = yield* Effect.forEach(topics, pausedOf)
       const whole = all.find(({ isAll }) => isAll)
-      yield* whole === undefined ? trouble.over : trouble.tell(error(queue, whole.topic))
+      const refusal = topics.map(refusalOf).find((error) => error !== undefined)
+      const error = refusal ?? (whole && paused(queue, whole.topic))
+      yield* error === undefined ? trouble.over : trouble.tell(error)
       const some = all.filter(({ isAll, paused }) => paused.length > 0 && !isAll)
       const text = some.map(({ paused, topic }) => `${topic.topic} on ${paused.join(", ")}`).join("; ")
       if (text !== logged && text !== "") {
@@ -69,7 +72,6 @@ export const watch = (
       }
       logged = text
     })
-    if (settings.http)
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(ask, Effect.sleep(Duration.millis(interval)))))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(look, Effect.sleep(Duration.millis(interval)))))
     return trouble
   })
