@@ -15,12 +15,20 @@ import * as Options from "./internal/options.ts"
 import type { ListOptions, PurgeOptions } from "./internal/options.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import { purge } from "./internal/purge.ts"
-import { type DeadLettersStopped, type Options as RedriveOptions, redrive, type Report } from "./internal/redrive.ts"
+import { type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
+import type { DeadLettersStopped, Report } from "./internal/report.ts"
 
 export type { DeadLetter } from "./internal/deadLetter.ts"
 export { type Group, group, type Groups } from "./internal/groups.ts"
 export type { ListOptions, PurgeOptions, Selection } from "./internal/options.ts"
-export { DeadLettersStopped, type Options as RedriveOptions, type Report as RedriveReport } from "./internal/redrive.ts"
+export type { Options as RedriveOptions } from "./internal/redrive.ts"
+export {
+  DeadLettersStopped,
+  type Outcome,
+  type Report as RedriveReport,
+  type Stage,
+  type StoppedBy
+} from "./internal/report.ts"
 export type { FailedLetter } from "./internal/books.ts"
 
 /** The dead letters in one queue. */

@@ -3,6 +3,9 @@ import type { Delivery } from "../../message/Delivery.ts"
 import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
+import * as OptionTree from "../../options/OptionTree.ts"
+import * as Delay from "../../message/Delay.ts"
+import * as Operation from "./operation.ts"
 import type { Options as RedriveOptions } from "./redrive.ts"
 
 /** Options of `list` and `group`. */
@@ -42,6 +45,11 @@ export type PurgeOptions = Selection & {
 
 const listKinds: OptionNames.Of<ListOptions> = { limit: OptionKind.number(1), filter: OptionKind.callback }
 
+const stagesKind: OptionKind.OptionKind = {
+  expected: "an array of at least one whole number >= 1",
+  holds: (value) => Array.isArray(value) && value.length > 0 && value.every(OptionKind.whole(1).holds)
+}
+
 const redriveKinds: OptionNames.Of<RedriveOptions> = {
   to: OptionKind.text,
   limit: OptionKind.number(1),
@@ -50,7 +58,12 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   rate: OptionKind.number(0.001),
   maxRedrives: OptionKind.number(0),
   signal: OptionKind.signal,
-  onProgress: OptionKind.callback
+  onProgress: OptionKind.callback,
+  stages: stagesKind,
+  stopAt: { expected: "a number from 0 to 1", holds: (value) => typeof value === "number" && value >= 0 && value <= 1 },
+  wait: Delay.kind(1, Delay.max),
+  watch: OptionTree.list(OptionKind.nonEmpty),
+  operation: Operation.idKind
 }
 
 const purgeKinds: OptionNames.Of<PurgeOptions> = {
