@@ -5,7 +5,9 @@ import * as Effect from "effect/Effect"
 import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
 
 const bury = async (broker: VirtualBroker, count: number): Promise<void> => {
-  const worker = await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("down")))
+  const worker = await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () =>
+    Promise.reject(new Error("down"))
+  )
   const entries = Array.from({ length: count }, (_, index) => ({ body: index, id: `${index}` }))
   await broker.requeue.sendBatch("q", entries)
   await turns(200)
@@ -108,7 +110,9 @@ describe("a redrive in stages", () => {
     await bury(broker, 30)
     const stop = new AbortController()
     await work(broker, (body) => body === 1 || body === 2, 3000)
-    const redriving = broker.requeue.deadLetters("q.dlq").redrive({ stages: [5], stopAt: 1, wait: "1 hour", signal: stop.signal })
+    const redriving = broker.requeue
+      .deadLetters("q.dlq")
+      .redrive({ stages: [5], stopAt: 1, wait: "1 hour", signal: stop.signal })
     await broker.advance(2000)
     stop.abort()
     const report = await broker.finish(redriving)
@@ -125,7 +129,11 @@ describe("a redrive in stages", () => {
     isMended = true
     const report = await broker.finish(letters.redrive({ stages: [1, 10], operation }))
     assert.deepInclude(report, { operation, published: 29, succeeded: 29, cameBack: 0, repeated: 1, queued: 1 })
-    assert.deepInclude(await broker.finish(letters.redrive({ stages: [1] })), { published: 1, succeeded: 1, repeated: 0 })
+    assert.deepInclude(await broker.finish(letters.redrive({ stages: [1] })), {
+      published: 1,
+      succeeded: 1,
+      repeated: 0
+    })
   })
 
   it("keeps to its rate over all its passes", async () => {

@@ -14,12 +14,14 @@ import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
 import { Problem } from "../../Problem.ts"
+import * as RedriveStages from "../../RedriveStages.ts"
 import * as RedriveView from "../../RedriveView.ts"
 import * as Target from "../../Target.ts"
 
 const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
+  ...RedriveStages.flags,
   to: Flag.String("to").pipe(
     Flag.withMetavar("QUEUE"),
     Flag.withDescription("Where to. Default: the queue that each letter came from"),
@@ -54,7 +56,8 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
     const output = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
-    const asked = { dryRun, maxRedrives }
+    const staged = yield* RedriveStages.of({ ...rest, dlq }, target.queues, to)
+    const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
     const finished: Array<RedriveView.Redriven> = []
     const told = () => finished.map((each) => RedriveView.text(each, asked)).join("\n")
     const json = (interrupted: boolean) => ({
@@ -74,6 +77,7 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
             filter: (letter) => isMeant(LetterFilter.subject(letter)),
             maxRedrives,
             dryRun,
+            ...staged,
             signal,
             onProgress: (report) => {
               Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
@@ -109,7 +113,8 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
     "Sends dead letters back to work: each is published, confirmed by the broker, and only then removed. Its attempts " +
       "start at 1 again, and its redrive is counted. Asks first, unless --yes or --dry-run is given. Ctrl-C ends it at once; " +
       "what was redriven until then stays redriven, and the same command goes on with the rest. A letter that the broker " +
-      "refuses stays, is named, and makes the exit code 1."
+      "refuses stays, is named, and makes the exit code 1. With --stages, --stop-at or --wait it works in stages: behind each, " +
+      "it waits until it is known what became of the letters, and it stops by itself, with exit code 1, when too much comes back."
   ),
   Command.withShortDescription("Send dead letters back to work"),
   Command.withExamples([
@@ -117,6 +122,10 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
     {
       command: "requeue dead-letters redrive --queue orders --reason retries-exhausted --rate 10",
       description: "Slowly"
+    },
+    {
+      command: "requeue dead-letters redrive --queue orders --stages 1,10,100 --stop-at 10%",
+      description: "In stages, as long as it goes well"
     },
     { command: "requeue dead-letters redrive --dlq old.dlq --to orders --yes", description: "Elsewhere" }
   ])

@@ -116,7 +116,8 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
       const out = outstandingIn(index)
       const waiting = out === 0 ? 0 : left === undefined ? undefined : Math.min(out, left)
       left = left === undefined || waiting === undefined ? undefined : left - waiting
-      if (publishedIn(index) > 0) all.unshift({ size, ...outcome(publishedIn(index), comeBacks?.of(index + 1), out, waiting) })
+      if (publishedIn(index) > 0)
+        all.unshift({ size, ...outcome(publishedIn(index), comeBacks?.of(index + 1), out, waiting) })
     }
     return all
   }

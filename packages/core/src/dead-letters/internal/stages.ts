@@ -50,7 +50,13 @@ const next = (now: number, end: number): number => (now < end ? Math.min(interva
 export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undefined, BrokerError> =>
   Effect.gen(function* () {
     const { isExact, ledger, options, pass, targets, watch } = dependencies
-    const { limit = Number.POSITIVE_INFINITY, rate, signal, stages = standard.stages, stopAt = standard.stopAt } = options
+    const {
+      limit = Number.POSITIVE_INFINITY,
+      rate,
+      signal,
+      stages = standard.stages,
+      stopAt = standard.stopAt
+    } = options
     const wait = options.wait === undefined ? standard.wait : Delay.toMillis(options.wait)
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
