@@ -102,9 +102,9 @@ it("tells what became of each stage, and why there were no more", () => {
     "  stopped: more than 10% of a stage came back. To go on: --operation op-1"
   ])
   assert.strictEqual(
-    staged({ stages: [{ size: undefined, published: 3, succeeded: undefined, cameBack: 1, waiting: undefined }] }).split(
-      "\n"
-    )[1],
+    staged({
+      stages: [{ size: undefined, published: 3, succeeded: undefined, cameBack: 1, waiting: undefined }]
+    }).split("\n")[1],
     "  stage 1: 3 published, 1 came back, the broker does not tell whether the others still wait"
   )
   assert.isTrue(RedriveView.isBad({ queue: "q.dlq", report: { ...nothing, stoppedBy: "wait" } }))

@@ -51,7 +51,10 @@ const redrive = (url: string, fails: (run: number) => boolean, options: DeadLett
     const report = yield* letters.redrive(options)
     const ended = (tag: Event.Event["_tag"]) => events.filter(({ _tag }) => _tag === tag).length
     yield* Effect.promise(() =>
-      until("the end of all that was redriven", async () => ended("Succeeded") + ended("DeadLettered") === report.published)
+      until(
+        "the end of all that was redriven",
+        async () => ended("Succeeded") + ended("DeadLettered") === report.published
+      )
     )
     yield* Effect.promise(() =>
       until(
@@ -61,12 +64,7 @@ const redrive = (url: string, fails: (run: number) => boolean, options: DeadLett
     )
     const operations = new Set(events.flatMap((event) => ("operation" in event ? [event.operation] : [])))
     return { report, succeeded: ended("Succeeded"), failed: ended("DeadLettered"), operations: [...operations] }
-  }).pipe(
-    Effect.scoped,
-    Effect.provide(Adapters.layer(url)),
-    Effect.provide(Logger.layer([])),
-    Effect.runPromise
-  )
+  }).pipe(Effect.scoped, Effect.provide(Adapters.layer(url)), Effect.provide(Logger.layer([])), Effect.runPromise)
 
 const brokers: ReadonlyArray<readonly [string, () => Promise<Address>]> = [
   ["memory", async () => ({ url: "memory:", managementUrl: undefined, dispose: async () => {} })],
@@ -83,15 +81,17 @@ describe.each(brokers)("on %s, of 10,000 dead letters", (name, start) => {
       const options = { stages: [1, 10, 100], stopAt: 0.1, wait: "5 seconds" } as const
       const { failed, operations, report, succeeded } = await redrive(url, (run) => run > 1, options)
       assert.isAtMost(failed, 11)
-      assert.strictEqual(succeeded, 1)
-      assert.strictEqual(report.stoppedBy, "stop-at")
-      assert.deepStrictEqual([report.published, report.cameBack, report.unseen], [succeeded + failed, failed, 0])
-      // RabbitMQ does not count what is delayed.
-      assert.deepStrictEqual([report.succeeded, report.waiting], report.cameBack === report.published || name !== "rabbitmq" ? [1, 0] : [undefined, undefined])
+      assert.deepStrictEqual([report.stoppedBy, succeeded], ["stop-at", 1])
+      assert.deepStrictEqual([report.published, report.cameBack! + report.unseen], [succeeded + failed, failed])
+      // An nsqd shows no more than its --max-rdy-count at a time, so that a look does not reach the letters behind.
+      if (name !== "nsq") assert.strictEqual(report.unseen, 0)
+      // RabbitMQ does not count what waits for a retry.
+      const isTold = name !== "rabbitmq"
+      assert.deepStrictEqual([report.succeeded, report.waiting], isTold ? [succeeded, 0] : [undefined, undefined])
       assert.deepStrictEqual(
-        report.stages.map(({ cameBack, published }) => [published, cameBack]),
+        report.stages.map(({ published, size }) => [size, published]),
         [
-          [1, 0],
+          [1, 1],
           [10, 10]
         ]
       )

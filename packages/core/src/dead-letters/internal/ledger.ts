@@ -50,7 +50,7 @@ const nothing: Summary = {
   held: undefined
 }
 
-/** The books of two passes as one. What waited, and what others had, is counted by the first. */
+/** The books of two passes as one. The first has counted what waited. */
 const plus = (first: Summary, next: Summary): Summary => {
   const failures = [...first.failures, ...next.failures]
   const some = (isPublished: boolean): ReadonlyArray<FailedLetter> =>
@@ -63,7 +63,7 @@ const plus = (first: Summary, next: Summary): Summary => {
     unconfirmed: first.unconfirmed + next.unconfirmed,
     failures: [...some(false), ...some(true)],
     queued: first.queued === undefined ? undefined : first.queued - next.removed,
-    held: first.held
+    held: next.held
   }
 }
 
@@ -100,24 +100,27 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
     published: number,
     cameBack: number | undefined,
     outstanding: number,
-    waiting: number | undefined
+    waiting: number | undefined,
+    unseen: number
   ): Outcome => ({
     published,
-    succeeded: waiting === undefined ? undefined : outstanding - waiting,
+    succeeded: waiting === undefined ? undefined : Math.max(0, outstanding - waiting - unseen),
     cameBack,
     waiting
   })
 
-  /** Which letters wait is not known; those of the last stages have waited for the shortest time. */
-  const told = (counted: number | undefined): ReadonlyArray<Stage> => {
-    let left = counted
+  /** Which letters wait, or were not seen, is not known; those of the last stages have waited for the shortest time. */
+  const told = (counted: number | undefined, unseen: number): ReadonlyArray<Stage> => {
+    let [left, hidden] = [counted, unseen]
     const all: Array<Stage> = []
     for (const [index, { size }] of [...stages.entries()].toReversed()) {
       const out = outstandingIn(index)
       const waiting = out === 0 ? 0 : left === undefined ? undefined : Math.min(out, left)
+      const lost = Math.min(hidden, out - (waiting ?? 0))
       left = left === undefined || waiting === undefined ? undefined : left - waiting
-      if (publishedIn(index) > 0)
-        all.unshift({ size, ...outcome(publishedIn(index), comeBacks?.of(index + 1), out, waiting) })
+      hidden -= lost
+      const published = publishedIn(index)
+      if (published > 0) all.unshift({ size, ...outcome(published, comeBacks?.of(index + 1), out, waiting, lost) })
     }
     return all
   }
@@ -149,7 +152,7 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
       return {
         operation,
         redriven: isDryRun ? selected : books.removed,
-        ...outcome(published(), comeBacks?.all(), out, waiting),
+        ...outcome(published(), comeBacks?.all(), out, waiting, unseen),
         ...passed,
         unremoved: books.unremoved,
         refused: books.refused,
@@ -159,7 +162,7 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
         held: books.held,
         unseen,
         stoppedBy,
-        stages: comeBacks === undefined ? [] : told(counted)
+        stages: comeBacks === undefined ? [] : told(counted, unseen)
       }
     }
   }

@@ -69,7 +69,7 @@ export interface Report
   readonly held: number | undefined
   /**
    * Letters that came into the dead letters meanwhile, and that no look has reached: each of them may have come back. They
-   * count towards `stopAt`.
+   * count towards `stopAt`, and not as succeeded.
    */
   readonly unseen: number
   /** Why it went no further; `undefined` when it came to its end. */

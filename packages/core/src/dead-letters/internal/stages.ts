@@ -64,10 +64,10 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
     const isBeyond = () => ledger.isBeyond(stopAt, watch.unseen())
 
     // What moves from its queue to the dead letters in between is counted twice, and not missed.
-    const check = (when: Parameters<Watch["look"]>[0]): Effect.Effect<Waiting, BrokerError> =>
+    const check = (isLast: boolean): Effect.Effect<Waiting, BrokerError> =>
       Effect.gen(function* () {
         const waiting = yield* watch.waiting(targets)
-        yield* watch.look(when)
+        yield* watch.look(isLast)
         dependencies.onState({ counted: waiting.isWhole ? waiting.counted : undefined, unseen: watch.unseen() })
         return waiting
       })
@@ -92,44 +92,49 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
       let [last, hasLeft, emptySince] = [0, false, never]
       while (true) {
         const isOver = now() >= end || now() - emptySince >= (isExact ? 0 : quiet)
-        const waiting = yield* steadily(check(isOver ? "surely" : "in-turn"))
-        if (isBeyond()) return "stop-at"
+        const waiting = yield* steadily(check(isOver))
         const outstanding = ledger.outstanding()
-        if (outstanding === 0) return undefined
+        if (outstanding === 0) return isBeyond() ? "stop-at" : undefined
         emptySince = waiting?.isWhole === true && waiting.counted === 0 ? Math.min(emptySince, now()) : never
         if (waiting !== undefined) {
           const { counted } = waiting
           hasLeft ||= counted < Math.max(last, outstanding)
           last = counted
-          if (isOver) return counted > 0 && !hasLeft ? "wait" : undefined
+          if (isOver) return isBeyond() ? "stop-at" : counted > 0 && !hasLeft ? "wait" : undefined
         }
         if (!isExact || emptySince > now()) yield* Effect.sleep(Duration.millis(next(now(), end)))
       }
     })
 
+    const sleep = (millis: number): Effect.Effect<void> =>
+      millis > 0 ? Effect.raceFirst(Effect.sleep(Duration.millis(millis)), Sweep.aborted(signal)) : Effect.void
+
     let [left, free] = [limit, Number.NEGATIVE_INFINITY]
     /** Publishes a stage, and answers why it went no further; `through` when no letters are left. */
-    const publish = (size: number): Effect.Effect<StoppedBy | "through" | undefined, BrokerError> =>
+    const publish = (size: number): Effect.Effect<"abort" | "stop-at" | "through" | undefined, BrokerError> =>
       Effect.gen(function* () {
         const most = rate === undefined ? slice.letters : Math.ceil(rate * slice.seconds)
         let room = Math.min(size, left)
+        let end = never
         while (room > 0) {
           // Each pass begins at once; the rate is that of all of them.
-          if (free > now()) {
-            yield* Effect.raceFirst(Effect.sleep(Duration.millis(free - now())), Sweep.aborted(signal))
-          }
+          yield* sleep(free - now())
           if (isAborted()) return "abort"
           const begun = now()
           const asked = Math.min(room, most)
-          const { removed, selected, unremoved } = yield* pass(asked)
+          const { held = 0, removed, selected, unremoved } = yield* pass(asked)
           watch.swept(removed)
           free = begun + ((removed + unremoved) * 1000) / (rate ?? Number.POSITIVE_INFINITY)
           if (isAborted()) return "abort"
           room -= selected
           left -= selected
-          yield* steadily(check("in-turn"))
+          yield* steadily(check(false))
           if (isBeyond()) return "stop-at"
-          if (selected < asked) return "through"
+          if (selected === asked) continue
+          // What another reader has, such as the look before, comes back, or not.
+          end = Math.min(end, now() + wait)
+          if (held === 0 || now() >= end) return "through"
+          yield* sleep(interval)
         }
         return left > 0 ? undefined : "through"
       })
@@ -138,14 +143,14 @@ export const run = (dependencies: Dependencies): Effect.Effect<StoppedBy | undef
       for (const size of [...stages, undefined]) {
         ledger.begin(size)
         const published = yield* publish(size ?? Number.POSITIVE_INFINITY)
-        if (published !== undefined && published !== "through") return published
+        if (published === "abort") return published
         ledger.close()
         const stopped = yield* Effect.raceFirst(settle, Effect.as(Sweep.aborted(signal), "abort" as const))
-        if (stopped !== undefined || published === "through") return stopped
+        if (stopped !== undefined || published !== undefined) return stopped
       }
       return undefined
     })
     const stoppedBy = yield* all
-    if (stoppedBy === "abort") yield* Effect.ignore(Effect.timeoutOption(check("now"), Duration.millis(grace)))
+    if (stoppedBy === "abort") yield* Effect.ignore(Effect.timeoutOption(check(true), Duration.millis(grace)))
     return stoppedBy
   })

@@ -23,10 +23,10 @@ export interface Watch {
   /** Must be called when the redrive has removed letters from its queue. */
   readonly swept: (removed: number) => void
   /**
-   * Looks at the dead-letter queues that have grown: `in-turn` with pauses between looks, `now` without, and `surely` also
-   * at those whose counts are not exact.
+   * Looks at the dead-letter queues that have grown, with pauses between two looks. The last look of a stage happens at once,
+   * and also where letters are missing, which may hide as many that have come.
    */
-  readonly look: (when: "in-turn" | "now" | "surely") => Effect.Effect<void, BrokerError>
+  readonly look: (isLast: boolean) => Effect.Effect<void, BrokerError>
   readonly waiting: (targets: Iterable<string>) => Effect.Effect<Waiting, BrokerError>
   /** Letters that came into a dead-letter queue since the watch began, and that no look has reached. */
   readonly unseen: () => number
@@ -57,8 +57,8 @@ export const make = (
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
     const places: Array<Place> = []
     for (const queue of new Set(queues)) {
-      const { ready } = yield* broker.admin.counts(queue)
-      places.push({ queue, known: ready, come: 0, unseen: 0, at: Number.NEGATIVE_INFINITY })
+      const known = lettersIn(yield* broker.admin.counts(queue))
+      places.push({ queue, known, come: 0, unseen: 0, at: Number.NEGATIVE_INFINITY })
     }
 
     const lookAt = (place: Place) =>
@@ -72,11 +72,12 @@ export const make = (
         const work: Sweep.Work = { select, copy: "look", onStep: () => {} }
         const { error, summary } = yield* Sweep.run(broker, place.queue, {}, work)
         if (error !== undefined) return yield* error
-        const { queued } = summary
+        const { held = 0, queued } = summary
+        const found = queued === undefined ? undefined : queued + held
         place.at = now()
-        if (queued !== undefined) place.come += Math.max(0, queued - (place.known ?? queued))
-        place.known = queued
-        place.unseen = Math.max(0, Math.min((queued ?? 0) - looked, place.come - comeBacks.all()))
+        if (found !== undefined) place.come += Math.max(0, found - (place.known ?? found))
+        place.known = found
+        place.unseen = Math.max(0, Math.min((found ?? 0) - looked, place.come - comeBacks.all()))
       })
 
     return {
@@ -84,16 +85,14 @@ export const make = (
         const [own] = places
         if (own?.known !== undefined) own.known = Math.max(0, own.known - removed)
       },
-      look: (when) =>
+      look: (isLast) =>
         Effect.forEach(
           places,
           (place) =>
             Effect.gen(function* () {
-              const { isRead = false, ready } = yield* broker.admin.counts(place.queue)
-              const isTold = ready !== undefined && place.known !== undefined
-              const hasGrown = !isTold || ready > place.known!
-              const isSure = ready === place.known && isTold && broker.capabilities.exactCounts && !isRead
-              const isDue = hasGrown ? when !== "in-turn" || now() - place.at >= pause : when === "surely" && !isSure
+              const letters = lettersIn(yield* broker.admin.counts(place.queue))
+              const hasGrown = letters === undefined || place.known === undefined || letters > place.known
+              const isDue = isLast ? hasGrown || letters !== place.known : hasGrown && now() - place.at >= pause
               if (isDue) yield* lookAt(place)
             }),
           { discard: true }
@@ -106,6 +105,10 @@ export const make = (
       unseen: () => places.reduce((sum, { unseen }) => sum + unseen, 0)
     }
   })
+
+/** The letters that a queue has, those that somebody looks at included; `undefined` where the broker does not count. */
+const lettersIn = ({ inFlight = 0, isRead, ready }: Counts): number | undefined =>
+  ready === undefined ? undefined : ready + (isRead === false ? 0 : inFlight)
 
 const waitingIn = ({ delayed, inFlight, isRead, missing = [], ready }: Counts): Waiting => {
   const held = isRead === false ? 0 : inFlight
