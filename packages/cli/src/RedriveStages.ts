@@ -78,23 +78,24 @@ const patience = (queues: ReadonlyArray<Target.Queue>): number =>
     })
   )
 
-/** The options of a redrive that is watched, or only its id; `letters` are the queues that it takes from. */
+type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
+
+/** The options of a redrive that is watched, or none; `letters` are the queues that it takes from. */
 export const of = (
   flags: Flags & { readonly dlq: ReadonlyArray<string> },
   letters: ReadonlyArray<string>,
   to: Option.Option<string>
 ) =>
   Effect.gen(function* () {
-    const operation = Option.getOrUndefined(flags.operation)
+    const none: Staged = {}
     const isStaged = [flags.stages, flags.stopAt, flags.wait].some((given) => Option.isSome<unknown>(given))
-    if (!isStaged) return { operation } satisfies DeadLetters.RedriveOptions
+    if (!isStaged) return none
     const queue = Option.match(to, { onNone: () => flags.queue, onSome: (name) => [name] })
     // Queues that the config file does not have, and those of --dlq, have the policy that any queue has.
     const known = Option.isNone(to) && flags.dlq.length > 0 ? Effect.succeed([]) : queuesOf({ ...flags, queue })
     const queues = yield* known
     const others = Option.isSome(to) && queues.length === 0 ? [{ name: to.value, options: {} }] : queues
-    const options: DeadLetters.RedriveOptions = {
-      operation,
+    const options: Staged = {
       stages: Option.getOrUndefined(flags.stages),
       stopAt: Option.getOrElse(flags.stopAt, () => standard.stopAt),
       wait: Option.getOrElse(flags.wait, () => Math.min(Delay.max, patience(queues) + standard.wait)),

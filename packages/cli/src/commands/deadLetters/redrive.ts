@@ -6,6 +6,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Audit from "../../Audit.ts"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
@@ -22,6 +23,7 @@ const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
   ...RedriveStages.flags,
+  ...Audit.flags,
   to: Flag.String("to").pipe(
     Flag.withMetavar("QUEUE"),
     Flag.withDescription("Where to. Default: the queue that each letter came from"),
@@ -56,6 +58,7 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
     const output = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
+    const operation = Option.getOrElse(rest.operation, Audit.newId)
     const staged = yield* RedriveStages.of({ ...rest, dlq }, target.queues, to)
     const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
     const finished: Array<RedriveView.Redriven> = []
@@ -78,6 +81,7 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
             maxRedrives,
             dryRun,
             ...staged,
+            operation,
             signal,
             onProgress: (report) => {
               Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
@@ -91,6 +95,27 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
           })
       ).pipe(Effect.ensuring(output.done), Effect.flatMap(add))
     }
+    const audited = Audit.around(
+      rest,
+      {
+        id: operation,
+        command: "dead-letters redrive",
+        broker: target.name,
+        queues: target.queues,
+        filters: rest,
+        options: {
+          to: Option.getOrUndefined(to),
+          limit: Option.getOrUndefined(limit),
+          rate: Option.getOrUndefined(rate),
+          maxRedrives,
+          ...staged
+        }
+      },
+      () => ({
+        outcome: finished.findLast(({ report }) => report.stoppedBy !== undefined)?.report.stoppedBy ?? "done",
+        queues: finished.map(RedriveView.toJson)
+      })
+    )
     const work = Effect.gen(function* () {
       const all = yield* Effect.forEach(target.queues, DeadLetters.make)
       const waiting = yield* DeadLetterTarget.waiting(all)
@@ -98,7 +123,7 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
       const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Redrive ${which} of ${waiting} to ${where}?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
-      yield* Effect.forEach(all, redriveOne)
+      yield* dryRun ? Effect.forEach(all, redriveOne) : audited(Effect.forEach(all, redriveOne))
       return yield* DeadLetterTarget.missing(all)
     })
     // What an error leaves unsaid of the queue that it stopped at, the error itself says.
