@@ -1,5 +1,5 @@
 /** Redrives in stages: they watch what comes back, stop by themselves, and say what became of each letter. */
-import { Backoff, type DeadLetters, type Event, RetryPolicy } from "@requeue/core"
+import { Backoff, Codec, type DeadLetters, type Event, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -105,5 +105,35 @@ export const cases: ReadonlyArray<Case.Case> = [
     })
     Check.equal("succeeded and waiting", [report.succeeded, report.waiting], [told(lab, 0), told(lab, 2)])
     yield* lab.untilPending({ ready: 4, inFlight: 0 }, lab.dlq)
+  }),
+  test("an edited letter stays until its copy has succeeded, and is told from a copy that comes back", function* (lab) {
+    yield* bury(lab, ["m0", "m1"])
+    const runs: Array<unknown> = []
+    yield* lab.start({ retry: RetryPolicy.make({ maxRetries: 0 }) }, ({ body, id }) => {
+      runs.push([id, body])
+      return body === "mended" ? Effect.void : boom()
+    })
+    const letters = yield* lab.letters
+    const found = yield* letters.list({ filter: ({ metadata }) => metadata.id === "m1" })
+    const letter = Check.present("the letter", found[0])
+    const worse = yield* letters.edit(letter, { body: Codec.json.encode("worse"), wait })
+    Check.equal("of a copy that comes back", [worse.outcome, worse.isRemoved], ["came-back", false])
+    yield* lab.untilPending({ ready: 3, inFlight: 0 }, lab.dlq)
+    Check.equal("left", yield* left(lab), ["m0", "m1", "m1"])
+    // Where the broker does not count what waits for a retry, nobody knows that the copy has succeeded.
+    const isTold = told(lab, 0) === 0
+    const mended = yield* letters.edit(letter, { body: Codec.json.encode("mended"), wait: isTold ? wait : 1000 })
+    Check.equal(
+      "of a copy that succeeds",
+      [mended.outcome, mended.isRemoved],
+      isTold ? ["succeeded", true] : ["unknown", false]
+    )
+    yield* lab.untilPending({ ready: isTold ? 2 : 3, inFlight: 0 }, lab.dlq)
+    Check.equal("runs", runs, [
+      ["m1", "worse"],
+      ["m1", "mended"]
+    ])
+    const bodies = (yield* lab.harness.deadLetters(lab.dlq)).map(({ body }) => Codec.json.decode(body, {}))
+    Check.equal("bodies", bodies.toSorted(), isTold ? ["m0", "worse"] : ["m0", "m1", "worse"])
   })
 ]

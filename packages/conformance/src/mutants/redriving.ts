@@ -42,6 +42,8 @@ const stopped = "a redrive that mends nothing stops by itself, and its figures a
 const known =
   "what comes back is known through its retries, is not redriven again by the same redrive, and others go on"
 
+const edited = "an edited letter stays until its copy has succeeded, and is told from a copy that comes back"
+
 const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -86,6 +88,15 @@ export const mutants: ReadonlyArray<Mutant> = [
     known,
     (redrive) => (options) => redrive({ ...options, operation: undefined })
   ),
+  letters("an edit that removes the original at once", edited, ({ edit, purge }) => ({
+    edit: (letter, options) =>
+      Effect.flatMap(edit(letter, options), (report) =>
+        Effect.as(Effect.orDie(purge({ filter: ({ metadata }) => metadata.id === letter.id })), report)
+      )
+  })),
+  letters("an edit that publishes the letter as it was", edited, ({ edit }) => ({
+    edit: (letter, options) => edit(letter, { ...options, body: letter.body })
+  })),
   letters("groups dead letters by their errors' names", grouped, ({ group }) => ({
     group: (options) => Effect.map(group(options), byName)
   })),

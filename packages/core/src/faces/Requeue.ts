@@ -48,6 +48,8 @@ export interface DeadLetterQueue {
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
+  /** Publishes an edited copy of a letter that `list` has shown, and removes the original when that has succeeded. */
+  readonly edit: (letter: DeadLetters.DeadLetter, options: DeadLetters.EditOptions) => Promise<DeadLetters.EditReport>
   /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
 }
@@ -219,6 +221,10 @@ export const connect = async <E>(
         redrive: async (redriveOptions) => {
           OptionNames.orThrow(LetterOptions.redrive("deadLetters.redrive", queue, redriveOptions))
           return run((await lettersOf(queue)).redrive(redriveOptions))
+        },
+        edit: async (letter, editOptions) => {
+          OptionNames.orThrow(LetterOptions.edit("deadLetters.edit", queue, letter, editOptions))
+          return run((await lettersOf(queue)).edit(letter, editOptions))
         },
         purge: async (purgeOptions) => {
           OptionNames.orThrow(LetterOptions.purge("deadLetters.purge", queue, purgeOptions))

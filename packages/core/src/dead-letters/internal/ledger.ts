@@ -1,5 +1,5 @@
 /** The ledger of a redrive: what has become of the letters, over all its passes through the queue. */
-import type { FailedLetter, Summary } from "./books.ts"
+import { type FailedLetter, nothing, type Summary } from "./books.ts"
 import type { ComeBacks } from "./comeBacks.ts"
 import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
 
@@ -38,17 +38,6 @@ export interface Ledger {
 
 /** Letters whose failures are told one by one. */
 const failuresLimit = 100
-
-const nothing: Summary = {
-  selected: 0,
-  removed: 0,
-  unremoved: 0,
-  refused: 0,
-  unconfirmed: 0,
-  failures: [],
-  queued: undefined,
-  held: undefined
-}
 
 /** The books of two passes as one. The first has counted what waited. */
 const plus = (first: Summary, next: Summary): Summary => {

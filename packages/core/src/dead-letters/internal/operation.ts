@@ -7,7 +7,7 @@ import * as OptionKind from "../../options/OptionKind.ts"
 export interface Operation {
   /** The name that reports and events tell. Calls that go on with each other's work have the same. */
   readonly id: string
-  /** One call of the operation. */
+  /** One call of the operation. That of an edit begins with `edit.`. */
   readonly run: string
 }
 
@@ -16,8 +16,8 @@ export const idKind = OptionKind.matching('1 to 32 letters, digits, ".", "_" or 
 
 const random = (length: number): string => crypto.randomUUID().replaceAll("-", "").slice(0, length)
 
-/** An operation with an id of its own, unless one is given. */
-export const make = (id = random(12)): Operation => ({ id, run: random(6) })
+/** An operation with an id of its own, unless one is given. `before` begins the name of the call. */
+export const make = (id = random(12), before = ""): Operation => ({ id, run: `${before}${random(6)}` })
 
 /** The text in the metadata of what the operation publishes; `stage` counts from 1. */
 export const tag = ({ id, run }: Operation, stage: number): string => `${id}:${run}:${stage}`

@@ -6,6 +6,8 @@ import * as OptionNames from "../../options/OptionNames.ts"
 import * as OptionTree from "../../options/OptionTree.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as Operation from "./operation.ts"
+import type { DeadLetter } from "./deadLetter.ts"
+import type { EditOptions } from "./edit.ts"
 import type { Options as RedriveOptions } from "./redrive.ts"
 
 /** Options of `list` and `group`. */
@@ -66,6 +68,16 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   operation: Operation.idKind
 }
 
+const editKinds: OptionNames.Of<EditOptions> = {
+  body: { expected: "a Uint8Array", holds: (value) => value instanceof Uint8Array },
+  headers: OptionTree.record(OptionKind.text),
+  to: redriveKinds.to,
+  wait: redriveKinds.wait,
+  watch: redriveKinds.watch,
+  operation: redriveKinds.operation,
+  signal: OptionKind.signal
+}
+
 const purgeKinds: OptionNames.Of<PurgeOptions> = {
   all: { expected: "true", holds: (value) => value === true },
   filter: OptionKind.callback,
@@ -80,13 +92,27 @@ export const list = (call: string, queue: string, options: unknown): RangeError 
 /** The error of the options of `redrive`. */
 export const redrive = (call: string, queue: string, options: RedriveOptions | undefined): RangeError | undefined => {
   if (options === undefined) return undefined
-  const refused = OptionNames.refusal(call, options, redriveKinds, queue)
-  const { to } = options
-  if (refused !== undefined || to === undefined) return refused
+  return OptionNames.refusal(call, options, redriveKinds, queue) ?? target(call, queue, options.to)
+}
+
+/** The error of the queue that letters are to go to. */
+const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {
+  if (to === undefined) return undefined
   if (to === queue) return OptionNames.error(call, queue, `to must be another queue, got ${JSON.stringify(to)}`)
   return QueueDefinition.isName(to)
     ? undefined
     : OptionNames.error(call, queue, `to must have 1 to 200 characters, got ${JSON.stringify(to)}`)
+}
+
+/** The error of the letter or of the options of `edit`. */
+export const edit = (call: string, queue: string, letter: unknown, options: EditOptions): RangeError | undefined => {
+  const { id, origin } = (OptionKind.isObject(letter) ? letter : {}) as Partial<DeadLetter> // Its id is checked.
+  if (typeof id !== "string") {
+    return OptionNames.error(call, queue, "the letter must be one that list has shown")
+  }
+  const refused = OptionNames.refusal(call, options, editKinds, queue) ?? target(call, queue, options.to)
+  if (refused !== undefined || options.to !== undefined || origin !== undefined) return refused
+  return OptionNames.error(call, queue, "nobody knows the queue that the letter came from", "Give to")
 }
 
 /** The error of the options of `purge`, which must say by name that all are meant. */

@@ -86,7 +86,7 @@ const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
   dryRun !== true && [stages, stopAt, wait].some((given) => given !== undefined)
 
 /** The dead-letter queues to which letters of this one may come back. */
-const watched = (queue: string, { to, watch }: Options): ReadonlyArray<string> => [
+export const watched = (queue: string, { to, watch }: Pick<Options, "to" | "watch">): ReadonlyArray<string> => [
   queue,
   ...(watch ?? (to === undefined ? [] : RetryPolicy.deadLetterQueues(RetryPolicy.make(), to)))
 ]
