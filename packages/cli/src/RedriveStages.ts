@@ -80,15 +80,17 @@ const patience = (queues: ReadonlyArray<Target.Queue>): number =>
 
 type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
 
-/** The options of a redrive that is watched, or none; `letters` are the queues that it takes from. */
+/** The options of a redrive that is watched, because it is asked for or anyhow, or none; `letters` are the queues that it takes from. */
 export const of = (
   flags: Flags & { readonly dlq: ReadonlyArray<string> },
   letters: ReadonlyArray<string>,
-  to: Option.Option<string>
+  to: Option.Option<string>,
+  isWatched: boolean
 ) =>
   Effect.gen(function* () {
     const none: Staged = {}
-    const isStaged = [flags.stages, flags.stopAt, flags.wait].some((given) => Option.isSome<unknown>(given))
+    const isStaged =
+      isWatched || [flags.stages, flags.stopAt, flags.wait].some((given) => Option.isSome<unknown>(given))
     if (!isStaged) return none
     const queue = Option.match(to, { onNone: () => flags.queue, onSome: (name) => [name] })
     // Queues that the config file does not have, and those of --dlq, have the policy that any queue has.

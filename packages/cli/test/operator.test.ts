@@ -10,7 +10,7 @@ import { type Circumstances, program, requeue } from "./requeue.ts"
 import { deadline, until } from "./until.ts"
 
 const queues =
-  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes staged audited unwritable".split(
+  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes staged audited unwritable edited".split(
     " "
   )
 
@@ -301,6 +301,38 @@ describe.concurrent("requeue dead-letters", () => {
       assert.match(stderr, /^requeue: --audit: ENOENT.*\. Nothing was done\. Give a file that can be written\n$/)
     }
     await settled("unwritable.dlq", 2)
+  })
+
+  it("edits a letter, and changes nothing where that is wrong", async () => {
+    await bury("edited", 2, () => new Error("no"))
+    const seen: Array<unknown> = []
+    await using _worker = await connection.consume("edited", {}, ({ body, id }) => void seen.push([id, body]))
+    const edit = (EDITOR: string, ...rest: ReadonlyArray<string>) =>
+      runIn(`dead-letters redrive --edit --yes ${rest.join(" ")}`.trim(), "edited", { env: { EDITOR, VISUAL: "" } })
+    for (const [editor, args, code, said] of [
+      ["true", ["--id", "edited-0"], 0, /^nothing was changed\n$/],
+      ["sed -i s/^0$/{/", ["--id", "edited-0"], 2, /the body is not JSON.*What you wrote is in .*letter\.txt$/m],
+      ["false", ["--id", "edited-0"], 2, /the editor false ended with 1\. Nothing was changed/],
+      ["true", [], 2, /several letters are meant/],
+      ["true", ["--id", "other"], 2, /no letter is meant/],
+      ["true", ["--id", "edited-0", "--limit", "1"], 2, /--edit and --limit do not go together/]
+    ] as const) {
+      const ended = await edit(editor, ...args)
+      assert.strictEqual(ended.code, code)
+      assert.match(ended.both, said)
+    }
+    assert.strictEqual(await connection.deadLetters("edited.dlq").count(), 2)
+    const { code, stdout } = await edit("sed -i s/^0$/7/", "--id", "edited-0", "--wait", "1s")
+    // RabbitMQ does not count what waits for a retry, so that the original stays.
+    assert.deepStrictEqual(
+      [code, stdout],
+      [
+        0,
+        "edited.dlq: edited-0: the copy is published, and the broker does not tell what becomes of it; the original is kept\n"
+      ]
+    )
+    assert.deepStrictEqual(seen, [["edited-0", 7]])
+    await settled("edited.dlq", 2)
   })
 
   it("removes nothing unless it may", async () => {

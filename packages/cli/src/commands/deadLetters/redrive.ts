@@ -18,6 +18,8 @@ import { Problem } from "../../Problem.ts"
 import * as RedriveStages from "../../RedriveStages.ts"
 import * as RedriveView from "../../RedriveView.ts"
 import * as Target from "../../Target.ts"
+import { UsageError } from "../../UsageError.ts"
+import { edit } from "./edit.ts"
 
 const flags = {
   ...DeadLetterTarget.flags,
@@ -50,89 +52,116 @@ const flags = {
     Flag.withDescription("Count what would be redriven, and leave everything where it is"),
     Flag.withDefault(false)
   ),
+  edit: Flag.Boolean("edit").pipe(
+    Flag.withDescription(
+      "Edit one letter, headers and body, in $VISUAL or $EDITOR. The original is removed when the edited copy has succeeded"
+    ),
+    Flag.withDefault(false)
+  ),
   yes: Confirmation.yes
 }
 
-export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, maxRedrives, rate, to, yes, ...rest }) =>
-  Effect.gen(function* () {
-    const output = yield* Output
-    const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
-    const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
-    const operation = Option.getOrElse(rest.operation, Audit.newId)
-    const staged = yield* RedriveStages.of({ ...rest, dlq }, target.queues, to)
-    const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
-    const finished: Array<RedriveView.Redriven> = []
-    const told = () => finished.map((each) => RedriveView.text(each, asked)).join("\n")
-    const json = (interrupted: boolean) => ({
-      broker: target.name,
-      dryRun,
-      interrupted,
-      queues: finished.map(RedriveView.toJson)
-    })
-    const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) => {
-      const add = (report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report }))
-      return Interruption.gently(
-        (signal) =>
-          redrive({
+/** Refuses flags that are for many letters. */
+const alone = (given: Readonly<Record<string, unknown>>): Effect.Effect<void, UsageError> => {
+  const [name] = Object.keys(given).filter((each) => given[each] !== undefined)
+  if (name === undefined) return Effect.void
+  const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  const remedy = "An edit is of one letter"
+  return Effect.fail(new UsageError({ detail: `--edit and --${flag} do not go together`, remedy }))
+}
+
+export const redrive = Command.make(
+  "redrive",
+  flags,
+  ({ dlq, dryRun, edit: isEdit, limit, maxRedrives, rate, to, yes, ...rest }) =>
+    Effect.gen(function* () {
+      const output = yield* Output
+      const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
+      const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
+      const operation = Option.getOrElse(rest.operation, Audit.newId)
+      const staged = yield* RedriveStages.of({ ...rest, dlq }, target.queues, to, isEdit)
+      if (isEdit) {
+        const others = { dryRun: dryRun || undefined, stages: Option.getOrUndefined(rest.stages) }
+        yield* alone({ ...others, limit: Option.getOrUndefined(limit), rate: Option.getOrUndefined(rate) })
+        const { wait, watch } = staged
+        const options = { wait, watch, operation }
+        const edited = { broker: target.name, to, yes, isMeant, filters: rest, audit: rest, options }
+        const editing = Effect.flatMap(Effect.forEach(target.queues, DeadLetters.make), (all) => edit(all, edited))
+        return yield* Effect.provide(editing, Target.layer(target))
+      }
+      const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
+      const finished: Array<RedriveView.Redriven> = []
+      const told = () => finished.map((each) => RedriveView.text(each, asked)).join("\n")
+      const json = (interrupted: boolean) => ({
+        broker: target.name,
+        dryRun,
+        interrupted,
+        queues: finished.map(RedriveView.toJson)
+      })
+      const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) => {
+        const add = (report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report }))
+        return Interruption.gently(
+          (signal) =>
+            redrive({
+              to: Option.getOrUndefined(to),
+              limit: Option.getOrUndefined(limit),
+              rate: Option.getOrUndefined(rate),
+              filter: (letter) => isMeant(LetterFilter.subject(letter)),
+              maxRedrives,
+              dryRun,
+              ...staged,
+              operation,
+              signal,
+              onProgress: (report) => {
+                Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
+              }
+            }),
+          (report) =>
+            Effect.gen(function* () {
+              yield* add(report)
+              yield* output.done
+              yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
+            })
+        ).pipe(Effect.ensuring(output.done), Effect.flatMap(add))
+      }
+      const audited = Audit.around(
+        rest,
+        {
+          id: operation,
+          command: "dead-letters redrive",
+          broker: target.name,
+          queues: target.queues,
+          filters: rest,
+          options: {
             to: Option.getOrUndefined(to),
             limit: Option.getOrUndefined(limit),
             rate: Option.getOrUndefined(rate),
-            filter: (letter) => isMeant(LetterFilter.subject(letter)),
             maxRedrives,
-            dryRun,
-            ...staged,
-            operation,
-            signal,
-            onProgress: (report) => {
-              Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
-            }
-          }),
-        (report) =>
-          Effect.gen(function* () {
-            yield* add(report)
-            yield* output.done
-            yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
-          })
-      ).pipe(Effect.ensuring(output.done), Effect.flatMap(add))
-    }
-    const audited = Audit.around(
-      rest,
-      {
-        id: operation,
-        command: "dead-letters redrive",
-        broker: target.name,
-        queues: target.queues,
-        filters: rest,
-        options: {
-          to: Option.getOrUndefined(to),
-          limit: Option.getOrUndefined(limit),
-          rate: Option.getOrUndefined(rate),
-          maxRedrives,
-          ...staged
-        }
-      },
-      () => ({
-        outcome: finished.findLast(({ report }) => report.stoppedBy !== undefined)?.report.stoppedBy ?? "done",
-        queues: finished.map(RedriveView.toJson)
+            ...staged
+          }
+        },
+        () => ({
+          outcome: finished.findLast(({ report }) => report.stoppedBy !== undefined)?.report.stoppedBy ?? "done",
+          queues: finished.map(RedriveView.toJson)
+        })
+      )
+      const work = Effect.gen(function* () {
+        const all = yield* Effect.forEach(target.queues, DeadLetters.make)
+        const waiting = yield* DeadLetterTarget.waiting(all)
+        const where = Option.getOrElse(to, () => "the queues they came from")
+        const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
+        const question = `Redrive ${which} of ${waiting} to ${where}?`
+        if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
+        yield* dryRun ? Effect.forEach(all, redriveOne) : audited(Effect.forEach(all, redriveOne))
+        return yield* DeadLetterTarget.missing(all)
       })
-    )
-    const work = Effect.gen(function* () {
-      const all = yield* Effect.forEach(target.queues, DeadLetters.make)
-      const waiting = yield* DeadLetterTarget.waiting(all)
-      const where = Option.getOrElse(to, () => "the queues they came from")
-      const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
-      const question = `Redrive ${which} of ${waiting} to ${where}?`
-      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
-      yield* dryRun ? Effect.forEach(all, redriveOne) : audited(Effect.forEach(all, redriveOne))
-      return yield* DeadLetterTarget.missing(all)
+      // What an error leaves unsaid of the queue that it stopped at, the error itself says.
+      const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
+      const missing = yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
+      yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
+      yield* Partial.tell(missing)
+      if (finished.some(RedriveView.isBad)) return yield* new Problem()
     })
-    // What an error leaves unsaid of the queue that it stopped at, the error itself says.
-    const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
-    const missing = yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
-    yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
-    yield* Partial.tell(missing)
-    if (finished.some(RedriveView.isBad)) return yield* new Problem()
-  })
 ).pipe(
   Command.withDescription(
     "Sends dead letters back to work: each is published, confirmed by the broker, and only then removed. Its attempts " +
@@ -151,6 +180,10 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
     {
       command: "requeue dead-letters redrive --queue orders --stages 1,10,100 --stop-at 10%",
       description: "In stages, as long as it goes well"
+    },
+    {
+      command: "requeue dead-letters redrive --queue orders --id order-7 --edit",
+      description: "One, with another body"
     },
     { command: "requeue dead-letters redrive --dlq old.dlq --to orders --yes", description: "Elsewhere" }
   ])
