@@ -101,7 +101,7 @@ export const of = (
       stages: Option.getOrUndefined(flags.stages),
       stopAt: Option.getOrElse(flags.stopAt, () => standard.stopAt),
       wait: Option.getOrElse(flags.wait, () => Math.min(Delay.max, patience(queues) + standard.wait)),
-      watch: [...letters, ...others.flatMap(DeadLetterTarget.of)]
+      watch: [...new Set([...letters, ...others.flatMap(DeadLetterTarget.of)])]
     }
     return options
   })
