@@ -95,7 +95,7 @@ it("refuses wrong options, and letters of unknown origin", async () => {
   const { letter, letters } = await bury(broker)
   const { origin: _, ...stray } = letter
   const wrong = [
-    [letter, { body: "text" }, "body must be a Uint8Array, got text"],
+    [letter, { body: "text" }, 'body must be a Uint8Array, got "text"'],
     [letter, { headers: { a: 1 } }, "headers.a must be text, got 1"],
     [letter, { to: "q.dlq" }, 'to must be another queue, got "q.dlq"'],
     [{ ...stray, origin: undefined }, {}, "nobody knows the queue that the letter came from. Give to"],
@@ -106,6 +106,6 @@ it("refuses wrong options, and letters of unknown origin", async () => {
       .edit(subject as DeadLetters.DeadLetter, options as DeadLetters.EditOptions)
       .catch((error: unknown) => error)
     assert.instanceOf(error, RangeError)
-    assert.include((error as Error).message, message)
+    assert.strictEqual((error as Error).message, `deadLetters.edit (queue q.dlq): ${message}`)
   }
 })

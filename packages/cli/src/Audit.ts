@@ -51,7 +51,7 @@ export interface Operation {
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** What has become of an operation, as far as its report tells. */
+/** The end of an operation, as far as its report tells. */
 export interface Outcome {
   /** `done`, or why it stopped: `stop-at`, `wait`, `abort`. */
   readonly outcome: string

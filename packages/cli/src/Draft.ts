@@ -1,7 +1,7 @@
 /** A dead letter as a text that people edit: its headers, an empty line, its body. */
 import type { DeadLetters, Message } from "@requeue/core"
 
-/** What is edited. */
+/** The parts of a letter that are edited. */
 export type Content = Pick<DeadLetters.DeadLetter, "body" | "headers">
 
 /** A line that is for the reader, and no part of the letter. Headers cannot begin so. */
@@ -47,7 +47,7 @@ export const write = (content: Content, title: string): string =>
     textOf(content.body)
   ].join("\n")
 
-/** What was read: the letter, `unchanged`, or what is wrong with it. */
+/** The text as it was read: the letter, `unchanged`, or what is wrong with it. */
 export type Read = Content | "unchanged" | { readonly problem: string }
 
 const isJson = (headers: Message.Headers): boolean =>

@@ -69,7 +69,7 @@ export interface Flags extends Target.Flags {
 const standard = { stopAt: 0.1, wait: 60_000 }
 
 /** Milliseconds that the retries of a queue take at most, without the runs of handlers; 0 where nobody knows. */
-const patience = (queues: ReadonlyArray<Target.Queue>): number =>
+const longestRetries = (queues: ReadonlyArray<Target.Queue>): number =>
   Math.max(
     0,
     ...queues.map(({ options: { retry = RetryPolicy.make() } }) => {
@@ -100,7 +100,7 @@ export const of = (
     const options: Staged = {
       stages: Option.getOrUndefined(flags.stages),
       stopAt: Option.getOrElse(flags.stopAt, () => standard.stopAt),
-      wait: Option.getOrElse(flags.wait, () => Math.min(Delay.max, patience(queues) + standard.wait)),
+      wait: Option.getOrElse(flags.wait, () => Math.min(Delay.max, longestRetries(queues) + standard.wait)),
       watch: [...new Set([...letters, ...others.flatMap(DeadLetterTarget.of)])]
     }
     return options

@@ -133,7 +133,7 @@ export const cases: ReadonlyArray<Case.Case> = [
       ["m1", "worse"],
       ["m1", "mended"]
     ])
-    const bodies = (yield* lab.harness.deadLetters(lab.dlq)).map(({ body }) => Codec.json.decode(body, {}))
+    const bodies = (yield* lab.harness.deadLetters(lab.dlq)).map(({ body }) => String(Codec.json.decode(body, {})))
     Check.equal("bodies", bodies.toSorted(), isTold ? ["m0", "worse"] : ["m0", "m1", "worse"])
   })
 ]

@@ -1,18 +1,20 @@
 /** `requeue dead-letters redrive --edit`: lets one letter be edited, publishes the copy, and waits for what becomes of it. */
-import { type DeadLetters, type Delivery } from "@requeue/core"
+import { DeadLetters, type Delivery } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Audit from "../../Audit.ts"
 import * as Confirmation from "../../Confirmation.ts"
+import type * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Draft from "../../Draft.ts"
 import * as Editor from "../../Editor.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import { Output } from "../../Output.ts"
 import { Problem } from "../../Problem.ts"
+import * as Target from "../../Target.ts"
 import { UsageError } from "../../UsageError.ts"
 
-/** What is asked for beside the letter. */
+/** All that is asked for beside the letter. */
 export interface Asked {
   readonly broker: string
   readonly to: Option.Option<string>
@@ -75,10 +77,13 @@ const text = ({ dead: { queue }, letter }: Found, { isRemoved, outcome }: DeadLe
 }
 
 /** Edits the letter that is meant. Where it is not known to have succeeded, though the broker could tell, it is a problem. */
-export const edit = (all: ReadonlyArray<DeadLetters.DeadLetters>, asked: Asked) =>
+export const edit = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
+  Effect.provide(editing(target.queues, asked), Target.layer(target))
+
+const editing = (queues: ReadonlyArray<string>, asked: Asked) =>
   Effect.gen(function* () {
     const { result } = yield* Output
-    const found = yield* find(all, asked)
+    const found = yield* find(yield* Effect.forEach(queues, DeadLetters.make), asked)
     const { dead, letter } = found
     if (letter.origin === undefined && Option.isNone(asked.to)) {
       return yield* new UsageError({ detail: `--edit: nobody knows where ${letter.id} came from`, remedy: "Give --to" })
@@ -89,7 +94,7 @@ export const edit = (all: ReadonlyArray<DeadLetters.DeadLetters>, asked: Asked) 
     if (!isSure) return yield* result({ broker: asked.broker, edited: null }, () => "nothing was changed")
     let report: DeadLetters.EditReport | undefined
     const told = () => (report === undefined ? [] : [{ queue: dead.queue, id: letter.id, ...report }])
-    const editing = Interruption.gently(
+    const published = Interruption.gently(
       (signal) => dead.edit(letter, { ...draft, ...asked.options, to: Option.getOrUndefined(asked.to), signal }),
       (ended) =>
         Effect.suspend(() => {
@@ -105,7 +110,7 @@ export const edit = (all: ReadonlyArray<DeadLetters.DeadLetters>, asked: Asked) 
       filters: asked.filters,
       options: { to: queue }
     }
-    const ended = yield* editing.pipe(
+    const ended = yield* published.pipe(
       Effect.tap((done) => Effect.sync(() => (report = done))),
       Audit.around(asked.audit, operation, () => ({ outcome: report?.outcome ?? "failed", queues: told() }))
     )

@@ -70,6 +70,26 @@ const alone = (given: Readonly<Record<string, unknown>>): Effect.Effect<void, Us
   return Effect.fail(new UsageError({ detail: `--edit and --${flag} do not go together`, remedy }))
 }
 
+/** The reports of the queues that are done with. */
+const reports = (broker: string, asked: RedriveView.Asked) => {
+  const finished: Array<RedriveView.Redriven> = []
+  return {
+    finished,
+    add: (queue: string, report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report })),
+    told: () => finished.map((each) => RedriveView.text(each, asked)).join("\n"),
+    json: (interrupted: boolean) => ({
+      broker,
+      dryRun: asked.dryRun,
+      interrupted,
+      queues: finished.map(RedriveView.toJson)
+    }),
+    outcome: (): Audit.Outcome => ({
+      outcome: finished.findLast(({ report }) => report.stoppedBy !== undefined)?.report.stoppedBy ?? "done",
+      queues: finished.map(RedriveView.toJson)
+    })
+  }
+}
+
 export const redrive = Command.make(
   "redrive",
   flags,
@@ -77,39 +97,30 @@ export const redrive = Command.make(
     Effect.gen(function* () {
       const output = yield* Output
       const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
+      const limits = {
+        to: Option.getOrUndefined(to),
+        limit: Option.getOrUndefined(limit),
+        rate: Option.getOrUndefined(rate)
+      }
       const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
       const operation = Option.getOrElse(rest.operation, Audit.newId)
       const staged = yield* RedriveStages.of({ ...rest, dlq }, target.queues, to, isEdit)
       if (isEdit) {
-        const others = { dryRun: dryRun || undefined, stages: Option.getOrUndefined(rest.stages) }
-        yield* alone({ ...others, limit: Option.getOrUndefined(limit), rate: Option.getOrUndefined(rate) })
+        yield* alone({ dryRun: dryRun || undefined, stages: staged.stages, limit: limits.limit, rate: limits.rate })
         const { wait, watch } = staged
         const options = { wait, watch, operation }
-        const edited = { broker: target.name, to, yes, isMeant, filters: rest, audit: rest, options }
-        const editing = Effect.flatMap(Effect.forEach(target.queues, DeadLetters.make), (all) => edit(all, edited))
-        return yield* Effect.provide(editing, Target.layer(target))
+        return yield* edit(target, { broker: target.name, to, yes, isMeant, filters: rest, audit: rest, options })
       }
       const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
-      const finished: Array<RedriveView.Redriven> = []
-      const told = () => finished.map((each) => RedriveView.text(each, asked)).join("\n")
-      const json = (interrupted: boolean) => ({
-        broker: target.name,
-        dryRun,
-        interrupted,
-        queues: finished.map(RedriveView.toJson)
-      })
-      const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) => {
-        const add = (report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report }))
-        return Interruption.gently(
+      const { add, finished, json, outcome, told } = reports(target.name, asked)
+      const options = { ...limits, maxRedrives, ...staged }
+      const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) =>
+        Interruption.gently(
           (signal) =>
             redrive({
-              to: Option.getOrUndefined(to),
-              limit: Option.getOrUndefined(limit),
-              rate: Option.getOrUndefined(rate),
+              ...options,
               filter: (letter) => isMeant(LetterFilter.subject(letter)),
-              maxRedrives,
               dryRun,
-              ...staged,
               operation,
               signal,
               onProgress: (report) => {
@@ -118,33 +129,16 @@ export const redrive = Command.make(
             }),
           (report) =>
             Effect.gen(function* () {
-              yield* add(report)
+              yield* add(queue, report)
               yield* output.done
               yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
             })
-        ).pipe(Effect.ensuring(output.done), Effect.flatMap(add))
-      }
-      const audited = Audit.around(
-        rest,
-        {
-          id: operation,
-          command: "dead-letters redrive",
-          broker: target.name,
-          queues: target.queues,
-          filters: rest,
-          options: {
-            to: Option.getOrUndefined(to),
-            limit: Option.getOrUndefined(limit),
-            rate: Option.getOrUndefined(rate),
-            maxRedrives,
-            ...staged
-          }
-        },
-        () => ({
-          outcome: finished.findLast(({ report }) => report.stoppedBy !== undefined)?.report.stoppedBy ?? "done",
-          queues: finished.map(RedriveView.toJson)
-        })
-      )
+        ).pipe(
+          Effect.ensuring(output.done),
+          Effect.flatMap((report) => add(queue, report))
+        )
+      const command = { id: operation, command: "dead-letters redrive", broker: target.name, queues: target.queues }
+      const audited = Audit.around(rest, { ...command, filters: rest, options }, outcome)
       const work = Effect.gen(function* () {
         const all = yield* Effect.forEach(target.queues, DeadLetters.make)
         const waiting = yield* DeadLetterTarget.waiting(all)

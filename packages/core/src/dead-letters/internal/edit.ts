@@ -36,7 +36,7 @@ export interface EditOptions {
 }
 
 /**
- * What became of an edited copy:
+ * The fate of an edited copy:
  *
  * - `succeeded`: it has not come back, and the broker does not count it in its queue any more.
  * - `came-back`: it is a dead letter itself.
@@ -46,7 +46,7 @@ export interface EditOptions {
  */
 export type EditOutcome = "succeeded" | "came-back" | "waiting" | "unknown" | "missing"
 
-/** What became of an edited letter. */
+/** The end of an edit. */
 export interface EditReport {
   /** The id of the operation, which the metadata of the copy has. */
   readonly operation: string

@@ -6,7 +6,7 @@ import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
 /** Why a letter is passed over. */
 export type PassedOver = "filtered" | "guarded" | "homeless" | "repeated"
 
-/** What the ledger cannot know by itself. */
+/** The facts that the ledger cannot know by itself. */
 export interface State {
   /** The messages that the broker counts where letters were redriven to; `undefined` where it does not tell all. */
   readonly counted: number | undefined
@@ -56,6 +56,19 @@ const plus = (first: Summary, next: Summary): Summary => {
   }
 }
 
+const outcome = (
+  published: number,
+  cameBack: number | undefined,
+  outstanding: number,
+  waiting: number | undefined,
+  unseen: number
+): Outcome => ({
+  published,
+  succeeded: waiting === undefined ? undefined : Math.max(0, outstanding - waiting - unseen),
+  cameBack,
+  waiting
+})
+
 interface Begun {
   readonly size: number | undefined
   /** Letters that had been published before it. */
@@ -84,19 +97,6 @@ export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
   const publishedIn = (index: number): number => (stages[index + 1]?.before ?? published()) - stages[index]!.before
   const outstandingIn = (index: number): number => Math.max(0, publishedIn(index) - (comeBacks?.of(index + 1) ?? 0))
   const outstanding = (): number => stages.reduce((sum, _, index) => sum + outstandingIn(index), 0)
-
-  const outcome = (
-    published: number,
-    cameBack: number | undefined,
-    outstanding: number,
-    waiting: number | undefined,
-    unseen: number
-  ): Outcome => ({
-    published,
-    succeeded: waiting === undefined ? undefined : Math.max(0, outstanding - waiting - unseen),
-    cameBack,
-    waiting
-  })
 
   /** Which letters wait, or were not seen, is not known; those of the last stages have waited for the shortest time. */
   const told = (counted: number | undefined, unseen: number): ReadonlyArray<Stage> => {

@@ -98,88 +98,101 @@ export const redrive = (
   options: Options = {}
 ): Effect.Effect<Report, BrokerError | DeadLettersStopped> =>
   Effect.gen(function* () {
-    const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
-    const { dryRun: isDryRun = false, limit, onProgress, rate, signal } = options
     const operation = Operation.make(options.operation)
     const comeBacks = isWatched(options) ? ComeBacks.make(operation) : undefined
-    const ledger = Ledger.make({ operation: operation.id, isDryRun, comeBacks })
-    const targets = new Set<string>()
-    /** Letters that earlier passes have left here, and that would be published once more. */
-    const done = new Set<string>()
+    const ledger = Ledger.make({ operation: operation.id, isDryRun: options.dryRun === true, comeBacks })
     let state: Ledger.State = { counted: undefined, unseen: 0, stoppedBy: undefined }
-    let hasBegun = false
-
-    const copy = (letter: Delivery, published: Set<string>) => {
-      const to = target(letter, options)!
-      targets.add(to)
-      const copied = publish([Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))])
-      if (comeBacks === undefined) return copied
-      const key = keyOf(letter.metadata)
-      return copied.pipe(
-        Effect.tap(() => Effect.sync(() => published.add(key))),
-        Effect.tapError((error) => Effect.sync(() => fateOf(error) === "refused" && done.add(key)))
-      )
-    }
-
-    /** Goes through the queue once, and answers what it did. */
-    const pass: Stages.Pass = (limit) =>
-      Effect.gen(function* () {
-        ledger.pass()
-        const published = new Set<string>()
-        const { error, summary } = yield* Sweep.run(
-          broker,
-          queue,
-          { limit, rate, signal },
-          {
-            select: (letter) => {
-              comeBacks?.see(letter.metadata)
-              if (done.has(keyOf(letter.metadata))) return false
-              const why = obstacle(letter, options, operation)
-              if (why !== undefined) ledger.passOver(why)
-              return why === undefined
-            },
-            copy: isDryRun ? "look" : (letter) => copy(letter, published),
-            onStep: (current) => {
-              ledger.step(current())
-              onProgress?.(ledger.report(state))
-            }
-          }
-        )
-        hasBegun = true
-        ledger.step(summary)
-        if (summary.unremoved > 0) for (const key of published) done.add(key)
-        if (error !== undefined) return yield* error
-        return summary
-      })
+    const onProgress = () => options.onProgress?.(ledger.report(state))
+    const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
+    const passes = makePasses({ broker, queue, options, operation, comeBacks, ledger, publish, onProgress })
 
     const all = Effect.gen(function* () {
       if (comeBacks === undefined) {
         ledger.begin(undefined)
-        yield* pass(limit)
-        return signal?.aborted === true ? ("abort" as const) : undefined
+        yield* passes.pass(options.limit)
+        return options.signal?.aborted === true ? ("abort" as const) : undefined
       }
-      const watch = yield* Watch.make(broker, watched(queue, options), comeBacks)
       return yield* Stages.run({
+        ...passes,
         options,
         ledger,
-        watch,
-        pass,
-        targets,
+        watch: yield* Watch.make(broker, watched(queue, options), comeBacks),
         isExact: broker.capabilities.exactCounts,
         onState: (next) => {
           state = { ...state, ...next }
-          onProgress?.(ledger.report(state))
+          onProgress()
         }
       })
     })
     return yield* Effect.matchEffect(all, {
       onSuccess: (stoppedBy) => Effect.succeed(ledger.report({ ...state, stoppedBy })),
       onFailure: (cause): Effect.Effect<never, BrokerError | DeadLettersStopped> => {
-        if (!hasBegun) return Effect.fail(cause)
+        if (!passes.hasBegun()) return Effect.fail(cause)
         const report = ledger.report(state)
-        return Effect.fail(
-          new DeadLettersStopped({ queue, operation: "redrive", removed: report.redriven, report, cause })
-        )
+        const removed = report.redriven
+        return Effect.fail(new DeadLettersStopped({ queue, operation: "redrive", removed, report, cause }))
       }
     })
   })
+
+interface Dependencies {
+  readonly broker: Service
+  readonly queue: string
+  readonly options: Options
+  readonly operation: Operation.Operation
+  readonly comeBacks: ComeBacks.ComeBacks | undefined
+  readonly ledger: Ledger.Ledger
+  readonly publish: Service["publish"]
+  readonly onProgress: () => void
+}
+
+/** The passes of a redrive through its queue. */
+const makePasses = (dependencies: Dependencies) => {
+  const { broker, comeBacks, ledger, onProgress, operation, options, publish, queue } = dependencies
+  const targets = new Set<string>()
+  /** Letters that earlier passes have left here, and that would be published once more. */
+  const done = new Set<string>()
+  let hasBegun = false
+
+  const copy = (letter: Delivery, published: Set<string>) => {
+    const to = target(letter, options)!
+    targets.add(to)
+    const copied = publish([Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))])
+    // There is one pass alone where nobody watches.
+    if (comeBacks === undefined) return copied
+    const key = keyOf(letter.metadata)
+    return copied.pipe(
+      Effect.tap(() => Effect.sync(() => published.add(key))),
+      Effect.tapError((error) => Effect.sync(() => fateOf(error) === "refused" && done.add(key)))
+    )
+  }
+
+  const select = (letter: Delivery): boolean => {
+    comeBacks?.see(letter.metadata)
+    if (done.has(keyOf(letter.metadata))) return false
+    const why = obstacle(letter, options, operation)
+    if (why !== undefined) ledger.passOver(why)
+    return why === undefined
+  }
+
+  const pass: Stages.Pass = (limit) =>
+    Effect.gen(function* () {
+      ledger.pass()
+      const published = new Set<string>()
+      const work: Sweep.Work = {
+        select,
+        copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
+        onStep: (current) => {
+          ledger.step(current())
+          onProgress()
+        }
+      }
+      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit }, work)
+      hasBegun = true
+      ledger.step(summary)
+      if (summary.unremoved > 0) for (const key of published) done.add(key)
+      return error === undefined ? summary : yield* error
+    })
+
+  return { pass, targets, hasBegun: () => hasBegun }
+}
