@@ -1,5 +1,5 @@
 /** A dead letter as a text that people edit: its headers, an empty line, its body. */
-import type { DeadLetters, Message } from "@requeue/core"
+import { type DeadLetters, type Message, Metadata } from "@requeue/core"
 
 /** The parts of a letter that are edited. */
 export type Content = Pick<DeadLetters.DeadLetter, "body" | "headers">
@@ -68,6 +68,7 @@ export const read = (text: string, content: Content): Read => {
     const [, name, value] = headerLine.exec(line.replace(/\r$/, "")) ?? []
     if (name === undefined || value === undefined)
       return { problem: `${JSON.stringify(line)} is no header: name: value` }
+    if (name === Metadata.header) return { problem: `the header ${name} is Requeue's own` }
     if (headers.has(name)) return { problem: `the header ${name} is there twice` }
     headers.set(name, value)
   }

@@ -65,6 +65,7 @@ describe("a draft", () => {
     ["no JSON", (text: string) => text.replace("{}", "{"), /^the body is not JSON, as its content-type says: /],
     ["no header", (text: string) => text.replace("content-type:", "content-type"), /^"content-type .*" is no header/],
     ["a header twice", (text: string) => text.replace("\n\n", "\ncontent-type: x\n\n"), /content-type is there twice$/],
+    ["Requeue's own", (text: string) => text.replace("\n\n", "\nrequeue: x\n\n"), /requeue is Requeue's own$/],
     ["no empty line", (text: string) => text.replace("\n\n", "\n"), /no empty line/]
   ])("says what is wrong: %s", (_, change, problem) => {
     const read = draft(letter("{}"), change)

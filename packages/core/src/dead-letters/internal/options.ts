@@ -1,9 +1,9 @@
 /** Options of the calls on dead letters and their kinds. A wrong one could remove or move everything, so that it is refused. */
 import type { Delivery } from "../../message/Delivery.ts"
+import * as Metadata from "../../message/Metadata.ts"
 import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
-import * as OptionTree from "../../options/OptionTree.ts"
 import * as Delay from "../../message/Delay.ts"
 import * as Operation from "./operation.ts"
 import type { DeadLetter } from "./deadLetter.ts"
@@ -52,6 +52,18 @@ const stagesKind: OptionKind.OptionKind = {
   holds: (value) => Array.isArray(value) && value.length > 0 && value.every(OptionKind.whole(1).holds)
 }
 
+const namesKind: OptionKind.OptionKind = {
+  expected: "an array of queues' names",
+  holds: (value) => Array.isArray(value) && value.every((name) => typeof name === "string" && QueueDefinition.isName(name))
+}
+
+const headersKind: OptionKind.OptionKind = {
+  expected: `an object of text, without ${Metadata.header}`,
+  holds: (value) =>
+    OptionKind.isObject(value) &&
+    Object.entries(value).every(([name, text]) => name !== Metadata.header && typeof text === "string")
+}
+
 const redriveKinds: OptionNames.Of<RedriveOptions> = {
   to: OptionKind.text,
   limit: OptionKind.number(1),
@@ -64,13 +76,13 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   stages: stagesKind,
   stopAt: { expected: "a number from 0 to 1", holds: (value) => typeof value === "number" && value >= 0 && value <= 1 },
   wait: Delay.kind(1, Delay.max),
-  watch: OptionTree.list(OptionKind.nonEmpty),
+  watch: namesKind,
   operation: Operation.idKind
 }
 
 const editKinds: OptionNames.Of<EditOptions> = {
   body: { expected: "a Uint8Array", holds: (value) => value instanceof Uint8Array },
-  headers: OptionTree.record(OptionKind.text),
+  headers: headersKind,
   to: redriveKinds.to,
   wait: redriveKinds.wait,
   watch: redriveKinds.watch,
