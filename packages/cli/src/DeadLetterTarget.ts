@@ -17,7 +17,8 @@ export interface Flags extends Target.Flags {
   readonly dlq: ReadonlyArray<string>
 }
 
-interface DeadLetterTarget extends Target.Place {
+/** A broker, and the dead-letter queues there. */
+export interface DeadLetterTarget extends Target.Place {
   /** At least one. */
   readonly queues: ReadonlyArray<string>
 }

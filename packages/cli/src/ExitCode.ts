@@ -19,7 +19,7 @@ export const table: ReadonlyArray<readonly [number, string]> = [
   [ok, "all is well"],
   [
     problem,
-    "a problem was found: an impossible policy, a queue that is missing or different, a dead letter that is refused, a part of the broker that does not answer"
+    "a problem was found: an impossible policy, a queue that is missing or different, a dead letter that is refused, a redrive that stopped by itself, a part of the broker that does not answer"
   ],
   [misused, "wrong arguments or a wrong configuration"],
   [unreachable, "the broker cannot be reached, or refuses access"],

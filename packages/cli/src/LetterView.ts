@@ -7,7 +7,7 @@ const time = (millis: number): string => new Date(millis).toISOString()
 
 /** Answers a letter as a value for JSON, with times in ISO 8601. */
 export const toJson = (letter: DeadLetters.DeadLetter) => {
-  const { firstPublished, headers, history, id, origin, redrives } = letter
+  const { firstPublished, headers, history, id, operation, origin, redrives } = letter
   return {
     id,
     body: Body.toJson(Body.plain(letter)),
@@ -15,6 +15,7 @@ export const toJson = (letter: DeadLetters.DeadLetter) => {
     native: Body.plainFacts(letter.native),
     firstPublished: time(firstPublished),
     redrives,
+    ...(operation === undefined ? {} : { operation }),
     origin: origin === undefined ? null : { ...origin, at: time(origin.at) },
     history: history.map((attempt) => ({ ...attempt, at: time(attempt.at) }))
   }
@@ -37,7 +38,7 @@ export const row = (letter: DeadLetters.DeadLetter, now: number): ReadonlyArray<
 
 /** Shows all that is known of a letter, in several lines. */
 export const detail = (letter: DeadLetters.DeadLetter): string => {
-  const { firstPublished, headers, history, id, origin, redrives } = letter
+  const { firstPublished, headers, history, id, operation, origin, redrives } = letter
   const given =
     origin === undefined
       ? "not by Requeue"
@@ -51,6 +52,7 @@ export const detail = (letter: DeadLetters.DeadLetter): string => {
       : [`error      ${Body.line(Buffer.from(`${origin.error.name}: ${origin.error.message}`), 300)}`]),
     `published  ${time(firstPublished)}`,
     `redrives   ${redrives}`,
+    ...(operation === undefined ? [] : [`redriven   by operation ${operation}`]),
     ...Object.entries(headers).map(([name, value]) => `header     ${name}: ${value}`),
     ...history.map(({ at, attempt, delay, error }) => {
       return `attempt ${attempt}  ${time(at)}  ${error}; again in ${Delay.format(delay)}`

@@ -11,33 +11,66 @@ export interface Redriven {
 export interface Asked {
   readonly dryRun: boolean
   readonly maxRedrives: number
+  /** The part of a stage that may come back; `undefined` where nobody watches. */
+  readonly stopAt: number | undefined
 }
 
 /** The most letters that are named in text. */
 const named = 10
 
 /** Answers how many letters the redrive is done with. */
-const seen = ({ filtered, guarded, homeless, redriven, refused, unremoved }: DeadLetters.RedriveReport): number =>
-  redriven + unremoved + refused + filtered + guarded + homeless
+const seen = (report: DeadLetters.RedriveReport): number => {
+  const { filtered, guarded, homeless, redriven, refused, repeated, unremoved } = report
+  return redriven + unremoved + refused + filtered + guarded + homeless + repeated
+}
 
 /** Answers how many letters there were; where the broker cannot count, those that were seen. */
 const all = (report: DeadLetters.RedriveReport, dryRun: boolean): number =>
   report.queued === undefined ? seen(report) : report.queued + (dryRun ? 0 : report.redriven)
 
 /** Tells how far the redrive is. */
-export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string =>
-  `${queue}: ${seen(report)} of ${all(report, dryRun)}`
+export const progress = ({ queue, report }: Redriven, { dryRun }: Asked): string => {
+  const { cameBack, published, stages } = report
+  const done = `${queue}: ${seen(report)} of ${all(report, dryRun)}`
+  return stages.length === 0 ? done : `${done}; stage ${stages.length}: ${outcome({ ...report, published, cameBack })}`
+}
+
+/** Tells what became of what was published, as far as the broker can tell. */
+const outcome = ({ cameBack, published, succeeded, waiting }: DeadLetters.Outcome): string =>
+  [
+    `${published} published`,
+    ...(succeeded === undefined ? [] : [`${succeeded} succeeded`]),
+    `${cameBack ?? 0} came back`,
+    waiting === undefined ? "the broker does not tell whether the others still wait" : `${waiting} still queued`
+  ].join(", ")
+
+const stops = (stopAt: number): { readonly [By in DeadLetters.StoppedBy]: string } => ({
+  "stop-at": `stopped: more than ${Number((stopAt * 100).toFixed(6))}% of a stage came back`,
+  wait: "stopped: what was published waits, and nothing leaves its queue. Is a consumer running?",
+  abort: "interrupted"
+})
+
+/** Tells of each stage, and why there were no more. */
+const stagesOf = ({ operation, stages, stoppedBy, unseen }: DeadLetters.RedriveReport, stopAt: number) => [
+  ...stages.map((stage, index) => `  stage ${index + 1}: ${outcome(stage)}`),
+  ...(unseen === 0
+    ? []
+    : [`  ${unseen} more came into the dead letters, too many to look at: they count as come back`]),
+  ...(stoppedBy === undefined ? [] : [`  ${stops(stopAt)[stoppedBy]}. To go on: --operation ${operation}`])
+]
 
 const why = ({ error, id, isPublished }: DeadLetters.FailedLetter): string =>
   `  ${id}: ${isPublished ? "in both queues" : "refused"}: ${error?.message ?? "the broker gave no answer"}`
 
 /** Tells where every letter is, in a line, and each that failed in one more. */
-export const text = ({ queue, report }: Redriven, { dryRun, maxRedrives }: Asked): string => {
-  const { failures, filtered, guarded, held, homeless, queued, redriven, refused, unconfirmed, unremoved } = report
+export const text = ({ queue, report }: Redriven, { dryRun, maxRedrives, stopAt }: Asked): string => {
+  const { failures, filtered, guarded, held, homeless, queued, redriven, refused } = report
+  const { repeated, unconfirmed, unremoved } = report
   const others = [
     [filtered, "passed over by the filters"],
     [guarded, `stopped by --max-redrives ${maxRedrives}`],
     [homeless, "of unknown origin, give --to"],
+    [repeated, "passed over, since this operation has redriven them before"],
     [refused, "refused by the broker"],
     [unremoved, "published and not removed, so that they are in both queues"],
     [all(report, dryRun) - seen(report), "not reached"],
@@ -51,23 +84,37 @@ export const text = ({ queue, report }: Redriven, { dryRun, maxRedrives }: Asked
   return [
     `${queue}: ${[done, ...parts, ...hidden, ...twice].join("; ")}`,
     ...failures.slice(0, named).map(why),
-    ...more
+    ...more,
+    ...(stopAt === undefined ? [] : stagesOf(report, stopAt))
   ].join("\n")
 }
 
-/** Answers the report as a value for JSON. */
-export const toJson = ({ queue, report: { failures, held, queued, ...counts } }: Redriven) => ({
-  queue,
-  ...counts,
-  queued: queued ?? null,
-  held: held ?? null,
-  failures: failures.map(({ error, id, isPublished }) => ({
-    id,
-    isPublished,
-    reason: error?.reason ?? null,
-    message: error?.message ?? null
-  }))
+const unknowns = ({ cameBack, succeeded, waiting }: Omit<DeadLetters.Outcome, "published">) => ({
+  succeeded: succeeded ?? null,
+  cameBack: cameBack ?? null,
+  waiting: waiting ?? null
 })
 
-/** Whether the broker did not do all that it was asked. */
-export const isBad = ({ report: { refused, unremoved } }: Redriven): boolean => refused + unremoved > 0
+/** Answers the report as a value for JSON. */
+export const toJson = ({ queue, report }: Redriven) => {
+  const { cameBack, failures, held, queued, stages, stoppedBy, succeeded, waiting, ...counts } = report
+  return {
+    queue,
+    ...counts,
+    ...unknowns({ cameBack, succeeded, waiting }),
+    stoppedBy: stoppedBy ?? null,
+    stages: stages.map(({ published, size, ...others }) => ({ size: size ?? null, published, ...unknowns(others) })),
+    queued: queued ?? null,
+    held: held ?? null,
+    failures: failures.map(({ error, id, isPublished }) => ({
+      id,
+      isPublished,
+      reason: error?.reason ?? null,
+      message: error?.message ?? null
+    }))
+  }
+}
+
+/** Whether it was not done as it was asked: the broker did not take something, or too much came back. */
+export const isBad = ({ report: { refused, stoppedBy, unremoved } }: Redriven): boolean =>
+  refused + unremoved > 0 || stoppedBy === "stop-at" || stoppedBy === "wait"

@@ -4,6 +4,15 @@ import { assert, it } from "vitest"
 import * as RedriveView from "../src/RedriveView.ts"
 
 const nothing: DeadLetters.RedriveReport = {
+  operation: "op-1",
+  published: 0,
+  succeeded: undefined,
+  cameBack: undefined,
+  waiting: undefined,
+  repeated: 0,
+  unseen: 0,
+  stoppedBy: undefined,
+  stages: [],
   redriven: 0,
   unremoved: 0,
   refused: 0,
@@ -15,7 +24,7 @@ const nothing: DeadLetters.RedriveReport = {
   queued: 0,
   held: 0
 }
-const asked = { dryRun: false, maxRedrives: 3 }
+const asked = { dryRun: false, maxRedrives: 3, stopAt: undefined }
 const text = (report: Partial<DeadLetters.RedriveReport>, dryRun = false) =>
   RedriveView.text({ queue: "q.dlq", report: { ...nothing, ...report } }, { ...asked, dryRun })
 
@@ -70,4 +79,34 @@ it("names ten letters that failed, and all in JSON", () => {
   ])
   assert.strictEqual(json.failures.length, 12)
   assert.isTrue(RedriveView.isBad({ queue: "q.dlq", report }))
+})
+
+const staged = (report: Partial<DeadLetters.RedriveReport>) =>
+  RedriveView.text({ queue: "q.dlq", report: { ...nothing, ...report } }, { ...asked, stopAt: 0.1 })
+
+it("tells what became of each stage, and why there were no more", () => {
+  const stages: DeadLetters.RedriveReport["stages"] = [
+    { size: 1, published: 1, succeeded: 1, cameBack: 0, waiting: 0 },
+    { size: 10, published: 10, succeeded: 5, cameBack: 2, waiting: 3 }
+  ]
+  const report = { redriven: 11, queued: 89, published: 11, succeeded: 6, cameBack: 2, waiting: 3, stages }
+  const told = [
+    "q.dlq: redriven 11 of 100; 89 not reached",
+    "  stage 1: 1 published, 1 succeeded, 0 came back, 0 still queued",
+    "  stage 2: 10 published, 5 succeeded, 2 came back, 3 still queued"
+  ]
+  assert.deepStrictEqual(staged(report).split("\n"), told)
+  assert.deepStrictEqual(staged({ ...report, stoppedBy: "stop-at", unseen: 4 }).split("\n"), [
+    ...told,
+    "  4 more came into the dead letters, too many to look at: they count as come back",
+    "  stopped: more than 10% of a stage came back. To go on: --operation op-1"
+  ])
+  assert.strictEqual(
+    staged({
+      stages: [{ size: undefined, published: 3, succeeded: undefined, cameBack: 1, waiting: undefined }]
+    }).split("\n")[1],
+    "  stage 1: 3 published, 1 came back, the broker does not tell whether the others still wait"
+  )
+  assert.isTrue(RedriveView.isBad({ queue: "q.dlq", report: { ...nothing, stoppedBy: "wait" } }))
+  assert.isFalse(RedriveView.isBad({ queue: "q.dlq", report: { ...nothing, stoppedBy: "abort" } }))
 })

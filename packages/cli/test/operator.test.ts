@@ -1,5 +1,5 @@
 /** What operators do to a running system, against a real RabbitMQ. The sessions in docs/dead-letters.md are the rest. */
-import { writeFileSync } from "node:fs"
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
@@ -10,7 +10,7 @@ import { type Circumstances, program, requeue } from "./requeue.ts"
 import { deadline, until } from "./until.ts"
 
 const queues =
-  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes".split(
+  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes staged audited unwritable edited".split(
     " "
   )
 
@@ -241,6 +241,100 @@ describe.concurrent("requeue dead-letters", () => {
     await settled("interrupted.dlq", 300 - Number(redriven))
   })
 
+  it("works in stages, stops by itself, and goes on by its id", async () => {
+    await bury("staged", 30)
+    let isMended = false
+    await using _worker = await connection.consume("staged", { retry: { maxRetries: 0 } }, () =>
+      isMended ? undefined : Promise.reject(new Error("no"))
+    )
+    const args = "dead-letters redrive --stages 2,5 --stop-at 25% --wait 2s --yes"
+    const stopped = await run(args, "staged")
+    assert.strictEqual(stopped.code, 1)
+    const [, operation = ""] =
+      /^staged\.dlq: redriven 2 of 30; 28 not reached\n {2}stage 1: 2 published, 0 succeeded, 2 came back, 0 still queued\n {2}stopped: more than 25% of a stage came back\. To go on: --operation (\w+)\n$/.exec(
+        stopped.stdout
+      ) ?? []
+    isMended = true
+    const { queues } = await json(`${args} --operation ${operation}`, "staged")
+    const { cameBack, published, repeated, stages, stoppedBy, succeeded } = queues[0]
+    assert.deepStrictEqual([published, cameBack, repeated, stoppedBy], [28, 0, 2, null])
+    // RabbitMQ does not count what waits for a retry.
+    assert.deepStrictEqual([succeeded, stages.length, stages[2].size], [null, 3, null])
+  })
+
+  it("writes who did what into the audit, and does nothing without it", async () => {
+    const file = join(tmpdir(), `requeue-audit-${process.pid}.jsonl`)
+    await bury("audited", 6)
+    const args = ["--audit", file, "--operator", "ada", "--json"]
+    const { code } = await run("dead-letters redrive --error 503 --to elsewhere-audited --yes", "audited", ...args)
+    await run("dead-letters purge --reason permanent --yes", "audited", ...args)
+    const lines = readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    assert.strictEqual(code, 0)
+    assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+    assert.deepStrictEqual(
+      lines.map(({ command, event, operator }) => [event, operator, command]),
+      [
+        ["begin", "ada", "dead-letters redrive"],
+        ["end", "ada", "dead-letters redrive"],
+        ["begin", "ada", "dead-letters purge"],
+        ["end", "ada", "dead-letters purge"]
+      ]
+    )
+    const [begun, ended, , purged] = lines
+    assert.deepStrictEqual([begun.broker, begun.queues, begun.filters], ["amqp", ["audited.dlq"], { error: "503" }])
+    assert.strictEqual(begun.options.to, "elsewhere-audited")
+    assert.strictEqual(begun.operation, ended.operation)
+    assert.deepStrictEqual([ended.outcome, ended.queues[0].redriven], ["done", 4])
+    assert.deepStrictEqual([purged.outcome, purged.queues], ["done", [{ queue: "audited.dlq", removed: 2 }]])
+    rmSync(file)
+  })
+
+  it("does nothing that it cannot write into the audit", async () => {
+    await bury("unwritable", 2)
+    const args = ["--audit", join(tmpdir(), "no", "such", "folder"), "--yes"]
+    for (const command of ["redrive", "purge"]) {
+      const { code, stderr } = await run(`dead-letters ${command}`, "unwritable", ...args)
+      assert.strictEqual(code, 2)
+      assert.match(stderr, /^requeue: --audit: ENOENT.*\. Nothing was done\. Give a file that can be written\n$/)
+    }
+    await settled("unwritable.dlq", 2)
+  })
+
+  it("edits a letter, and changes nothing where that is wrong", async () => {
+    await bury("edited", 2, () => new Error("no"))
+    const seen: Array<unknown> = []
+    await using _worker = await connection.consume("edited", {}, ({ body, id }) => void seen.push([id, body]))
+    const edit = (EDITOR: string, ...rest: ReadonlyArray<string>) =>
+      runIn(`dead-letters redrive --edit --yes ${rest.join(" ")}`.trim(), "edited", { env: { EDITOR, VISUAL: "" } })
+    for (const [editor, args, code, said] of [
+      ["true", ["--id", "edited-0"], 0, /^nothing was changed\n$/],
+      ["sed -i s/^0$/{/", ["--id", "edited-0"], 2, /the body is not JSON.*What you wrote is in .*letter\.txt$/m],
+      ["false", ["--id", "edited-0"], 2, /the editor false ended with 1\. Nothing was changed/],
+      ["true", [], 2, /several letters are meant/],
+      ["true", ["--id", "other"], 2, /no letter is meant/],
+      ["true", ["--id", "edited-0", "--limit", "1"], 2, /--edit and --limit do not go together/]
+    ] as const) {
+      const ended = await edit(editor, ...args)
+      assert.strictEqual(ended.code, code)
+      assert.match(ended.both, said)
+    }
+    assert.strictEqual(await connection.deadLetters("edited.dlq").count(), 2)
+    const { code, stdout } = await edit("sed -i s/^0$/7/", "--id", "edited-0", "--wait", "1s")
+    // RabbitMQ does not count what waits for a retry, so that the original stays.
+    assert.deepStrictEqual(
+      [code, stdout],
+      [
+        0,
+        "edited.dlq: edited-0: the copy is published, and the broker does not tell what becomes of it; the original is kept\n"
+      ]
+    )
+    assert.deepStrictEqual(seen, [["edited-0", 7]])
+    await settled("edited.dlq", 2)
+  })
+
   it("removes nothing unless it may", async () => {
     await bury("purged", 2)
     const refused = await run("dead-letters purge", "purged")
@@ -260,6 +354,12 @@ describe.concurrent("requeue dead-letters", () => {
     "redrive --limit 0",
     "redrive --rate 0",
     "redrive --rate 0.0001",
+    "redrive --stages 1,0",
+    "redrive --stages",
+    "redrive --stop-at 10",
+    "redrive --stop-at 110%",
+    "redrive --wait 2d",
+    "redrive --operation a:b",
     "list --limit 0",
     "list --older-than soon",
     "list --reason bad"

@@ -29,6 +29,7 @@ import { cases as processes } from "./cases/processes.ts"
 import { cases as refusals } from "./cases/refusals.ts"
 import { cases as reconnecting } from "./cases/reconnecting.ts"
 import { cases as redriving } from "./cases/redriving.ts"
+import { cases as redrivingInStages } from "./cases/redrivingInStages.ts"
 import { cases as removals } from "./cases/removals.ts"
 import { cases as restarts } from "./cases/restarts.ts"
 import { cases as routing } from "./cases/routing.ts"
@@ -60,6 +61,7 @@ export const cases: ReadonlyArray<Case> = [
   ...deadLetters,
   ...causes,
   ...redriving,
+  ...redrivingInStages,
   ...backoff,
   ...time,
   ...operator,

@@ -13,7 +13,7 @@ const test = Case.inGroup("redriving")
 const ids = Array.from({ length: 20 }, (_, index) => `m${index}`)
 
 /** Makes dead letters with these ids. */
-const bury = (lab: Lab, letters: ReadonlyArray<string>) =>
+export const bury = (lab: Lab, letters: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     yield* lab.send(...letters)
     const retry = RetryPolicy.make({ maxRetries: 0 })
@@ -32,7 +32,7 @@ const redriven = (lab: Lab, buried: number, count: number) =>
     return lab.runs.slice(buried).map(({ id }) => id)
   })
 
-const left = (lab: Lab) =>
+export const left = (lab: Lab) =>
   Effect.map(lab.harness.deadLetters(lab.dlq), (letters) => letters.map(({ metadata }) => metadata.id).toSorted())
 
 /**

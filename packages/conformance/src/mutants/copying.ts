@@ -42,6 +42,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     (copy) => ({ ...copy, metadata: { ...copy.metadata, redrives: 0 } })
   ),
   copies(
+    "does not say which redrive a dead letter comes back from",
+    "what comes back is known through its retries, is not redriven again by the same redrive, and others go on",
+    (copy) => ({ ...copy, metadata: { ...copy.metadata, operation: undefined } })
+  ),
+  copies(
     "does not say what a smaller copy lacks",
     "a dead letter that is taken only without history says so, and keeps its body and headers",
     (copy) => ({ ...copy, metadata: { ...copy.metadata, cut: undefined } })

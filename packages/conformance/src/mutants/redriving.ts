@@ -37,6 +37,13 @@ const byName = (groups: DeadLetters.Groups): DeadLetters.Groups => {
   return Object.assign(merged, { looked, other, total })
 }
 
+const stopped = "a redrive that mends nothing stops by itself, and its figures are those of the broker"
+
+const known =
+  "what comes back is known through its retries, is not redriven again by the same redrive, and others go on"
+
+const edited = "an edited letter stays until its copy has succeeded, and is told from a copy that comes back"
+
 const grouped = "letters are grouped by what failed, whatever differs in the errors' messages, and stay where they are"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -61,6 +68,35 @@ export const mutants: ReadonlyArray<Mutant> = [
     "a redrive that is aborted ends at once, and another one goes on with the others",
     (redrive) => (options) => redrive({ ...options, signal: undefined })
   ),
+  redrives(
+    "a redrive that goes on whatever comes back",
+    stopped,
+    (redrive) => (options) => redrive({ ...options, stopAt: 1 })
+  ),
+  redrives(
+    "a redrive that takes what it published for done",
+    stopped,
+    (redrive) => (options) => Effect.map(redrive(options), (report) => ({ ...report, succeeded: report.published }))
+  ),
+  redrives(
+    "a redrive in stages that hears no abort",
+    "a redrive that is aborted while it waits says where every letter is",
+    (redrive) => (options) => redrive({ ...options, signal: undefined })
+  ),
+  redrives(
+    "a redrive that is another one each time",
+    known,
+    (redrive) => (options) => redrive({ ...options, operation: undefined })
+  ),
+  letters("an edit that removes the original at once", edited, ({ edit, purge }) => ({
+    edit: (letter, options) =>
+      Effect.flatMap(edit(letter, options), (report) =>
+        Effect.as(Effect.orDie(purge({ filter: ({ metadata }) => metadata.id === letter.id })), report)
+      )
+  })),
+  letters("an edit that publishes the letter as it was", edited, ({ edit }) => ({
+    edit: (letter, options) => edit(letter, { ...options, body: letter.body })
+  })),
   letters("groups dead letters by their errors' names", grouped, ({ group }) => ({
     group: (options) => Effect.map(group(options), byName)
   })),

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import { Broker, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import type { DeadLetter } from "./internal/deadLetter.ts"
+import { edit, type EditOptions, type EditReport } from "./internal/edit.ts"
 import * as Groups from "./internal/groups.ts"
 import * as Held from "./internal/held.ts"
 import * as Look from "./internal/look.ts"
@@ -15,12 +16,21 @@ import * as Options from "./internal/options.ts"
 import type { ListOptions, PurgeOptions } from "./internal/options.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import { purge } from "./internal/purge.ts"
-import { type DeadLettersStopped, type Options as RedriveOptions, redrive, type Report } from "./internal/redrive.ts"
+import { type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
+import type { DeadLettersStopped, Report } from "./internal/report.ts"
 
 export type { DeadLetter } from "./internal/deadLetter.ts"
+export type { EditOptions, EditOutcome, EditReport } from "./internal/edit.ts"
 export { type Group, group, type Groups } from "./internal/groups.ts"
 export type { ListOptions, PurgeOptions, Selection } from "./internal/options.ts"
-export { DeadLettersStopped, type Options as RedriveOptions, type Report as RedriveReport } from "./internal/redrive.ts"
+export type { Options as RedriveOptions } from "./internal/redrive.ts"
+export {
+  DeadLettersStopped,
+  type Outcome,
+  type Report as RedriveReport,
+  type Stage,
+  type StoppedBy
+} from "./internal/report.ts"
 export type { FailedLetter } from "./internal/books.ts"
 
 /** The dead letters in one queue. */
@@ -62,6 +72,14 @@ export interface DeadLetters {
    */
   readonly redrive: (options?: RedriveOptions) => Effect.Effect<Report, BrokerError | DeadLettersStopped>
   /**
+   * Publishes an edited copy of a dead letter, as {@link DeadLetters.list} has shown it, and waits for what becomes of it. The
+   * copy has the id and the history of the letter, and counts as redriven. The original stays here until the copy has
+   * succeeded as far as the broker can tell, and is removed only then.
+   *
+   * @throws RangeError when an option is unknown or of another kind, or nobody knows where to
+   */
+  readonly edit: (letter: DeadLetter, options: EditOptions) => Effect.Effect<EditReport, BrokerError>
+  /**
    * Removes dead letters for good, all or those that `filter` selects, and returns the number of those that are gone. With
    * a filter, it goes through the queue as {@link DeadLetters.redrive} does. It fails when it has removed what it could see,
    * and the broker hides letters behind those of their groups that stay.
@@ -99,6 +117,10 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
       OptionNames.orDie(Options.list("DeadLetters.group", queue, options), () => Look.group(broker, queue, options)),
     redrive: (options) =>
       OptionNames.orDie(Options.redrive("DeadLetters.redrive", queue, options), () => redrive(broker, queue, options)),
+    edit: (letter, options) =>
+      OptionNames.orDie(Options.edit("DeadLetters.edit", queue, letter, options), () =>
+        edit(broker, queue, letter, options)
+      ),
     purge: (options) =>
       OptionNames.orDie(Options.purge("DeadLetters.purge", queue, options), () => purge(broker, queue, options))
   }))

@@ -13,6 +13,7 @@
  * | `nb` | `notBefore` | epoch milliseconds before which no handler may run; absent when 0 |
  * | `t0` | `firstPublished` | epoch milliseconds of the first publish |
  * | `rd` | `redrives` | times the message came back from a dead-letter queue; absent when 0 |
+ * | `op` | `operation` | the redrive that published this copy, or the one it was made from; absent when there was none |
  * | `h` | `history` | last failed attempts, `[attempt, epoch ms, error, delay ms]`, newest last; absent when empty |
  * | `dl` | `deadLetter` | `{ q, a, r, t, n, m }`: origin queue, attempts, reason, epoch ms, error name, error message |
  * | `c` | `cut` | what was left out because the broker refused a larger copy, 1 to 4; absent when nothing was |
@@ -97,6 +98,11 @@ export interface Metadata {
   readonly firstPublished: number
   /** How often the message was redriven from a dead-letter queue. */
   readonly redrives: number
+  /**
+   * The redrive that published this copy, or the one that it is a retry or a dead letter of: `<operation>:<run>:<stage>`, of
+   * letters, digits, ".", "_" and "-", and 64 characters at most. `undefined` when there was none.
+   */
+  readonly operation?: string | undefined
   /** The last failed attempts, newest last, {@link historyLimit} at most. */
   readonly history: ReadonlyArray<Attempt>
   /** Set on dead letters only. */
@@ -126,6 +132,9 @@ export const countLimit = 0x7fffffff
 /** The length to which an error's name is cut, in characters. */
 const nameLimit = 64
 
+/** The name of a redrive as it travels: short, and of characters that each have one byte. */
+const operationPattern = /^[\w.:-]{1,64}$/
+
 /** The last time that a `Date` can hold, in milliseconds since the epoch. */
 const timeLimit = 8.64e15
 
@@ -154,6 +163,9 @@ export const make = (id: string, now: number, notBefore = 0): Metadata => ({
   history: noHistory,
   deadLetter: undefined
 })
+
+/** The part of {@link Metadata.operation} that names the operation: the `operation` of its report, and of events. */
+export const operationId = (operation: string): string => operation.split(":", 1)[0]!
 
 /** The metadata without what `cut` names. What was left out before stays out. */
 export const reduce = (self: Metadata, cut: Cut | undefined): Metadata => {
@@ -238,6 +250,7 @@ const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: n
     nb: timeOf(self.notBefore) || undefined,
     t0: timeOf(self.firstPublished),
     rd: countOf(self.redrives) || undefined,
+    op: decodeOperation(self.operation).operation,
     h:
       history.length === 0
         ? undefined
@@ -291,6 +304,7 @@ export const fromJson = (json: unknown, published?: number): Metadata | undefine
     notBefore: Math.max(0, (time(json["nb"]) ?? 0) - skew),
     firstPublished: firstPublished - skew,
     redrives: count(json["rd"]) ?? 0,
+    ...decodeOperation(json["op"]),
     history: Array.isArray(json["h"]) ? json["h"].slice(-historyLimit).flatMap(decodeAttempt) : noHistory,
     deadLetter: decodeDeadLetter(json["dl"]),
     ...decodeCut(json["c"])
@@ -304,6 +318,9 @@ const decodeAttempt = (entry: unknown): ReadonlyArray<Attempt> => {
   if (attempt === undefined || at === undefined || typeof error !== "string" || delay === undefined) return []
   return [{ attempt, at, error: cutTo(errorLimit, error), delay }]
 }
+
+const decodeOperation = (op: unknown): Pick<Metadata, "operation"> =>
+  typeof op === "string" && operationPattern.test(op) ? { operation: op } : {}
 
 const decodeCut = (c: unknown): Pick<Metadata, "cut"> => {
   const cut = cuts[(count(c) ?? 0) - 1]

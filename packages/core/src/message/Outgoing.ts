@@ -60,7 +60,7 @@ export const make = (
 })
 
 const copy = (
-  delivery: Delivery,
+  delivery: Pick<Delivery, "body" | "headers" | "metadata">,
   queue: string,
   delay: Delay,
   metadata: Metadata.Metadata,
@@ -75,12 +75,14 @@ const copy = (
 
 /**
  * The metadata from which a copy of a delivery starts. A dead letter that is back in the queue that it came from was
- * moved by another tool (a shovel, a move task): it is counted as redriven, since nothing else would end such a loop.
+ * moved by another tool (a shovel, a move task): it is counted as redriven, since nothing else would end such a loop. It is
+ * no copy of an earlier redrive any more.
  */
-const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata =>
-  metadata.deadLetter?.queue === queue
-    ? { ...metadata, redrives: metadata.redrives + 1, deadLetter: undefined }
-    : metadata
+const metadataAt = (queue: string, { metadata }: Delivery): Metadata.Metadata => {
+  if (metadata.deadLetter?.queue !== queue) return metadata
+  const { operation: _, ...rest } = metadata
+  return { ...rest, redrives: metadata.redrives + 1, deadLetter: undefined }
+}
 
 /**
  * The copy that is published for a retry where the broker cannot delay the original. The attempt that failed counts.
@@ -163,10 +165,18 @@ export const deadLetter = (
     settlement.cut
   )
 
-/** A dead letter that goes back to work: its attempts start again at 1, the redrive is counted, and the history stays. */
-export const redrive = (delivery: Delivery, queue: string): Outgoing =>
+/**
+ * A dead letter that goes back to work: its attempts start again at 1, the redrive is counted, and the history stays.
+ * `operation` names the redrive in the metadata. Default: it has no name.
+ */
+export const redrive = (
+  delivery: Pick<Delivery, "body" | "headers" | "metadata">,
+  queue: string,
+  operation?: string
+): Outgoing =>
   copy(delivery, queue, 0, {
     ...delivery.metadata,
+    ...(operation === undefined ? {} : { operation }),
     attempts: 0,
     notBefore: 0,
     redrives: delivery.metadata.redrives + 1,

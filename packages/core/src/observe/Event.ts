@@ -16,6 +16,8 @@ export interface Subject {
   readonly id: string
   /** Deliveries of the message so far, this one included. */
   readonly attempts: number
+  /** The operation that redrove the message, as its report names it. Left out for one that was not redriven. */
+  readonly operation?: string
 }
 
 /** An event of a delivery, or of a consumer's backoff. Delays are in milliseconds. */

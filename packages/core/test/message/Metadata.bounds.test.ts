@@ -25,6 +25,7 @@ const shaped = fc.record(
     t0: fc.oneof(fc.nat(), anything),
     nb: anything,
     rd: anything,
+    op: fc.oneof(fc.stringMatching(/^[\w.:-]{1,64}$/), anything),
     h: fc.oneof(fc.array(fc.tuple(number, number, text, number), { maxLength: 30 }), anything),
     dl: fc.oneof(
       fc.record({ q: text, a: anything, r: fc.constantFrom(...Metadata.reasons), t: anything, n: text, m: text }),

@@ -31,7 +31,7 @@ const deadLetter: fc.Arbitrary<Metadata.DeadLetter> = fc.record({
   at: count,
   error: fc.record({ name: printable(300), message: printable(600) })
 })
-const metadata: fc.Arbitrary<Metadata.Metadata> = fc.record({
+const unnamed: fc.Arbitrary<Metadata.Metadata> = fc.record({
   id: fc.oneof(printable(Metadata.idLimit), fc.constant(widest)),
   attempts: count,
   notBefore: count,
@@ -40,6 +40,11 @@ const metadata: fc.Arbitrary<Metadata.Metadata> = fc.record({
   history: fc.array(attempt, { maxLength: Metadata.historyLimit }),
   deadLetter: fc.option(deadLetter, { nil: undefined })
 })
+const operation = fc.oneof(fc.stringMatching(/^[\w.:-]{1,64}$/), fc.constant("w".repeat(64)))
+const metadata = fc.oneof(
+  unnamed,
+  fc.tuple(unnamed, operation).map(([self, operation]): Metadata.Metadata => ({ ...self, operation }))
+)
 
 describe("encode and decode", () => {
   it("fit the budget; what is lost is the oldest history, then the end of the error's message", () =>

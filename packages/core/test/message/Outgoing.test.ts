@@ -106,6 +106,13 @@ const cases: ReadonlyArray<readonly [string, Outgoing.Outgoing, string, number, 
     { attempts: 0, notBefore: 0, redrives: 3, deadLetter: undefined }
   ],
   [
+    "redrive with a name",
+    Outgoing.redrive(letter, "work", "op:run:1"),
+    "work",
+    0,
+    { attempts: 0, notBefore: 0, redrives: 3, operation: "op:run:1", deadLetter: undefined }
+  ],
+  [
     "retry of a dead letter that somebody moved back: it is a redriven one",
     Outgoing.retry(letter, retried(500), "work", now),
     "work",
@@ -161,4 +168,17 @@ describe("make", () => {
     const { delay, metadata } = Outgoing.make({ ...message, delay: 250 }, now)
     assert.deepStrictEqual([delay, metadata.notBefore], [250, now + 250])
   })
+})
+
+it("a copy keeps the name of its redrive, and loses it when somebody else moves its dead letter back", () => {
+  const named = { ...letter, metadata: { ...letter.metadata, operation: "op:run:1", deadLetter: undefined } }
+  const dead = Outgoing.deadLetter(named, given, "work", now)
+  const operations = [
+    Outgoing.retry(named, retried(500), "work", now),
+    Outgoing.hop(named, { delay: 700 }, "work", now),
+    dead,
+    Outgoing.retry({ ...named, metadata: dead.metadata }, retried(500), "other", now),
+    Outgoing.retry({ ...named, metadata: dead.metadata }, retried(500), "work", now)
+  ].map(({ metadata }) => metadata.operation)
+  assert.deepStrictEqual(operations, ["op:run:1", "op:run:1", "op:run:1", "op:run:1", undefined])
 })

@@ -5,6 +5,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Audit from "../../Audit.ts"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
@@ -16,6 +17,7 @@ import * as Target from "../../Target.ts"
 const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
+  ...Audit.flags,
   dryRun: Flag.Boolean("dry-run").pipe(
     Flag.withDescription("Count what would be removed, and leave everything where it is"),
     Flag.withDefault(false)
@@ -33,18 +35,33 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
     const selection: DeadLetters.Selection = isAll
       ? { all: true }
       : { filter: (letter) => isMeant(LetterFilter.subject(letter)) }
+    const finished: Array<{ readonly queue: string; readonly removed: number }> = []
+    const audited = Audit.around(
+      rest,
+      {
+        id: Audit.newId(),
+        command: "dead-letters purge",
+        broker: target.name,
+        queues: target.queues,
+        filters: rest,
+        options: { all: isAll }
+      },
+      () => ({ outcome: "done", queues: finished })
+    )
     const work = Effect.gen(function* () {
       const all = yield* Effect.forEach(target.queues, DeadLetters.make)
       const which = isAll ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Remove ${which} of ${yield* DeadLetterTarget.waiting(all)} for good?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
-      const removed = yield* Effect.forEach(all, ({ purge, queue }) =>
-        Interruption.gently(
+      const purging = Effect.forEach(all, ({ purge, queue }) => {
+        const add = (count: number) => Effect.sync(() => void finished.push({ queue, removed: count }))
+        return Interruption.gently(
           (signal) => purge({ ...selection, dryRun, signal }),
-          (removed) => Console.error(`requeue: interrupted. ${queue}: removed ${removed}`)
-        ).pipe(Effect.map((removed) => ({ queue, removed })))
-      )
-      return { removed, missing: yield* DeadLetterTarget.missing(all) }
+          (count) => Effect.andThen(add(count), Console.error(`requeue: interrupted. ${queue}: removed ${count}`))
+        ).pipe(Effect.flatMap(add))
+      })
+      yield* dryRun ? purging : audited(purging)
+      return { removed: finished, missing: yield* DeadLetterTarget.missing(all) }
     })
     const { missing = [], removed } = (yield* Effect.provide(work, Target.layer(target))) ?? {}
     yield* result({ broker: target.name, dryRun, queues: removed ?? [] }, () =>

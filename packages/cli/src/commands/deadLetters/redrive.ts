@@ -6,6 +6,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Audit from "../../Audit.ts"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
@@ -14,12 +15,17 @@ import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
 import { Problem } from "../../Problem.ts"
+import * as RedriveStages from "../../RedriveStages.ts"
 import * as RedriveView from "../../RedriveView.ts"
 import * as Target from "../../Target.ts"
+import { UsageError } from "../../UsageError.ts"
+import { edit } from "./edit.ts"
 
 const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
+  ...RedriveStages.flags,
+  ...Audit.flags,
   to: Flag.String("to").pipe(
     Flag.withMetavar("QUEUE"),
     Flag.withDescription("Where to. Default: the queue that each letter came from"),
@@ -46,70 +52,117 @@ const flags = {
     Flag.withDescription("Count what would be redriven, and leave everything where it is"),
     Flag.withDefault(false)
   ),
+  edit: Flag.Boolean("edit").pipe(
+    Flag.withDescription(
+      "Edit one letter, headers and body, in $VISUAL or $EDITOR. The original is removed when the edited copy has succeeded"
+    ),
+    Flag.withDefault(false)
+  ),
   yes: Confirmation.yes
 }
 
-export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, maxRedrives, rate, to, yes, ...rest }) =>
-  Effect.gen(function* () {
-    const output = yield* Output
-    const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
-    const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
-    const asked = { dryRun, maxRedrives }
-    const finished: Array<RedriveView.Redriven> = []
-    const told = () => finished.map((each) => RedriveView.text(each, asked)).join("\n")
-    const json = (interrupted: boolean) => ({
-      broker: target.name,
-      dryRun,
+/** Refuses flags that are for many letters. */
+const alone = (given: Readonly<Record<string, unknown>>): Effect.Effect<void, UsageError> => {
+  const [name] = Object.keys(given).filter((each) => given[each] !== undefined)
+  if (name === undefined) return Effect.void
+  const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  const remedy = "An edit is of one letter"
+  return Effect.fail(new UsageError({ detail: `--edit and --${flag} do not go together`, remedy }))
+}
+
+/** The reports of the queues that are done with. */
+const reports = (broker: string, asked: RedriveView.Asked) => {
+  const finished: Array<RedriveView.Redriven> = []
+  return {
+    finished,
+    add: (queue: string, report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report })),
+    told: () => finished.map((each) => RedriveView.text(each, asked)).join("\n"),
+    json: (interrupted: boolean) => ({
+      broker,
+      dryRun: asked.dryRun,
       interrupted,
       queues: finished.map(RedriveView.toJson)
+    }),
+    outcome: (): Audit.Outcome => ({
+      outcome: finished.findLast(({ report }) => report.stoppedBy !== undefined)?.report.stoppedBy ?? "done",
+      queues: finished.map(RedriveView.toJson)
     })
-    const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) => {
-      const add = (report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report }))
-      return Interruption.gently(
-        (signal) =>
-          redrive({
-            to: Option.getOrUndefined(to),
-            limit: Option.getOrUndefined(limit),
-            rate: Option.getOrUndefined(rate),
-            filter: (letter) => isMeant(LetterFilter.subject(letter)),
-            maxRedrives,
-            dryRun,
-            signal,
-            onProgress: (report) => {
-              Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
-            }
-          }),
-        (report) =>
-          Effect.gen(function* () {
-            yield* add(report)
-            yield* output.done
-            yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
-          })
-      ).pipe(Effect.ensuring(output.done), Effect.flatMap(add))
-    }
-    const work = Effect.gen(function* () {
-      const all = yield* Effect.forEach(target.queues, DeadLetters.make)
-      const waiting = yield* DeadLetterTarget.waiting(all)
-      const where = Option.getOrElse(to, () => "the queues they came from")
-      const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
-      const question = `Redrive ${which} of ${waiting} to ${where}?`
-      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
-      yield* Effect.forEach(all, redriveOne)
-      return yield* DeadLetterTarget.missing(all)
+  }
+}
+
+export const redrive = Command.make(
+  "redrive",
+  flags,
+  ({ dlq, dryRun, edit: isEdit, limit, maxRedrives, rate, to, yes, ...rest }) =>
+    Effect.gen(function* () {
+      const output = yield* Output
+      const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
+      const limits = {
+        to: Option.getOrUndefined(to),
+        limit: Option.getOrUndefined(limit),
+        rate: Option.getOrUndefined(rate)
+      }
+      const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
+      const operation = Option.getOrElse(rest.operation, Audit.newId)
+      const staged = yield* RedriveStages.of({ ...rest, dlq }, target.queues, to, isEdit)
+      if (isEdit) {
+        yield* alone({ dryRun: dryRun || undefined, stages: staged.stages, limit: limits.limit, rate: limits.rate })
+        const { wait, watch } = staged
+        const options = { wait, watch, operation }
+        return yield* edit(target, { broker: target.name, to, yes, isMeant, filters: rest, audit: rest, options })
+      }
+      const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
+      const { add, finished, json, outcome, told } = reports(target.name, asked)
+      const options = { ...limits, maxRedrives, ...staged }
+      const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) =>
+        Interruption.gently(
+          (signal) =>
+            redrive({
+              ...options,
+              filter: (letter) => isMeant(LetterFilter.subject(letter)),
+              dryRun,
+              operation,
+              signal,
+              onProgress: (report) => {
+                Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
+              }
+            }),
+          (report) =>
+            Effect.gen(function* () {
+              yield* add(queue, report)
+              yield* output.done
+              yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
+            })
+        ).pipe(
+          Effect.ensuring(output.done),
+          Effect.flatMap((report) => add(queue, report))
+        )
+      const command = { id: operation, command: "dead-letters redrive", broker: target.name, queues: target.queues }
+      const audited = Audit.around(rest, { ...command, filters: rest, options }, outcome)
+      const work = Effect.gen(function* () {
+        const all = yield* Effect.forEach(target.queues, DeadLetters.make)
+        const waiting = yield* DeadLetterTarget.waiting(all)
+        const where = Option.getOrElse(to, () => "the queues they came from")
+        const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
+        const question = `Redrive ${which} of ${waiting} to ${where}?`
+        if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
+        yield* dryRun ? Effect.forEach(all, redriveOne) : audited(Effect.forEach(all, redriveOne))
+        return yield* DeadLetterTarget.missing(all)
+      })
+      // What an error leaves unsaid of the queue that it stopped at, the error itself says.
+      const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
+      const missing = yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
+      yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
+      yield* Partial.tell(missing)
+      if (finished.some(RedriveView.isBad)) return yield* new Problem()
     })
-    // What an error leaves unsaid of the queue that it stopped at, the error itself says.
-    const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
-    const missing = yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
-    yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
-    yield* Partial.tell(missing)
-    if (finished.some(RedriveView.isBad)) return yield* new Problem()
-  })
 ).pipe(
   Command.withDescription(
     "Sends dead letters back to work: each is published, confirmed by the broker, and only then removed. Its attempts " +
       "start at 1 again, and its redrive is counted. Asks first, unless --yes or --dry-run is given. Ctrl-C ends it at once; " +
       "what was redriven until then stays redriven, and the same command goes on with the rest. A letter that the broker " +
-      "refuses stays, is named, and makes the exit code 1."
+      "refuses stays, is named, and makes the exit code 1. With --stages, --stop-at or --wait it works in stages: behind each, " +
+      "it waits until it is known what became of the letters, and it stops by itself, with exit code 1, when too much comes back."
   ),
   Command.withShortDescription("Send dead letters back to work"),
   Command.withExamples([
@@ -117,6 +170,14 @@ export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, max
     {
       command: "requeue dead-letters redrive --queue orders --reason retries-exhausted --rate 10",
       description: "Slowly"
+    },
+    {
+      command: "requeue dead-letters redrive --queue orders --stages 1,10,100 --stop-at 10%",
+      description: "In stages, as long as it goes well"
+    },
+    {
+      command: "requeue dead-letters redrive --queue orders --id order-7 --edit",
+      description: "One, with another body"
     },
     { command: "requeue dead-letters redrive --dlq old.dlq --to orders --yes", description: "Elsewhere" }
   ])

@@ -6,6 +6,7 @@ import type * as ConsumerBackoff from "../../policy/ConsumerBackoff.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import type { Event, Hook, Subject } from "../../observe/Event.ts"
 import type { Failure } from "../../policy/Failure.ts"
+import * as Metadata from "../../message/Metadata.ts"
 import type { Settlement } from "../../message/Settlement.ts"
 import type { Item } from "./item.ts"
 import * as Warnings from "./warnings.ts"
@@ -41,7 +42,8 @@ export const make = (options: Options): Reporter => {
   const subject = ({ attempts, metadata }: Pick<Delivery, "attempts" | "metadata">): Subject => ({
     queue,
     id: metadata.id,
-    attempts
+    attempts,
+    ...(metadata.operation === undefined ? undefined : { operation: Metadata.operationId(metadata.operation) })
   })
 
   const emit = (event: Event): void => {

@@ -5,6 +5,7 @@
  */
 import * as BoundedMap from "../../adapter-kit/BoundedMap.ts"
 import type { Delivery } from "../../message/Delivery.ts"
+import type { Metadata } from "../../message/Metadata.ts"
 import type { Letter } from "./letter.ts"
 
 export interface Again {
@@ -20,23 +21,22 @@ export interface Again {
 /** Moved letters that are known; the oldest are forgotten first. */
 const movedLimit = 100_000
 
-const keyOf = ({ item }: Letter): string => {
-  const { deadLetter, firstPublished, id, redrives } = item.delivery.metadata
-  return JSON.stringify([id, firstPublished, redrives, deadLetter?.at])
-}
+/** All that there is to know a letter by where the broker does not name copies. */
+export const keyOf = ({ deadLetter, firstPublished, id, redrives }: Metadata): string =>
+  JSON.stringify([id, firstPublished, redrives, deadLetter?.at])
 
 /** `identify` answers the broker's name of a copy. */
 export const make = (identify: (letter: Delivery) => string | undefined): Again => {
   const judged = new Map<string, Letter>()
   const moved = BoundedMap.make<true>(movedLimit)
-  const nameOf = (letter: Letter): string => identify(letter.item.delivery) ?? keyOf(letter)
+  const nameOf = (letter: Letter): string => identify(letter.item.delivery) ?? keyOf(letter.item.delivery.metadata)
   return {
     judged: (letter) => void judged.set(nameOf(letter), letter),
-    moving: (letter) => moved.set(keyOf(letter), true),
+    moving: (letter) => moved.set(keyOf(letter.item.delivery.metadata), true),
     removed: (letter) => void judged.delete(nameOf(letter)),
     recognise: (letter) => {
       const known = letter.item.delivery.redelivered === false ? undefined : judged.get(nameOf(letter))
-      return known ?? (moved.has(keyOf(letter)) ? "moved" : undefined)
+      return known ?? (moved.has(keyOf(letter.item.delivery.metadata)) ? "moved" : undefined)
     }
   }
 }

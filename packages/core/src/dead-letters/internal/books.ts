@@ -32,6 +32,18 @@ export interface Summary {
   readonly held: number | undefined
 }
 
+/** The books of a sweep that has done nothing. */
+export const nothing: Summary = {
+  selected: 0,
+  removed: 0,
+  unremoved: 0,
+  refused: 0,
+  unconfirmed: 0,
+  failures: [],
+  queued: undefined,
+  held: undefined
+}
+
 /** The books, which change while the sweep runs. */
 export interface Books {
   /** The letters that are done with and not removed, by the broker's name or by their item. */

@@ -2,6 +2,7 @@
 import { type Delivery, nativeOf } from "../../message/Delivery.ts"
 import type { Headers, Native } from "../../message/Message.ts"
 import type { Attempt, ErrorSummary, Reason } from "../../message/Metadata.ts"
+import * as Metadata from "../../message/Metadata.ts"
 
 /** A dead letter. */
 export interface DeadLetter {
@@ -16,6 +17,8 @@ export interface DeadLetter {
   readonly firstPublished: number
   /** How often it has been redriven before. */
   readonly redrives: number
+  /** The operation that redrove it last, as its report names it. Left out when none has. */
+  readonly operation?: string
   /** The last failed attempts, newest last. */
   readonly history: ReadonlyArray<Attempt>
   /** How Requeue gave the message up; `undefined` for a message that came here in another way. */
@@ -45,6 +48,7 @@ export const fromDelivery = (delivery: Delivery): DeadLetter => {
     },
     firstPublished: metadata.firstPublished,
     redrives: metadata.redrives,
+    ...(metadata.operation === undefined ? undefined : { operation: Metadata.operationId(metadata.operation) }),
     history: metadata.history,
     origin: metadata.deadLetter
   }

@@ -1,8 +1,13 @@
 /** Options of the calls on dead letters and their kinds. A wrong one could remove or move everything, so that it is refused. */
 import type { Delivery } from "../../message/Delivery.ts"
+import * as Metadata from "../../message/Metadata.ts"
 import * as QueueDefinition from "../../message/QueueDefinition.ts"
 import * as OptionKind from "../../options/OptionKind.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
+import * as Delay from "../../message/Delay.ts"
+import * as Operation from "./operation.ts"
+import type { DeadLetter } from "./deadLetter.ts"
+import type { EditOptions } from "./edit.ts"
 import type { Options as RedriveOptions } from "./redrive.ts"
 
 /** Options of `list` and `group`. */
@@ -42,6 +47,23 @@ export type PurgeOptions = Selection & {
 
 const listKinds: OptionNames.Of<ListOptions> = { limit: OptionKind.number(1), filter: OptionKind.callback }
 
+const stagesKind: OptionKind.OptionKind = {
+  expected: "an array of at least one whole number >= 1",
+  holds: (value) => Array.isArray(value) && value.length > 0 && value.every(OptionKind.whole(1).holds)
+}
+
+const namesKind: OptionKind.OptionKind = {
+  expected: "an array of queues' names",
+  holds: (value) => Array.isArray(value) && value.every((name) => typeof name === "string" && QueueDefinition.isName(name))
+}
+
+const headersKind: OptionKind.OptionKind = {
+  expected: `an object of text, without ${Metadata.header}`,
+  holds: (value) =>
+    OptionKind.isObject(value) &&
+    Object.entries(value).every(([name, text]) => name !== Metadata.header && typeof text === "string")
+}
+
 const redriveKinds: OptionNames.Of<RedriveOptions> = {
   to: OptionKind.text,
   limit: OptionKind.number(1),
@@ -50,7 +72,22 @@ const redriveKinds: OptionNames.Of<RedriveOptions> = {
   rate: OptionKind.number(0.001),
   maxRedrives: OptionKind.number(0),
   signal: OptionKind.signal,
-  onProgress: OptionKind.callback
+  onProgress: OptionKind.callback,
+  stages: stagesKind,
+  stopAt: { expected: "a number from 0 to 1", holds: (value) => typeof value === "number" && value >= 0 && value <= 1 },
+  wait: Delay.kind(1, Delay.max),
+  watch: namesKind,
+  operation: Operation.idKind
+}
+
+const editKinds: OptionNames.Of<EditOptions> = {
+  body: { expected: "a Uint8Array", holds: (value) => value instanceof Uint8Array },
+  headers: headersKind,
+  to: redriveKinds.to,
+  wait: redriveKinds.wait,
+  watch: redriveKinds.watch,
+  operation: redriveKinds.operation,
+  signal: OptionKind.signal
 }
 
 const purgeKinds: OptionNames.Of<PurgeOptions> = {
@@ -67,13 +104,27 @@ export const list = (call: string, queue: string, options: unknown): RangeError 
 /** The error of the options of `redrive`. */
 export const redrive = (call: string, queue: string, options: RedriveOptions | undefined): RangeError | undefined => {
   if (options === undefined) return undefined
-  const refused = OptionNames.refusal(call, options, redriveKinds, queue)
-  const { to } = options
-  if (refused !== undefined || to === undefined) return refused
+  return OptionNames.refusal(call, options, redriveKinds, queue) ?? target(call, queue, options.to)
+}
+
+/** The error of the queue that letters are to go to. */
+const target = (call: string, queue: string, to: string | undefined): RangeError | undefined => {
+  if (to === undefined) return undefined
   if (to === queue) return OptionNames.error(call, queue, `to must be another queue, got ${JSON.stringify(to)}`)
   return QueueDefinition.isName(to)
     ? undefined
     : OptionNames.error(call, queue, `to must have 1 to 200 characters, got ${JSON.stringify(to)}`)
+}
+
+/** The error of the letter or of the options of `edit`. */
+export const edit = (call: string, queue: string, letter: unknown, options: EditOptions): RangeError | undefined => {
+  const { id, origin } = (OptionKind.isObject(letter) ? letter : {}) as Partial<DeadLetter> // Its id is checked.
+  if (typeof id !== "string") {
+    return OptionNames.error(call, queue, "the letter must be one that list has shown")
+  }
+  const refused = OptionNames.refusal(call, options, editKinds, queue) ?? target(call, queue, options.to)
+  if (refused !== undefined || options.to !== undefined || origin !== undefined) return refused
+  return OptionNames.error(call, queue, "nobody knows the queue that the letter came from", "Give to")
 }
 
 /** The error of the options of `purge`, which must say by name that all are meant. */

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { Service } from "../../port/Broker.ts"
 import { BrokerError } from "../../port/BrokerError.ts"
 import type { PurgeOptions } from "./options.ts"
-import { DeadLettersStopped } from "./redrive.ts"
+import { DeadLettersStopped } from "./report.ts"
 import * as Sweep from "./sweep.ts"
 
 /** Letters that the broker does not show, because others of their groups are kept. */

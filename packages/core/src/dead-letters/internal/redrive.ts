@@ -1,13 +1,20 @@
 /** Sends dead letters back to work: each is published, confirmed, and then removed. The others stay. */
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import type { Service } from "../../port/Broker.ts"
+import { fateOf, type Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
+import type * as Delay from "../../message/Delay.ts"
 import type { Delivery } from "../../message/Delivery.ts"
 import * as Outgoing from "../../message/Outgoing.ts"
+import * as RetryPolicy from "../../policy/RetryPolicy.ts"
 import * as Telemetry from "../../observe/Telemetry.ts"
+import { keyOf } from "./again.ts"
+import * as ComeBacks from "./comeBacks.ts"
+import * as Ledger from "./ledger.ts"
+import * as Operation from "./operation.ts"
+import { DeadLettersStopped, type Report } from "./report.ts"
+import * as Stages from "./stages.ts"
 import * as Sweep from "./sweep.ts"
-import type { Summary } from "./books.ts"
+import * as Watch from "./watch.ts"
 
 /** Options of `redrive`. */
 export interface Options {
@@ -30,72 +37,59 @@ export interface Options {
   readonly signal?: AbortSignal | undefined
   /** Called after each dead letter with the report so far. Default: nothing is called. */
   readonly onProgress?: ((report: Report) => void) | undefined
-}
-
-/** The dead letters of a queue, counted by their fate. */
-export interface Report extends Pick<
-  Summary,
-  "unremoved" | "refused" | "unconfirmed" | "failures" | "queued" | "held"
-> {
-  /** Published, confirmed by the broker, and removed from here. In a dry run: those that would be. */
-  readonly redriven: number
-  /** Published and confirmed, and not removed: the broker did not take that, so that these are in both queues. */
-  readonly unremoved: number
-  /** Still here, because the broker refuses the copy, for example since the queue that they came from is missing. */
-  readonly refused: number
-  /** Those of all above for which a publish got no answer, so that one copy more may exist. */
-  readonly unconfirmed: number
-  /** Passed over because the filter rejected them. */
-  readonly filtered: number
-  /** Passed over because they have been redriven too often. */
-  readonly guarded: number
-  /** Passed over because the queue that they came from is unknown. */
-  readonly homeless: number
-  /** The letters that were refused or not removed, of each the first 100. */
-  readonly failures: Summary["failures"]
   /**
-   * Of the letters that waited here when it began, those that are here still, for whatever reason; `undefined` where the
-   * broker cannot count.
+   * The sizes of the first stages, in dead letters. Behind each, the redrive waits until it is known what became of the
+   * letters, see `wait`; the last stage takes the rest. Default: `[1, 10, 100]` where `stopAt` or `wait` is given, else all
+   * are redriven at once, and nobody watches what comes back.
    */
-  readonly queued: number | undefined
+  readonly stages?: ReadonlyArray<number> | undefined
   /**
-   * Letters that another reader had when it began, such as a look, a consumer or another redrive: they are none of those
-   * above. Redrive again when it has ended. `undefined` where somebody may have some, and the broker does not tell.
+   * The part of a stage, from 0 to 1, that may come back to the dead letters: the redrive stops when more has. Default: 0.1
+   * where `stages` or `wait` is given.
    */
-  readonly held: number | undefined
+  readonly stopAt?: number | undefined
+  /**
+   * The longest wait behind each stage, 1 ms to 24 hours, until its letters have come back or are not counted in their queue
+   * any more. Then the next stage begins with what is known; the redrive stops if the letters wait, and nothing has left
+   * their queue meanwhile. Give it longer than the retries of the queue take. Default: 1 minute where `stages` or `stopAt`
+   * is given.
+   */
+  readonly wait?: Delay.Input | undefined
+  /**
+   * Further dead-letter queues to which letters may come back. Default: with `to`, the one that the default policy gives that
+   * queue; else none.
+   */
+  readonly watch?: ReadonlyArray<string> | undefined
+  /**
+   * The id of the redrive: 1 to 32 letters, digits, ".", "_" or "-". With the one of an earlier report, letters that have come
+   * back from that redrive are passed over. Default: a new one.
+   */
+  readonly operation?: string | undefined
 }
 
-/**
- * The error of a redrive or purge that had begun and could not go on: the connection was lost for a minute, or the broker
- * delivers or takes nothing. What it did stays done; another call goes on with the others.
- */
-export class DeadLettersStopped extends Data.TaggedError("DeadLettersStopped")<{
-  readonly queue: string
-  readonly operation: "redrive" | "purge"
-  /** The number of dead letters that were removed from the queue. */
-  readonly removed: number
-  /** The report of a redrive; `undefined` for a purge. */
-  readonly report: Report | undefined
-  readonly cause: BrokerError
-}> {
-  override get message() {
-    const { cause, operation, queue, removed, report } = this
-    const queued = report?.queued === undefined ? "" : `, ${report.queued} are still there`
-    const again = cause.isRetryable ? ". Call it again to go on" : ""
-    return `${operation} of ${queue} stopped: ${removed} letters removed${queued}. ${cause.message}${again}`
-  }
-}
-
-type PassedOver = "filtered" | "guarded" | "homeless"
+const target = (letter: Delivery, { to }: Options): string | undefined => to ?? letter.metadata.deadLetter?.queue
 
 /** Why the dead letter is passed over; `undefined`: it is not. */
-const obstacle = (letter: Delivery, options: Options): PassedOver | undefined => {
+const obstacle = (
+  letter: Delivery,
+  options: Options,
+  operation: Operation.Operation
+): Ledger.PassedOver | undefined => {
+  if (Operation.isOf(letter.metadata.operation, operation)) return "repeated"
   if (!Sweep.matches(letter, options.filter)) return "filtered"
   if (letter.metadata.redrives >= (options.maxRedrives ?? 3)) return "guarded"
   return target(letter, options) === undefined ? "homeless" : undefined
 }
 
-const target = (letter: Delivery, { to }: Options): string | undefined => to ?? letter.metadata.deadLetter?.queue
+/** Whether somebody watches what becomes of the letters. */
+const isWatched = ({ dryRun, stages, stopAt, wait }: Options): boolean =>
+  dryRun !== true && [stages, stopAt, wait].some((given) => given !== undefined)
+
+/** The dead-letter queues to which letters of this one may come back. */
+export const watched = (queue: string, { to, watch }: Pick<Options, "to" | "watch">): ReadonlyArray<string> => [
+  queue,
+  ...(watch ?? (to === undefined ? [] : RetryPolicy.deadLetterQueues(RetryPolicy.make(), to)))
+]
 
 /** Redrives the dead letters in a queue. The options have been checked. */
 export const redrive = (
@@ -104,30 +98,101 @@ export const redrive = (
   options: Options = {}
 ): Effect.Effect<Report, BrokerError | DeadLettersStopped> =>
   Effect.gen(function* () {
+    const operation = Operation.make(options.operation)
+    const comeBacks = isWatched(options) ? ComeBacks.make(operation) : undefined
+    const ledger = Ledger.make({ operation: operation.id, isDryRun: options.dryRun === true, comeBacks })
+    let state: Ledger.State = { counted: undefined, unseen: 0, stoppedBy: undefined }
+    const onProgress = () => options.onProgress?.(ledger.report(state))
     const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
-    const passed = { filtered: 0, guarded: 0, homeless: 0 }
-    const reportOf = ({ removed, selected, ...rest }: Summary): Report => ({
-      redriven: options.dryRun === true ? selected : removed,
-      ...passed,
-      ...rest
+    const passes = makePasses({ broker, queue, options, operation, comeBacks, ledger, publish, onProgress })
+
+    const all = Effect.gen(function* () {
+      if (comeBacks === undefined) {
+        ledger.begin(undefined)
+        yield* passes.pass(options.limit)
+        return options.signal?.aborted === true ? ("abort" as const) : undefined
+      }
+      return yield* Stages.run({
+        ...passes,
+        options,
+        ledger,
+        watch: yield* Watch.make(broker, watched(queue, options), comeBacks),
+        isExact: broker.capabilities.exactCounts,
+        onState: (next) => {
+          state = { ...state, ...next }
+          onProgress()
+        }
+      })
     })
-    const { error, summary } = yield* Sweep.run(broker, queue, options, {
-      select: (letter) => {
-        const why = obstacle(letter, options)
-        if (why !== undefined) passed[why]++
-        return why === undefined
-      },
-      copy:
-        options.dryRun === true ? "look" : (letter) => publish([Outgoing.redrive(letter, target(letter, options)!)]),
-      onStep: (current) => options.onProgress?.(reportOf(current()))
-    })
-    const report = reportOf(summary)
-    if (error === undefined) return report
-    return yield* new DeadLettersStopped({
-      queue,
-      operation: "redrive",
-      removed: summary.removed,
-      report,
-      cause: error
+    return yield* Effect.matchEffect(all, {
+      onSuccess: (stoppedBy) => Effect.succeed(ledger.report({ ...state, stoppedBy })),
+      onFailure: (cause): Effect.Effect<never, BrokerError | DeadLettersStopped> => {
+        if (!passes.hasBegun()) return Effect.fail(cause)
+        const report = ledger.report(state)
+        const removed = report.redriven
+        return Effect.fail(new DeadLettersStopped({ queue, operation: "redrive", removed, report, cause }))
+      }
     })
   })
+
+interface Dependencies {
+  readonly broker: Service
+  readonly queue: string
+  readonly options: Options
+  readonly operation: Operation.Operation
+  readonly comeBacks: ComeBacks.ComeBacks | undefined
+  readonly ledger: Ledger.Ledger
+  readonly publish: Service["publish"]
+  readonly onProgress: () => void
+}
+
+/** The passes of a redrive through its queue. */
+const makePasses = (dependencies: Dependencies) => {
+  const { broker, comeBacks, ledger, onProgress, operation, options, publish, queue } = dependencies
+  const targets = new Set<string>()
+  /** Letters that earlier passes have left here, and that would be published once more. */
+  const done = new Set<string>()
+  let hasBegun = false
+
+  const copy = (letter: Delivery, published: Set<string>) => {
+    const to = target(letter, options)!
+    targets.add(to)
+    const copied = publish([Outgoing.redrive(letter, to, Operation.tag(operation, ledger.stage()))])
+    // There is one pass alone where nobody watches.
+    if (comeBacks === undefined) return copied
+    const key = keyOf(letter.metadata)
+    return copied.pipe(
+      Effect.tap(() => Effect.sync(() => published.add(key))),
+      Effect.tapError((error) => Effect.sync(() => fateOf(error) === "refused" && done.add(key)))
+    )
+  }
+
+  const select = (letter: Delivery): boolean => {
+    comeBacks?.see(letter.metadata)
+    if (done.has(keyOf(letter.metadata))) return false
+    const why = obstacle(letter, options, operation)
+    if (why !== undefined) ledger.passOver(why)
+    return why === undefined
+  }
+
+  const pass: Stages.Pass = (limit) =>
+    Effect.gen(function* () {
+      ledger.pass()
+      const published = new Set<string>()
+      const work: Sweep.Work = {
+        select,
+        copy: options.dryRun === true ? "look" : (letter) => copy(letter, published),
+        onStep: (current) => {
+          ledger.step(current())
+          onProgress()
+        }
+      }
+      const { error, summary } = yield* Sweep.run(broker, queue, { ...options, limit }, work)
+      hasBegun = true
+      ledger.step(summary)
+      if (summary.unremoved > 0) for (const key of published) done.add(key)
+      return error === undefined ? summary : yield* error
+    })
+
+  return { pass, targets, hasBegun: () => hasBegun }
+}

@@ -198,7 +198,7 @@ const watch = (
 }
 
 /** Succeeds when the signal is aborted. */
-const aborted = (signal: AbortSignal | undefined): Effect.Effect<void> =>
+export const aborted = (signal: AbortSignal | undefined): Effect.Effect<void> =>
   signal === undefined
     ? Effect.never
     : Effect.callback<void>((resume) => {

@@ -1,0 +1,111 @@
+/** Dead letters that are edited: the original stays until the copy has succeeded. */
+import { assert, it } from "@effect/vitest"
+import { DeadLetters } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { open, text, turns, type VirtualBroker } from "./virtualBroker.ts"
+
+const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value))
+
+const bury = async (broker: VirtualBroker) => {
+  const worker = await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("bad")))
+  await broker.requeue.send("q", { pieces: "two" }, { id: "a", headers: { tenant: "acme" } })
+  await broker.requeue.send("q", { pieces: 1 }, { id: "b" })
+  await turns(50)
+  await broker.finish(worker.drain())
+  const letters = broker.requeue.deadLetters("q.dlq")
+  const [letter] = await broker.finish(letters.list())
+  return { letters, letter: letter! }
+}
+
+it("removes the original when the copy has succeeded", async () => {
+  await using broker = await open()
+  const { letter, letters } = await bury(broker)
+  const seen: Array<unknown> = []
+  await broker.requeue.consume("q", {}, ({ attempts, body, headers, id }) => {
+    seen.push([id, body, headers["tenant"], attempts])
+  })
+  const headers = { "content-type": "application/json", tenant: "globex" }
+  const report = await broker.finish(letters.edit(letter, { body: encode({ pieces: 2 }), headers, operation: "mine" }))
+  assert.deepStrictEqual(report, { operation: "mine", outcome: "succeeded", isRemoved: true })
+  assert.deepStrictEqual(seen, [["a", { pieces: 2 }, "globex", 1]])
+  assert.deepStrictEqual(
+    (await broker.finish(letters.list())).map(({ id }) => id),
+    ["b"]
+  )
+})
+
+it("keeps the original when the copy comes back, and tells the two apart", async () => {
+  await using broker = await open()
+  const { letter, letters } = await bury(broker)
+  await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("worse")))
+  const report = await broker.finish(letters.edit(letter, { body: encode({ pieces: 3 }) }))
+  assert.deepInclude(report, { outcome: "came-back", isRemoved: false })
+  const left = await broker.finish(letters.list())
+  assert.deepStrictEqual(
+    left.map((each) => [each.id, text(each), each.redrives, each.operation]),
+    [
+      ["a", '{"pieces":"two"}', 0, undefined],
+      ["b", '{"pieces":1}', 0, undefined],
+      ["a", '{"pieces":3}', 1, report.operation]
+    ]
+  )
+})
+
+it("keeps the original while the copy waits, and when nobody can tell", async () => {
+  for (const [delayed, outcome] of [
+    [0, "waiting"],
+    [undefined, "unknown"]
+  ] as const) {
+    await using broker = await open({}, (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        counts: (queue) => Effect.map(broker.admin.counts(queue), (counts) => ({ ...counts, delayed }))
+      }
+    }))
+    const { letter, letters } = await bury(broker)
+    const report = await broker.finish(letters.edit(letter, { body: encode(0), wait: "5 seconds" }))
+    assert.deepInclude(report, { outcome, isRemoved: false })
+    assert.strictEqual(await broker.finish(letters.count()), 2)
+    assert.deepStrictEqual(await broker.waiting("q"), ["0"])
+  }
+})
+
+it("keeps the original when the wait is aborted", async () => {
+  await using broker = await open()
+  const { letter, letters } = await bury(broker)
+  const stop = new AbortController()
+  const editing = letters.edit(letter, { body: encode(0), signal: stop.signal })
+  await broker.advance(1500)
+  stop.abort()
+  assert.deepInclude(await broker.finish(editing), { outcome: "waiting", isRemoved: false })
+  assert.strictEqual(await broker.finish(letters.count()), 2)
+})
+
+it("publishes nothing for a letter that is not there any more", async () => {
+  await using broker = await open()
+  const { letter, letters } = await bury(broker)
+  await broker.finish(letters.purge({ filter: ({ metadata }) => metadata.id === "a" }))
+  assert.deepInclude(await broker.finish(letters.edit(letter, {})), { outcome: "missing", isRemoved: false })
+  assert.deepStrictEqual(await broker.waiting("q"), [])
+})
+
+it("refuses wrong options, and letters of unknown origin", async () => {
+  await using broker = await open()
+  const { letter, letters } = await bury(broker)
+  const { origin: _, ...stray } = letter
+  const wrong = [
+    [letter, { body: "text" }, 'body must be a Uint8Array, got "text"'],
+    [letter, { headers: { a: 1 } }, "headers must be an object of text, without requeue, got an object"],
+    [letter, { to: "q.dlq" }, 'to must be another queue, got "q.dlq"'],
+    [{ ...stray, origin: undefined }, {}, "nobody knows the queue that the letter came from. Give to"],
+    [{}, {}, "the letter must be one that list has shown"]
+  ] as const
+  for (const [subject, options, message] of wrong) {
+    const error = await letters
+      .edit(subject as DeadLetters.DeadLetter, options as DeadLetters.EditOptions)
+      .catch((error: unknown) => error)
+    assert.instanceOf(error, RangeError)
+    assert.strictEqual((error as Error).message, `deadLetters.edit (queue q.dlq): ${message}`)
+  }
+})

@@ -1,0 +1,201 @@
+/** Redrives in stages, which stop by themselves when too much comes back. */
+import { assert, describe, it } from "@effect/vitest"
+import type { DeadLetters } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { open, turns, type VirtualBroker } from "./virtualBroker.ts"
+
+const bury = async (broker: VirtualBroker, count: number): Promise<void> => {
+  const worker = await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () =>
+    Promise.reject(new Error("down"))
+  )
+  const entries = Array.from({ length: count }, (_, index) => ({ body: index, id: `${index}` }))
+  await broker.requeue.sendBatch("q", entries)
+  await turns(200)
+  await broker.finish(worker.drain())
+  assert.strictEqual(await broker.finish(broker.requeue.deadLetters("q.dlq").count()), count)
+}
+
+/** A consumer that does what the fix lets it do. */
+const work = (broker: VirtualBroker, fails: (body: number) => boolean, delay = 0) =>
+  broker.requeue.consume<number>("q", { retry: { maxRetries: 0 }, concurrency: 100 }, ({ body }) =>
+    fails(body) ? Effect.fail(new Error("still down")) : Effect.sleep(delay)
+  )
+
+const stage = (size: number | undefined, published: number, cameBack: number) => ({
+  size,
+  published,
+  succeeded: published - cameBack,
+  cameBack,
+  waiting: 0
+})
+
+describe("a redrive in stages", () => {
+  it("stops at the first letter when nothing is mended", async () => {
+    await using broker = await open()
+    await bury(broker, 500)
+    await work(broker, () => true)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ stages: [1, 10, 100] }))
+    assert.deepInclude(report, {
+      published: 1,
+      redriven: 1,
+      succeeded: 0,
+      cameBack: 1,
+      waiting: 0,
+      unseen: 0,
+      stoppedBy: "stop-at",
+      queued: 499
+    })
+    assert.deepStrictEqual(report.stages, [stage(1, 1, 1)])
+    const [last] = (await broker.finish(letters.list({ limit: 1000 }))).filter(({ redrives }) => redrives > 0)
+    assert.strictEqual(last!.operation, report.operation)
+  })
+
+  it("stops at 11 when the first one happens to succeed", async () => {
+    await using broker = await open()
+    await bury(broker, 500)
+    await work(broker, (body) => body !== 0)
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stopAt: 0.1 }))
+    assert.deepInclude(report, { published: 11, succeeded: 1, cameBack: 10, waiting: 0, stoppedBy: "stop-at" })
+    assert.deepStrictEqual(report.stages, [stage(1, 1, 0), stage(10, 10, 10)])
+  })
+
+  it("goes on to the end where little comes back, and none is redriven twice", async () => {
+    await using broker = await open()
+    await bury(broker, 500)
+    const runs: Array<number> = []
+    await work(broker, (body) => runs.push(body) > 0 && body % 20 === 19)
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1, 10, 100] }))
+    assert.deepInclude(report, { published: 500, succeeded: 475, cameBack: 25, waiting: 0, stoppedBy: undefined })
+    assert.deepStrictEqual(
+      report.stages.map(({ published }) => published),
+      [1, 10, 100, 389]
+    )
+    assert.strictEqual(runs.length, 500)
+  })
+
+  it("waits for what its letters become", async () => {
+    await using broker = await open()
+    await bury(broker, 30)
+    await work(broker, () => false, 20_000)
+    const before = broker.now()
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1, 10] }))
+    assert.deepInclude(report, { published: 30, succeeded: 30, cameBack: 0, waiting: 0, stoppedBy: undefined })
+    assert.isAtLeast(broker.now() - before, 60_000)
+    assert.isAtMost(broker.now() - before, 65_000)
+  })
+
+  it("stops where nobody works, and says what waits", async () => {
+    await using broker = await open()
+    await bury(broker, 30)
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ wait: "10 seconds" }))
+    assert.deepInclude(report, { published: 1, succeeded: 0, cameBack: 0, waiting: 1, stoppedBy: "wait", queued: 29 })
+  })
+
+  it("goes on after the wait where the queue moves", async () => {
+    await using broker = await open()
+    await bury(broker, 30)
+    await broker.requeue.sendBatch(
+      "q",
+      Array.from({ length: 2000 }, () => ({ body: -1 }))
+    )
+    await work(broker, () => false, 5000)
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ wait: "10 seconds", stages: [1] }))
+    assert.deepInclude(report, { published: 30, cameBack: 0, stoppedBy: undefined })
+    assert.strictEqual(report.succeeded! + report.waiting!, 30)
+  })
+
+  it("is aborted while it waits, and says where every letter is", async () => {
+    await using broker = await open()
+    await bury(broker, 30)
+    const stop = new AbortController()
+    await work(broker, (body) => body === 1 || body === 2, 3000)
+    const redriving = broker.requeue
+      .deadLetters("q.dlq")
+      .redrive({ stages: [5], stopAt: 1, wait: "1 hour", signal: stop.signal })
+    await broker.advance(2000)
+    stop.abort()
+    const report = await broker.finish(redriving)
+    assert.deepInclude(report, { published: 5, succeeded: 0, cameBack: 2, waiting: 3, stoppedBy: "abort", queued: 25 })
+  })
+
+  it("goes on with the others when it is called again", async () => {
+    await using broker = await open()
+    await bury(broker, 30)
+    let isMended = false
+    await work(broker, () => !isMended)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const { operation } = await broker.finish(letters.redrive({ stages: [1, 10] }))
+    isMended = true
+    const report = await broker.finish(letters.redrive({ stages: [1, 10], operation }))
+    assert.deepInclude(report, { operation, published: 29, succeeded: 29, cameBack: 0, repeated: 1, queued: 1 })
+    assert.deepInclude(await broker.finish(letters.redrive({ stages: [1] })), {
+      published: 1,
+      succeeded: 1,
+      repeated: 0
+    })
+  })
+
+  it("keeps to its rate over all its passes", async () => {
+    await using broker = await open()
+    await bury(broker, 12)
+    await work(broker, () => false)
+    const before = broker.now()
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1, 2], rate: 0.1 }))
+    assert.deepInclude(report, { published: 12, succeeded: 12 })
+    assert.isAtLeast(broker.now() - before, 110_000)
+  })
+
+  it("watches the dead letters of the queue that it redrives to", async () => {
+    await using broker = await open()
+    await bury(broker, 30)
+    await broker.requeue.consume("other", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1], to: "other" }))
+    assert.deepInclude(report, { published: 1, cameBack: 1, stoppedBy: "stop-at" })
+  })
+
+  it("does not know what becomes of letters where the broker does not count them", async () => {
+    await using broker = await open({}, (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        counts: (queue) => Effect.map(broker.admin.counts(queue), (counts) => ({ ...counts, delayed: undefined }))
+      }
+    }))
+    await bury(broker, 30)
+    await work(broker, () => false)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const report = await broker.finish(letters.redrive({ stages: [1], wait: "5 seconds" }))
+    assert.deepInclude(report, { published: 30, succeeded: undefined, cameBack: 0, waiting: undefined })
+  })
+
+  it("takes letters that came and were not seen for such that came back", async () => {
+    const many = 10_500
+    await using broker = await open()
+    await broker.requeue.sendBatch(
+      "q.dlq",
+      Array.from({ length: many }, (_, body) => ({ body }))
+    )
+    await broker.requeue.consume("q", { retry: { maxRetries: 0 } }, () => Promise.reject(new Error("no")))
+    const report = await broker.finish(broker.requeue.deadLetters("q.dlq").redrive({ stages: [1], to: "q", watch: [] }))
+    assert.deepInclude(report, { published: 1, cameBack: 0, unseen: 1, stoppedBy: "stop-at" })
+  })
+
+  it("refuses wrong options", async () => {
+    await using broker = await open()
+    const letters = broker.requeue.deadLetters("q.dlq")
+    const whole = "stages must be an array of at least one whole number >= 1"
+    const wrong = [
+      [{ stages: [] }, `${whole}, got an array`],
+      [{ stages: [0.5] }, `${whole}, got an array`],
+      [{ stopAt: 10 }, "stopAt must be a number from 0 to 1, got 10"],
+      [{ wait: 0 }, "wait must be a duration from 1ms to 1d, got 0"],
+      [{ operation: "a b" }, 'operation must be 1 to 32 letters, digits, ".", "_" or "-", got "a b"']
+    ] as const
+    for (const [options, message] of wrong) {
+      const error = await letters.redrive(options as DeadLetters.RedriveOptions).catch((error: unknown) => error)
+      assert.instanceOf(error, RangeError)
+      assert.strictEqual((error as Error).message, `deadLetters.redrive (queue q.dlq): ${message}`)
+    }
+  })
+})

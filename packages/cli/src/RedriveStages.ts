@@ -1,0 +1,113 @@
+/** The stages of a redrive, from the command line. */
+import { Delay, type DeadLetters, RetryPolicy } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Flag from "effect/cli/Flag"
+import * as Option from "effect/Option"
+import * as DeadLetterTarget from "./DeadLetterTarget.ts"
+import * as DurationFlag from "./DurationFlag.ts"
+import * as Target from "./Target.ts"
+
+const sizesOf = (text: string): ReadonlyArray<number> => {
+  const sizes = text.split(",").map((part) => (/^\s*\d{1,9}\s*$/.test(part) ? Number(part) : 0))
+  if (sizes.every((size) => size >= 1)) return sizes
+  throw new Error(`must be whole numbers from 1, with commas between them, such as 1,10,100, got ${text}`)
+}
+
+const partOf = (text: string): number => {
+  const percent = Number(/^(\d+(?:\.\d+)?)%$/.exec(text.trim())?.[1] ?? Number.NaN)
+  if (percent >= 0 && percent <= 100) return percent / 100
+  throw new Error(`must be a percentage from 0% to 100%, such as 10%, got ${text}`)
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+export const flags = {
+  stages: Flag.String("stages").pipe(
+    Flag.withMetavar("N,N,..."),
+    Flag.mapTryCatch(sizesOf, messageOf),
+    Flag.withDescription(
+      "Letters of the first stages; the last one takes the rest. Default: 1,10,100 with --stop-at or --wait, else all at once"
+    ),
+    Flag.optional
+  ),
+  stopAt: Flag.String("stop-at").pipe(
+    Flag.withMetavar("PERCENT"),
+    Flag.mapTryCatch(partOf, messageOf),
+    Flag.withDescription(
+      "Stop when more than this part of a stage has come back. Default: 10% with --stages or --wait"
+    ),
+    Flag.optional
+  ),
+  wait: DurationFlag.make("wait", Delay.max).pipe(
+    Flag.withDescription(
+      "The longest wait behind each stage for what becomes of its letters. Default: 1m more than the retries of the queue take"
+    ),
+    Flag.optional
+  ),
+  operation: Flag.String("operation").pipe(
+    Flag.withMetavar("ID"),
+    Flag.filter(
+      (id) => /^[\w.-]{1,32}$/.test(id),
+      (id) => `must be 1 to 32 letters, digits, ".", "_" or "-", got ${id}`
+    ),
+    Flag.withDescription(
+      "Go on with a redrive by its id: what has come back from it is passed over. Default: a new one"
+    ),
+    Flag.optional
+  )
+}
+
+/** The values of the flags. `wait` is in milliseconds. */
+export interface Flags extends Target.Flags {
+  readonly stages: Option.Option<ReadonlyArray<number>>
+  readonly stopAt: Option.Option<number>
+  readonly wait: Option.Option<number>
+  readonly operation: Option.Option<string>
+}
+
+/** The part of a stage that may come back, and the shortest wait, unless they are given. */
+const standard = { stopAt: 0.1, wait: 60_000 }
+
+/** Milliseconds that the retries of a queue take at most, without the runs of handlers; 0 where nobody knows. */
+const longestRetries = (queues: ReadonlyArray<Target.Queue>): number =>
+  Math.max(
+    0,
+    ...queues.map(({ options: { retry = RetryPolicy.make() } }) => {
+      const { worstCase } = RetryPolicy.describe(retry)
+      return Number.isFinite(worstCase) ? worstCase : 0
+    })
+  )
+
+type Staged = Pick<DeadLetters.RedriveOptions, "stages" | "stopAt" | "wait" | "watch">
+
+/** The options of a redrive that is watched, because it is asked for or anyhow, or none; `letters` are the queues that it takes from. */
+export const of = (
+  flags: Flags & { readonly dlq: ReadonlyArray<string> },
+  letters: ReadonlyArray<string>,
+  to: Option.Option<string>,
+  isWatched: boolean
+) =>
+  Effect.gen(function* () {
+    const none: Staged = {}
+    const isStaged =
+      isWatched || [flags.stages, flags.stopAt, flags.wait].some((given) => Option.isSome<unknown>(given))
+    if (!isStaged) return none
+    const queue = Option.match(to, { onNone: () => flags.queue, onSome: (name) => [name] })
+    // Queues that the config file does not have, and those of --dlq, have the policy that any queue has.
+    const known = Option.isNone(to) && flags.dlq.length > 0 ? Effect.succeed([]) : queuesOf({ ...flags, queue })
+    const queues = yield* known
+    const others = Option.isSome(to) && queues.length === 0 ? [{ name: to.value, options: {} }] : queues
+    const options: Staged = {
+      stages: Option.getOrUndefined(flags.stages),
+      stopAt: Option.getOrElse(flags.stopAt, () => standard.stopAt),
+      wait: Option.getOrElse(flags.wait, () => Math.min(Delay.max, longestRetries(queues) + standard.wait)),
+      watch: [...new Set([...letters, ...others.flatMap(DeadLetterTarget.of)])]
+    }
+    return options
+  })
+
+const queuesOf = (flags: Target.Flags) =>
+  Effect.orElseSucceed(
+    Effect.map(Target.resolve(flags), ({ queues }) => queues),
+    (): ReadonlyArray<Target.Queue> => []
+  )

@@ -1,0 +1,119 @@
+/** `requeue dead-letters redrive --edit`: lets one letter be edited, publishes the copy, and waits for what becomes of it. */
+import { DeadLetters, type Delivery } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Audit from "../../Audit.ts"
+import * as Confirmation from "../../Confirmation.ts"
+import type * as DeadLetterTarget from "../../DeadLetterTarget.ts"
+import * as Draft from "../../Draft.ts"
+import * as Editor from "../../Editor.ts"
+import * as Interruption from "../../Interruption.ts"
+import * as LetterFilter from "../../LetterFilter.ts"
+import { Output } from "../../Output.ts"
+import { Problem } from "../../Problem.ts"
+import * as Target from "../../Target.ts"
+import { UsageError } from "../../UsageError.ts"
+
+/** All that is asked for beside the letter. */
+export interface Asked {
+  readonly broker: string
+  readonly to: Option.Option<string>
+  readonly yes: boolean
+  readonly isMeant: (letter: LetterFilter.Subject) => boolean
+  readonly filters: LetterFilter.Filter
+  readonly audit: Audit.Flags
+  readonly options: Pick<DeadLetters.EditOptions, "wait" | "watch"> & { readonly operation: string }
+}
+
+interface Found {
+  readonly dead: DeadLetters.DeadLetters
+  readonly letter: DeadLetters.DeadLetter
+}
+
+/** The only letter that is meant. */
+const find = (all: ReadonlyArray<DeadLetters.DeadLetters>, { isMeant }: Asked) =>
+  Effect.gen(function* () {
+    const filter = (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
+    const found = yield* Effect.forEach(all, (dead) =>
+      Effect.map(dead.list({ limit: 2, filter }), (letters) => letters.map((letter): Found => ({ dead, letter })))
+    )
+    const [first, ...others] = found.flat()
+    if (first !== undefined && others.length === 0) return first
+    return yield* new UsageError({
+      detail: `--edit: ${first === undefined ? "no letter is" : "several letters are"} meant`,
+      remedy:
+        first === undefined ? "See dead-letters list" : "Give --id and --dlq, or --older-than, to mean one of them"
+    })
+  })
+
+const draftOf = ({ dead: { queue }, letter }: Found) =>
+  Effect.gen(function* () {
+    const obstacle = Draft.obstacle(letter)
+    if (obstacle !== undefined) {
+      const remedy = "Nothing was changed. Edit it in a program, with deadLetters.edit"
+      return yield* new UsageError({ detail: `--edit: ${letter.id}: ${obstacle}`, remedy })
+    }
+    const edited = yield* Editor.edit(Draft.write(letter, `The dead letter ${letter.id} of ${queue}.`))
+    const draft = Draft.read(edited.text, letter)
+    if (typeof draft === "object" && "problem" in draft) {
+      const remedy = `Nothing was changed. What you wrote is in ${edited.file}`
+      return yield* new UsageError({ detail: `--edit: ${draft.problem}`, remedy })
+    }
+    yield* Editor.remove(edited.file)
+    return draft === "unchanged" ? undefined : draft
+  })
+
+const words: { readonly [Outcome in DeadLetters.EditOutcome]: string } = {
+  succeeded: "the copy has succeeded",
+  "came-back": "the copy came back, and is a dead letter as well",
+  waiting: "the copy still waits, or is in work",
+  unknown: "the copy is published, and the broker does not tell what becomes of it",
+  missing: "it is not there any more, and nothing was published"
+}
+
+const text = ({ dead: { queue }, letter }: Found, { isRemoved, outcome }: DeadLetters.EditReport): string => {
+  const rest = outcome === "missing" ? "" : isRemoved ? "; the original is removed" : "; the original is kept"
+  return `${queue}: ${letter.id}: ${words[outcome]}${rest}`
+}
+
+/** Edits the letter that is meant. Where it is not known to have succeeded, though the broker could tell, it is a problem. */
+export const edit = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
+  Effect.provide(editing(target.queues, asked), Target.layer(target))
+
+const editing = (queues: ReadonlyArray<string>, asked: Asked) =>
+  Effect.gen(function* () {
+    const { result } = yield* Output
+    const found = yield* find(yield* Effect.forEach(queues, DeadLetters.make), asked)
+    const { dead, letter } = found
+    if (letter.origin === undefined && Option.isNone(asked.to)) {
+      return yield* new UsageError({ detail: `--edit: nobody knows where ${letter.id} came from`, remedy: "Give --to" })
+    }
+    const draft = yield* draftOf(found)
+    const queue = Option.getOrElse(asked.to, () => letter.origin?.queue ?? "")
+    const isSure = draft !== undefined && (asked.yes || (yield* Confirmation.ask(`Publish the copy to ${queue}?`)))
+    if (!isSure) return yield* result({ broker: asked.broker, edited: null }, () => "nothing was changed")
+    let report: DeadLetters.EditReport | undefined
+    const told = () => (report === undefined ? [] : [{ queue: dead.queue, id: letter.id, ...report }])
+    const published = Interruption.gently(
+      (signal) => dead.edit(letter, { ...draft, ...asked.options, to: Option.getOrUndefined(asked.to), signal }),
+      (ended) =>
+        Effect.suspend(() => {
+          report = ended
+          return result({ broker: asked.broker, interrupted: true, edited: told()[0] }, () => text(found, ended))
+        })
+    )
+    const operation: Audit.Operation = {
+      id: asked.options.operation,
+      command: "dead-letters redrive --edit",
+      broker: asked.broker,
+      queues: [dead.queue],
+      filters: asked.filters,
+      options: { to: queue }
+    }
+    const ended = yield* published.pipe(
+      Effect.tap((done) => Effect.sync(() => (report = done))),
+      Audit.around(asked.audit, operation, () => ({ outcome: report?.outcome ?? "failed", queues: told() }))
+    )
+    yield* result({ broker: asked.broker, edited: told()[0] }, () => text(found, ended))
+    if (ended.outcome !== "succeeded" && ended.outcome !== "unknown") return yield* new Problem()
+  })

@@ -1,0 +1,138 @@
+/** Publishes an edited copy of one dead letter, and removes the original only when the copy has succeeded. */
+import * as Effect from "effect/Effect"
+import type * as Delay from "../../message/Delay.ts"
+import type { Delivery } from "../../message/Delivery.ts"
+import type { Headers } from "../../message/Message.ts"
+import * as Outgoing from "../../message/Outgoing.ts"
+import * as Telemetry from "../../observe/Telemetry.ts"
+import type { Service } from "../../port/Broker.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
+import { nothing } from "./books.ts"
+import * as ComeBacks from "./comeBacks.ts"
+import type { DeadLetter } from "./deadLetter.ts"
+import * as Ledger from "./ledger.ts"
+import * as Operation from "./operation.ts"
+import { watched } from "./redrive.ts"
+import * as Stages from "./stages.ts"
+import * as Sweep from "./sweep.ts"
+import * as Watch from "./watch.ts"
+
+/** Options of `edit`. */
+export interface EditOptions {
+  /** The bytes of the copy. Default: those of the letter. */
+  readonly body?: Uint8Array | undefined
+  /** The headers of the copy, all of them. Default: those of the letter. */
+  readonly headers?: Headers | undefined
+  /** The queue to publish to. Default: the queue that the letter came from. */
+  readonly to?: string | undefined
+  /** The longest wait for what becomes of the copy, 1 ms to 24 hours. Default: 1 minute. */
+  readonly wait?: Delay.Input | undefined
+  /** Further dead-letter queues to which the copy may come back; as of `redrive`. */
+  readonly watch?: ReadonlyArray<string> | undefined
+  /** The id of the operation: 1 to 32 letters, digits, ".", "_" or "-". Default: a new one. */
+  readonly operation?: string | undefined
+  /** Ends the wait; the original then stays. Default: it is never ended. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * The fate of an edited copy:
+ *
+ * - `succeeded`: it has not come back, and the broker does not count it in its queue any more.
+ * - `came-back`: it is a dead letter itself.
+ * - `waiting`: it may still wait in its queue, be in work or wait for a retry.
+ * - `unknown`: the broker does not tell.
+ * - `missing`: nothing was published, because the letter is not there any more, or no look has reached it.
+ */
+export type EditOutcome = "succeeded" | "came-back" | "waiting" | "unknown" | "missing"
+
+/** The end of an edit. */
+export interface EditReport {
+  /** The id of the operation, which the metadata of the copy has. */
+  readonly operation: string
+  readonly outcome: EditOutcome
+  /** Whether the original has been removed; it is not, unless the copy has succeeded. */
+  readonly isRemoved: boolean
+}
+
+/** Edits a letter as `list` has shown it. The options have been checked. */
+export const edit = (
+  broker: Service,
+  queue: string,
+  letter: DeadLetter,
+  options: EditOptions
+): Effect.Effect<EditReport, BrokerError> =>
+  Effect.gen(function* () {
+    const publish = Telemetry.publisher(yield* Telemetry.Telemetry, broker.capabilities.broker, broker.publish)
+    const operation = Operation.make(options.operation, "edit.")
+    const report = (outcome: EditOutcome, isRemoved = false): EditReport => ({
+      operation: operation.id,
+      outcome,
+      isRemoved
+    })
+    const isIt = ({ metadata: { deadLetter, firstPublished, id, redrives } }: Delivery): boolean =>
+      id === letter.id &&
+      firstPublished === letter.firstPublished &&
+      redrives === letter.redrives &&
+      deadLetter?.at === letter.origin?.at
+
+    const original = yield* find(broker, queue, isIt)
+    if (original === undefined) return report("missing")
+    const to = options.to ?? letter.origin!.queue
+    const { body = original.body, headers = original.headers } = options
+    const copy = Outgoing.redrive({ ...original, body, headers }, to, Operation.tag(operation, 1))
+
+    const comeBacks = ComeBacks.make(operation)
+    const ledger = Ledger.make({ operation: operation.id, isDryRun: false, comeBacks })
+    const watch = yield* Watch.make(broker, watched(queue, options), comeBacks)
+    let state: Ledger.State = { counted: undefined, unseen: 0, stoppedBy: undefined }
+    const { signal, wait } = options
+    yield* Stages.run({
+      // It is a redrive of one letter that stays.
+      options: { stages: [1], limit: 1, stopAt: 0, wait, signal },
+      ledger,
+      watch,
+      pass: () => {
+        const books = { ...nothing, selected: 1, unremoved: 1 }
+        return Effect.as(
+          Effect.tap(publish([copy]), () => Effect.sync(() => ledger.step(books))),
+          books
+        )
+      },
+      targets: new Set([to]),
+      isExact: broker.capabilities.exactCounts,
+      onState: (next) => {
+        state = { ...state, ...next }
+      }
+    })
+    const { cameBack, succeeded, waiting } = ledger.report(state)
+    if (cameBack === 1) return report("came-back")
+    if (succeeded !== 1) return report(waiting === undefined ? "unknown" : "waiting")
+    return report("succeeded", yield* remove(broker, queue, isIt))
+  })
+
+const find = (
+  broker: Service,
+  queue: string,
+  isIt: (letter: Delivery) => boolean
+): Effect.Effect<Delivery | undefined, BrokerError> =>
+  Effect.gen(function* () {
+    let found: Delivery | undefined
+    const select = (letter: Delivery): boolean => {
+      if (isIt(letter)) found = letter
+      return found === letter
+    }
+    const { error } = yield* Sweep.run(broker, queue, { limit: 1 }, { select, copy: "look", onStep: () => {} })
+    return error === undefined ? found : yield* error
+  })
+
+/** Answers whether the letter is gone. */
+const remove = (
+  broker: Service,
+  queue: string,
+  select: (letter: Delivery) => boolean
+): Effect.Effect<boolean, BrokerError> =>
+  Effect.gen(function* () {
+    const { error, summary } = yield* Sweep.run(broker, queue, { limit: 1 }, { select, copy: "none", onStep: () => {} })
+    return error === undefined ? summary.removed === 1 : yield* error
+  })

@@ -1,0 +1,158 @@
+/** The ledger of a redrive: what has become of the letters, over all its passes through the queue. */
+import { type FailedLetter, nothing, type Summary } from "./books.ts"
+import type { ComeBacks } from "./comeBacks.ts"
+import type { Outcome, Report, Stage, StoppedBy } from "./report.ts"
+
+/** Why a letter is passed over. */
+export type PassedOver = "filtered" | "guarded" | "homeless" | "repeated"
+
+/** The facts that the ledger cannot know by itself. */
+export interface State {
+  /** The messages that the broker counts where letters were redriven to; `undefined` where it does not tell all. */
+  readonly counted: number | undefined
+  readonly unseen: number
+  readonly stoppedBy: StoppedBy | undefined
+}
+
+export interface Ledger {
+  /** Begins a stage of so many letters; `undefined` for the rest. */
+  readonly begin: (size: number | undefined) => void
+  /** Must be called when all letters of the stage have been published. */
+  readonly close: () => void
+  /** The number of the stage, from 1. */
+  readonly stage: () => number
+  /** Begins another pass through the queue. */
+  readonly pass: () => void
+  readonly passOver: (why: PassedOver) => void
+  /** Takes the books of this pass as they are now. */
+  readonly step: (summary: Summary) => void
+  /** Letters that were published, and that are not known to have come back. */
+  readonly outstanding: () => number
+  /**
+   * Whether more than this part of any stage has come back. While a stage publishes, its size is what it is to publish; that
+   * of the last one is what it has published, and that of the stage before at least. `unseen` count as letters of this stage.
+   */
+  readonly isBeyond: (part: number, unseen: number) => boolean
+  readonly report: (state: State) => Report
+}
+
+/** Letters whose failures are told one by one. */
+const failuresLimit = 100
+
+/** The books of two passes as one. The first has counted what waited. */
+const plus = (first: Summary, next: Summary): Summary => {
+  const failures = [...first.failures, ...next.failures]
+  const some = (isPublished: boolean): ReadonlyArray<FailedLetter> =>
+    failures.filter((failed) => failed.isPublished === isPublished).slice(0, failuresLimit)
+  return {
+    selected: first.selected + next.selected,
+    removed: first.removed + next.removed,
+    unremoved: first.unremoved + next.unremoved,
+    refused: first.refused + next.refused,
+    unconfirmed: first.unconfirmed + next.unconfirmed,
+    failures: [...some(false), ...some(true)],
+    queued: first.queued === undefined ? undefined : first.queued - next.removed,
+    held: next.held
+  }
+}
+
+const outcome = (
+  published: number,
+  cameBack: number | undefined,
+  outstanding: number,
+  waiting: number | undefined,
+  unseen: number
+): Outcome => ({
+  published,
+  succeeded: waiting === undefined ? undefined : Math.max(0, outstanding - waiting - unseen),
+  cameBack,
+  waiting
+})
+
+interface Begun {
+  readonly size: number | undefined
+  /** Letters that had been published before it. */
+  readonly before: number
+  isClosed: boolean
+}
+
+export interface Options {
+  readonly operation: string
+  readonly isDryRun: boolean
+  /** The letters that have come back; `undefined` where nobody watches. */
+  readonly comeBacks: ComeBacks | undefined
+}
+
+export const make = ({ comeBacks, isDryRun, operation }: Options): Ledger => {
+  const stages: Array<Begun> = []
+  let past: Summary | undefined
+  let now: Summary | undefined
+  let passed = { filtered: 0, guarded: 0, homeless: 0, repeated: 0 }
+
+  const total = (): Summary => (past === undefined ? (now ?? nothing) : now === undefined ? past : plus(past, now))
+  const published = (): number => {
+    const { removed, unremoved } = total()
+    return removed + unremoved
+  }
+  const publishedIn = (index: number): number => (stages[index + 1]?.before ?? published()) - stages[index]!.before
+  const outstandingIn = (index: number): number => Math.max(0, publishedIn(index) - (comeBacks?.of(index + 1) ?? 0))
+  const outstanding = (): number => stages.reduce((sum, _, index) => sum + outstandingIn(index), 0)
+
+  /** Which letters wait, or were not seen, is not known; those of the last stages have waited for the shortest time. */
+  const told = (counted: number | undefined, unseen: number): ReadonlyArray<Stage> => {
+    let [left, hidden] = [counted, unseen]
+    const all: Array<Stage> = []
+    for (const [index, { size }] of [...stages.entries()].toReversed()) {
+      const out = outstandingIn(index)
+      const waiting = out === 0 ? 0 : left === undefined ? undefined : Math.min(out, left)
+      const lost = Math.min(hidden, out - (waiting ?? 0))
+      left = left === undefined || waiting === undefined ? undefined : left - waiting
+      hidden -= lost
+      const published = publishedIn(index)
+      if (published > 0) all.unshift({ size, ...outcome(published, comeBacks?.of(index + 1), out, waiting, lost) })
+    }
+    return all
+  }
+
+  return {
+    begin: (size) => void stages.push({ size, before: published(), isClosed: false }),
+    stage: () => stages.length,
+    close: () => void (stages.at(-1)!.isClosed = true),
+    pass: () => {
+      if (now !== undefined) past = total()
+      now = undefined
+      passed = { filtered: 0, guarded: 0, homeless: 0, repeated: 0 }
+    },
+    passOver: (why) => void passed[why]++,
+    step: (summary) => void (now = summary),
+    outstanding,
+    isBeyond: (part, unseen) =>
+      stages.some(({ isClosed, size }, index) => {
+        const isLast = index === stages.length - 1
+        const atLeast = isClosed ? 0 : (size ?? stages[index - 1]?.size ?? 1)
+        const base = Math.max(publishedIn(index), atLeast)
+        return (comeBacks?.of(index + 1) ?? 0) + (isLast ? unseen : 0) > part * base
+      }),
+    report: ({ counted, stoppedBy, unseen }) => {
+      const { selected, ...books } = total()
+      const out = outstanding()
+      const waiting =
+        comeBacks === undefined ? undefined : out === 0 ? 0 : counted === undefined ? undefined : Math.min(out, counted)
+      return {
+        operation,
+        redriven: isDryRun ? selected : books.removed,
+        ...outcome(published(), comeBacks?.all(), out, waiting, unseen),
+        ...passed,
+        unremoved: books.unremoved,
+        refused: books.refused,
+        unconfirmed: books.unconfirmed,
+        failures: books.failures,
+        queued: books.queued,
+        held: books.held,
+        unseen,
+        stoppedBy,
+        stages: comeBacks === undefined ? [] : told(counted, unseen)
+      }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+/** Waits for what becomes of the letters of a stage: until that is known, or for as long as it may. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { BrokerError } from "../../port/BrokerError.ts"
+import type { Ledger, State } from "./ledger.ts"
+import { timeout } from "./publishing.ts"
+import type { StoppedBy } from "./report.ts"
+import type { Waiting, Watch } from "./watch.ts"
+
+export interface Dependencies {
+  readonly ledger: Ledger
+  readonly watch: Watch
+  /** The queues that have been redriven to. */
+  readonly targets: ReadonlySet<string>
+  /** Whether the broker's counts are exact at any moment. */
+  readonly isExact: boolean
+  readonly onState: (state: Pick<State, "counted" | "unseen">) => void
+  /** In monotonic milliseconds. */
+  readonly now: () => number
+  /** The part of a stage that may come back. */
+  readonly stopAt: number
+  /** The longest wait, in milliseconds. */
+  readonly wait: number
+}
+
+export interface Settling {
+  /**
+   * Counts what waits, and looks at the dead letters that have come. Answers `undefined` while the broker is away, for a
+   * minute at most. The last check of a stage looks at once.
+   */
+  readonly check: (isLast: boolean) => Effect.Effect<Waiting | undefined, BrokerError>
+  /** Whether too much has come back. */
+  readonly isBeyond: () => boolean
+  /** Waits, and answers why no letter may follow; `undefined` when more may. */
+  readonly settle: Effect.Effect<StoppedBy | undefined, BrokerError>
+}
+
+/** Milliseconds between two counts. */
+export const interval = 1000
+
+/** Milliseconds for which counts that are not exact must be 0, as in a sweep. */
+const quiet = 10_000
+
+const never = Number.POSITIVE_INFINITY
+
+/** Milliseconds until the next count, the last of which is at the end. */
+const untilNext = (now: number, end: number): number => (now < end ? Math.min(interval, end - now) : interval)
+
+export const make = (dependencies: Dependencies): Settling => {
+  const { isExact, ledger, now, onState, stopAt, targets, wait, watch } = dependencies
+  const isBeyond = () => ledger.isBeyond(stopAt, watch.unseen())
+
+  let failing: number | undefined
+  const check = (isLast: boolean): Effect.Effect<Waiting | undefined, BrokerError> =>
+    Effect.gen(function* () {
+      // In this order, since what goes from one to the other in between is counted twice, and not missed.
+      const waiting = yield* watch.waiting(targets)
+      yield* watch.look(isLast)
+      failing = undefined
+      onState({ counted: waiting.isWhole ? waiting.counted : undefined, unseen: watch.unseen() })
+      return waiting
+    }).pipe(
+      Effect.catch((error) => {
+        failing ??= now()
+        return error.isRetryable && now() - failing < timeout ? Effect.succeed(undefined) : Effect.fail(error)
+      })
+    )
+
+  const settle: Settling["settle"] = Effect.gen(function* () {
+    const end = now() + wait
+    let [last, hasLeft, emptySince] = [0, false, never]
+    while (true) {
+      const isOver = now() >= end || now() - emptySince >= (isExact ? 0 : quiet)
+      const waiting = yield* check(isOver)
+      const outstanding = ledger.outstanding()
+      if (outstanding === 0) return isBeyond() ? "stop-at" : undefined
+      emptySince = waiting?.isWhole === true && waiting.counted === 0 ? Math.min(emptySince, now()) : never
+      if (waiting !== undefined) {
+        const { counted } = waiting
+        hasLeft ||= counted < Math.max(last, outstanding)
+        last = counted
+        if (isOver) return isBeyond() ? "stop-at" : counted > 0 && !hasLeft ? "wait" : undefined
+      }
+      // Counts that are exact, and 0, need no second look.
+      if (!isExact || emptySince > now()) yield* Effect.sleep(Duration.millis(untilNext(now(), end)))
+    }
+  })
+
+  return { check, isBeyond, settle }
+}

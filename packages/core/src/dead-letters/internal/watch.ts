@@ -1,0 +1,121 @@
+/**
+ * Watches the dead-letter queues to which letters may come back, and the queues that they were redriven to.
+ *
+ * A look hands letters out, which hides them from others and, on some brokers, counts as a delivery. So counts come first, and
+ * a look only where a queue has grown, or where nobody can tell.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { Counts, Service } from "../../port/Broker.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
+import type { ComeBacks } from "./comeBacks.ts"
+import * as Sweep from "./sweep.ts"
+
+/** The messages in the queues that were redriven to. */
+export interface Waiting {
+  /** Those that the broker counts. */
+  readonly counted: number
+  /** Whether it counts all of them: what is ready, in flight and delayed, of every part of it. */
+  readonly isWhole: boolean
+}
+
+export interface Watch {
+  /** Must be called when the redrive has removed letters from its queue. */
+  readonly swept: (removed: number) => void
+  /**
+   * Looks at the dead-letter queues that have grown, with pauses between two looks. The last look of a stage happens at once,
+   * and also where letters are missing, which may hide as many that have come.
+   */
+  readonly look: (isLast: boolean) => Effect.Effect<void, BrokerError>
+  readonly waiting: (targets: Iterable<string>) => Effect.Effect<Waiting, BrokerError>
+  /** Letters that came into a dead-letter queue since the watch began, and that no look has reached. */
+  readonly unseen: () => number
+}
+
+/** Milliseconds between two looks. */
+const pause = 5000
+
+interface Place {
+  readonly queue: string
+  /** Letters that were there, and that are known; `undefined` where the broker cannot count. */
+  known: number | undefined
+  /** Letters that have come since the watch began. */
+  come: number
+  unseen: number
+  /** When it was looked at last. */
+  at: number
+}
+
+/** `queues` are the dead-letter queues; the redrive takes its letters from the first one. */
+export const make = (
+  broker: Service,
+  queues: ReadonlyArray<string>,
+  comeBacks: ComeBacks
+): Effect.Effect<Watch, BrokerError> =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const places: Array<Place> = []
+    for (const queue of new Set(queues)) {
+      const known = lettersIn(yield* broker.admin.counts(queue))
+      places.push({ queue, known, come: 0, unseen: 0, at: Number.NEGATIVE_INFINITY })
+    }
+
+    const lookAt = (place: Place) =>
+      Effect.gen(function* () {
+        let looked = 0
+        const select = ({ metadata }: { readonly metadata: Parameters<ComeBacks["see"]>[0] }) => {
+          looked++
+          comeBacks.see(metadata)
+          return false
+        }
+        const work: Sweep.Work = { select, copy: "look", onStep: () => {} }
+        const { error, summary } = yield* Sweep.run(broker, place.queue, {}, work)
+        if (error !== undefined) return yield* error
+        const { held = 0, queued } = summary
+        const found = queued === undefined ? undefined : queued + held
+        place.at = now()
+        if (found !== undefined) place.come += Math.max(0, found - (place.known ?? found))
+        place.known = found
+        place.unseen = Math.max(0, Math.min((found ?? 0) - looked, place.come - comeBacks.all()))
+      })
+
+    return {
+      swept: (removed) => {
+        const [own] = places
+        if (own?.known !== undefined) own.known = Math.max(0, own.known - removed)
+      },
+      look: (isLast) =>
+        Effect.forEach(
+          places,
+          (place) =>
+            Effect.gen(function* () {
+              const letters = lettersIn(yield* broker.admin.counts(place.queue))
+              const hasGrown = letters === undefined || place.known === undefined || letters > place.known
+              const isDue = isLast ? hasGrown || letters !== place.known : hasGrown && now() - place.at >= pause
+              if (isDue) yield* lookAt(place)
+            }),
+          { discard: true }
+        ),
+      waiting: (targets) =>
+        Effect.map(
+          Effect.forEach(targets, (queue) => broker.admin.counts(queue)),
+          (all) => all.map(waitingIn).reduce(plus, { counted: 0, isWhole: true })
+        ),
+      unseen: () => places.reduce((sum, { unseen }) => sum + unseen, 0)
+    }
+  })
+
+/** The letters that a queue has, those that somebody looks at included; `undefined` where the broker does not count. */
+const lettersIn = ({ inFlight = 0, isRead, ready }: Counts): number | undefined =>
+  ready === undefined ? undefined : ready + (isRead === false ? 0 : inFlight)
+
+const waitingIn = ({ delayed, inFlight, isRead, missing = [], ready }: Counts): Waiting => {
+  const held = isRead === false ? 0 : inFlight
+  return {
+    counted: (ready ?? 0) + (held ?? 0) + (delayed ?? 0),
+    isWhole: missing.length === 0 && [ready, held, delayed].every((count) => count !== undefined)
+  }
+}
+
+const plus = (a: Waiting, b: Waiting): Waiting => ({ counted: a.counted + b.counted, isWhole: a.isWhole && b.isWhole })
