@@ -14,18 +14,21 @@ export interface Depths {
   readonly delayed: number
   /** Whether the channel, or its topic, is paused. */
   readonly isPaused: boolean
+  /** Whether there is no such topic, or it has other channels only. */
+  readonly isMissing: boolean
 }
 
-const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false }
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true }
 
-/** The sum of each number, and whether one of them is paused. */
+/** The sum of each number, whether one of them is paused, and whether all of them are missing. */
 export const sum = (all: ReadonlyArray<Depths>): Depths =>
   all.reduce(
     (a, b) => ({
       ready: a.ready + b.ready,
       inFlight: a.inFlight + b.inFlight,
       delayed: a.delayed + b.delayed,
-      isPaused: a.isPaused || b.isPaused
+      isPaused: a.isPaused || b.isPaused,
+      isMissing: a.isMissing && b.isMissing
     }),
     none
   )
@@ -113,7 +116,9 @@ export const depths = (
       ready: (numberOf(found?.["depth"]) ?? 0) + (numberOf(its?.["depth"]) ?? 0),
       inFlight: numberOf(its?.["in_flight_count"]) ?? 0,
       delayed: numberOf(its?.["deferred_count"]) ?? 0,
-      isPaused: found?.["paused"] === true || its?.["paused"] === true
+      isPaused: found?.["paused"] === true || its?.["paused"] === true,
+      // A topic that nobody consumes yet keeps its messages for the first channel.
+      isMissing: found === undefined || (its === undefined && records(found["channels"]).length > 0)
     }
   })
 

@@ -18,6 +18,7 @@ import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
+import { iterate } from "./internal/iterate.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
 import type { Worker } from "./internal/session.ts"
@@ -45,6 +46,13 @@ export interface PullWorker<A> extends Worker {
 /** The dead letters in one queue. See `DeadLetters`. */
 export interface DeadLetterQueue {
   readonly count: () => Promise<number | undefined>
+  /** Whether the broker has the queue; also `true` where it cannot tell. */
+  readonly exists: () => Promise<boolean>
+  /**
+   * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
+   * `break` or an error as well, all are given back.
+   */
+  readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
@@ -208,6 +216,14 @@ export const connect = async <E>(
       OptionNames.orThrow(OptionNames.argument("requeue.deadLetters", "queue", queue, OptionKind.text))
       return {
         count: async () => run((await lettersOf(queue)).count),
+        exists: async () => run((await lettersOf(queue)).exists),
+        read: (readOptions) => {
+          OptionNames.orThrow(LetterOptions.read("deadLetters.read", queue, readOptions))
+          return iterate(
+            run,
+            Effect.flatMap(DeadLetters.make(queue), ({ read }) => read(readOptions))
+          )
+        },
         list: async (listOptions) => {
           OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))
           return run((await lettersOf(queue)).list(listOptions))

@@ -99,8 +99,14 @@ export const make = (dependencies: AdminDependencies): Broker.Admin => {
       Effect.gen(function* () {
         if (!usesHttp) return { ready: undefined, inFlight: undefined, delayed: undefined }
         const { missing, total } = yield* count(name, "counts")
-        const { isPaused, ...numbers } = total
-        return { ...numbers, ...(isPaused ? { isPaused } : {}), ...(missing.length === 0 ? {} : { missing }) }
+        const { isMissing, isPaused, ...numbers } = total
+        return {
+          ...numbers,
+          ...(isPaused ? { isPaused } : {}),
+          // An nsqd that does not answer may have it.
+          ...(isMissing && missing.length === 0 ? { isMissing } : {}),
+          ...(missing.length === 0 ? {} : { missing })
+        }
       }),
     peek: (name, limit) =>
       Effect.gen(function* () {

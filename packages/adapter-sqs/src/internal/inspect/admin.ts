@@ -33,7 +33,7 @@ const ask = <A>(queues: Queues, operation: string, queue: string, run: (url: str
   )
 
 /** A queue that is missing is taken for an empty one, and is not made by being looked at. */
-const orEmpty = <A>(effect: Asked<A>, empty: A): Asked<A> =>
+const orEmpty = <A, B>(effect: Asked<A>, empty: B): Asked<A | B> =>
   Effect.catchIf(
     effect,
     ({ reason }) => reason === "QueueMissing",
@@ -117,7 +117,7 @@ const purge = Effect.fnUntraced(function* (env: Dependencies, queue: string) {
 
 /** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => ({
-  counts: (queue) => orEmpty(counts(env, queue), { ready: 0, inFlight: 0, delayed: 0 }),
+  counts: (queue) => orEmpty(counts(env, queue), { ready: 0, inFlight: 0, delayed: 0, isMissing: true }),
   peek: (queue, limit) =>
     Effect.map(orEmpty(peek(env, queue, limit), []), (messages) =>
       messages

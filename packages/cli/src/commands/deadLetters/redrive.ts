@@ -1,5 +1,5 @@
 /** `requeue dead-letters redrive`: sends dead letters back to work. */
-import { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -22,8 +22,12 @@ const flags = {
   ...LetterFilter.flags,
   to: Flag.String("to").pipe(
     Flag.withMetavar("QUEUE"),
-    Flag.withDescription("Where to. Default: the queue that each letter came from"),
+    Flag.withDescription("Where to: a queue that exists. Default: the queue that each letter came from"),
     Flag.optional
+  ),
+  create: Flag.Boolean("create").pipe(
+    Flag.withDescription("Let the queue of --to be made where it is missing"),
+    Flag.withDefault(false)
   ),
   limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(
     Flag.withDescription("How many at most of each dead-letter queue. Default: all that wait when it begins"),
@@ -49,61 +53,65 @@ const flags = {
   yes: Confirmation.yes
 }
 
-export const redrive = Command.make("redrive", flags, ({ dlq, dryRun, limit, maxRedrives, rate, to, yes, ...rest }) =>
-  Effect.gen(function* () {
-    const output = yield* Output
-    const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
-    const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
-    const asked = { dryRun, maxRedrives }
-    const finished: Array<RedriveView.Redriven> = []
-    const told = () => finished.map((each) => RedriveView.text(each, asked)).join("\n")
-    const json = (interrupted: boolean) => ({
-      broker: target.name,
-      dryRun,
-      interrupted,
-      queues: finished.map(RedriveView.toJson)
+export const redrive = Command.make(
+  "redrive",
+  flags,
+  ({ create, dlq, dryRun, limit, maxRedrives, rate, to, yes, ...rest }) =>
+    Effect.gen(function* () {
+      const output = yield* Output
+      const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
+      const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
+      const asked = { dryRun, maxRedrives }
+      const finished: Array<RedriveView.Redriven> = []
+      const told = () => finished.map((each) => RedriveView.text(each, asked)).join("\n")
+      const json = (interrupted: boolean) => ({
+        broker: target.name,
+        dryRun,
+        interrupted,
+        queues: finished.map(RedriveView.toJson)
+      })
+      const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) => {
+        const add = (report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report }))
+        return Interruption.gently(
+          (signal) =>
+            redrive({
+              to: Option.getOrUndefined(to),
+              limit: Option.getOrUndefined(limit),
+              rate: Option.getOrUndefined(rate),
+              filter: (letter) => isMeant(LetterFilter.subject(letter)),
+              maxRedrives,
+              dryRun,
+              signal,
+              onProgress: (report) => {
+                Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
+              }
+            }),
+          (report) =>
+            Effect.gen(function* () {
+              yield* add(report)
+              yield* output.done
+              yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
+            })
+        ).pipe(Effect.ensuring(output.done), Effect.flatMap(add))
+      }
+      const work = Effect.gen(function* () {
+        const all = yield* DeadLetterTarget.open(target)
+        yield* DeadLetterTarget.destination(target, Option.getOrUndefined(to), create)
+        const waiting = yield* DeadLetterTarget.waiting(all)
+        const where = Option.getOrElse(to, () => "the queues they came from")
+        const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
+        const question = `Redrive ${which} of ${waiting} to ${where}?`
+        if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
+        yield* Effect.forEach(all, redriveOne)
+        return yield* DeadLetterTarget.missing(all)
+      })
+      // What an error leaves unsaid of the queue that it stopped at, the error itself says.
+      const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
+      const missing = yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
+      yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
+      yield* Partial.tell(missing)
+      if (finished.some(RedriveView.isBad)) return yield* new Problem()
     })
-    const redriveOne = ({ queue, redrive }: DeadLetters.DeadLetters) => {
-      const add = (report: DeadLetters.RedriveReport) => Effect.sync(() => void finished.push({ queue, report }))
-      return Interruption.gently(
-        (signal) =>
-          redrive({
-            to: Option.getOrUndefined(to),
-            limit: Option.getOrUndefined(limit),
-            rate: Option.getOrUndefined(rate),
-            filter: (letter) => isMeant(LetterFilter.subject(letter)),
-            maxRedrives,
-            dryRun,
-            signal,
-            onProgress: (report) => {
-              Effect.runFork(output.progress(RedriveView.progress({ queue, report }, asked)))
-            }
-          }),
-        (report) =>
-          Effect.gen(function* () {
-            yield* add(report)
-            yield* output.done
-            yield* output.json ? output.result(json(true), told) : Console.error(`requeue: interrupted. ${told()}`)
-          })
-      ).pipe(Effect.ensuring(output.done), Effect.flatMap(add))
-    }
-    const work = Effect.gen(function* () {
-      const all = yield* Effect.forEach(target.queues, DeadLetters.make)
-      const waiting = yield* DeadLetterTarget.waiting(all)
-      const where = Option.getOrElse(to, () => "the queues they came from")
-      const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"
-      const question = `Redrive ${which} of ${waiting} to ${where}?`
-      if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return []
-      yield* Effect.forEach(all, redriveOne)
-      return yield* DeadLetterTarget.missing(all)
-    })
-    // What an error leaves unsaid of the queue that it stopped at, the error itself says.
-    const said = Effect.suspend(() => (finished.length > 0 && !output.json ? Console.error(told()) : Effect.void))
-    const missing = yield* Effect.provide(work, Target.layer(target)).pipe(Effect.tapError(() => said))
-    yield* output.result(json(false), () => (finished.length === 0 ? "nothing was redriven" : told()))
-    yield* Partial.tell(missing)
-    if (finished.some(RedriveView.isBad)) return yield* new Problem()
-  })
 ).pipe(
   Command.withDescription(
     "Sends dead letters back to work: each is published, confirmed by the broker, and only then removed. Its attempts " +
