@@ -34,6 +34,7 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     counts: { ready: http, inFlight: http, delayed: http },
     tellsMissing: http,
     exactCounts: false,
-    peek: false
+    peek: false,
+    looks: http
   }
 }

@@ -79,6 +79,27 @@ type Json = Readonly<Record<string, unknown>>
 const records = (value: unknown): ReadonlyArray<Json> =>
   Array.isArray(value) ? value.filter(Predicate.isReadonlyObject) : []
 
+/** All topics with their channels, and each topic without one. */
+export const queues = (
+  base: HttpInterface,
+  timeout: number
+): Effect.Effect<
+  ReadonlyArray<{ readonly topic: string; readonly channel: string | undefined }>,
+  BrokerError.BrokerError
+> =>
+  Effect.map(
+    Http.request({ operation: "find" }, timeout, {
+      base,
+      path: `stats?${query({ format: "json", include_clients: "false", include_mem: "false" })}`
+    }),
+    (json) =>
+      (Predicate.isReadonlyObject(json) ? records(json["topics"]) : []).flatMap((found) => {
+        const topic = String(found["topic_name"])
+        const channels = records(found["channels"]).map((each) => String(each["channel_name"]))
+        return (channels.length === 0 ? [undefined] : channels).map((channel) => ({ topic, channel }))
+      })
+  )
+
 /** The statistics of a topic; `undefined` when it does not exist. https://nsq.io/components/nsqd.html#get-stats */
 const stats = (
   base: HttpInterface,

@@ -49,6 +49,7 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     counts: { ready: true, inFlight: settings.management !== undefined, delayed: false },
     tellsMissing: true,
     exactCounts: false,
-    peek: !counted
+    peek: !counted,
+    looks: true
   }
 }

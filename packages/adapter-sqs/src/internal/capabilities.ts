@@ -24,5 +24,6 @@ export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities
   counts: { ready: true, inFlight: true, delayed: true },
   tellsMissing: true,
   exactCounts: false,
-  peek: false
+  peek: false,
+  looks: true
 })

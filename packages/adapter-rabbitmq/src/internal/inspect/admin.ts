@@ -15,10 +15,10 @@ export const make = (
   const { declarer, management } = env
 
   /** Answers `otherwise` for a queue that does not exist. */
-  const orMissing = <A, B>(
-    effect: Effect.Effect<A, BrokerError.BrokerError>,
+  const orMissing = <A, B, R>(
+    effect: Effect.Effect<A, BrokerError.BrokerError, R>,
     otherwise: B
-  ): Effect.Effect<A | B, BrokerError.BrokerError> =>
+  ): Effect.Effect<A | B, BrokerError.BrokerError, R> =>
     Effect.catchIf(
       effect,
       (error) => error.reason === "QueueMissing",
@@ -41,6 +41,10 @@ export const make = (
         return { ready: messageCount, inFlight, delayed: undefined, isRead }
       }),
     peek: (queue, limit) => orMissing(Look.peek(queue, limit, env), []),
+    look: (queue, limit) => orMissing(Look.open(queue, limit, env), { next: Effect.succeed([]) }),
+    ...(management === undefined
+      ? {}
+      : { names: Effect.map(management.queues, (queues) => queues.map(({ name }) => name)) }),
     purge: (queue) =>
       orMissing(
         Effect.map(
