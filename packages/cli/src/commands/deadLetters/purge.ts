@@ -9,6 +9,7 @@ import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
+import * as Looking from "../../Looking.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
 import * as Target from "../../Target.ts"
@@ -49,6 +50,7 @@ export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, ye
       : { filter: (letter) => isMeant(LetterFilter.subject(letter)) }
     const work = Effect.gen(function* () {
       const all = yield* DeadLetterTarget.open(target)
+      if (dryRun && !isAll) yield* Looking.tellCost(all)
       const which = isAll ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Remove ${which} of ${yield* DeadLetterTarget.waiting(all)} for good?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined

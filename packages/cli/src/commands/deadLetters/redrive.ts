@@ -10,6 +10,7 @@ import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
+import * as Looking from "../../Looking.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
@@ -96,6 +97,7 @@ export const redrive = Command.make(
       }
       const work = Effect.gen(function* () {
         const all = yield* DeadLetterTarget.open(target)
+        if (dryRun) yield* Looking.tellCost(all)
         yield* DeadLetterTarget.destination(target, Option.getOrUndefined(to), create)
         const waiting = yield* DeadLetterTarget.waiting(all)
         const where = Option.getOrElse(to, () => "the queues they came from")

@@ -1,7 +1,7 @@
 /** Dead letters as programs see them. */
 import { type Delivery, nativeOf } from "../../message/Delivery.ts"
 import type { Headers, Native } from "../../message/Message.ts"
-import type { Attempt, ErrorSummary, Reason } from "../../message/Metadata.ts"
+import type { Attempt, ErrorSummary, Metadata, Reason } from "../../message/Metadata.ts"
 
 /** A dead letter. */
 export interface DeadLetter {
@@ -18,6 +18,8 @@ export interface DeadLetter {
   readonly redrives: number
   /** The last failed attempts, newest last. */
   readonly history: ReadonlyArray<Attempt>
+  /** All that Requeue keeps of the message, the fields here among it: what an exact copy needs. */
+  readonly metadata: Metadata
   /** How Requeue gave the message up; `undefined` for a message that came here in another way. */
   readonly origin:
     | {
@@ -46,6 +48,7 @@ export const fromDelivery = (delivery: Delivery): DeadLetter => {
     firstPublished: metadata.firstPublished,
     redrives: metadata.redrives,
     history: metadata.history,
+    metadata,
     origin: metadata.deadLetter
   }
 }
