@@ -2,7 +2,7 @@
 import { MemoryBroker } from "@requeue/adapter-memory"
 import { Broker, DeadLetters, Delay, Metadata, type Outgoing } from "@requeue/core"
 import * as Effect from "effect/Effect"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import * as LetterLine from "../src/LetterLine.ts"
 

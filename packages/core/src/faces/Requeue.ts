@@ -18,7 +18,7 @@ import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
-import { iterate } from "./internal/iterate.ts"
+import { reads } from "./internal/reads.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
 import type { Worker } from "./internal/session.ts"
@@ -215,15 +215,7 @@ export const connect = async <E>(
     deadLetters: (queue) => {
       OptionNames.orThrow(OptionNames.argument("requeue.deadLetters", "queue", queue, OptionKind.text))
       return {
-        count: async () => run((await lettersOf(queue)).count),
-        exists: async () => run((await lettersOf(queue)).exists),
-        read: (readOptions) => {
-          OptionNames.orThrow(LetterOptions.read("deadLetters.read", queue, readOptions))
-          return iterate(
-            run,
-            Effect.flatMap(DeadLetters.make(queue), ({ read }) => read(readOptions))
-          )
-        },
+        ...reads(run, queue),
         list: async (listOptions) => {
           OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))
           return run((await lettersOf(queue)).list(listOptions))

@@ -46,7 +46,11 @@ export interface Declarer {
 /** Milliseconds in which a declaration is not repeated for the sake of those who have deleted something unnoticed. */
 const fresh = 20_000
 
-/** Knows of no object, at first. */
+/**
+ * Knows of no object, at first.
+ *
+ * Long, because everything that it knows is shared by all that it does.
+ */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
     /** By the key of an object, how it was declared last: with other arguments, the server is to compare it. */

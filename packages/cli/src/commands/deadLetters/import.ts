@@ -97,8 +97,8 @@ const linesOf = Effect.fnUntraced(function* (file: Option.Option<string>) {
   const { cwd, stdin } = yield* Process
   const input = Option.isNone(file) ? stdin : createReadStream(resolve(cwd(), file.value))
   // An error of the input ends nothing by itself: readline does not hear of it.
-  let failure: unknown
-  input.on("error", (error: unknown) => {
+  let failure: Error | undefined
+  input.on("error", (error: Error) => {
     failure = error
     lines.close()
   })
