@@ -45,7 +45,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     kills: "looks at 40 of 60 messages leave them in their order, and uncounted where the server tells a look apart",
     on: tellsLooksApart,
     file: "inspect/look.ts",
-    text: `Client.requeue(channel, Math.min(tag, last), "NackAll")`,
+    text: `Client.requeue(channel, tag, "NackAll")`,
     replacement: "void channel"
   },
   {

@@ -17,13 +17,13 @@ export const mutants: ReadonlyArray<Mutant> = [
     })
   },
   {
-    name: "makes the queues that it counts",
+    name: "tells no queue as missing",
     kills: "a queue that is missing is told as missing, and is not made by looking at it",
     broker: (broker) => ({
       ...broker,
       admin: {
         ...broker.admin,
-        counts: (queue) => Effect.map(broker.admin.counts(queue), ({ isMissing: _, ...counts }) => counts)
+        counts: (queue) => Effect.map(broker.admin.counts(queue), (counts) => ({ ...counts, isMissing: false }))
       }
     })
   },

@@ -18,7 +18,7 @@ import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
-import { reads } from "./internal/reads.ts"
+import { type Reads, reads } from "./internal/reads.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
 import type { Worker } from "./internal/session.ts"
@@ -44,15 +44,7 @@ export interface PullWorker<A> extends Worker {
 }
 
 /** The dead letters in one queue. See `DeadLetters`. */
-export interface DeadLetterQueue {
-  readonly count: () => Promise<number | undefined>
-  /** Whether the broker has the queue; also `true` where it cannot tell. */
-  readonly exists: () => Promise<boolean>
-  /**
-   * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
-   * `break` or an error as well, all are given back.
-   */
-  readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
+export interface DeadLetterQueue extends Reads {
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>

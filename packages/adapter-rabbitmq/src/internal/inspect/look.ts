@@ -93,14 +93,6 @@ const replace = async (
   })
 }
 
-/** The most messages of one answer that a quorum queue before 4.0 takes back in their order. */
-const inOrder = 32
-
-/** Gives all messages back up to this delivery tag. */
-const giveBack = (channel: Client.Channel, last: number): void => {
-  for (let tag = inOrder; tag - inOrder < last; tag += inOrder) Client.requeue(channel, Math.min(tag, last), "NackAll")
-}
-
 /** Asks until the answer is yes or the time is over. Most answers are there within a millisecond or two. */
 const until = async (
   millis: number,
@@ -111,6 +103,41 @@ const until = async (
   for (let waited = 0; waited < millis && !(await isSo()); waited += pause) {
     await sleep(pause)
     pause = Math.min(2 * pause, longestPause)
+  }
+}
+
+/** The most messages of one answer that a quorum queue before 4.0 takes back in their order. */
+const inOrder = 32
+
+/**
+ * Answers that may be under way. A server that has more of them from one channel sorts them by consumers.
+ * https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_fifo_client.erl
+ */
+const maxAnswers = 16
+
+/** The delivery tags up to which one answer each gives back all: none is for messages of two consumers. */
+const answers = ({ ends, last }: Session, serverVersion: string): ReadonlyArray<number> => {
+  const size = Version.isAtLeast(serverVersion, "4.0") ? Number.POSITIVE_INFINITY : inOrder
+  const tags: Array<number> = []
+  let from = 0
+  for (const end of [...ends, last]) {
+    for (let tag = from + size; tag < end; tag += size) tags.push(tag)
+    if (end > from) tags.push(end)
+    from = end
+  }
+  return tags
+}
+
+/** Gives all messages back, in their order. */
+const giveBack = async (session: Session, queue: string, env: Dependencies): Promise<void> => {
+  const { channel } = session
+  const count = async () => (await channel.checkQueue(queue)).messageCount
+  const tags = answers(session, env.serverVersion())
+  const others = tags.length > maxAnswers ? await count() : 0
+  for (const [at, tag] of tags.entries()) {
+    Client.requeue(channel, tag, "NackAll")
+    if (at % maxAnswers === maxAnswers - 1)
+      await until(recountTimeout, env, async () => (await count()) >= others + tag)
   }
 }
 
@@ -146,6 +173,7 @@ const byConsumer: Take = async (session, queue, wanted, env) => {
   }
   session.consumer = undefined
   await channel.cancel(consumerTag)
+  session.ends.push(session.last)
   return messages
 }
 
@@ -167,6 +195,8 @@ interface Session {
   readonly isOpen: () => boolean
   /** The delivery tag of the last message, those of a page that was left in the middle included. */
   last: number
+  /** The delivery tags of the last messages of pages, which had a consumer each. */
+  readonly ends: Array<number>
   /** The consumer that takes a page. */
   consumer: string | undefined
   /** Messages that were shown. */
@@ -190,7 +220,7 @@ const end = async (session: Session, queue: string, env: Dependencies): Promise<
   if (last === 0) return
   const found = env.found(queue)
   const near = kept.filter(({ decoded }) => isNear(decoded, found))
-  if (near.length === 0) giveBack(channel, last)
+  if (near.length === 0) await giveBack(session, queue, env)
   else if (kept.length === shown && shown === last) {
     // All of the queue, so that it keeps its order.
     const others = await byConsumer(session, queue, maxReplaced, env)
@@ -198,7 +228,7 @@ const end = async (session: Session, queue: string, env: Dependencies): Promise<
     await replace(channel, queue, [...kept, ...rest], env)
   } else {
     await replace(channel, queue, near, env)
-    giveBack(channel, last)
+    await giveBack(session, queue, env)
   }
   // A quorum queue takes messages back in its own time: a redrive that begins right after a look would count too few.
   await until(recountTimeout + recountEach * last, env, async () => {
@@ -237,6 +267,7 @@ const connect = (queue: string, env: Dependencies): Effect.Effect<Session, Broke
       channel,
       isOpen: () => isOpen,
       last: 0,
+      ends: [],
       consumer: undefined,
       shown: 0,
       kept: [],

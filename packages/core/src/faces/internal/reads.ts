@@ -5,11 +5,21 @@ import * as Scope from "effect/Scope"
 import * as DeadLetters from "../../dead-letters/DeadLetters.ts"
 import * as Options from "../../dead-letters/internal/options.ts"
 import * as OptionNames from "../../options/OptionNames.ts"
-import type { DeadLetterQueue } from "../Requeue.ts"
 import type { Session } from "./session.ts"
 
 /** The calls that only read. */
-export const reads = (run: Session["run"], queue: string): Pick<DeadLetterQueue, "count" | "exists" | "read"> => ({
+export interface Reads {
+  readonly count: () => Promise<number | undefined>
+  /** Whether the broker has the queue; also `true` where it cannot tell. */
+  readonly exists: () => Promise<boolean>
+  /**
+   * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
+   * `break` or an error as well, all are given back.
+   */
+  readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
+}
+
+export const reads = (run: Session["run"], queue: string): Reads => ({
   count: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ count }) => count)),
   exists: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ exists }) => exists)),
   read: (options) => {
