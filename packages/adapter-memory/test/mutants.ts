@@ -3,6 +3,13 @@ import type { Mutant } from "@requeue/conformance"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "makes a queue that is counted",
+    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    file: "inspect/admin.ts",
+    text: "const queue = queues.all.get(name)\n        const [ready",
+    replacement: "const queue = queues.get(name)\n        const [ready"
+  },
+  {
     name: "counts what is given back",
     kills: "what is given back has used up no attempt",
     file: "settle/settle.ts",

@@ -199,7 +199,7 @@ const rows: ReadonlyArray<readonly [string, (requeue: Loose) => unknown, string]
   [
     "list, a number",
     (r) => r.deadLetters("d").list(5),
-    "deadLetters.list (queue d): options must be an object with limit, filter, got 5"
+    "deadLetters.list (queue d): options must be an object with limit, filter, onProgress, got 5"
   ],
   [
     "group",
@@ -342,7 +342,8 @@ it.each(rows)("%s", async (_, call, message) => {
   assert.strictEqual(error.message, message)
   assert.match(error.stack!.replace(message, ""), /wrongOptions\.test\.ts/)
   await turns()
-  assert.deepStrictEqual(await broker.requeue.counts("q"), { ready: 0, inFlight: 0, delayed: 0 })
+  const { delayed, inFlight, ready } = await broker.requeue.counts("q")
+  assert.deepStrictEqual([ready, inFlight, delayed], [0, 0, 0])
 })
 
 describe("a retry with a wrong argument", () => {

@@ -3,6 +3,20 @@ import type { Mutant } from "@requeue/conformance"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "takes a topic that is missing for an empty one",
+    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    file: "internal/nsqdHttp.ts",
+    text: "isMissing: found === undefined ||",
+    replacement: "isMissing: "
+  },
+  {
+    name: "leaves what a look has shown to its lease",
+    kills: "a look that is left in the middle gives all back, and to look again shows them again",
+    file: "inspect/look.ts",
+    text: `commands("REQ", ids, " 0")`,
+    replacement: `commands("REQ", [], " 0")`
+  },
+  {
     name: "takes a publication for stored whose connection is lost",
     kills: "a publish that never reaches the broker ends, and is told as failed unless the message is there",
     file: "publish/publisher.ts",

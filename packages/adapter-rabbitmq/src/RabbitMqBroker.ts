@@ -164,6 +164,7 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       declarer,
       management,
       publisher,
+      requestTimeout: settings.requestTimeout,
       serverVersion,
       uniqueName,
       now,

@@ -3,6 +3,20 @@ import type { Mutant } from "@requeue/conformance"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "takes a queue that is missing for an empty one",
+    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    file: "inspect/admin.ts",
+    text: "isRead: false, isMissing: true",
+    replacement: "isRead: false"
+  },
+  {
+    name: "looks at the first page alone",
+    kills: "a look shows all that waits, page by page, and gives it back when it ends",
+    file: "inspect/look.ts",
+    text: "isOver = page.length === 0",
+    replacement: "isOver = page.length < 10"
+  },
+  {
     name: "takes a publication for stored as soon as it is written",
     kills: "a publish that never reaches the broker ends, and is told as failed unless the message is there",
     file: "publish/confirms.ts",

@@ -3,6 +3,20 @@ import type { Mutant } from "@requeue/conformance"
 
 export const patches: ReadonlyArray<Mutant.Patch> = [
   {
+    name: "takes a queue that is missing for an empty one",
+    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    file: "inspect/admin.ts",
+    text: "delayed: 0, isMissing: true",
+    replacement: "delayed: 0"
+  },
+  {
+    name: "leaves what a look has shown hidden",
+    kills: "a look that is left in the middle gives all back, and to look again shows them again",
+    file: "inspect/admin.ts",
+    text: "Effect.addFinalizer(() => hide(0))",
+    replacement: "Effect.addFinalizer(() => hide(lookVisibility))"
+  },
+  {
     name: "takes a call that fails for done",
     kills: "a publish that the broker refuses ends, and is told as failed unless the message is there",
     file: "src/internal/batchCall.ts",

@@ -1,8 +1,10 @@
 /** The dead-letter queues that a command acts on: those of the queues in `--queue`, or those named by `--dlq`. */
-import { type DeadLetters, RetryPolicy } from "@requeue/core"
+import { DeadLetters, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Flag from "effect/cli/Flag"
+import * as Existing from "./Existing.ts"
 import * as Target from "./Target.ts"
+import { UsageError } from "./UsageError.ts"
 
 export const flags = {
   ...Target.flags,
@@ -38,6 +40,28 @@ export const resolve = ({ dlq, ...flags }: Flags) =>
     const found: DeadLetterTarget = { ...target, queues: [...new Set(target.queues.flatMap(of))] }
     return found
   })
+
+/** The dead letters of all queues, each of which the broker has; to ask makes none. */
+export const open = ({ configured, queues }: DeadLetterTarget) =>
+  Effect.andThen(Existing.check(queues, configured.flatMap(of)), Effect.forEach(queues, DeadLetters.make))
+
+/** Refuses a queue to which letters are to go, if it is their own, or if it is missing and must not be made. */
+export const destination = Effect.fnUntraced(function* (
+  { configured, queues }: DeadLetterTarget,
+  to: string | undefined,
+  mayCreate: boolean
+) {
+  if (to === undefined) return
+  if (queues.includes(to)) {
+    return yield* new UsageError({
+      detail: `--to: ${to} is the dead-letter queue itself`,
+      remedy: "Give another queue"
+    })
+  }
+  if (mayCreate) return
+  const names = configured.map(({ name }) => name)
+  yield* Existing.check([to], names, ". To make a queue that nobody reads yet, give --create")
+})
 
 /** Answers the queues with the number of their letters, for a question. */
 export const waiting = (all: ReadonlyArray<DeadLetters.DeadLetters>) =>

@@ -5,7 +5,7 @@ import * as Flag from "effect/cli/Flag"
 const units: Readonly<Record<string, string>> = { ms: "millis", s: "seconds", m: "minutes", h: "hours", d: "days" }
 
 /** Answers milliseconds; NaN where the text is no duration. */
-const parse = (text: string): number => {
+export const parse = (text: string): number => {
   const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text.trim()) ?? []
   if (amount === undefined) return Number.NaN
   return Delay.toMillis(`${Number(amount)} ${units[unit] ?? unit}` as Delay.Input) // toMillis answers NaN for other units

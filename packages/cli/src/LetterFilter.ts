@@ -3,6 +3,7 @@ import { type DeadLetters, type Delivery, Metadata } from "@requeue/core"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as DurationFlag from "./DurationFlag.ts"
+import * as MomentFlag from "./MomentFlag.ts"
 
 /** Ten years, in milliseconds. */
 const longest = 3650 * 24 * 60 * 60 * 1000
@@ -24,8 +25,18 @@ export const flags = {
   ),
   id: Flag.String("id").pipe(
     Flag.withMetavar("ID"),
-    Flag.withDescription("Only the letter with this id; can be repeated"),
+    Flag.withDescription(`Only the letter with this id, or with "order-1*" those whose id begins so; can be repeated`),
     Flag.atLeast(0)
+  ),
+  header: Flag.String("header").pipe(
+    Flag.withAlias("H"),
+    Flag.withMetavar("NAME[=VALUE]"),
+    Flag.withDescription("Only letters with this header, and this value if one is given; can be repeated"),
+    Flag.atLeast(0)
+  ),
+  since: MomentFlag.make("since", longest).pipe(
+    Flag.withDescription("Only letters that were given up since this time, or within this duration"),
+    Flag.optional
   ),
   olderThan: DurationFlag.make("older-than", longest).pipe(
     Flag.withDescription("Only letters that were given up longer ago than this"),
@@ -43,16 +54,19 @@ export interface Filter {
   readonly error: Option.Option<string>
   readonly origin: Option.Option<string>
   readonly id: ReadonlyArray<string>
+  readonly header: ReadonlyArray<string>
+  readonly since: Option.Option<MomentFlag.Moment>
   readonly olderThan: Option.Option<number>
   readonly newerThan: Option.Option<number>
 }
 
 /** The part of a dead letter that filters look at. */
-export type Subject = Pick<DeadLetters.DeadLetter, "id" | "origin" | "firstPublished">
+export type Subject = Pick<DeadLetters.DeadLetter, "id" | "origin" | "firstPublished" | "headers">
 
 /** Answers the part of a delivered dead letter that filters look at. */
-export const subject = ({ metadata }: Delivery.Delivery): Subject => ({
+export const subject = ({ headers, metadata }: Delivery.Delivery): Subject => ({
   id: metadata.id,
+  headers,
   firstPublished: metadata.firstPublished,
   origin: metadata.deadLetter
 })
@@ -63,6 +77,14 @@ export const since = ({ firstPublished, origin }: Subject): number => origin?.at
 const holds = <A>(asked: Option.Option<A>, test: (value: A) => boolean): boolean =>
   Option.isNone(asked) || test(asked.value)
 
+const isId = (asked: string, id: string): boolean =>
+  asked === id || (asked.endsWith("*") && id.startsWith(asked.slice(0, -1)))
+
+const hasHeader = (asked: string, headers: Subject["headers"]): boolean => {
+  const [, name = asked, value] = /^([^=]+)=(.*)$/s.exec(asked) ?? []
+  return Object.hasOwn(headers, name) && (value === undefined || headers[name] === value)
+}
+
 /** Whether a letter passes the filter; one that lacks what a filter looks at does not. `now` is in milliseconds since 1970. */
 export const matches =
   (filter: Filter, now: number) =>
@@ -72,7 +94,9 @@ export const matches =
     const error = `${origin?.error.name ?? ""}: ${origin?.error.message ?? ""}`.toLowerCase()
     return (
       (filter.reason.length === 0 || (origin !== undefined && filter.reason.includes(origin.reason))) &&
-      (filter.id.length === 0 || filter.id.includes(letter.id)) &&
+      (filter.id.length === 0 || filter.id.some((asked) => isId(asked, letter.id))) &&
+      filter.header.every((asked) => hasHeader(asked, letter.headers)) &&
+      holds(filter.since, (moment) => since(letter) >= MomentFlag.at(moment, now)) &&
       holds(filter.error, (text) => error.includes(text.toLowerCase())) &&
       holds(filter.origin, (queue) => origin?.queue === queue) &&
       holds(filter.olderThan, (limit) => age > limit) &&
@@ -83,6 +107,7 @@ export const matches =
 /** Whether all letters pass the filter. */
 export const isEmpty = (filter: Filter): boolean =>
   filter.reason.length === 0 &&
-  filter.id.length === 0 &&
-  [filter.error, filter.origin].every(Option.isNone) &&
-  [filter.olderThan, filter.newerThan].every(Option.isNone)
+  [filter.id, filter.header].every((asked) => asked.length === 0) &&
+  [filter.error, filter.origin, filter.since, filter.olderThan, filter.newerThan].every((asked) =>
+    Option.isNone<unknown>(asked)
+  )

@@ -18,6 +18,8 @@ export interface Service {
   readonly result: (value: unknown, text: () => string) => Effect.Effect<void>
   /** Prints one line of many: the value as JSON with `--json`, else the text. */
   readonly line: (value: unknown, text: () => string) => Effect.Effect<void>
+  /** Prints a text as it is, with `--json` as well. */
+  readonly raw: (text: string) => Effect.Effect<void>
   /** Whether results go to a terminal, and not as JSON. */
   readonly isScreen: boolean
   /** Shows a text in the place of the one before. Only where `isScreen`. */
@@ -57,6 +59,7 @@ export const make = Effect.fnUntraced(function* (json: boolean) {
     json,
     result: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain, 2) : text()}\n`),
     line: (value, text) => write(stdout, `${json ? JSON.stringify(value, plain) : text()}\n`),
+    raw: (text) => write(stdout, text),
     progress: (text) => (isTerminal ? write(stderr, `\r\u001b[K${text}`) : Effect.void),
     done: isTerminal ? write(stderr, "\r\u001b[K") : Effect.void,
     paint: (style, text) => (json ? text : styleText(style, text, { stream: stdout }))

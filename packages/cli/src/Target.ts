@@ -61,6 +61,8 @@ export interface Place {
   /** The broker's name in the config file, or its scheme. */
   readonly name: string
   readonly resolved: Adapters.Resolved
+  /** The queues of the config file, whatever their broker; none without a file. */
+  readonly configured: ReadonlyArray<Queue>
   /** Adds to an adapter's error its place in the config file, where there is one. */
   readonly locate: (
     error: ConfigurationError.ConfigurationError
@@ -104,11 +106,13 @@ const placeOf = (config: Configuration.Configuration | undefined, flags: Flags, 
     if (config === undefined) {
       const [url, adapter] = [Option.getOrThrow(flags.url), Option.getOrUndefined(flags.adapter)]
       const resolved = yield* Adapters.find({ url, adapter })
-      return { name: resolved.scheme, resolved, locate: (error: ConfigurationError.ConfigurationError) => error }
+      const locate = (error: ConfigurationError.ConfigurationError) => error
+      return { name: resolved.scheme, resolved, configured: [], locate }
     }
     const resolved = yield* config.find(broker)
     const name = broker ?? config.defaultBroker!
-    return { name, resolved, locate: (error: ConfigurationError.ConfigurationError) => config.locate(name, error) }
+    const locate = (error: ConfigurationError.ConfigurationError) => config.locate(name, error)
+    return { name, resolved, configured: Object.values(config.queues), locate }
   })
 
 /** Finds the queues that the flags name in the config file, and their broker. */

@@ -7,6 +7,8 @@ const all: LetterFilter.Filter = {
   error: Option.none(),
   origin: Option.none(),
   id: [],
+  header: [],
+  since: Option.none(),
   olderThan: Option.none(),
   newerThan: Option.none()
 }
@@ -14,8 +16,9 @@ const all: LetterFilter.Filter = {
 const now = 1_000_000
 
 const letter: LetterFilter.Subject = {
-  id: "a",
+  id: "order-12",
   firstPublished: 0,
+  headers: { tenant: "acme", note: "a=b" },
   origin: {
     queue: "orders",
     attempts: 3,
@@ -25,7 +28,12 @@ const letter: LetterFilter.Subject = {
   }
 }
 
-const foreign: LetterFilter.Subject = { id: "b", firstPublished: now - 60_000, origin: undefined }
+const foreign: LetterFilter.Subject = {
+  id: "b",
+  firstPublished: now - 60_000,
+  origin: undefined,
+  headers: {}
+}
 
 describe("a filter", () => {
   it.each<readonly [boolean, boolean, Partial<LetterFilter.Filter>]>([
@@ -37,7 +45,18 @@ describe("a filter", () => {
     [false, false, { error: Option.some("404") }],
     [true, false, { origin: Option.some("orders") }],
     [false, false, { origin: Option.some("orders.dlq") }],
-    [true, true, { id: ["a", "b"] }],
+    [true, true, { id: ["order-12", "b"] }],
+    [true, false, { id: ["order-1*"] }],
+    [false, false, { id: ["order-1", "order-2*"] }],
+    [true, true, { id: ["*"] }],
+    [true, false, { header: ["tenant"] }],
+    [true, false, { header: ["tenant=acme", "note=a=b"] }],
+    [false, false, { header: ["tenant=acme", "note=a"] }],
+    [false, false, { header: ["toString"] }],
+    [true, true, { since: Option.some({ time: now - 60_000 }) }],
+    [false, false, { since: Option.some({ time: now - 59_999 }) }],
+    [true, true, { since: Option.some({ ago: 60_000 }) }],
+    [false, false, { since: Option.some({ ago: 59_999 }) }],
     [false, true, { id: ["b"] }],
     [true, true, { olderThan: Option.some(59_999) }],
     [false, false, { olderThan: Option.some(60_000) }],

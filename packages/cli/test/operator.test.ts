@@ -1,5 +1,5 @@
 /** What operators do to a running system, against a real RabbitMQ. The sessions in docs/dead-letters.md are the rest. */
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { proxy } from "@requeue/brokers"
@@ -9,10 +9,10 @@ import { rabbitmq } from "./brokers.ts"
 import { type Circumstances, program, requeue } from "./requeue.ts"
 import { deadline, until } from "./until.ts"
 
-const queues =
-  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes staged audited unwritable edited".split(
-    " "
-  )
+const queues = (
+  "sent later refused counted watched away meant moved elsewhere interrupted purged taken awaited looked causes " +
+  "misled kept spoilt cut staged audited unwritable edited"
+).split(" ")
 
 let url = ""
 let connection: Requeue
@@ -220,7 +220,7 @@ describe.concurrent("requeue dead-letters", () => {
   it("redrives so many, elsewhere, of a queue by its own name", async () => {
     await bury("moved", 5)
     const args = ["dead-letters", "redrive", "--url", url, "--dlq", "moved.dlq", "--to", "elsewhere", "--limit", "3"]
-    const { code, stdout } = await requeue([...args, "--yes"])
+    const { code, stdout } = await requeue([...args, "--create", "--yes"])
     assert.deepStrictEqual([code, stdout], [0, "moved.dlq: redriven 3 of 5; 2 not reached\n"])
     await settled("elsewhere", 3)
     await settled("moved.dlq", 2)
@@ -337,17 +337,23 @@ describe.concurrent("requeue dead-letters", () => {
 
   it("removes nothing unless it may", async () => {
     await bury("purged", 2)
-    const refused = await run("dead-letters purge", "purged")
+    const refused = await run("dead-letters purge --all", "purged")
     assert.deepStrictEqual([refused.code, refused.stdout], [2, ""])
     assert.match(refused.stderr, /^requeue: there is no terminal on which to ask\. Give --yes/)
-    assert.strictEqual((await json("dead-letters purge --dry-run", "purged")).queues[0].removed, 2)
+    const unsaid = await run("dead-letters purge --yes", "purged")
+    assert.deepStrictEqual([unsaid.code, unsaid.stdout], [2, ""])
+    assert.match(
+      unsaid.stderr,
+      /^requeue: nothing says which dead letters of purged\.dlq to remove\. Give --all, or a filter/
+    )
+    assert.strictEqual((await json("dead-letters purge --all --dry-run", "purged")).queues[0].removed, 2)
     assert.strictEqual((await json("dead-letters purge --yes --reason permanent", "purged")).queues[0].removed, 1)
     assert.deepStrictEqual(
       (await connection.deadLetters("purged.dlq").list()).map(({ id }) => id),
       ["purged-1"]
     )
-    assert.strictEqual((await json("dead-letters purge --yes", "purged")).queues[0].removed, 1)
-    assert.strictEqual((await json("dead-letters purge --dry-run", "purged")).queues[0].removed, 0)
+    assert.strictEqual((await json("dead-letters purge --all --yes", "purged")).queues[0].removed, 1)
+    assert.strictEqual((await json("dead-letters purge --all --dry-run", "purged")).queues[0].removed, 0)
   })
 
   it.each([
@@ -362,11 +368,93 @@ describe.concurrent("requeue dead-letters", () => {
     "redrive --operation a:b",
     "list --limit 0",
     "list --older-than soon",
+    "list --since soon",
+    "list --since 2026-13-01",
     "list --reason bad"
   ])("refuses %s", async (args) => {
     const { code, stderr, stdout } = await run(`dead-letters ${args}`, "refused")
     assert.deepStrictEqual([code, stdout], [2, ""])
     assert.strictEqual(stderr.trimEnd().split("\n").length, 1)
+  })
+})
+
+describe.concurrent("queues that are missing", () => {
+  const missing = `missing-${process.pid}`
+
+  it.each([
+    "list",
+    "group",
+    "peek",
+    "redrive --dry-run",
+    "redrive --yes",
+    "purge --all --yes",
+    "purge --id x --dry-run",
+    "export"
+  ])("%s refuses them, and makes none", async (args) => {
+    const { code, stderr, stdout } = await run(`dead-letters ${args}`, missing)
+    assert.deepStrictEqual([code, stdout], [1, ""])
+    assert.match(stderr, /^requeue: rabbitmq: find on queue missing-\d+\.dlq: QueueMissing: there is no such queue\./)
+    assert.strictEqual((await connection.counts(`${missing}.dlq`)).isMissing, true)
+  })
+
+  it("are no place to redrive to, nor is the dead-letter queue itself", async () => {
+    await bury("misled", 2)
+    const { code, stderr, stdout } = await run(`dead-letters redrive --yes --to ${missing}`, "misled")
+    assert.deepStrictEqual([code, stdout], [1, ""])
+    assert.match(stderr, /there is no such queue\..* To make a queue that nobody reads yet, give --create$/m)
+    assert.strictEqual((await connection.counts(missing)).isMissing, true)
+    const itself = await run("dead-letters redrive --yes --to misled.dlq", "misled")
+    assert.strictEqual(itself.code, 2)
+    assert.match(itself.stderr, /^requeue: --to: misled\.dlq is the dead-letter queue itself\. Give another queue$/m)
+    await settled("misled.dlq", 2)
+  })
+})
+
+describe.concurrent("requeue dead-letters export and import", () => {
+  it("write letters, leave them there, and make the same again", async () => {
+    await bury("kept", 7)
+    const file = `requeue-${process.pid}.jsonl`
+    const where = { cwd: mkdtempSync(join(tmpdir(), "requeue-")) }
+    const before = await connection.deadLetters("kept.dlq").list()
+    const exported = await runIn(`dead-letters export -o ${file}`, "kept", where)
+    assert.deepStrictEqual([exported.code, exported.stdout], [0, "kept.dlq: exported 7 of 7 dead letters\n"])
+    const again = await runIn(`dead-letters export -o ${file}`, "kept", where)
+    assert.deepStrictEqual([again.code, /EEXIST.*Give a new file/.test(again.stderr)], [2, true])
+    await settled("kept.dlq", 7)
+    assert.strictEqual((await run("dead-letters purge --all --yes", "kept")).code, 0)
+    const imported = await requeue(["dead-letters", "import", file, "--url", url], where)
+    assert.deepStrictEqual([imported.code, imported.stdout], [0, "kept.dlq: imported 7\n"])
+    const after = await connection.deadLetters("kept.dlq").list()
+    const plain = (letters: typeof before) =>
+      letters.map(({ body, headers, metadata }) => ({ body, headers, metadata }))
+    assert.deepStrictEqual(plain(after), plain(before))
+  })
+
+  it("say which line is bad, and what was imported until then", async () => {
+    await bury("spoilt", 3)
+    const { stdout } = await run("dead-letters export", "spoilt")
+    const [first, second, third] = stdout.split("\n")
+    const input = [first, "", second, '{"queue":"spoilt.dlq"}', third].join("\n")
+    const args = ["dead-letters", "import", "--url", url]
+    const { code, stdout: told } = await requeue(args, { input })
+    assert.deepStrictEqual(
+      [code, told],
+      [
+        1,
+        'spoilt.dlq: imported 2\nline 4: body must be text, or {"base64": …}\nLines before 4 are done; go on with --from-line 4\n'
+      ]
+    )
+    const rest = await requeue([...args, "--from-line", "5"], { input })
+    assert.deepStrictEqual([rest.code, rest.stdout], [0, "spoilt.dlq: imported 1\n"])
+    await settled("spoilt.dlq", 6)
+  })
+
+  it("give all back when an export is interrupted", async () => {
+    await bury("cut", 400)
+    const interruption = (said: () => string) => until("the first letters", () => said().includes("\n"))
+    const { code } = await runIn("dead-letters export", "cut", { interruption }, program)
+    assert.include([0, 130], code)
+    await settled("cut.dlq", 400)
   })
 })
 

@@ -36,7 +36,7 @@ test("a part that is away is told on standard error, the others are told and wor
     ["dead-letters list", /half.dlq: 1 of 1 dead letters/],
     ["dead-letters group", /1 +half +retries-exhausted/],
     ["dead-letters redrive --dry-run", /would redrive 1 of 1/],
-    ["dead-letters purge --yes", /removed 1/]
+    ["dead-letters purge --all --yes", /removed 1/]
   ] as const) {
     const { code, stderr, stdout } = await run(args, "half")
     assert.match(stdout, text)

@@ -2,11 +2,10 @@
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
-import { main, program, spawned } from "./requeue.ts"
+import { main, program, quoted, spawned } from "./requeue.ts"
 import { until } from "./until.ts"
 
 const watch = ["status", "--watch", "--interval", "100ms", "--url", "memory:", "--queue", "orders"]
-const quoted = [process.execPath, main].map((path) => JSON.stringify(path)).join(" ")
 
 describe.concurrent("the program", () => {
   it("is what package.json names, and says what runs it", () => {
@@ -59,15 +58,5 @@ describe.skipIf(!isThere("script"))("on a terminal", () => {
   it("shows colours", async () => {
     const { both } = await onTerminal("check --url memory: --queue orders", "")
     assert.include(both, "\u001b[32mexact\u001b[39m")
-  })
-
-  it.each([
-    ["y", /orders\.dlq: removed 0/],
-    ["n", /nothing was removed/]
-  ])("asks, and hears %s", async (answer, outcome) => {
-    const { both, code } = await onTerminal("dead-letters purge --url memory: --dlq orders.dlq", `${answer}\n`)
-    assert.strictEqual(code, 0)
-    assert.match(both, /Remove all dead letters of orders\.dlq \(0 wait\) for good\? \[y\/N\]/)
-    assert.match(both, outcome)
   })
 })

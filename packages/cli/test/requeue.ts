@@ -19,6 +19,9 @@ interface Said {
   both: string
 }
 
+/** The program as a command of a shell. */
+export const quoted = [process.execPath, main].map((path) => JSON.stringify(path)).join(" ")
+
 export interface Ended extends Readonly<Said> {
   readonly code: number | null
 }

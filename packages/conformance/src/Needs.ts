@@ -4,7 +4,7 @@ import type { Requirement } from "./Case.ts"
 import type { Failure, Operation } from "./Harness.ts"
 
 type Flag = {
-  [K in keyof Capabilities.Capabilities]-?: Capabilities.Capabilities[K] extends boolean ? K : never
+  [K in keyof Capabilities.Capabilities]-?: Capabilities.Capabilities[K] extends boolean | undefined ? K : never
 }[keyof Capabilities.Capabilities]
 
 /** Requires a capability of the broker. */

@@ -22,7 +22,9 @@ export const make = (maxBodySize: number, vices: Vices): Capabilities.Capabiliti
   settleBatch: 1,
   settleWait: 0,
   counts: { ready: true, inFlight: true, delayed: true },
+  tellsMissing: true,
   exactCounts: true,
   peek: true,
+  looks: true,
   ...vices.capabilities
 })

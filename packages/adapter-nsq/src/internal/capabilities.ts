@@ -32,7 +32,9 @@ export const make = (settings: Settings, limits: Limits): Capabilities.Capabilit
     settleBatch: 1,
     settleWait: 0,
     counts: { ready: http, inFlight: http, delayed: http },
+    tellsMissing: http,
     exactCounts: false,
-    peek: false
+    peek: false,
+    looks: http
   }
 }

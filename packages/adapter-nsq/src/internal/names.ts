@@ -94,3 +94,18 @@ export const parse = (name: string, defaultChannel: string): Queue | Refused => 
   if (!isLegal(topic)) return refuse(`${JSON.stringify(topic)} is no topic's name`)
   return isLegal(channel) ? { topic, channel, isOwn: false } : refuse(`${JSON.stringify(channel)} is no channel's name`)
 }
+
+/** The names by which programs call a channel; none for those of retries, and for names that have a digest. */
+export const told = (
+  { channel, topic }: { readonly topic: string; readonly channel: string | undefined },
+  defaultChannel: string
+): ReadonlyArray<string> => {
+  const [, stem, own, suffix] = /^(.+)\.([^.]+)\.(dlq|retry)$/.exec(topic) ?? []
+  const name = (base: string, of: string | undefined) =>
+    of === undefined || of === defaultChannel ? base : `${base}/${of}`
+  if (suffix === "retry") return []
+  if (suffix === undefined || stem === undefined) return [name(topic, channel)]
+  const letters = `${name(stem, own)}.dlq`
+  const parsed = parse(letters, defaultChannel)
+  return isRefused(parsed) || parsed.topic !== topic ? [] : [letters]
+}

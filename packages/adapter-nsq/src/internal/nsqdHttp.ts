@@ -14,18 +14,21 @@ export interface Depths {
   readonly delayed: number
   /** Whether the channel, or its topic, is paused. */
   readonly isPaused: boolean
+  /** Whether there is no such topic, or it has other channels only. */
+  readonly isMissing: boolean
 }
 
-const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false }
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, isMissing: true }
 
-/** The sum of each number, and whether one of them is paused. */
+/** The sum of each number, whether one of them is paused, and whether all of them are missing. */
 export const sum = (all: ReadonlyArray<Depths>): Depths =>
   all.reduce(
     (a, b) => ({
       ready: a.ready + b.ready,
       inFlight: a.inFlight + b.inFlight,
       delayed: a.delayed + b.delayed,
-      isPaused: a.isPaused || b.isPaused
+      isPaused: a.isPaused || b.isPaused,
+      isMissing: a.isMissing && b.isMissing
     }),
     none
   )
@@ -76,6 +79,27 @@ type Json = Readonly<Record<string, unknown>>
 const records = (value: unknown): ReadonlyArray<Json> =>
   Array.isArray(value) ? value.filter(Predicate.isReadonlyObject) : []
 
+/** All topics with their channels, and each topic without one. */
+export const queues = (
+  base: HttpInterface,
+  timeout: number
+): Effect.Effect<
+  ReadonlyArray<{ readonly topic: string; readonly channel: string | undefined }>,
+  BrokerError.BrokerError
+> =>
+  Effect.map(
+    Http.request({ operation: "find" }, timeout, {
+      base,
+      path: `stats?${query({ format: "json", include_clients: "false", include_mem: "false" })}`
+    }),
+    (json) =>
+      (Predicate.isReadonlyObject(json) ? records(json["topics"]) : []).flatMap((found) => {
+        const topic = String(found["topic_name"])
+        const channels = records(found["channels"]).map((each) => String(each["channel_name"]))
+        return (channels.length === 0 ? [undefined] : channels).map((channel) => ({ topic, channel }))
+      })
+  )
+
 /** The statistics of a topic; `undefined` when it does not exist. https://nsq.io/components/nsqd.html#get-stats */
 const stats = (
   base: HttpInterface,
@@ -125,7 +149,9 @@ export const depths = (
       ready: (numberOf(found?.["depth"]) ?? 0) + (numberOf(its?.["depth"]) ?? 0),
       inFlight: numberOf(its?.["in_flight_count"]) ?? 0,
       delayed: numberOf(its?.["deferred_count"]) ?? 0,
-      isPaused: found?.["paused"] === true || its?.["paused"] === true
+      isPaused: found?.["paused"] === true || its?.["paused"] === true,
+      // A topic that nobody consumes yet keeps its messages for the first channel.
+      isMissing: found === undefined || (its === undefined && records(found["channels"]).length > 0)
     }
   })
 

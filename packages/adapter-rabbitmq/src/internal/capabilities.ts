@@ -47,7 +47,9 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     settleBatch: 1,
     settleWait: 0,
     counts: { ready: true, inFlight: settings.management !== undefined, delayed: false },
+    tellsMissing: true,
     exactCounts: false,
-    peek: !counted
+    peek: !counted,
+    looks: true
   }
 }

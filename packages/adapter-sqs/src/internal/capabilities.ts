@@ -22,6 +22,8 @@ export const make = ({ visibilityTimeout }: Settings): Capabilities.Capabilities
   settleBatch: Limits.batch,
   settleWait: 20,
   counts: { ready: true, inFlight: true, delayed: true },
+  tellsMissing: true,
   exactCounts: false,
-  peek: false
+  peek: false,
+  looks: true
 })

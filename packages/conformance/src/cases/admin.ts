@@ -1,4 +1,5 @@
 /** The operators' view of a queue: counts, peeking and purging. */
+import { DeadLetters } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"
 import * as Check from "../Check.ts"
@@ -79,6 +80,69 @@ export const cases: ReadonlyArray<Case.Case> = [
       yield* lab.until("both come", () => new Set(lab.runs.map(({ id }) => id)).size === 2)
     },
     Needs.lacks("peek")
+  ),
+  test(
+    "a look shows all that waits, page by page, and gives it back when it ends",
+    function* (lab) {
+      const { look } = lab.broker.admin
+      const ids = Array.from({ length: 25 }, (_, n) => String(n))
+      yield* lab.send(...ids)
+      yield* lab.untilPending({ ready: ids.length })
+      const seen = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { next } = yield* look!(lab.queue, 20)
+          const found: Array<string> = []
+          for (let page = yield* next; page.length > 0; page = yield* next)
+            found.push(...page.map(({ metadata }) => metadata.id))
+          return found
+        })
+      )
+      Check.equal("20 of 25, each once", new Set(seen).size, 20)
+      if (lab.capabilities.ordered) Check.equal("the oldest first", seen, ids.slice(0, 20))
+      yield* lab.untilPending({ ready: ids.length })
+      yield* lab.start()
+      yield* lab.until("all come", () => new Set(lab.runs.map(({ id }) => id)).size === ids.length)
+    },
+    Needs.has("looks")
+  ),
+  test(
+    "a look that is left in the middle gives all back, and to look again shows them again",
+    function* (lab) {
+      yield* lab.send("a", "b", "c", "d", "e")
+      yield* lab.untilPending({ ready: 5 })
+      const first = Effect.scoped(Effect.flatMap(lab.broker.admin.look!(lab.queue, 100), ({ next }) => next))
+      Check.isTrue("a page", (yield* first).length > 0)
+      yield* lab.untilPending({ ready: 5 })
+      Check.isTrue("a page again", (yield* first).length > 0)
+      yield* lab.untilPending({ ready: 5 })
+      yield* lab.start()
+      yield* lab.until("all come", () => new Set(lab.runs.map(({ id }) => id)).size === 5)
+    },
+    Needs.has("looks")
+  ),
+  test(
+    "a queue that is missing is told as missing, and is not made by looking at it",
+    function* (lab) {
+      const { admin } = lab.broker
+      const nowhere = `${lab.queue}-nowhere`
+      const isMissing = Effect.map(admin.counts(nowhere), (counts) => counts.isMissing === true)
+      Check.isTrue("missing", yield* isMissing)
+      yield* Effect.exit(admin.peek(nowhere, 10))
+      if (admin.look !== undefined) {
+        const seen = yield* Effect.scoped(Effect.flatMap(admin.look(nowhere, 10), ({ next }) => next))
+        Check.equal("seen", seen.length, 0)
+      }
+      Check.equal("purged", yield* admin.purge(nowhere), 0)
+      const letters = yield* DeadLetters.make(nowhere)
+      Check.equal("a dry redrive", (yield* letters.redrive({ dryRun: true, to: lab.queue })).redriven, 0)
+      Check.equal("a redrive", (yield* letters.redrive({ to: lab.queue })).redriven, 0)
+      Check.equal("a dry purge", yield* letters.purge({ filter: () => true, dryRun: true }), 0)
+      Check.isTrue("still missing", yield* isMissing)
+      yield* lab.send("a")
+      yield* lab.untilPending({ ready: 1 })
+      Check.isTrue("one that is there is not", (yield* admin.counts(lab.queue)).isMissing !== true)
+    },
+    Needs.has("tellsMissing")
   ),
   test("a purge removes what waits, and says how much", function* (lab) {
     yield* lab.send("a", "b", "c")

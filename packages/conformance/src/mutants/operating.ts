@@ -1,4 +1,5 @@
 /** Brokers that mislead their operators. */
+import { Outgoing } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import type { Mutant } from "../Mutant.ts"
 
@@ -13,6 +14,57 @@ export const mutants: ReadonlyArray<Mutant> = [
           ...consumer,
           health: () => ({ ...consumer.health(), state: "running", trouble: undefined })
         }))
+    })
+  },
+  {
+    name: "tells no queue as missing",
+    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        counts: (queue) => Effect.map(broker.admin.counts(queue), (counts) => ({ ...counts, isMissing: false }))
+      }
+    })
+  },
+  {
+    name: "makes the queues that it looks at",
+    kills: "a queue that is missing is told as missing, and is not made by looking at it",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        peek: (queue, limit) =>
+          Effect.andThen(
+            broker.publish([Outgoing.make({ queue, id: "m", body: new Uint8Array(), headers: {}, delay: 0 }, 0)]),
+            broker.admin.peek(queue, limit)
+          )
+      }
+    })
+  },
+  {
+    name: "takes away what a look has shown",
+    kills: "a look that is left in the middle gives all back, and to look again shows them again",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        look: (queue, limit) =>
+          Effect.tap(broker.admin.look!(queue, limit), () =>
+            Effect.addFinalizer(() => Effect.ignore(broker.admin.purge(queue)))
+          )
+      }
+    })
+  },
+  {
+    name: "a look shows one page only",
+    kills: "a look shows all that waits, page by page, and gives it back when it ends",
+    broker: (broker) => ({
+      ...broker,
+      admin: {
+        ...broker.admin,
+        look: (queue, limit) => Effect.map(broker.admin.look!(queue, Math.min(limit, 10)), ({ next }) => ({ next }))
+      }
     })
   },
   {

@@ -5,6 +5,7 @@
  * travels in its metadata.
  */
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { Broker, type Service } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import type { DeadLetter } from "./internal/deadLetter.ts"
@@ -12,8 +13,9 @@ import { edit, type EditOptions, type EditReport } from "./internal/edit.ts"
 import * as Groups from "./internal/groups.ts"
 import * as Held from "./internal/held.ts"
 import * as Look from "./internal/look.ts"
+import type { Letters } from "./internal/look.ts"
 import * as Options from "./internal/options.ts"
-import type { ListOptions, PurgeOptions } from "./internal/options.ts"
+import type { ListOptions, PurgeOptions, ReadOptions } from "./internal/options.ts"
 import * as OptionNames from "../options/OptionNames.ts"
 import { purge } from "./internal/purge.ts"
 import { type Options as RedriveOptions, redrive } from "./internal/redrive.ts"
@@ -22,7 +24,9 @@ import type { DeadLettersStopped, Report } from "./internal/report.ts"
 export type { DeadLetter } from "./internal/deadLetter.ts"
 export type { EditOptions, EditOutcome, EditReport } from "./internal/edit.ts"
 export { type Group, group, type Groups } from "./internal/groups.ts"
-export type { ListOptions, PurgeOptions, Selection } from "./internal/options.ts"
+export type { Letters } from "./internal/look.ts"
+export type { ListOptions, PurgeOptions, ReadOptions, Selection } from "./internal/options.ts"
+export type { Progress } from "./internal/reading.ts"
 export type { Options as RedriveOptions } from "./internal/redrive.ts"
 export {
   DeadLettersStopped,
@@ -42,15 +46,23 @@ export interface DeadLetters {
    * second, such as a consumer, count where the broker tells their number.
    */
   readonly count: Effect.Effect<number | undefined, BrokerError>
+  /** Whether the broker has the queue; also `true` where it cannot tell. To ask makes none. */
+  readonly exists: Effect.Effect<boolean, BrokerError>
   /**
    * Why parts of the broker do not answer, each with its error: what the other calls tell and do is without the letters
    * there. Empty when all of them answer.
    */
   readonly missing: Effect.Effect<ReadonlyArray<BrokerError>, BrokerError>
   /**
-   * Lists up to `limit` dead letters (default: 100), oldest first. Where the broker shows only the first letters of each group,
-   * as SQS does of FIFO queues, it lists those, and a warning of the log tells how many are hidden.
+   * Reads dead letters page by page, oldest first where the broker has an order, and keeps none of them. The scope ends it:
+   * then all are given back. Until then, others do not get them. Where the broker cannot show a message without delivering
+   * it (`capabilities.peek`), that counts as a delivery of each.
+   *
+   * Where the broker shows only the first letters of each group, as SQS does of FIFO queues, it reads those, and a warning of
+   * the log tells how many are hidden.
    */
+  readonly read: (options?: ReadOptions) => Effect.Effect<Letters, BrokerError, Scope.Scope>
+  /** Lists up to `limit` dead letters (default: 100), as {@link DeadLetters.read} does. */
   readonly list: (options?: ListOptions) => Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError>
   /**
    * Groups up to `limit` dead letters (default: 1,000), oldest first, by cause: by queue of origin, reason, error name and
@@ -110,7 +122,10 @@ export const make = (queue: string): Effect.Effect<DeadLetters, never, Broker> =
   Effect.map(Broker, (broker) => ({
     queue,
     count: count(broker, queue),
+    exists: Effect.map(broker.admin.counts(queue), ({ isMissing = false }) => !isMissing),
     missing: Effect.map(broker.admin.counts(queue), ({ missing = [] }) => missing),
+    read: (options) =>
+      OptionNames.orDie(Options.read("DeadLetters.read", queue, options), () => Look.read(broker, queue, options)),
     list: (options) =>
       OptionNames.orDie(Options.list("DeadLetters.list", queue, options), () => Look.list(broker, queue, options)),
     group: (options) =>

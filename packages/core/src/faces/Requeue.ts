@@ -18,6 +18,7 @@ import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
+import { type Reads, reads } from "./internal/reads.ts"
 import { resolve } from "./internal/resolve.ts"
 import * as Session from "./internal/session.ts"
 import type { Worker } from "./internal/session.ts"
@@ -43,8 +44,7 @@ export interface PullWorker<A> extends Worker {
 }
 
 /** The dead letters in one queue. See `DeadLetters`. */
-export interface DeadLetterQueue {
-  readonly count: () => Promise<number | undefined>
+export interface DeadLetterQueue extends Reads {
   readonly list: (options?: DeadLetters.ListOptions) => Promise<ReadonlyArray<DeadLetters.DeadLetter>>
   readonly group: (options?: DeadLetters.ListOptions) => Promise<DeadLetters.Groups>
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
@@ -224,7 +224,7 @@ export const connect = async <E>(
 const deadLetterQueue = (queue: string, run: Session.Session["run"]): DeadLetterQueue => {
   const letters = () => run(DeadLetters.make(queue))
   return {
-    count: async () => run((await letters()).count),
+    ...reads(run, queue),
     list: async (listOptions) => {
       OptionNames.orThrow(LetterOptions.list("deadLetters.list", queue, listOptions))
       return run((await letters()).list(listOptions))

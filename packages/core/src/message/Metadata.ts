@@ -241,9 +241,20 @@ export const encode = (self: Metadata): string => {
   return fits(text) ? text : render({ ...self, deadLetter: undefined }, [], 0)
 }
 
-const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number): string => {
+const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number): string =>
+  JSON.stringify(plain(self, history, messageLimit))
+
+/**
+ * The metadata as a plain object of the same keys, of any size: what {@link fromJson} reads.
+ *
+ * When to use: to keep a message outside of a broker. What travels with a message is {@link encode}.
+ */
+export const toJson = (self: Metadata): Readonly<Record<string, unknown>> =>
+  plain(self, self.history.slice(-historyLimit), errorLimit)
+
+const plain = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: number) => {
   const dead = self.deadLetter
-  return JSON.stringify({
+  return {
     v: 1,
     id: self.id,
     a: countOf(self.attempts),
@@ -264,7 +275,7 @@ const render = (self: Metadata, history: ReadonlyArray<Attempt>, messageLimit: n
       m: dead.error.message.slice(0, messageLimit)
     },
     c: self.cut === undefined ? undefined : cuts.indexOf(self.cut) + 1
-  })
+  }
 }
 
 /** A character has three bytes at most, so that the bytes of a short text need not be counted. */

@@ -164,10 +164,21 @@ export interface Counts {
    * number. Default: `inFlight` says it.
    */
   readonly isRead?: boolean | undefined
+  /** Whether the broker has no such queue; to count makes none. Default: it has one, or cannot tell (`tellsMissing`). */
+  readonly isMissing?: boolean | undefined
   /** Whether an operator has paused the queue, so that the broker gives its messages to no consumer. Default: false. */
   readonly isPaused?: boolean | undefined
   /** Why parts of the broker, each with its error, have not answered; the numbers are those of the others. Default: none. */
   readonly missing?: ReadonlyArray<BrokerError> | undefined
+}
+
+/** Waiting messages that are shown page by page. Nobody else gets them until the look is over. */
+export interface Look {
+  /**
+   * The next messages, as the next consumer would see them; none when all were shown. It fails when the connection is lost:
+   * then the broker has them back.
+   */
+  readonly next: Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
 }
 
 /**
@@ -178,6 +189,14 @@ export interface Admin {
   readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
   /** Up to `limit` waiting messages, oldest first, as the next consumer would see them. */
   readonly peek: (queue: string, limit: number) => Effect.Effect<ReadonlyArray<Delivery>, BrokerError>
+  /**
+   * Shows up to `limit` waiting messages, the oldest first where the broker has an order, and gives all of them back when the
+   * scope closes. It keeps no message that it has shown, but what giving it back takes: it may be 100,000 messages. It makes
+   * nothing, and shows nothing of a queue that is missing. Default: one `peek`, of 10,000 messages at most.
+   */
+  readonly look?: ((queue: string, limit: number) => Effect.Effect<Look, BrokerError, Scope.Scope>) | undefined
+  /** The names of queues that the broker can list, for suggestions: some may be missing. Default: it lists none. */
+  readonly names?: Effect.Effect<ReadonlyArray<string>, BrokerError> | undefined
   /**
    * Removes all messages that are ready, and returns their number. It may remove those that wait for their delay as well:
    * then these count. What a consumer has stays. It fails when it does not know that they are removed.

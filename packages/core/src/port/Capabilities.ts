@@ -68,10 +68,14 @@ export interface Capabilities {
   readonly settleWait: number
   /** Which counts of a queue the broker can tell. */
   readonly counts: { readonly ready: boolean; readonly inFlight: boolean; readonly delayed: boolean }
+  /** Whether `counts` tells that there is no such queue. Default: false. */
+  readonly tellsMissing?: boolean | undefined
   /** Whether the counts are exact at any moment. */
   readonly exactCounts: boolean
-  /** Whether `peek` changes neither messages nor their attempts. */
+  /** Whether `peek` and `look` change neither messages nor their attempts. */
   readonly peek: boolean
+  /** Whether there is a `look`, which shows more messages than one `peek` can. Default: false. */
+  readonly looks?: boolean | undefined
 }
 
 /** The longest delay of a retry that the broker keeps, natively or otherwise, in milliseconds. */

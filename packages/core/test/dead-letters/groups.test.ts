@@ -12,6 +12,7 @@ const letter = (id: string, at: number, message: string, origin: Partial<DeadLet
   firstPublished: 0,
   redrives: 0,
   history: [],
+  metadata: Metadata.make(id, 0),
   origin: {
     queue: "orders",
     attempts: 4,

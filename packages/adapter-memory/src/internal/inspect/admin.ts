@@ -3,49 +3,74 @@ import { type Broker, BrokerError, type Capabilities, type Delivery } from "@req
 import * as Effect from "effect/Effect"
 import { nextDelivery } from "../consume/toDelivery.ts"
 import type { Publisher } from "../publish/publisher.ts"
-import type { Queues } from "../queues.ts"
+import type { Queues, StoredMessage } from "../queues.ts"
+
+/** Messages of one page of a look. */
+const page = 1000
+
+/** A message as it is shown. Whoever looks at it must not change it. */
+const shown = (message: StoredMessage): Delivery.Delivery => {
+  const delivery = nextDelivery(message)
+  const { body, metadata } = delivery
+  return { ...delivery, body: new Uint8Array(body), metadata: structuredClone(metadata) }
+}
+
+const unsupported = (queue: string): BrokerError.BrokerError =>
+  new BrokerError.BrokerError({
+    broker: "memory",
+    operation: "peek",
+    queue,
+    reason: "Unsupported",
+    detail: "the broker cannot show messages without delivering them"
+  })
 
 /** The broker's `admin`. */
-export const make = (queues: Queues, publisher: Publisher, capabilities: Capabilities.Capabilities): Broker.Admin => ({
-  counts: (name) =>
-    Effect.sync(() => {
-      const { delayed, held, ready } = queues.get(name)
-      const { counts } = capabilities
-      return {
-        ready: counts.ready ? ready.size() : undefined,
-        inFlight: counts.inFlight ? held - ready.size() - delayed.size : undefined,
-        delayed: counts.delayed ? delayed.size : undefined
-      }
-    }),
-  peek: (name, limit) =>
-    Effect.suspend(() => {
-      if (!capabilities.peek) {
-        const detail = "the broker cannot show messages without delivering them"
-        return Effect.fail(
-          new BrokerError.BrokerError({
-            broker: "memory",
-            operation: "peek",
-            queue: name,
-            reason: "Unsupported",
-            detail
-          })
-        )
-      }
-      const seen: Array<Delivery.Delivery> = []
-      for (const message of queues.get(name).ready) {
-        if (seen.length >= limit) break
-        const delivery = nextDelivery(message)
-        const { body, metadata } = delivery
-        // Whoever looks at it must not change the message.
-        seen.push({ ...delivery, body: new Uint8Array(body), metadata: structuredClone(metadata) })
-      }
-      return Effect.succeed(seen)
-    }),
-  purge: (name) =>
-    Effect.sync(() => {
-      const queue = queues.get(name)
-      const removed = queues.purge(queue)
-      publisher.admit?.(queue)
-      return removed
-    })
-})
+export const make = (queues: Queues, publisher: Publisher, capabilities: Capabilities.Capabilities): Broker.Admin => {
+  /** The messages that are ready, the oldest first. */
+  const oldest = (name: string, limit: number): Array<StoredMessage> => {
+    const found: Array<StoredMessage> = []
+    for (const message of queues.all.get(name)?.ready ?? []) {
+      if (found.length >= limit) break
+      found.push(message)
+    }
+    return found
+  }
+
+  /** Shows messages; a broker that cannot do so without delivering them counts that. */
+  const show = (messages: ReadonlyArray<StoredMessage>): ReadonlyArray<Delivery.Delivery> => {
+    const deliveries = messages.map(shown)
+    if (!capabilities.peek) for (const message of messages) message.deliveries++
+    return deliveries
+  }
+
+  return {
+    counts: (name) =>
+      Effect.sync(() => {
+        const queue = queues.all.get(name)
+        const [ready, delayed] = [queue?.ready.size() ?? 0, queue?.delayed.size ?? 0]
+        const { counts } = capabilities
+        return {
+          ready: counts.ready ? ready : undefined,
+          inFlight: counts.inFlight ? (queue?.held ?? 0) - ready - delayed : undefined,
+          delayed: counts.delayed ? delayed : undefined,
+          ...(queue === undefined ? { isMissing: true } : {})
+        }
+      }),
+    peek: (name, limit) =>
+      capabilities.peek ? Effect.sync(() => show(oldest(name, limit))) : Effect.fail(unsupported(name)),
+    look: (name, limit) =>
+      Effect.sync(() => {
+        const found = oldest(name, limit)
+        return { next: Effect.sync(() => show(found.splice(0, page))) }
+      }),
+    names: Effect.sync(() => [...queues.all.keys()]),
+    purge: (name) =>
+      Effect.sync(() => {
+        const queue = queues.all.get(name)
+        if (queue === undefined) return 0
+        const removed = queues.purge(queue)
+        publisher.admit?.(queue)
+        return removed
+      })
+  }
+}

@@ -6,7 +6,9 @@ import * as Credit from "../consume/credit.ts"
 import { receiptOf } from "../consume/receipt.ts"
 import * as Sessions from "../consume/sessions.ts"
 import { type Frame, toDelivery } from "../consume/toDelivery.ts"
+import * as Names from "../names.ts"
 import * as NsqdHttp from "../nsqdHttp.ts"
+import * as Look from "./look.ts"
 import * as Places from "./places.ts"
 
 interface AdminDependencies extends Places.PlacesDependencies, Sessions.SessionsDependencies {
@@ -14,10 +16,10 @@ interface AdminDependencies extends Places.PlacesDependencies, Sessions.Sessions
   readonly now: () => number
 }
 
-/** How long `peek` and `purge` wait for the next of the messages that were counted, in milliseconds. */
+/** How long `purge` waits for the next of the messages that were counted, in milliseconds. */
 const silence = 3000
 
-/** How long they wait before they look again, in milliseconds. */
+/** How long it waits before it looks again, in milliseconds. */
 const lookAgain = 50
 
 /** Messages that `purge` takes at a time. */
@@ -94,26 +96,45 @@ export const make = (dependencies: AdminDependencies): Broker.Admin => {
       return { answers, missing, total: NsqdHttp.sum(answers.map(({ answer }) => answer)) }
     })
 
+  const look = (name: string, limit: number) =>
+    Effect.gen(function* () {
+      const { answers } = yield* count(name, "peek")
+      const waiting = answers.map(({ answer, place }) => ({ place, ready: answer.ready }))
+      return yield* Look.open(name, limit, waiting, dependencies)
+    })
+
   return {
     counts: (name) =>
       Effect.gen(function* () {
         if (!usesHttp) return { ready: undefined, inFlight: undefined, delayed: undefined }
         const { missing, total } = yield* count(name, "counts")
-        const { isPaused, ...numbers } = total
-        return { ...numbers, ...(isPaused ? { isPaused } : {}), ...(missing.length === 0 ? {} : { missing }) }
+        const { isMissing, isPaused, ...numbers } = total
+        return {
+          ...numbers,
+          ...(isPaused ? { isPaused } : {}),
+          // An nsqd that does not answer may have it.
+          ...(isMissing && missing.length === 0 ? { isMissing } : {}),
+          ...(missing.length === 0 ? {} : { missing })
+        }
       }),
     peek: (name, limit) =>
-      Effect.gen(function* () {
-        const counted = yield* count(name, "peek")
-        const wanted = Math.min(limit, counted.total.ready)
-        const letters: Array<Delivery.Delivery> = []
-        const keep = (delivery: Delivery.Delivery) => void letters.push({ ...delivery, receipt: undefined })
-        const places = placesWith(counted, ({ ready }) => ready)
-        if (wanted > 0) {
-          yield* receive(dependencies, name, { places, count: wanted, credits: wanted, onDelivery: keep })
-        }
-        return letters.toSorted((a, b) => a.metadata.firstPublished - b.metadata.firstPublished)
-      }),
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { next } = yield* look(name, limit)
+          const letters: Array<Delivery.Delivery> = []
+          for (let page = yield* next; page.length > 0; page = yield* next) letters.push(...page)
+          return letters.toSorted((a, b) => a.metadata.firstPublished - b.metadata.firstPublished)
+        })
+      ),
+    look,
+    names: Effect.gen(function* () {
+      const found = dependencies.settings.lookupd.length === 0 ? [] : ((yield* dependencies.lookup.all) ?? [])
+      const nodes = new Set([...dependencies.nodes.given, ...found.map(dependencies.nodes.at)])
+      const all = yield* Effect.forEach(nodes, ({ address }) =>
+        address.http === undefined ? Effect.succeed([]) : NsqdHttp.queues(address.http, requestTimeout)
+      )
+      return [...new Set(all.flat().flatMap((queue) => Names.told(queue, dependencies.settings.channel)))]
+    }),
     purge: (name) =>
       Effect.gen(function* () {
         const counted = yield* count(name, "purge")

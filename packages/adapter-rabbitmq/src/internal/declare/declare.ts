@@ -5,6 +5,7 @@
 import type { BrokerError } from "@requeue/core/adapter-kit"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { Settings } from "../../RabbitMqOptions.ts"
 import type { Channel } from "../client.ts"
@@ -38,12 +39,18 @@ export interface Declarer {
     queue: string,
     run: (channel: Channel) => Promise<A>
   ) => Effect.Effect<A, BrokerError.BrokerError>
+  /** A channel that nobody else uses; it closes with the scope. */
+  readonly channel: (operation: string, queue: string) => Effect.Effect<Channel, BrokerError.BrokerError, Scope.Scope>
 }
 
 /** Milliseconds in which a declaration is not repeated for the sake of those who have deleted something unnoticed. */
 const fresh = 20_000
 
-/** Knows of no object, at first. */
+/**
+ * Knows of no object, at first.
+ *
+ * Long, because everything that it knows is shared by all that it does.
+ */
 export const make = (connection: Connection, { requestTimeout }: Settings): Effect.Effect<Declarer> =>
   Effect.gen(function* () {
     /** By the key of an object, how it was declared last: with other arguments, the server is to compare it. */
@@ -61,17 +68,22 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
       return found
     }
 
+    const channelOf = (live: Live, operation: string, queue: string | undefined) =>
+      Effect.acquireRelease(request({ operation, queue }, requestTimeout, live.driver.channel), (channel) =>
+        Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
+      )
+
     const onLive = <A>(
       live: Live,
       operation: string,
       queue: string | undefined,
       run: (channel: Channel) => Promise<A>
     ): Effect.Effect<A, BrokerError.BrokerError> =>
-      Effect.acquireUseRelease(
-        request({ operation, queue }, requestTimeout, live.driver.channel),
-        // It may be a request for each object, and the server needs more time for a new quorum queue.
-        (channel) => request({ operation, queue }, 3 * requestTimeout, () => run(channel)),
-        (channel) => Effect.ignore(request({ operation, queue }, requestTimeout, () => channel.close()))
+      Effect.scoped(
+        Effect.flatMap(channelOf(live, operation, queue), (channel) =>
+          // It may be a request for each object, and the server needs more time for a new quorum queue.
+          request({ operation, queue }, 3 * requestTimeout, () => run(channel))
+        )
       )
 
     const formers = Formers.make()
@@ -96,6 +108,8 @@ export const make = (connection: Connection, { requestTimeout }: Settings): Effe
     return {
       onChannel: (operation, queue, run) =>
         Effect.flatMap(connection.within({ operation, queue }), (live) => onLive(live, operation, queue, run)),
+      channel: (operation, queue) =>
+        Effect.flatMap(connection.within({ operation, queue }), (live) => channelOf(live, operation, queue)),
       former: formers.get,
       renew,
       refresh: (objects, queue) => {

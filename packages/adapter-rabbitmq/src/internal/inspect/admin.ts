@@ -15,10 +15,10 @@ export const make = (
   const { declarer, management } = env
 
   /** Answers `otherwise` for a queue that does not exist. */
-  const orMissing = <A>(
-    effect: Effect.Effect<A, BrokerError.BrokerError>,
-    otherwise: A
-  ): Effect.Effect<A, BrokerError.BrokerError> =>
+  const orMissing = <A, B, R>(
+    effect: Effect.Effect<A, BrokerError.BrokerError, R>,
+    otherwise: B
+  ): Effect.Effect<A | B, BrokerError.BrokerError, R> =>
     Effect.catchIf(
       effect,
       (error) => error.reason === "QueueMissing",
@@ -28,10 +28,12 @@ export const make = (
   return {
     counts: (queue) =>
       Effect.gen(function* () {
-        const { consumerCount, messageCount } = yield* orMissing(
+        const answer = yield* orMissing(
           declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
-          { messageCount: 0, queue, consumerCount: 0 }
+          undefined
         )
+        if (answer === undefined) return { ready: 0, inFlight: 0, delayed: undefined, isRead: false, isMissing: true }
+        const { consumerCount, messageCount } = answer
         const isRead = consumerCount > 0
         // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.
         const isFree = !isRead && env.found(queue).type === "quorum"
@@ -39,6 +41,10 @@ export const make = (
         return { ready: messageCount, inFlight, delayed: undefined, isRead }
       }),
     peek: (queue, limit) => orMissing(Look.peek(queue, limit, env), []),
+    look: (queue, limit) => orMissing(Look.open(queue, limit, env), { next: Effect.succeed([]) }),
+    ...(management === undefined
+      ? {}
+      : { names: Effect.map(management.queues, (queues) => queues.map(({ name }) => name)) }),
     purge: (queue) =>
       orMissing(
         Effect.map(

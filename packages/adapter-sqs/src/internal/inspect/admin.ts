@@ -1,6 +1,8 @@
 /** Counts, peeks and purges for operators. */
 import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { Client, Message } from "../client.ts"
 import { messagesIn } from "../consume/received.ts"
 import type { Sources } from "../consume/sources.ts"
@@ -10,8 +12,15 @@ import * as Limits from "../limits.ts"
 import * as ReceiptCalls from "../settle/receiptCalls.ts"
 import { toBrokerError } from "../toBrokerError.ts"
 
-/** Seconds for which messages that are peeked at are hidden from others, should giving them back fail. */
-const peekVisibility = 30
+/**
+ * Seconds for which messages that are looked at are hidden from others, should giving them back fail. Those of a look that
+ * lasts are hidden anew three times within that time.
+ */
+const lookVisibility = 60
+
+/** Receives that may be under way, and the bytes that they should bring at most. */
+const parallel = 16
+const pageBytes = 4 * 2 ** 20
 
 /** Seconds that a receive waits for messages. With none, SQS asks only some of its servers. */
 const waitTime = 1
@@ -25,7 +34,7 @@ interface Dependencies {
   readonly now: () => number
 }
 
-type Asked<A> = Effect.Effect<A, BrokerError.BrokerError>
+type Asked<A, R = never> = Effect.Effect<A, BrokerError.BrokerError, R>
 
 const ask = <A>(queues: Queues, operation: string, queue: string, run: (url: string) => Promise<A>): Asked<A> =>
   Effect.flatMap(queues.see(queue), ({ url }) =>
@@ -33,7 +42,7 @@ const ask = <A>(queues: Queues, operation: string, queue: string, run: (url: str
   )
 
 /** A queue that is missing is taken for an empty one, and is not made by being looked at. */
-const orEmpty = <A>(effect: Asked<A>, empty: A): Asked<A> =>
+const orEmpty = <A, B, R>(effect: Asked<A, R>, empty: B): Asked<A | B, R> =>
   Effect.catchIf(
     effect,
     ({ reason }) => reason === "QueueMissing",
@@ -68,7 +77,7 @@ const open = ({ client, fork, queues }: Dependencies, operation: string, queue: 
           client.receiveMessage({
             QueueUrl: url,
             MaxNumberOfMessages: Math.min(Limits.batch, count),
-            VisibilityTimeout: peekVisibility,
+            VisibilityTimeout: lookVisibility,
             WaitTimeSeconds: waitTime,
             MessageSystemAttributeNames: ["All"],
             MessageAttributeNames: ["All"]
@@ -79,21 +88,67 @@ const open = ({ client, fork, queues }: Dependencies, operation: string, queue: 
   }))
 
 /**
- * Receives until nothing more comes, and gives all of it back; SQS counts these receives. Of a FIFO group, SQS shows
- * only the messages that one receive can bring.
+ * Receives until nothing more comes, and gives all of it back at the end; SQS counts these receives. Of a FIFO group, SQS
+ * shows only the messages that one receive can bring.
  */
-const peek = Effect.fnUntraced(function* (env: Dependencies, queue: string, limit: number) {
-  const { calls, receive } = yield* open(env, "peek", queue)
-  const seen: Array<Message> = []
-  while (seen.length < limit) {
-    const messages = yield* receive(limit - seen.length)
-    if (messages.length === 0) break
-    seen.push(...messages)
-  }
-  yield* env.sources.learn(seen)
-  yield* calls.changeVisibility(seen.map(({ ReceiptHandle = "" }) => ({ handle: ReceiptHandle, seconds: 0 })))
-  return seen
+const look = (env: Dependencies, queue: string, limit: number): Asked<Broker.Look, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { calls, receive } = yield* open(env, "peek", queue)
+    /** All that is held, by receipt handles. */
+    const held: Array<string> = []
+    let [bytes, isOver] = [0, false]
+    const hide = (seconds: number) =>
+      Effect.suspend(() => calls.changeVisibility(held.map((handle) => ({ handle, seconds }))))
+    yield* Effect.addFinalizer(() => hide(0))
+    yield* Effect.forkScoped(
+      Effect.forever(Effect.andThen(Effect.sleep(Duration.seconds(lookVisibility / 3)), hide(lookVisibility)))
+    )
+
+    /** Held from the moment on at which it has come, whatever becomes of the other receives. */
+    const receiveSome = (count: number) =>
+      Effect.tap(receive(count), (messages) =>
+        Effect.sync(() => {
+          for (const { Body = "", ReceiptHandle = "" } of messages) {
+            held.push(ReceiptHandle)
+            bytes += Body.length
+          }
+        })
+      )
+
+    const next = Effect.gen(function* () {
+      const wanted = limit - held.length
+      if (isOver || wanted <= 0) return []
+      const fitting = Math.ceil((pageBytes * held.length) / (bytes + 1) / Limits.batch)
+      const most = held.length === 0 ? 1 : Math.max(1, Math.min(parallel, fitting))
+      const counts = Array.from({ length: Math.min(most, Math.ceil(wanted / Limits.batch)) }, (_, at) =>
+        Math.min(Limits.batch, wanted - at * Limits.batch)
+      )
+      const page = (yield* Effect.forEach(counts, receiveSome, { concurrency: "unbounded" })).flat()
+      isOver = page.length === 0
+      yield* env.sources.learn(page)
+      return page.map((message) => shown(message, env)).toSorted(byAge)
+    })
+    return { next }
+  })
+
+const byAge = (a: Delivery.Delivery, b: Delivery.Delivery): number =>
+  a.metadata.firstPublished - b.metadata.firstPublished
+
+/** A message as it is shown: nobody can settle it. */
+const shown = (message: Message, { now, sources }: Dependencies): Delivery.Delivery => ({
+  ...toDelivery(message, { uncounted: 0, before: sources.before(message).count, now: now() }),
+  receipt: undefined
 })
+
+const peek = (env: Dependencies, queue: string, limit: number): Asked<ReadonlyArray<Delivery.Delivery>> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { next } = yield* look(env, queue, limit)
+      const seen: Array<Delivery.Delivery> = []
+      for (let page = yield* next; page.length > 0; page = yield* next) seen.push(...page)
+      return seen.toSorted(byAge)
+    })
+  )
 
 /**
  * Receives and deletes until nothing more comes. `PurgeQueue` would also delete the messages that consumers have in
@@ -117,17 +172,8 @@ const purge = Effect.fnUntraced(function* (env: Dependencies, queue: string) {
 
 /** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => ({
-  counts: (queue) => orEmpty(counts(env, queue), { ready: 0, inFlight: 0, delayed: 0 }),
-  peek: (queue, limit) =>
-    Effect.map(orEmpty(peek(env, queue, limit), []), (messages) =>
-      messages
-        .map(
-          (message): Delivery.Delivery => ({
-            ...toDelivery(message, { uncounted: 0, before: env.sources.before(message).count, now: env.now() }),
-            receipt: undefined
-          })
-        )
-        .toSorted((a, b) => a.metadata.firstPublished - b.metadata.firstPublished)
-    ),
+  counts: (queue) => orEmpty(counts(env, queue), { ready: 0, inFlight: 0, delayed: 0, isMissing: true }),
+  peek: (queue, limit) => orEmpty(peek(env, queue, limit), []),
+  look: (queue, limit) => orEmpty(look(env, queue, limit), { next: Effect.succeed([]) }),
   purge: (queue) => orEmpty(purge(env, queue), 0)
 })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Audit from "../../Audit.ts"
 import * as Confirmation from "../../Confirmation.ts"
-import type * as DeadLetterTarget from "../../DeadLetterTarget.ts"
+import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Draft from "../../Draft.ts"
 import * as Editor from "../../Editor.ts"
 import * as Interruption from "../../Interruption.ts"
@@ -18,6 +18,8 @@ import { UsageError } from "../../UsageError.ts"
 export interface Asked {
   readonly broker: string
   readonly to: Option.Option<string>
+  /** Whether the queue of `to` may be made. */
+  readonly create: boolean
   readonly yes: boolean
   readonly isMeant: (letter: LetterFilter.Subject) => boolean
   readonly filters: LetterFilter.Filter
@@ -78,12 +80,14 @@ const text = ({ dead: { queue }, letter }: Found, { isRemoved, outcome }: DeadLe
 
 /** Edits the letter that is meant. Where it is not known to have succeeded, though the broker could tell, it is a problem. */
 export const edit = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
-  Effect.provide(editing(target.queues, asked), Target.layer(target))
+  Effect.provide(editing(target, asked), Target.layer(target))
 
-const editing = (queues: ReadonlyArray<string>, asked: Asked) =>
+const editing = (target: DeadLetterTarget.DeadLetterTarget, asked: Asked) =>
   Effect.gen(function* () {
     const { result } = yield* Output
-    const found = yield* find(yield* Effect.forEach(queues, DeadLetters.make), asked)
+    const all = yield* DeadLetterTarget.open(target)
+    yield* DeadLetterTarget.destination(target, Option.getOrUndefined(asked.to), asked.create)
+    const found = yield* find(all, asked)
     const { dead, letter } = found
     if (letter.origin === undefined && Option.isNone(asked.to)) {
       return yield* new UsageError({ detail: `--edit: nobody knows where ${letter.id} came from`, remedy: "Give --to" })

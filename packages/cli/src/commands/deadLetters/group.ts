@@ -1,18 +1,18 @@
 /** `requeue dead-letters group`: shows the causes, most frequent first. */
-import { DeadLetters, Delay, type Delivery } from "@requeue/core"
+import { type DeadLetters, Delay, type Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Body from "../../Body.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
+import * as Looking from "../../Looking.ts"
+import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
-
-/** The largest number of letters that are grouped. */
-const depth = 10_000
 
 const header = ["count", "from", "reason", "error", "oldest", "newest", "example"]
 
@@ -52,24 +52,42 @@ const show = (queue: string, groups: DeadLetters.Groups, now: number): string =>
   ].join("\n")
 }
 
+const flags = {
+  ...DeadLetterTarget.flags,
+  ...LetterFilter.flags,
+  limit: NumberFlag.whole("limit", 1, Looking.limit).pipe(
+    Flag.withDescription("How many are grouped at most, oldest first"),
+    Flag.withDefault(Looking.limit)
+  )
+}
+
+const find = Effect.fnUntraced(function* (
+  dead: DeadLetters.DeadLetters,
+  given: LetterFilter.Filter,
+  limit: number,
+  now: number
+) {
+  const isMeant = LetterFilter.matches(given, now)
+  const filter = (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
+  const onProgress = yield* Looking.progress(dead.queue)
+  const { done } = yield* Output
+  const groups = yield* Effect.ensuring(dead.group({ limit, filter, onProgress }), done)
+  return { queue: dead.queue, groups, missing: yield* dead.missing }
+})
+
 const iso = (millis: number): string => new Date(millis).toISOString()
 
-export const group = Command.make("group", { ...DeadLetterTarget.flags, ...LetterFilter.flags }, ({ dlq, ...flags }) =>
+export const group = Command.make("group", flags, ({ dlq, limit, ...rest }) =>
   Effect.gen(function* () {
     const { result } = yield* Output
-    const target = yield* DeadLetterTarget.resolve({ ...flags, dlq })
+    const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const now = yield* Clock.currentTimeMillis
-    const found = yield* Effect.provide(
-      Effect.forEach(target.queues, (queue) =>
-        Effect.gen(function* () {
-          const dead = yield* DeadLetters.make(queue)
-          const isMeant = LetterFilter.matches(flags, now)
-          const filter = (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter))
-          return { queue, groups: yield* dead.group({ limit: depth, filter }), missing: yield* dead.missing }
-        })
-      ),
-      Target.layer(target)
-    )
+    const work = Effect.gen(function* () {
+      const all = yield* DeadLetterTarget.open(target)
+      yield* Looking.tellCost(all)
+      return yield* Effect.forEach(all, (dead) => find(dead, rest, limit, now))
+    })
+    const found = yield* Effect.provide(work, Target.layer(target))
     yield* result(
       {
         broker: target.name,
@@ -88,7 +106,7 @@ export const group = Command.make("group", { ...DeadLetterTarget.flags, ...Lette
 ).pipe(
   Command.withDescription(
     "Groups dead letters by cause, most frequent first: by origin, reason, error and the pattern of its message, which is " +
-      "the message without numbers, ids, addresses and quoted text. Looks at the oldest 10,000."
+      "the message without numbers, ids, addresses and quoted text. Looks at the oldest 100,000, and leaves them where they are."
   ),
   Command.withShortDescription("The causes, most frequent first"),
   Command.withExamples([{ command: "requeue dead-letters group --queue orders", description: "Why orders fail" }])

@@ -1,5 +1,5 @@
 /** `requeue dead-letters list` and `peek`: show dead letters, in a line each or whole. */
-import { DeadLetters } from "@requeue/core"
+import type { DeadLetters, Delivery } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
 import * as LetterView from "../../LetterView.ts"
+import * as Looking from "../../Looking.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
@@ -14,30 +15,34 @@ import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
 const limit = (standard: number) =>
-  NumberFlag.whole("limit", 1, 100_000).pipe(
+  NumberFlag.whole("limit", 1, Looking.limit).pipe(
     Flag.withDescription("How many are shown at most, oldest first"),
     Flag.withDefault(standard)
   )
 
-/** The number of letters among which a filter looks at most. */
-const depth = 10_000
-
-const find = Effect.fnUntraced(function* (queue: string, filter: LetterFilter.Filter, limit: number) {
-  const dead = yield* DeadLetters.make(queue)
-  const total = yield* dead.count
-  if (LetterFilter.isEmpty(filter)) {
-    const letters = yield* dead.list({ limit })
-    return { queue, total, isThrough: false, looked: letters.length, letters, missing: yield* dead.missing }
-  }
-  const isMeant = LetterFilter.matches(filter, yield* Clock.currentTimeMillis)
-  let looked = 0
-  const letters = yield* dead.list({
+const find = Effect.fnUntraced(function* (
+  dead: DeadLetters.DeadLetters,
+  filter: LetterFilter.Filter,
+  limit: number,
+  now: number
+) {
+  const { queue } = dead
+  const { done } = yield* Output
+  const show = yield* Looking.progress(queue)
+  const isMeant = LetterFilter.matches(filter, now)
+  let progress: DeadLetters.Progress = { looked: 0, total: yield* dead.count }
+  const looking = dead.list({
     limit,
-    filter: (letter) => {
-      looked++
-      return isMeant(LetterFilter.subject(letter))
+    ...(LetterFilter.isEmpty(filter)
+      ? {}
+      : { filter: (letter: Delivery.Delivery) => isMeant(LetterFilter.subject(letter)) }),
+    onProgress: (current) => {
+      progress = { ...current, total: progress.total }
+      show(progress)
     }
   })
+  const letters = yield* Effect.ensuring(looking, done)
+  const { looked, total } = progress
   return { queue, total, isThrough: letters.length < limit, looked, letters, missing: yield* dead.missing }
 })
 
@@ -55,9 +60,7 @@ const toJson = (found: ReadonlyArray<Found>) => ({
 const heading = ({ isThrough, letters, looked, queue, total }: Found): string => {
   const shown = `${letters.length} of ${total ?? looked} dead letters`
   const isPartial = isThrough && total !== undefined && looked < total
-  const part = looked === depth && total !== looked ? `, found among the oldest ${depth}` : ""
-  const seen = isPartial && part === "" ? `, found among the ${looked} that were looked at` : ""
-  return `${queue}: ${shown}${part}${seen}`
+  return `${queue}: ${shown}${isPartial ? `, found among the ${looked} that were looked at` : ""}`
 }
 
 const run = (
@@ -67,11 +70,13 @@ const run = (
   Effect.gen(function* () {
     const { result } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...flags, dlq })
-    const found = yield* Effect.provide(
-      Effect.forEach(target.queues, (queue) => find(queue, flags, limit)),
-      Target.layer(target)
-    )
     const now = yield* Clock.currentTimeMillis
+    const work = Effect.gen(function* () {
+      const all = yield* DeadLetterTarget.open(target)
+      yield* Looking.tellCost(all)
+      return yield* Effect.forEach(all, (dead) => find(dead, flags, limit, now))
+    })
+    const found = yield* Effect.provide(work, Target.layer(target))
     yield* result({ broker: target.name, ...toJson(found) }, () =>
       found
         .map((each) => [heading(each), ...(each.letters.length === 0 ? [] : [show(each, now)])].join("\n"))

@@ -10,14 +10,20 @@ import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
+import * as Looking from "../../Looking.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
 import * as Target from "../../Target.ts"
+import { UsageError } from "../../UsageError.ts"
 
 const flags = {
   ...DeadLetterTarget.flags,
   ...LetterFilter.flags,
   ...Audit.flags,
+  all: Flag.Boolean("all").pipe(
+    Flag.withDescription("All dead letters of these queues. Without it, a filter must say which"),
+    Flag.withDefault(false)
+  ),
   dryRun: Flag.Boolean("dry-run").pipe(
     Flag.withDescription("Count what would be removed, and leave everything where it is"),
     Flag.withDefault(false)
@@ -25,12 +31,21 @@ const flags = {
   yes: Confirmation.yes
 }
 
-export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }) =>
+export const purge = Command.make("purge", flags, ({ all: isAll, dlq, dryRun, yes, ...rest }) =>
   Effect.gen(function* () {
     const { result } = yield* Output
     const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
     const isMeant = LetterFilter.matches(rest, yield* Clock.currentTimeMillis)
-    const isAll = LetterFilter.isEmpty(rest)
+    if (isAll !== LetterFilter.isEmpty(rest)) {
+      return yield* new UsageError(
+        isAll
+          ? { detail: "--all and filters do not go together", remedy: "Give one of them" }
+          : {
+              detail: `nothing says which dead letters of ${target.queues.join(", ")} to remove`,
+              remedy: "Give --all, or a filter such as --older-than 30d"
+            }
+      )
+    }
     // Of all, the broker removes all at once.
     const selection: DeadLetters.Selection = isAll
       ? { all: true }
@@ -49,7 +64,8 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
       () => ({ outcome: "done", queues: finished })
     )
     const work = Effect.gen(function* () {
-      const all = yield* Effect.forEach(target.queues, DeadLetters.make)
+      const all = yield* DeadLetterTarget.open(target)
+      if (dryRun && !isAll) yield* Looking.tellCost(all)
       const which = isAll ? "all dead letters" : "the dead letters that the filters mean"
       const question = `Remove ${which} of ${yield* DeadLetterTarget.waiting(all)} for good?`
       if (!dryRun && !yes && !(yield* Confirmation.ask(question))) return undefined
@@ -73,7 +89,7 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
   })
 ).pipe(
   Command.withDescription(
-    "Removes the dead letters of a queue, or those that the filters mean, for good. Asks first, unless --yes or --dry-run is given."
+    "Removes the dead letters that the filters mean for good, or with --all all of them. Asks first, with the number in each queue, unless --yes or --dry-run is given."
   ),
   Command.withShortDescription("Remove dead letters for good"),
   Command.withExamples([
@@ -81,6 +97,6 @@ export const purge = Command.make("purge", flags, ({ dlq, dryRun, yes, ...rest }
       command: "requeue dead-letters purge --queue orders --older-than 30d --dry-run",
       description: "How many are old"
     },
-    { command: "requeue dead-letters purge --dlq orders.dlq --yes", description: "All, in a script" }
+    { command: "requeue dead-letters purge --dlq orders.dlq --all --yes", description: "All, in a script" }
   ])
 )

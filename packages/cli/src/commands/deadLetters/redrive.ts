@@ -1,5 +1,5 @@
 /** `requeue dead-letters redrive`: sends dead letters back to work. */
-import { DeadLetters } from "@requeue/core"
+import type { DeadLetters } from "@requeue/core"
 import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -11,6 +11,7 @@ import * as Confirmation from "../../Confirmation.ts"
 import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
 import * as Interruption from "../../Interruption.ts"
 import * as LetterFilter from "../../LetterFilter.ts"
+import * as Looking from "../../Looking.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
 import * as Partial from "../../Partial.ts"
@@ -28,8 +29,12 @@ const flags = {
   ...Audit.flags,
   to: Flag.String("to").pipe(
     Flag.withMetavar("QUEUE"),
-    Flag.withDescription("Where to. Default: the queue that each letter came from"),
+    Flag.withDescription("Where to: a queue that exists. Default: the queue that each letter came from"),
     Flag.optional
+  ),
+  create: Flag.Boolean("create").pipe(
+    Flag.withDescription("Let the queue of --to be made where it is missing"),
+    Flag.withDefault(false)
   ),
   limit: NumberFlag.whole("limit", 1, 1_000_000_000).pipe(
     Flag.withDescription("How many at most of each dead-letter queue. Default: all that wait when it begins"),
@@ -93,7 +98,7 @@ const reports = (broker: string, asked: RedriveView.Asked) => {
 export const redrive = Command.make(
   "redrive",
   flags,
-  ({ dlq, dryRun, edit: isEdit, limit, maxRedrives, rate, to, yes, ...rest }) =>
+  ({ create, dlq, dryRun, edit: isEdit, limit, maxRedrives, rate, to, yes, ...rest }) =>
     Effect.gen(function* () {
       const output = yield* Output
       const target = yield* DeadLetterTarget.resolve({ ...rest, dlq })
@@ -109,7 +114,16 @@ export const redrive = Command.make(
         yield* alone({ dryRun: dryRun || undefined, stages: staged.stages, limit: limits.limit, rate: limits.rate })
         const { wait, watch } = staged
         const options = { wait, watch, operation }
-        return yield* edit(target, { broker: target.name, to, yes, isMeant, filters: rest, audit: rest, options })
+        return yield* edit(target, {
+          broker: target.name,
+          to,
+          create,
+          yes,
+          isMeant,
+          filters: rest,
+          audit: rest,
+          options
+        })
       }
       const asked = { dryRun, maxRedrives, stopAt: dryRun ? undefined : staged.stopAt }
       const { add, finished, json, outcome, told } = reports(target.name, asked)
@@ -140,7 +154,9 @@ export const redrive = Command.make(
       const command = { id: operation, command: "dead-letters redrive", broker: target.name, queues: target.queues }
       const audited = Audit.around(rest, { ...command, filters: rest, options }, outcome)
       const work = Effect.gen(function* () {
-        const all = yield* Effect.forEach(target.queues, DeadLetters.make)
+        const all = yield* DeadLetterTarget.open(target)
+        if (dryRun) yield* Looking.tellCost(all)
+        yield* DeadLetterTarget.destination(target, limits.to, create)
         const waiting = yield* DeadLetterTarget.waiting(all)
         const where = Option.getOrElse(to, () => "the queues they came from")
         const which = LetterFilter.isEmpty(rest) ? "all dead letters" : "the dead letters that the filters mean"

@@ -26,8 +26,8 @@ export interface Dependencies {
   readonly books: Books
   readonly shelf: Shelf
   readonly letters: Letters
-  /** The copy of a selected letter. In a look, no letter is removed or moved. */
-  readonly copy: Copy | "none" | "look"
+  /** The copy of a selected letter. */
+  readonly copy: Copy | "none"
   /** The unchanged copy. */
   readonly copyBehind: Copy
   /** The broker's name of a copy; `undefined` where it has none. */
@@ -65,7 +65,7 @@ export const make = (dependencies: Dependencies): Copies => {
   }
 
   const pass = (letter: Letter): void => {
-    if (copy === "look" || !shelf.isFull(1)) return letters.hold(letter)
+    if (!shelf.isFull(1)) return letters.hold(letter)
     letter.isPassed = true
     onMove(letter)
     replace(letter, copyBehind, (error) => {
@@ -76,7 +76,6 @@ export const make = (dependencies: Dependencies): Copies => {
 
   return {
     take: (letter) => {
-      if (copy === "look") return letters.hold(letter)
       if (copy === "none") return letters.remove(letter)
       replace(letter, copy, (error) => {
         // When the broker takes none of them, something else is wrong than the letters.

@@ -21,6 +21,8 @@ export interface DeadLetter {
   readonly operation?: string
   /** The last failed attempts, newest last. */
   readonly history: ReadonlyArray<Attempt>
+  /** All that Requeue keeps of the message, the fields here among it: what an exact copy needs. */
+  readonly metadata: Metadata.Metadata
   /** How Requeue gave the message up; `undefined` for a message that came here in another way. */
   readonly origin:
     | {
@@ -50,6 +52,7 @@ export const fromDelivery = (delivery: Delivery): DeadLetter => {
     redrives: metadata.redrives,
     ...(metadata.operation === undefined ? undefined : { operation: Metadata.operationId(metadata.operation) }),
     history: metadata.history,
+    metadata,
     origin: metadata.deadLetter
   }
 }

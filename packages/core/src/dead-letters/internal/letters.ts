@@ -12,8 +12,6 @@ import type { Shelf } from "./shelf.ts"
 export interface Dependencies {
   readonly books: Books
   readonly shelf: Shelf
-  /** How often the shelf may be full before the sweep ends. */
-  readonly rounds: number
   /** The most letters that are worked on at a time. */
   readonly page: number
   /** The broker's name of a copy; `undefined` where it has none. */
@@ -41,8 +39,11 @@ export interface Letters {
   readonly isFinished: () => boolean
 }
 
+/** How often the shelf may be full before the sweep ends: those that were moved to the tail come round then. */
+const rounds = 2
+
 export const make = (dependencies: Dependencies): Letters => {
-  const { books, identify, onEnd, onRoom, onStep, page, rounds, shelf } = dependencies
+  const { books, identify, onEnd, onRoom, onStep, page, shelf } = dependencies
   let isFinished = false
 
   const finish = (exit: Exit.Exit<void, BrokerError>): void => {

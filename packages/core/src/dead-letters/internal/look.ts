@@ -1,62 +1,71 @@
 /** Looks at dead letters, and leaves them where they are. */
 import * as Effect from "effect/Effect"
-import type { Delivery } from "../../message/Delivery.ts"
+import type * as Scope from "effect/Scope"
 import type { Service } from "../../port/Broker.ts"
 import type { BrokerError } from "../../port/BrokerError.ts"
 import { type DeadLetter, fromDelivery } from "./deadLetter.ts"
 import * as Groups from "./groups.ts"
-import type { ListOptions } from "./options.ts"
-import * as Sweep from "./sweep.ts"
+import type { ListOptions, ReadOptions } from "./options.ts"
+import * as Reading from "./reading.ts"
 
-/** The most letters for which the adapter itself is asked; it answers all of them at once. */
-const page = 100
+/** Dead letters that are read page by page. */
+export interface Letters {
+  /** The next ones that the filter selects, perhaps none of a page; `undefined` at the end. */
+  readonly next: Effect.Effect<ReadonlyArray<DeadLetter> | undefined, BrokerError>
+  /** How far it has come. */
+  readonly progress: () => Reading.Progress
+}
 
-/**
- * Shows up to `limit` letters that the filter means to `visit`, oldest first, and gives them back at the end. Answers how
- * many it looked at, of how many there are.
- */
+/** Reads letters until the scope closes. */
+export const read = (
+  broker: Service,
+  queue: string,
+  options: ReadOptions = {}
+): Effect.Effect<Letters, BrokerError, Scope.Scope> =>
+  Effect.map(Reading.open(broker, queue, options), (reading) => ({
+    progress: reading.progress,
+    next: Effect.flatMap(reading.next, (page) =>
+      page === undefined
+        ? Effect.as(Reading.tellHidden(queue, reading), undefined)
+        : Effect.succeed(page.map(fromDelivery))
+    )
+  }))
+
+/** Calls back with each letter, and answers how far it has come. */
 const through = (
   broker: Service,
   queue: string,
-  { filter, limit }: ListOptions,
+  { onProgress, ...options }: ListOptions,
   visit: (letter: DeadLetter) => void
-): Effect.Effect<{ readonly looked: number; readonly total: number | undefined }, BrokerError> =>
-  Effect.gen(function* () {
-    let looked = 0
-    const select = (letter: Delivery): boolean => {
-      looked++
-      const isMeant = Sweep.matches(letter, filter)
-      if (isMeant) visit(fromDelivery(letter))
-      return isMeant
-    }
-    const { error, summary } = yield* Sweep.run(broker, queue, { limit }, { select, copy: "look", onStep: () => {} })
-    if (error !== undefined) return yield* error
-    return { looked, total: summary.queued }
-  })
+): Effect.Effect<Reading.Progress, BrokerError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const reading = yield* Reading.open(broker, queue, options)
+      yield* Reading.each(reading, (letter) => visit(fromDelivery(letter)), onProgress)
+      yield* Reading.tellHidden(queue, reading)
+      return reading.progress()
+    })
+  )
 
 export const list = (
   broker: Service,
   queue: string,
-  { filter, limit = 100 }: ListOptions = {}
-): Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError> => {
-  if (filter === undefined && limit <= page) {
-    return Effect.map(broker.admin.peek(queue, limit), (deliveries) => deliveries.map(fromDelivery))
-  }
-  return Effect.suspend(() => {
+  options: ListOptions = {}
+): Effect.Effect<ReadonlyArray<DeadLetter>, BrokerError> =>
+  Effect.suspend(() => {
     const letters: Array<DeadLetter> = []
-    return Effect.as(
-      through(broker, queue, { filter, limit }, (letter) => letters.push(letter)),
-      letters
-    )
+    const visit = (letter: DeadLetter) => void letters.push(letter)
+    return Effect.as(through(broker, queue, { ...options, limit: options.limit ?? 100 }, visit), letters)
   })
-}
 
 export const group = (
   broker: Service,
   queue: string,
-  { filter, limit = 1000 }: ListOptions = {}
+  options: ListOptions = {}
 ): Effect.Effect<Groups.Groups, BrokerError> =>
   Effect.suspend(() => {
     const { add, all } = Groups.make()
-    return Effect.map(through(broker, queue, { filter, limit }, add), ({ looked, total }) => all(looked, total))
+    return Effect.map(through(broker, queue, { ...options, limit: options.limit ?? 1000 }, add), ({ looked, total }) =>
+      all(looked, total)
+    )
   })

@@ -8,17 +8,26 @@ import * as Delay from "../../message/Delay.ts"
 import * as Operation from "./operation.ts"
 import type { DeadLetter } from "./deadLetter.ts"
 import type { EditOptions } from "./edit.ts"
+import type { Progress } from "./reading.ts"
 import type { Options as RedriveOptions } from "./redrive.ts"
 
-/** Options of `list` and `group`. */
-export interface ListOptions {
+/** Options of `read`. */
+export interface ReadOptions {
   /**
-   * The most dead letters to list or group, at least 1. Those that it passes over included, a look sees the oldest 10,000
-   * at most, or 64 MiB of bodies. Default: 100 for `list`, 1,000 for `group`.
+   * The most dead letters, at least 1. Those that the filter passes over included, a look sees 100,000 at most. Default:
+   * 100,000.
    */
   readonly limit?: number | undefined
   /** Selects the dead letters: those for which it returns `true`. Default: all. */
   readonly filter?: ((letter: Delivery) => boolean) | undefined
+}
+
+/** Options of `list` and `group`. */
+export interface ListOptions extends ReadOptions {
+  /** The same as of `read`. Default: 100 for `list`, 1,000 for `group`. */
+  readonly limit?: number | undefined
+  /** Called after each page of a look, of up to a few thousand letters. Default: nothing is called. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
 /** Which dead letters a purge removes. */
@@ -41,11 +50,13 @@ export type PurgeOptions = Selection & {
    * not. Default: it is never stopped.
    */
   readonly signal?: AbortSignal | undefined
-  /** Whether to count only, and remove nothing. It counts 10,000 letters at most. Default: false. */
+  /** Whether to count only, and remove nothing. It looks at 100,000 letters at most. Default: false. */
   readonly dryRun?: boolean | undefined
 }
 
-const listKinds: OptionNames.Of<ListOptions> = { limit: OptionKind.number(1), filter: OptionKind.callback }
+const readKinds: OptionNames.Of<ReadOptions> = { limit: OptionKind.number(1), filter: OptionKind.callback }
+
+const listKinds: OptionNames.Of<ListOptions> = { ...readKinds, onProgress: OptionKind.callback }
 
 const stagesKind: OptionKind.OptionKind = {
   expected: "an array of at least one whole number >= 1",
@@ -54,7 +65,8 @@ const stagesKind: OptionKind.OptionKind = {
 
 const namesKind: OptionKind.OptionKind = {
   expected: "an array of queues' names",
-  holds: (value) => Array.isArray(value) && value.every((name) => typeof name === "string" && QueueDefinition.isName(name))
+  holds: (value) =>
+    Array.isArray(value) && value.every((name) => typeof name === "string" && QueueDefinition.isName(name))
 }
 
 const headersKind: OptionKind.OptionKind = {
@@ -96,6 +108,10 @@ const purgeKinds: OptionNames.Of<PurgeOptions> = {
   dryRun: OptionKind.flag,
   signal: OptionKind.signal
 }
+
+/** The error of the options of `read`. */
+export const read = (call: string, queue: string, options: unknown): RangeError | undefined =>
+  options === undefined ? undefined : OptionNames.refusal(call, options, readKinds, queue)
 
 /** The error of the options of `list` or `group`. */
 export const list = (call: string, queue: string, options: unknown): RangeError | undefined =>

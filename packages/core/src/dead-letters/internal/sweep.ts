@@ -19,9 +19,12 @@ import * as Copies from "./copies.ts"
 import * as Held from "./held.ts"
 import * as Letters from "./letters.ts"
 import * as Publishing from "./publishing.ts"
+import * as Reading from "./reading.ts"
 import * as Shelf from "./shelf.ts"
 import * as Silence from "./silence.ts"
 import * as Books from "./books.ts"
+
+export { matches } from "./reading.ts"
 
 export interface Options {
   /** The most dead letters that are selected. Default: no limit. */
@@ -42,6 +45,9 @@ export interface Work {
   readonly onStep: (summary: () => Books.Summary) => void
 }
 
+/** Work by which letters leave, or may. */
+type Moving = Omit<Work, "copy"> & { readonly copy: Exclude<Work["copy"], "look"> }
+
 /** The end of a sweep. */
 export interface Ended {
   readonly summary: Books.Summary
@@ -57,11 +63,8 @@ export interface Ended {
 /** The most letters that are worked on at a time. */
 const page = 100
 
-/**
- * Letters that are held. A look ends there. A redrive or a purge moves further ones to the tail, and ends when it holds
- * twice as many: then those that it moved come round.
- */
-const limits = { look: 10_000, work: 1000 }
+/** Letters that are held. Further ones are moved to the tail; with twice as many, those that were moved come round. */
+const heldLimit = 1000
 
 /** Milliseconds that publishes and settlements under way have at the end. */
 const grace = 5000
@@ -73,6 +76,8 @@ const retry = RetryPolicy.make({ maxAttempts: "unlimited", deadLetter: "discard"
 export const run = (broker: Service, queue: string, options: Options, work: Work): Effect.Effect<Ended, BrokerError> =>
   Effect.gen(function* () {
     const { limit = Number.POSITIVE_INFINITY, signal } = options
+    const { copy } = work
+    if (copy === "look") return yield* look(broker, queue, options, work)
     let books = Books.make(undefined, limit, undefined)
     let hasBegun = false
     let hidden = 0
@@ -82,7 +87,7 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
       const { held, ready } = yield* Held.count(broker, queue)
       books = Books.make(ready, limit, held)
       if (ready === 0) return
-      const end = yield* begin(broker, queue, options, work, books)
+      const end = yield* begin(broker, queue, options, { ...work, copy }, books)
       hasBegun = true
       hidden = yield* end
     })
@@ -91,18 +96,41 @@ export const run = (broker: Service, queue: string, options: Options, work: Work
       onSuccess: () => Effect.succeed(undefined),
       onFailure: (error) => (hasBegun ? Effect.succeed(error) : Effect.fail(error))
     })
-    if (hidden > 0 && work.copy === "look") yield* tellPartial(queue, hidden)
     return { summary: books.summary(), error, hidden }
   })
 
-const tellPartial = (queue: string, hidden: number): Effect.Effect<void> =>
-  Effect.annotateLogs(
-    Effect.logWarning("a look at dead letters was partial: the broker shows only the first of each group"),
-    { queue, hidden }
+/** Selects, and leaves all letters where they are. */
+const look = (
+  broker: Service,
+  queue: string,
+  { limit = Number.POSITIVE_INFINITY, signal }: Options,
+  { onStep, select }: Work
+): Effect.Effect<Ended, BrokerError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      let books = Books.make(undefined, limit, undefined)
+      const seen = Effect.gen(function* () {
+        if (signal?.aborted === true) return 0
+        const filter = (letter: Delivery): boolean => {
+          books.decide()
+          const isSelected = select(letter)
+          if (isSelected) books.select()
+          return isSelected
+        }
+        const reading = yield* Reading.open(broker, queue, { limit, filter })
+        books = Books.make(reading.progress().total, limit, reading.held)
+        const step = () => onStep(() => books.summary())
+        yield* Reading.each(reading, () => {}, step)
+        yield* Reading.tellHidden(queue, reading)
+        return reading.hidden()
+      })
+      const hidden = yield* Effect.raceFirst(seen, Effect.as(aborted(signal), 0))
+      return { summary: books.summary(), error: undefined, hidden }
+    })
   )
 
 /** Begins, and returns an effect that waits for the end. What is unfinished when the scope closes goes back. */
-const begin = (broker: Service, queue: string, { rate }: Options, work: Work, books: Books.Books) =>
+const begin = (broker: Service, queue: string, { rate }: Options, work: Moving, books: Books.Books) =>
   Effect.gen(function* () {
     const over = Deferred.makeUnsafe<void, BrokerError>()
     const clock = yield* Clock.Clock
@@ -113,12 +141,10 @@ const begin = (broker: Service, queue: string, { rate }: Options, work: Work, bo
     const { identify } = watched
     const silence = Silence.make(now)
     const again = Again.make(identify)
-    const isLook = work.copy === "look"
-    const shelf = Shelf.make(isLook ? limits.look : limits.work)
+    const shelf = Shelf.make(heldLimit)
     const letters = Letters.make({
       books,
       shelf,
-      rounds: isLook ? 1 : 2,
       page: rate === undefined ? page : Math.min(page, Math.ceil(rate)),
       identify,
       onStep: () => {
@@ -207,7 +233,3 @@ export const aborted = (signal: AbortSignal | undefined): Effect.Effect<void> =>
         signal.addEventListener("abort", onAbort, { once: true })
         return Effect.sync(() => signal.removeEventListener("abort", onAbort))
       })
-
-/** Whether the filter returns `true` itself: one that is async, or forgets to return, must not select everything. */
-export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean =>
-  filter === undefined || filter(letter) === true

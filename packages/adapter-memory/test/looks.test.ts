@@ -1,0 +1,119 @@
+/** Letters that are read one after the other, in virtual time. */
+import { assert, describe, it } from "@effect/vitest"
+import { Broker, DeadLetters, type Delivery } from "@requeue/core"
+import * as Effect from "effect/Effect"
+import { MemoryBroker } from "../src/index.ts"
+import { open, type VirtualBroker } from "./virtualBroker.ts"
+
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => String(n))
+
+const fill = async (broker: VirtualBroker, count: number) => {
+  for (let from = 0; from < count; from += 500) {
+    const ids = numbers(count).slice(from, from + 500)
+    await broker.requeue.sendBatch(
+      "q.dlq",
+      ids.map((id) => ({ id, body: Number(id) }))
+    )
+  }
+}
+
+const inFlight = async (broker: VirtualBroker) => (await broker.requeue.counts("q.dlq")).inFlight
+
+describe("a read of dead letters", () => {
+  it("brings all of them, oldest first, in pages that nobody sees", async () => {
+    await using broker = await open()
+    await fill(broker, 2500)
+    const seen: Array<string> = []
+    for await (const { id } of broker.requeue.deadLetters("q.dlq").read()) seen.push(id)
+    assert.deepStrictEqual(seen, numbers(2500))
+    assert.strictEqual(await broker.requeue.deadLetters("q.dlq").count(), 2500)
+  })
+
+  it("brings those that the filter means, up to the limit", async () => {
+    await using broker = await open()
+    await fill(broker, 2500)
+    const seen: Array<string> = []
+    let asked = 0
+    const filter = ({ metadata }: Delivery.Delivery) => {
+      asked++
+      return Number(metadata.id) % 700 === 0
+    }
+    for await (const { id } of broker.requeue.deadLetters("q.dlq").read({ filter, limit: 3 })) seen.push(id)
+    assert.deepStrictEqual([seen, asked], [["0", "700", "1400"], 1401])
+  })
+
+  it("ends with the loop, whether that is left or fails, and can begin again", async () => {
+    await using broker = await open()
+    await fill(broker, 5)
+    const letters = broker.requeue.deadLetters("q.dlq")
+    for await (const _ of letters.read()) break
+    const failing = async () => {
+      for await (const { id } of letters.read()) throw new Error(id)
+    }
+    assert.strictEqual(await failing().catch(({ message }) => message), "0")
+    assert.deepStrictEqual([await letters.count(), await inFlight(broker)], [5, 0])
+    const all = letters.read()
+    for (const _ of [1, 2]) {
+      const seen: Array<string> = []
+      for await (const { id } of all) seen.push(id)
+      assert.deepStrictEqual(seen, numbers(5))
+    }
+  })
+
+  it("refuses wrong options at the call", async () => {
+    await using broker = await open()
+    assert.throws(
+      () => broker.requeue.deadLetters("q.dlq").read({ limit: 0 }),
+      /^deadLetters\.read \(queue q\.dlq\): limit must/
+    )
+  })
+
+  it("of a queue that is missing brings nothing, and makes none", async () => {
+    await using broker = await open()
+    const letters = broker.requeue.deadLetters("q.dlq")
+    for await (const _ of letters.read()) assert.fail("a letter of nothing")
+    assert.deepStrictEqual([await letters.list(), await letters.exists()], [[], false])
+    await broker.requeue.send("q.dlq", 1)
+    assert.isTrue(await letters.exists())
+  })
+})
+
+it("list and group tell how far they are, after each page", async () => {
+  await using broker = await open()
+  await fill(broker, 2500)
+  const told: Array<DeadLetters.Progress> = []
+  const letters = broker.requeue.deadLetters("q.dlq")
+  await letters.group({ limit: 2500, onProgress: (progress) => told.push(progress) })
+  assert.deepStrictEqual(
+    told,
+    [1000, 2000, 2500].map((looked) => ({ looked, total: 2500 }))
+  )
+})
+
+it.effect("a broker that has no looks is peeked at, once", () =>
+  Effect.gen(function* () {
+    const broker = yield* MemoryBroker.make()
+    const { look: _, ...admin } = broker.admin
+    const plain = { ...broker, admin }
+    yield* broker.publish(
+      numbers(3).map((id) => {
+        const metadata = {
+          id,
+          attempts: 0,
+          notBefore: 0,
+          firstPublished: 0,
+          redrives: 0,
+          history: [],
+          deadLetter: undefined
+        }
+        return { queue: "q.dlq", body: new Uint8Array(), headers: {}, delay: 0, metadata }
+      })
+    )
+    const letters = yield* Effect.provideService(DeadLetters.make("q.dlq"), Broker.Broker, plain)
+    assert.deepStrictEqual(
+      (yield* letters.list()).map(({ id }) => id),
+      numbers(3)
+    )
+    assert.strictEqual((yield* letters.group())[0]?.count, 3)
+  }).pipe(Effect.scoped)
+)

@@ -1,0 +1,48 @@
+/** Queues that must be there: one that the broker does not have is refused, with the nearest names. */
+import { Broker, BrokerError } from "@requeue/core"
+import { OptionNames } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+
+/** The most names that are listed where none is near. */
+const most = 10
+
+const remedy = (name: string, names: ReadonlyArray<string>): string => {
+  const meant = OptionNames.nearest(name, names)
+  if (meant !== undefined) return `Did you mean ${meant}?`
+  const others = names.length > most ? ` and ${names.length - most} others` : ""
+  return names.length === 0
+    ? "Write its name as the broker has it"
+    : `There are ${names.slice(0, most).join(", ")}${others}`
+}
+
+/**
+ * Fails where the broker says that it does not have one of the queues; it makes none. The nearest of the names that are
+ * known, and of those that the broker lists, is the remedy, with what is to be said `besides`.
+ */
+export const check = Effect.fnUntraced(function* (
+  queues: ReadonlyArray<string>,
+  known: ReadonlyArray<string>,
+  besides = ""
+) {
+  const { admin, capabilities } = yield* Broker.Broker
+  for (const queue of queues) {
+    const { isMissing = false } = yield* admin.counts(queue)
+    if (!isMissing) continue
+    const listed: ReadonlyArray<string> =
+      admin.names === undefined ? [] : Option.getOrElse(yield* Effect.option(admin.names), () => [])
+    // A name that the config file has, and the broker has not, is no advice.
+    const names = listed.length === 0 ? known : [...known.filter((name) => listed.includes(name)), ...listed]
+    return yield* new BrokerError.BrokerError({
+      broker: capabilities.broker,
+      operation: "find",
+      queue,
+      reason: "QueueMissing",
+      detail: "there is no such queue",
+      remedy: `${remedy(
+        queue,
+        [...new Set(names)].filter((name) => name !== queue)
+      )}${besides}`
+    })
+  }
+})

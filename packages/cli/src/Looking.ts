@@ -1,0 +1,26 @@
+/** Looks at dead letters: what they cost is told before, and how far they are meanwhile. */
+import { Broker, type DeadLetters } from "@requeue/core"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import { Output } from "./Output.ts"
+
+/** The most letters that a look goes through. */
+export const limit = 100_000
+
+/** Tells, where there are letters, that the broker counts a look. */
+export const tellCost = Effect.fnUntraced(function* (all: ReadonlyArray<DeadLetters.DeadLetters>) {
+  const { capabilities } = yield* Broker.Broker
+  if (capabilities.peek) return
+  const counts = yield* Effect.forEach(all, ({ count }) => count)
+  if (counts.every((count) => count === 0)) return
+  const { json } = yield* Output
+  const message = `${capabilities.broker} counts a look as a delivery of each letter, and gives them to nobody else until it ends`
+  yield* Console.error(json ? JSON.stringify({ note: message }) : `requeue: note: ${message}`)
+})
+
+/** A callback that shows on a terminal how far a look is. */
+export const progress = (queue: string) =>
+  Effect.map(Output, (output) => ({ looked, total }: DeadLetters.Progress): void => {
+    const of = total === undefined ? "" : ` of ${total}`
+    Effect.runFork(output.progress(`${queue}: looked at ${looked}${of}`))
+  })

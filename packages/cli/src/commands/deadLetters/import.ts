@@ -1,0 +1,220 @@
+/** `requeue dead-letters import`: publishes what `export` has written. */
+import { Broker, type BrokerError, type Outgoing } from "@requeue/core"
+import * as Command from "effect/cli/Command"
+import * as Argument from "effect/cli/Argument"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import { createReadStream } from "node:fs"
+import { resolve } from "node:path"
+import { createInterface } from "node:readline"
+import * as DeadLetterTarget from "../../DeadLetterTarget.ts"
+import * as Existing from "../../Existing.ts"
+import * as Interruption from "../../Interruption.ts"
+import * as LetterLine from "../../LetterLine.ts"
+import * as NumberFlag from "../../NumberFlag.ts"
+import { Output } from "../../Output.ts"
+import { Problem } from "../../Problem.ts"
+import { Process } from "../../Process.ts"
+import * as Target from "../../Target.ts"
+import { UsageError } from "../../UsageError.ts"
+
+const { queue: _, ...place } = Target.flags
+
+const flags = {
+  ...place,
+  file: Argument.String("file").pipe(
+    Argument.withDescription("The file. Without it, lines are read from standard input"),
+    Argument.optional
+  ),
+  to: Flag.String("to").pipe(
+    Flag.withMetavar("QUEUE"),
+    Flag.withDescription("Where to. Default: the dead-letter queue that each letter was in"),
+    Flag.optional
+  ),
+  create: Flag.Boolean("create").pipe(
+    Flag.withDescription("Let queues be made that are missing"),
+    Flag.withDefault(false)
+  ),
+  fromLine: NumberFlag.whole("from-line", 1, Number.MAX_SAFE_INTEGER).pipe(
+    Flag.withDescription("The first line that is imported, to go on after an import that stopped"),
+    Flag.withDefault(1)
+  ),
+  dryRun: Flag.Boolean("dry-run").pipe(
+    Flag.withDescription("Check every line, and publish nothing"),
+    Flag.withDefault(false)
+  )
+}
+
+/** Letters that are published at a time. */
+const batch = 100
+
+interface Line {
+  readonly number: number
+  readonly text: string
+}
+
+/** How far an import is. */
+interface Report {
+  /** Published and confirmed, by queue. */
+  readonly imported: Map<string, number>
+  /** The lines behind the first that was not imported that are imported all the same: the broker took their letters. */
+  readonly ahead: Array<number>
+  /** The lines for which the broker gave no answer, so that their letters may be there. */
+  readonly unconfirmed: Array<number>
+  /** The line that comes next. */
+  next: number
+  /** Why it goes no further. */
+  problem: string | undefined
+}
+
+const countOf = ({ imported }: Report): number => [...imported.values()].reduce((sum, count) => sum + count, 0)
+
+const text = (report: Report, dryRun: boolean): string => {
+  const each = [...report.imported].map(
+    ([queue, count]) => `${queue}: ${dryRun ? "would import" : "imported"} ${count}`
+  )
+  const { ahead, next, problem, unconfirmed } = report
+  return [
+    ...(each.length === 0 ? ["nothing was imported"] : each),
+    ...(problem === undefined ? [] : [problem, `Lines before ${next} are done; go on with --from-line ${next}`]),
+    ...(ahead.length === 0 ? [] : [`Of those behind, these are done as well: ${ahead.join(", ")}`]),
+    ...(unconfirmed.length === 0 ? [] : [`The broker did not say whether it has those of: ${unconfirmed.join(", ")}`])
+  ].join("\n")
+}
+
+const toJson = ({ ahead, imported, next, problem, unconfirmed }: Report) => ({
+  queues: [...imported].map(([queue, count]) => ({ queue, imported: count })),
+  ahead,
+  unconfirmed,
+  next,
+  problem: problem ?? null
+})
+
+const linesOf = Effect.fnUntraced(function* (file: Option.Option<string>) {
+  const { cwd, stdin } = yield* Process
+  const input = Option.isNone(file) ? stdin : createReadStream(resolve(cwd(), file.value))
+  // An error of the input ends nothing by itself: readline does not hear of it.
+  let failure: Error | undefined
+  input.on("error", (error: Error) => {
+    failure = error
+    lines.close()
+  })
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+  const each = lines[Symbol.asyncIterator]()
+  let number = 0
+  return Effect.tryPromise({
+    try: async (): Promise<Line | undefined> => {
+      const { done, value } = await each.next()
+      if (failure !== undefined) throw failure
+      return done === true ? undefined : { number: ++number, text: value }
+    },
+    catch: (error) => {
+      const name = Option.getOrElse(file, () => "standard input")
+      const detail = String(error).replace(resolve(cwd(), name), () => name)
+      return new UsageError({ detail, remedy: "Give a file that can be read" })
+    }
+  })
+})
+
+interface Numbered {
+  readonly number: number
+  readonly letter: Outgoing.Outgoing
+}
+
+/** Books letters whose publish has ended; those behind the first that is not there may be there as well. */
+const book = (report: Report, letters: ReadonlyArray<Numbered>, error: BrokerError.BrokerError | undefined): void => {
+  for (const [at, { letter, number }] of letters.entries()) {
+    const status =
+      error === undefined ? "sent" : (error.entries?.[at]?.status ?? (error.isRetryable ? "unknown" : "failed"))
+    if (status === "sent") report.imported.set(letter.queue, (report.imported.get(letter.queue) ?? 0) + 1)
+    if (status === "unknown") report.unconfirmed.push(number)
+    if (status !== "sent") report.problem ??= `line ${number}: ${error!.message}`
+    if (report.problem === undefined) report.next = number + 1
+    else if (status === "sent") report.ahead.push(number)
+  }
+}
+
+const run = (
+  read: Effect.Effect<Line | undefined, UsageError>,
+  options: {
+    readonly to: string | undefined
+    readonly create: boolean
+    readonly fromLine: number
+    readonly dryRun: boolean
+    /** Names for advice. */
+    readonly known: ReadonlyArray<string>
+  },
+  report: Report,
+  signal: AbortSignal
+) =>
+  Effect.gen(function* () {
+    const { publish } = yield* Broker.Broker
+    const output = yield* Output
+    const known = new Set<string>()
+    let waiting: Array<Numbered> = []
+
+    const send = Effect.gen(function* () {
+      const letters = waiting
+      waiting = []
+      if (letters.length === 0) return
+      for (const queue of new Set(letters.map(({ letter }) => letter.queue))) {
+        if (!known.has(queue) && !options.create)
+          yield* Existing.check([queue], options.known, ". To make it, give --create")
+        known.add(queue)
+      }
+      const sent = options.dryRun ? undefined : yield* Effect.result(publish(letters.map(({ letter }) => letter)))
+      book(report, letters, sent !== undefined && Result.isFailure(sent) ? sent.failure : undefined)
+      yield* output.progress(`imported ${countOf(report)}`)
+    })
+
+    for (let line = yield* read; line !== undefined && !signal.aborted; line = yield* read) {
+      const { number, text } = line
+      if (number < options.fromLine || text.trim() === "") continue
+      const letter = LetterLine.parse(text, options.to)
+      if ("detail" in letter) {
+        yield* send
+        report.problem ??= `line ${number}: ${letter.detail}`
+        return
+      }
+      waiting.push({ number, letter })
+      if (waiting.length >= batch) yield* send
+      if (report.problem !== undefined) return
+    }
+    if (!signal.aborted) yield* send
+  })
+
+export const importLetters = Command.make("import", flags, ({ create, dryRun, file, fromLine, to, ...rest }) =>
+  Effect.gen(function* () {
+    const output = yield* Output
+    const target = yield* Target.place({ ...rest, queue: [] })
+    const read = yield* linesOf(file)
+    const report: Report = { imported: new Map(), ahead: [], unconfirmed: [], next: fromLine, problem: undefined }
+    const known = target.configured.flatMap((queue) => [...DeadLetterTarget.of(queue), queue.name])
+    const options = { to: Option.getOrUndefined(to), create, fromLine, dryRun, known }
+    const told = () => text(report, dryRun)
+    const work = Interruption.gently(
+      (signal) => run(read, options, report, signal),
+      () => Console.error(`requeue: interrupted. ${told()}. Go on with --from-line ${report.next}`)
+    ).pipe(
+      Effect.ensuring(output.done),
+      // A broker that is away, or a queue that is missing, stops it as well: what is done is told.
+      Effect.tapError(() => (countOf(report) === 0 ? Effect.void : Console.error(`requeue: ${told()}`)))
+    )
+    yield* Effect.provide(work, Target.layer(target))
+    yield* output.result({ broker: target.name, dryRun, ...toJson(report) }, told)
+    if (report.problem !== undefined) return yield* new Problem()
+  })
+).pipe(
+  Command.withDescription(
+    "Publishes letters that `requeue dead-letters export` has written, each as it was, and confirmed by the broker. It " +
+      "stops at a line that is no letter, or that the broker refuses, and says which lines are done."
+  ),
+  Command.withShortDescription("Publish dead letters from a file"),
+  Command.withExamples([
+    { command: "requeue dead-letters import orders.jsonl --dry-run", description: "Whether every line can be read" },
+    { command: "requeue dead-letters import orders.jsonl --to attic", description: "Into another queue" }
+  ])
+)

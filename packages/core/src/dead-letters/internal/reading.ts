@@ -1,0 +1,109 @@
+/** Letters that are looked at, page by page. They are given back at the end, and none of them is kept here. */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Delivery } from "../../message/Delivery.ts"
+import type { Look, Service } from "../../port/Broker.ts"
+import type { BrokerError } from "../../port/BrokerError.ts"
+import * as Held from "./held.ts"
+
+/** The most letters that a look goes through. */
+export const limit = 100_000
+
+/** The most letters for which an adapter without looks is asked; it answers all of them at once. */
+const peekLimit = 10_000
+
+export interface Options {
+  /** The most letters that are selected. Default: no limit. */
+  readonly limit?: number | undefined
+  /** Selects the letters: those for which it returns `true`. Called once for each. Default: all. */
+  readonly filter?: ((letter: Delivery) => unknown) | undefined
+}
+
+/** How far a look has come. */
+export interface Progress {
+  /** Letters that were looked at. */
+  readonly looked: number
+  /** Letters that waited when it began; `undefined` where the broker cannot count. */
+  readonly total: number | undefined
+}
+
+export interface Reading {
+  /** The letters of the next page that are selected, if any; `undefined` at the end. */
+  readonly next: Effect.Effect<ReadonlyArray<Delivery> | undefined, BrokerError>
+  readonly progress: () => Progress
+  /** Letters that another reader had at the beginning; `undefined` where nobody can tell. */
+  readonly held: number | undefined
+  /** Letters that wait, and that the broker did not show, since they are behind others of their groups. */
+  readonly hidden: () => number
+}
+
+/** Whether the filter returns `true` itself: one that is async, or forgets to return, must not select everything. */
+export const matches = (letter: Delivery, filter: ((letter: Delivery) => unknown) | undefined): boolean =>
+  filter === undefined || filter(letter) === true
+
+const openLook = ({ admin }: Service, queue: string, most: number): Effect.Effect<Look, BrokerError, Scope.Scope> => {
+  if (admin.look !== undefined) return admin.look(queue, most)
+  let isOver = false
+  const all = Effect.tap(admin.peek(queue, Math.min(most, peekLimit)), () => Effect.sync(() => (isOver = true)))
+  return Effect.succeed({ next: Effect.suspend(() => (isOver ? Effect.succeed([]) : all)) })
+}
+
+/** Begins a look, which ends with the scope. */
+export const open = (
+  broker: Service,
+  queue: string,
+  { filter, limit: wanted = Number.POSITIVE_INFINITY }: Options
+): Effect.Effect<Reading, BrokerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { delayed = 0, held, ready } = yield* Held.count(broker, queue)
+    let [looked, selected, isGrouped, isOver] = [0, 0, false, ready === 0 && delayed === 0]
+    const most = Math.min(filter === undefined ? wanted : limit, limit)
+    const look = isOver ? undefined : yield* openLook(broker, queue, most)
+    const take = (page: ReadonlyArray<Delivery>): ReadonlyArray<Delivery> => {
+      const taken: Array<Delivery> = []
+      for (const letter of page) {
+        if (selected >= wanted) break
+        looked++
+        isGrouped ||= letter.group !== undefined
+        if (!matches(letter, filter)) continue
+        selected++
+        taken.push(letter)
+      }
+      isOver = page.length === 0 || selected >= wanted
+      return taken
+    }
+    return {
+      next: Effect.suspend(() =>
+        isOver || look === undefined
+          ? Effect.undefined
+          : Effect.map(look.next, (page) => (page.length === 0 ? void (isOver = true) : take(page)))
+      ),
+      progress: () => ({ looked, total: ready === undefined ? undefined : Math.max(ready, looked) }),
+      held,
+      hidden: () => (isGrouped && isOver && selected < wanted ? Math.max(0, (ready ?? 0) - looked) : 0)
+    }
+  })
+
+/** Goes through all of it, and calls back after each page. */
+export const each = (
+  { next, progress }: Reading,
+  visit: (letter: Delivery) => void,
+  onPage: (progress: Progress) => void = () => {}
+): Effect.Effect<void, BrokerError> =>
+  Effect.gen(function* () {
+    for (let page = yield* next; page !== undefined; page = yield* next) {
+      for (const letter of page) visit(letter)
+      onPage(progress())
+    }
+  })
+
+/** Tells that the broker has hidden letters, where it has. */
+export const tellHidden = (queue: string, { hidden }: Reading): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    hidden() === 0
+      ? Effect.void
+      : Effect.annotateLogs(
+          Effect.logWarning("a look at dead letters was partial: the broker shows only the first of each group"),
+          { queue, hidden: hidden() }
+        )
+  )

@@ -1,0 +1,41 @@
+/** Counting and reading dead letters, the latter as an async iterable. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as DeadLetters from "../../dead-letters/DeadLetters.ts"
+import * as Options from "../../dead-letters/internal/options.ts"
+import * as OptionNames from "../../options/OptionNames.ts"
+import type { Session } from "./session.ts"
+
+/** The calls that only read. */
+export interface Reads {
+  readonly count: () => Promise<number | undefined>
+  /** Whether the broker has the queue; also `true` where it cannot tell. */
+  readonly exists: () => Promise<boolean>
+  /**
+   * Reads dead letters one after the other, and keeps none: `for await (const letter of dead.read())`. When the loop ends, by
+   * `break` or an error as well, all are given back.
+   */
+  readonly read: (options?: DeadLetters.ReadOptions) => AsyncIterable<DeadLetters.DeadLetter>
+}
+
+export const reads = (run: Session["run"], queue: string): Reads => ({
+  count: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ count }) => count)),
+  exists: async () => run(Effect.flatMap(DeadLetters.make(queue), ({ exists }) => exists)),
+  read: (options) => {
+    OptionNames.orThrow(Options.read("deadLetters.read", queue, options))
+    return {
+      // It begins when it is iterated, and gives all back when the iteration ends, however it does.
+      async *[Symbol.asyncIterator]() {
+        const scope = Scope.makeUnsafe()
+        try {
+          const reading = Effect.flatMap(DeadLetters.make(queue), ({ read }) => read(options))
+          const { next } = await run(Scope.provide(reading, scope))
+          for (let page = await run(next); page !== undefined; page = await run(next)) yield* page
+        } finally {
+          await run(Scope.close(scope, Exit.void))
+        }
+      }
+    }
+  }
+})
