@@ -20,7 +20,9 @@ import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
+import type { DelayQueue } from "./internal/inspect/delayQueues.ts"
 import * as Management from "./internal/inspect/management.ts"
+import * as Moving from "./internal/inspect/moving.ts"
 import { operations } from "./internal/inspect/operations.ts"
 import * as Names from "./internal/names.ts"
 import { uniqueNames } from "./internal/uniqueNames.ts"
@@ -99,6 +101,15 @@ const producing = (
     })
 }
 
+/** A delay queue as the server would tell it, as far as its plan knows. */
+const toInfo = ({ arguments: args, name }: DelayQueue): Management.QueueInfo => ({
+  name,
+  arguments: args,
+  policy: undefined,
+  messages: undefined,
+  unacknowledged: undefined
+})
+
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context()
@@ -131,6 +142,18 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
     return made instanceof ConfigurationError.ConfigurationError
       ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
       : Effect.succeed(made)
+  }
+  const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromiseWith(context)(effect)
+  const moving = {
+    sender,
+    publisher,
+    declarer,
+    plan: (queue: string) => plan({ queue }),
+    serverVersion: version,
+    undelivered: Names.undelivered(settings),
+    own: Names.own(settings),
+    uniqueName,
+    now
   }
   const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })
   const service: Broker.Service = {
@@ -168,7 +191,11 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       uniqueName,
       now,
       own: Names.own(settings),
-      sleep: (millis) => Effect.runPromiseWith(context)(Effect.sleep(millis))
+      sleep: (millis) => run(Effect.sleep(millis)),
+      settings,
+      plan: (request) => plan({ ...request, found: found.get(request.queue) }),
+      mover: (places) => Moving.make(moving, places.map(toInfo), new Map()),
+      run
     })
   }
   return service

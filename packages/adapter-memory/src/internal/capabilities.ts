@@ -24,5 +24,6 @@ export const make = (maxBodySize: number, vices: Vices): Capabilities.Capabiliti
   counts: { ready: true, inFlight: true, delayed: true },
   exactCounts: true,
   peek: true,
+  delayedMessages: true,
   ...vices.capabilities
 })

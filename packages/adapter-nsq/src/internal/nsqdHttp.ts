@@ -14,18 +14,21 @@ export interface Depths {
   readonly delayed: number
   /** Whether the channel, or its topic, is paused. */
   readonly isPaused: boolean
+  /** Connections that are subscribed to the channel. */
+  readonly clients: number
 }
 
-const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false }
+const none: Depths = { ready: 0, inFlight: 0, delayed: 0, isPaused: false, clients: 0 }
 
-/** The sum of each number, and whether one of them is paused. */
+/** The sum of each number, and whether one of them is paused. Consumers have a connection to each: the most count. */
 export const sum = (all: ReadonlyArray<Depths>): Depths =>
   all.reduce(
     (a, b) => ({
       ready: a.ready + b.ready,
       inFlight: a.inFlight + b.inFlight,
       delayed: a.delayed + b.delayed,
-      isPaused: a.isPaused || b.isPaused
+      isPaused: a.isPaused || b.isPaused,
+      clients: Math.max(a.clients, b.clients)
     }),
     none
   )
@@ -113,7 +116,8 @@ export const depths = (
       ready: (numberOf(found?.["depth"]) ?? 0) + (numberOf(its?.["depth"]) ?? 0),
       inFlight: numberOf(its?.["in_flight_count"]) ?? 0,
       delayed: numberOf(its?.["deferred_count"]) ?? 0,
-      isPaused: found?.["paused"] === true || its?.["paused"] === true
+      isPaused: found?.["paused"] === true || its?.["paused"] === true,
+      clients: numberOf(its?.["client_count"]) ?? 0
     }
   })
 

@@ -48,6 +48,8 @@ export const make = (settings: Settings, serverVersion: string): Capabilities.Ca
     settleWait: 0,
     counts: { ready: true, inFlight: settings.management !== undefined, delayed: false },
     exactCounts: false,
-    peek: !counted
+    peek: !counted,
+    // Those that the queue itself delays are where nobody can see them.
+    delayedMessages: settings.topology !== "native"
   }
 }

@@ -23,6 +23,9 @@ const flags = {
   )
 }
 
+/** Queues that are asked for at a time. */
+const atOnce = 4
+
 interface Seen {
   readonly queues: ReadonlyArray<QueueStatus.QueueStatus>
   /** Why parts of the broker have told nothing. */
@@ -59,7 +62,7 @@ export const status = Command.make("status", flags, ({ interval, watch, ...rest 
     const { paint, result } = yield* Output
     const target = yield* Target.resolve(rest)
     const look = Effect.map(
-      Effect.forEach(target.queues, QueueStatus.of),
+      Effect.forEach(target.queues, QueueStatus.of, { concurrency: atOnce }),
       (all): Seen => ({
         queues: all.map(({ status }) => status),
         missing: all.flatMap(({ missing }) => missing)
@@ -75,7 +78,9 @@ export const status = Command.make("status", flags, ({ interval, watch, ...rest 
   })
 ).pipe(
   Command.withDescription(
-    "Shows how many messages of each queue are ready, in flight, delayed and dead; - where the broker cannot tell. " +
+    "Shows what waits in each queue: messages that are ready, in flight, delayed and by when they are due, dead, " +
+      "undelivered because their queue was gone, and how old the oldest is; and who consumes. What is not known is -, and " +
+      "a line below the table says why, as it does of each * what else that counts. " +
       "A part of the broker that does not answer is told on standard error, and the exit code is 1. " +
       "Dead letters are those in the dead-letter queues that the queue's policy names."
   ),

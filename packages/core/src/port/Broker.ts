@@ -29,6 +29,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Backlog, Request as BacklogRequest } from "./Backlog.ts"
 import type { BrokerError, Reason } from "./BrokerError.ts"
 import type { Capabilities } from "./Capabilities.ts"
 import type { Connection } from "./Connection.ts"
@@ -170,6 +171,23 @@ export interface Counts {
   readonly missing?: ReadonlyArray<BrokerError> | undefined
 }
 
+/** A message that waits for its delay, as the next consumer would see it. */
+export interface Delayed {
+  readonly delivery: Delivery
+  /** When it is due, in milliseconds since the epoch, by its sender's clock; `undefined` where it does not say. */
+  readonly due: number | undefined
+}
+
+/** The result of going through the messages that wait for their delay. */
+export interface Sifted {
+  /** Messages of the queue that were looked at. */
+  readonly looked: number
+  /** Those of them that are gone. */
+  readonly removed: number
+  /** Whether all that waited from the beginning to the end were looked at. */
+  readonly isWhole: boolean
+}
+
 /**
  * Functions for operators. Dead-letter queues are queues like any other. Where a part of the broker does not answer, they
  * tell of the others and work on those, and `counts` names what is missing; they fail when none answers.
@@ -183,6 +201,20 @@ export interface Admin {
    * then these count. What a consumer has stays. It fails when it does not know that they are removed.
    */
   readonly purge: (queue: string) => Effect.Effect<number, BrokerError>
+  /**
+   * All that waits in a queue, and where. It may ask the broker more than `counts` does: that is asked again and again, this
+   * when somebody looks. Default: what `counts` tells.
+   */
+  readonly backlog?: ((request: BacklogRequest) => Effect.Effect<Backlog, BrokerError>) | undefined
+  /**
+   * Shows each message of the queue that waits for its delay to `removes`, and removes for good those for which it answers
+   * true. It asks once for each message, changes no other, and delivers none of them before its time; one that becomes due
+   * meanwhile may be late by as long as the look takes. `removes` does not throw, and returns at once. Present where
+   * `capabilities.delayedMessages` is true.
+   */
+  readonly sift?:
+    | ((request: BacklogRequest, removes: (message: Delayed) => boolean) => Effect.Effect<Sifted, BrokerError>)
+    | undefined
 }
 
 /** A broker, as the core uses it. */

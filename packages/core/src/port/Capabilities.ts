@@ -72,6 +72,8 @@ export interface Capabilities {
   readonly exactCounts: boolean
   /** Whether `peek` changes neither messages nor their attempts. */
   readonly peek: boolean
+  /** Whether messages that wait for their delay can be shown and removed. Default: false. */
+  readonly delayedMessages?: boolean | undefined
 }
 
 /** The longest delay of a retry that the broker keeps, natively or otherwise, in milliseconds. */

@@ -3,14 +3,18 @@ import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Declarer } from "../declare/declare.ts"
 import * as Look from "./look.ts"
+import * as Backlog from "./backlog.ts"
 import type { Management } from "./management.ts"
+import * as Sift from "./sift.ts"
 
 /** The broker's `admin`. */
 export const make = (
-  env: Look.Dependencies & {
-    readonly declarer: Declarer
-    readonly management: Management | undefined
-  }
+  env: Look.Dependencies &
+    Backlog.Dependencies &
+    Sift.Dependencies & {
+      readonly declarer: Declarer
+      readonly management: Management | undefined
+    }
 ): Broker.Admin => {
   const { declarer, management } = env
 
@@ -25,19 +29,29 @@ export const make = (
       () => Effect.succeed(otherwise)
     )
 
+  const counts = (queue: string) =>
+    Effect.gen(function* () {
+      const { consumerCount, messageCount } = yield* orMissing(
+        declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
+        { messageCount: 0, queue, consumerCount: 0 }
+      )
+      // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.
+      const isFree = consumerCount === 0 && env.found(queue).type === "quorum"
+      const inFlight = management === undefined ? undefined : isFree ? 0 : yield* management.unacknowledged(queue)
+      return { ready: messageCount, inFlight, consumers: consumerCount }
+    })
+
   return {
     counts: (queue) =>
-      Effect.gen(function* () {
-        const { consumerCount, messageCount } = yield* orMissing(
-          declarer.onChannel("counts", queue, (channel) => channel.checkQueue(queue)),
-          { messageCount: 0, queue, consumerCount: 0 }
-        )
-        const isRead = consumerCount > 0
-        // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.
-        const isFree = !isRead && env.found(queue).type === "quorum"
-        const inFlight = management === undefined ? undefined : isFree ? 0 : yield* management.unacknowledged(queue)
-        return { ready: messageCount, inFlight, delayed: undefined, isRead }
-      }),
+      Effect.map(counts(queue), ({ consumers, inFlight, ready }) => ({
+        ready,
+        inFlight,
+        delayed: undefined,
+        isRead: consumers > 0
+      })),
+    backlog: (request) =>
+      Effect.flatMap(counts(request.queue), (own) => Backlog.of(env, request, own, env.now())),
+    ...(env.settings.topology === "native" ? {} : { sift: (request, removes) => Sift.sift(env, request, removes) }),
     peek: (queue, limit) => orMissing(Look.peek(queue, limit, env), []),
     purge: (queue) =>
       orMissing(

@@ -88,7 +88,7 @@ const giveBack = (channel: Client.Channel, held: ReadonlyArray<Held>): void => {
 }
 
 /** Asks until the answer is yes or the time is over. Most answers are there within a millisecond or two. */
-const until = async (
+export const until = async (
   millis: number,
   { sleep }: Pick<Dependencies, "sleep">,
   isSo: () => boolean | Promise<boolean>
@@ -168,6 +168,16 @@ const look = async (
     await until(recountTimeout, env, async () => (await channel.checkQueue(queue)).messageCount >= held.length)
   return held
 }
+
+/** Waits until messages that were given back are counted again: a quorum queue takes them back in its own time. */
+export const recounted = (
+  env: Pick<Dependencies, "declarer" | "sleep">,
+  queue: string,
+  count: number
+): Effect.Effect<void, BrokerError.BrokerError> =>
+  env.declarer.onChannel("peek", queue, (channel) =>
+    until(recountTimeout, env, async () => (await channel.checkQueue(queue)).messageCount >= count)
+  )
 
 /** Up to `limit` messages of a queue that exists, the oldest first. */
 export const peek = (

@@ -1,5 +1,5 @@
 /** Counts, peeks and purges for operators. */
-import type { Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
+import type { Backlog, Broker, BrokerError, Delivery } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import type { Client, Message } from "../client.ts"
 import { messagesIn } from "../consume/received.ts"
@@ -115,9 +115,25 @@ const purge = Effect.fnUntraced(function* (env: Dependencies, queue: string) {
   return count
 })
 
+/**
+ * What SQS does not tell, and what its numbers mean.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
+ */
+const remarks: Backlog.Backlog["remarks"] = {
+  inFlight: "a retry in backoff is in flight as well: SQS hides it until it is due",
+  delayed: "messages that were sent with a delay; retries in backoff are in flight",
+  backoff: "SQS does not tell when hidden and delayed messages are due",
+  oldest: "only CloudWatch has it, as ApproximateAgeOfOldestMessage",
+  consumers: "SQS has no connections, so that it does not know who consumes"
+}
+
+const none = { ready: 0, inFlight: 0, delayed: 0 }
+const unknown = { backoff: undefined, undelivered: 0, oldest: undefined, consumers: undefined, remarks }
+
 /** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => ({
-  counts: (queue) => orEmpty(counts(env, queue), { ready: 0, inFlight: 0, delayed: 0 }),
+  counts: (queue) => orEmpty(counts(env, queue), none),
+  backlog: ({ queue }) => Effect.map(orEmpty(counts(env, queue), none), (told) => ({ ...told, ...unknown })),
   peek: (queue, limit) =>
     Effect.map(orEmpty(peek(env, queue, limit), []), (messages) =>
       messages
