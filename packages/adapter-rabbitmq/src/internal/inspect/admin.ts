@@ -1,6 +1,7 @@
 /** Counts, looks into and empties queues. */
 import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import type { Declarer } from "../declare/declare.ts"
 import * as Look from "./look.ts"
 import * as Backlog from "./backlog.ts"
@@ -17,6 +18,8 @@ export const make = (
     }
 ): Broker.Admin => {
   const { declarer, management } = env
+  /** Two looks at the same delay queue would each see a part. */
+  const lock = Semaphore.makeUnsafe(1)
 
   /** Answers `otherwise` for a queue that does not exist. */
   const orMissing = <A>(
@@ -51,7 +54,9 @@ export const make = (
       })),
     backlog: (request) =>
       Effect.flatMap(counts(request.queue), (own) => Backlog.of(env, request, own, env.now())),
-    ...(env.settings.topology === "native" ? {} : { sift: (request, removes) => Sift.sift(env, request, removes) }),
+    ...(env.settings.topology === "native"
+      ? {}
+      : { sift: (request, removes) => lock.withPermits(1)(Sift.sift(env, request, removes)) }),
     peek: (queue, limit) => orMissing(Look.peek(queue, limit, env), []),
     purge: (queue) =>
       orMissing(

@@ -16,21 +16,12 @@ export interface Dependencies {
   readonly plan: (request: RabbitMqPlan.Request) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
 }
 
-/** Queues that are asked at a time, each on a channel of its own: the server closes that of a queue which does not exist. */
-const atOnce = 16
-
-/** Messages of a queue that are ready; 0 of one that does not exist, and the error where this user may not look. */
+/** Messages of a queue that are ready, or the error where this user may not look. */
 const readyIn = ({ declarer }: Dependencies, name: string) =>
-  declarer.onChannel("counts", name, (channel) => channel.checkQueue(name)).pipe(
-    Effect.map(({ messageCount }) => messageCount),
-    Effect.catchIf(
-      ({ reason }) => reason === "QueueMissing",
-      () => Effect.succeed(0)
-    ),
-    Effect.catchIf(
-      ({ reason }) => reason === "AccessRefused",
-      (error) => Effect.succeed(error)
-    )
+  Effect.catchIf(
+    DelayQueues.ready(declarer, "counts", name),
+    ({ reason }) => reason === "AccessRefused",
+    (error) => Effect.succeed(error)
   )
 
 type Part = Pick<Backlog.Backlog, "delayed" | "backoff" | "undelivered"> & Pick<Backlog.Backlog, "remarks">
@@ -53,7 +44,7 @@ const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
     const counted = yield* Effect.forEach(
       places,
       (place) => Effect.map(readyIn(env, place.name), (count) => ({ place, count })),
-      { concurrency: atOnce }
+      { concurrency: DelayQueues.atOnce }
     )
     const waiting: Array<(typeof counted)[number] & { readonly count: number }> = []
     for (const { count, place } of counted) {

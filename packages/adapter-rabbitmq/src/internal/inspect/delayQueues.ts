@@ -1,6 +1,9 @@
 /** The queues in which the delayed messages of a queue wait. */
+import type { BrokerError } from "@requeue/core/adapter-kit"
+import * as Effect from "effect/Effect"
 import type { Plan } from "../../RabbitMqPlan.ts"
 import type { Settings } from "../../RabbitMqOptions.ts"
+import type { Declarer } from "../declare/declare.ts"
 import type { Arguments } from "../declare/objects.ts"
 import * as Names from "../names.ts"
 import type { QueueInfo } from "./management.ts"
@@ -50,3 +53,20 @@ export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInf
     }))
     .toSorted((a, b) => (a.within ?? Number.POSITIVE_INFINITY) - (b.within ?? Number.POSITIVE_INFINITY))
 }
+
+/** Queues that are asked at a time, each on a channel of its own: the server closes that of a queue which does not exist. */
+export const atOnce = 16
+
+/** Messages of a queue that are ready; 0 of one that does not exist. It declares nothing. */
+export const ready = (
+  { onChannel }: Pick<Declarer, "onChannel">,
+  operation: string,
+  name: string
+): Effect.Effect<number, BrokerError.BrokerError> =>
+  onChannel(operation, name, (channel) => channel.checkQueue(name)).pipe(
+    Effect.map(({ messageCount }) => messageCount),
+    Effect.catchIf(
+      ({ reason }) => reason === "QueueMissing",
+      () => Effect.succeed(0)
+    )
+  )

@@ -169,14 +169,13 @@ const look = async (
   return held
 }
 
-/** Waits until messages that were given back are counted again: a quorum queue takes them back in its own time. */
-export const recounted = (
+/** Waits until a queue has taken back what was given back: a quorum queue does that in its own time. */
+export const takenBack = (
   env: Pick<Dependencies, "declarer" | "sleep">,
-  queue: string,
-  count: number
+  queue: string
 ): Effect.Effect<void, BrokerError.BrokerError> =>
   env.declarer.onChannel("peek", queue, (channel) =>
-    until(recountTimeout, env, async () => (await channel.checkQueue(queue)).messageCount >= count)
+    until(recountTimeout, env, async () => (await channel.checkQueue(queue)).consumerCount === 0)
   )
 
 /** Up to `limit` messages of a queue that exists, the oldest first. */

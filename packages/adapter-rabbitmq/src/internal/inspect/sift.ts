@@ -42,12 +42,8 @@ export interface Dependencies extends Pick<Look.Dependencies, "serverVersion" | 
 const most = 10_000
 const mostBytes = 64 * 1024 * 1024
 
-/** Messages of one consumer; of further ones, it is known by then how large they are. */
-const portion = 1000
-
-/** Milliseconds for which messages are taken at most, since those that become due wait meanwhile; and for which none comes. */
+/** Milliseconds for which messages are taken at most, since those that become due wait meanwhile. */
 const patience = 2000
-const silence = 500
 
 /** Returns from which on a message is replaced. A server's policy may have a smaller limit than 20. */
 const few = 4
@@ -55,35 +51,49 @@ const few = 4
 /** The first release that gives a message back in time by `basic.nack`. */
 const givesBack = "4.0"
 
+/** How often in a row a queue must say that it has nothing more, since its last messages may be on their way. */
+const enough = 3
+
 interface Taken {
+  /** More may come, as long as the channel is open. */
   readonly messages: ReadonlyArray<Client.Incoming>
-  readonly consumers: ReadonlyArray<string>
-  readonly isAll: boolean
+  readonly consumerTag: string
+  readonly isAll: () => Promise<boolean>
 }
 
+/** Takes the messages of a queue. */
 const take = async (channel: Client.Channel, queue: string, env: Dependencies): Promise<Taken> => {
   const messages: Array<Client.Incoming> = []
-  const consumers: Array<string> = []
   let bytes = 0
   let isCancelled = false
   const { messageCount } = await channel.checkQueue(queue)
   const wanted = Math.min(messageCount, most)
-  const begun = env.now()
-  const isOver = () => isCancelled || messages.length >= wanted || bytes >= mostBytes || env.now() > begun + patience
-  for (let before = -1; messages.length > before && !isOver(); ) {
-    before = messages.length
-    const count = Math.min(portion, wanted - before)
-    await channel.prefetch(count)
-    const { consumerTag } = await channel.consume(queue, (message) => {
-      if (message === null) return void (isCancelled = true)
-      messages.push(message)
-      bytes += message.content.length
-    })
-    consumers.push(consumerTag)
-    await Look.until(silence, env, () => messages.length >= before + count || isOver())
+  await channel.prefetch(Math.max(1, wanted))
+  const { consumerTag } = await channel.consume(queue, (message) => {
+    if (message === null) return void (isCancelled = true)
+    messages.push(message)
+    bytes += message.content.length
+  })
+  let [seen, empty] = [0, 0]
+  const isOver = async () => {
+    if (isCancelled || messages.length >= wanted || bytes >= mostBytes) return true
+    // Some may be due by now.
+    const isEmpty = (await channel.checkQueue(queue)).messageCount === 0 && messages.length === seen
+    seen = messages.length
+    empty = isEmpty ? empty + 1 : 0
+    return empty >= enough
   }
-  const isAll = messages.length >= messageCount || (await channel.checkQueue(queue)).messageCount === 0
-  return { messages, consumers, isAll }
+  await Look.until(patience, env, isOver)
+  const looked = messages.length
+  return {
+    messages: messages.slice(0, looked),
+    consumerTag,
+    isAll: async () => {
+      const left = await channel.checkQueue(queue)
+      // Somebody else who looks, or moves messages on, has some.
+      return left.consumerCount <= 1 && messages.length === looked && (looked >= messageCount || left.messageCount === 0)
+    }
+  }
 }
 
 /** What has been seen in this look: a message may move on from one delay queue to the next meanwhile. */
@@ -118,11 +128,6 @@ const shown = (queue: string, { body, headers, metadata }: Decoded, message: Cli
   due: metadata.notBefore === 0 ? undefined : metadata.notBefore
 })
 
-interface Part extends Broker.Sifted {
-  /** Messages that were given back. */
-  readonly kept: number
-}
-
 /** The parts of one look. */
 interface Sifting {
   readonly queue: string
@@ -141,12 +146,12 @@ const siftOne = async (
   { isShared, name }: DelayQueues.DelayQueue,
   { move, queue, removes, seen }: Sifting,
   env: Dependencies
-): Promise<Part> => {
+): Promise<Broker.Sifted> => {
   const { queueType } = env.settings
   const version = env.serverVersion()
   const source = { type: queueType, serverVersion: version, keepsNotBefore: true, now: env.now } as const
-  const { consumers, isAll, messages } = await take(channel, name, env)
-  const kept: Array<Client.Incoming> = []
+  const { consumerTag, isAll, messages } = await take(channel, name, env)
+  const isWhole = await isAll()
   const worn: Array<Client.Incoming> = []
   let looked = 0
   let removed = 0
@@ -158,7 +163,6 @@ const siftOne = async (
       Client.ack(channel, message.fields.deliveryTag, false)
       removed++
     } else if (queueType === "quorum" && decoded.returns >= few) worn.push(message)
-    else kept.push(message)
   }
   const errors = worn.length === 0 ? [] : await env.run(move(worn, name))
   for (const [at, message] of worn.entries()) {
@@ -167,16 +171,18 @@ const siftOne = async (
     Client.ack(channel, message.fields.deliveryTag, false)
   }
   // The queue answers it behind all acknowledgements, which would be forgotten with the channel.
-  for (const tag of consumers) await channel.cancel(tag)
-  const last = messages.at(-1)
-  if (last !== undefined && (queueType === "classic" || Version.isAtLeast(version, givesBack)))
-    Client.requeue(channel, last.fields.deliveryTag, "NackAll")
-  return { looked, removed, isWhole: isAll, kept: messages.length - removed - worn.length }
+  await channel.cancel(consumerTag)
+  // What came later as well.
+  if (queueType === "classic" || Version.isAtLeast(version, givesBack)) channel.nackAll(true)
+  return { looked, removed, isWhole }
 }
 
-const none: Part = { looked: 0, removed: 0, isWhole: true, kept: 0 }
+const none: Broker.Sifted = { looked: 0, removed: 0, isWhole: true }
 
-/** Goes through all delay queues of a queue, those of the longest delays first: from these messages move on to the others. */
+/**
+ * Goes through all delay queues of a queue, those of the longest delays first: from these messages move on to the others.
+ * A queue that was empty is asked again when others have been looked at, until none that has messages is left.
+ */
 export const sift = (
   env: Dependencies,
   { queue, retry }: Backlog.Request,
@@ -186,19 +192,27 @@ export const sift = (
     const { declarer, management, settings } = env
     const plan = yield* env.plan({ queue, retry })
     const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => [])
-    const places = DelayQueues.of(plan, settings, known)
-    const sifting = { queue, removes, seen: { names: new Set<string>(), moved: new Set<string>() }, move: env.mover(places) }
+    const places = DelayQueues.of(plan, settings, known).toReversed()
+    const seen: Seen = { names: new Set(), moved: new Set() }
+    const sifting = { queue, removes, seen, move: env.mover(places) }
     let [looked, removed, isWhole] = [0, 0, plan.native === undefined]
-    for (const place of places.toReversed()) {
-      const part = yield* Effect.catchIf(
-        declarer.onChannel("delayed", place.name, (channel) => siftOne(channel, place, sifting, env)),
-        ({ reason }) => reason === "QueueMissing",
-        () => Effect.succeed(none)
-      )
-      looked += part.looked
-      removed += part.removed
-      isWhole &&= part.isWhole
-      if (part.kept > 0) yield* Look.recounted(env, place.name, part.kept)
+    for (let left = places; ; ) {
+      const counts = yield* Effect.forEach(left, ({ name }) => DelayQueues.ready(declarer, "delayed", name), {
+        concurrency: DelayQueues.atOnce
+      })
+      const full = left.filter((_, at) => counts[at]! > 0)
+      if (full.length === 0) return { looked, removed, isWhole }
+      left = left.filter((place) => !full.includes(place))
+      for (const place of full) {
+        const part = yield* Effect.catchIf(
+          declarer.onChannel("delayed", place.name, (channel) => siftOne(channel, place, sifting, env)),
+          ({ reason }) => reason === "QueueMissing",
+          () => Effect.succeed(none)
+        )
+        looked += part.looked
+        removed += part.removed
+        isWhole &&= part.isWhole
+        yield* Effect.ignore(Look.takenBack(env, place.name))
+      }
     }
-    return { looked, removed, isWhole }
   })
