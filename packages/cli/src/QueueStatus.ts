@@ -99,6 +99,9 @@ const showDue = (backoff: QueueStatus["backoff"]): string => {
   return [...first, ...(more > 0 ? [`${more} more`] : [])].join(", ")
 }
 
+/** No message has no age. */
+const showAge = (millis: number): string => (millis === 0 ? "" : Delay.format(millis))
+
 interface Column {
   readonly field: Field
   readonly title: string
@@ -107,7 +110,11 @@ interface Column {
 
 /** A number; `-` where it is unknown, with `*` where a remark says what else it counts. */
 const numbered =
-  (field: Exclude<Field, "backoff">, of: (status: QueueStatus) => number | null, format: (n: number) => string = String) =>
+  (
+    field: Exclude<Field, "backoff">,
+    of: (status: QueueStatus) => number | null,
+    format: (n: number) => string = String
+  ) =>
   (status: QueueStatus): string => {
     const number = of(status)
     return number === null ? "-" : `${format(number)}${status.remarks[field] === undefined ? "" : "*"}`
@@ -121,7 +128,7 @@ const columns: ReadonlyArray<Column> = [
   { field: "dead", title: "dead", show: numbered("dead", deadOf) },
   { field: "undelivered", title: "undelivered", show: numbered("undelivered", ({ undelivered }) => undelivered) },
   { field: "quarantined", title: "quarantined", show: numbered("quarantined", ({ quarantined }) => quarantined) },
-  { field: "oldest", title: "oldest", show: numbered("oldest", ({ oldest }) => oldest, Delay.format) },
+  { field: "oldest", title: "oldest", show: numbered("oldest", ({ oldest }) => oldest, showAge) },
   { field: "consumers", title: "consumers", show: numbered("consumers", ({ consumers }) => consumers) }
 ]
 

@@ -112,6 +112,9 @@ export interface Options {
   readonly retry?: RetryPolicy.RetryPolicy | RetryPolicy.Options | undefined
 }
 
+/** The kinds of {@link Options}. */
+export const kinds: OptionNames.Of<Options> = { retry: true }
+
 const countKinds: OptionNames.Of<CountOptions> = { filter: OptionKind.callback }
 const listKinds: OptionNames.Of<ListOptions> = { ...countKinds, limit: OptionKind.number(1) }
 const purgeKinds: OptionNames.Of<PurgeOptions> = {
@@ -173,7 +176,7 @@ const sift = (
   })
 
 /**
- * The delayed messages of a queue.
+ * The delayed messages of a queue. Throws RangeError for an option that is unknown.
  *
  * @example
  * ```ts
@@ -191,8 +194,9 @@ const sift = (
  * purged.removed // => 1
  * ```
  */
-export const make = (queue: string, options: Options = {}): Effect.Effect<DelayedMessages, never, Broker> =>
-  Effect.map(Broker, (broker) => {
+export const make = (queue: string, options: Options = {}): Effect.Effect<DelayedMessages, never, Broker> => {
+  OptionNames.check("DelayedMessages.make", options, kinds, queue)
+  return Effect.map(Broker, (broker) => {
     const retry = RetryPolicy.from(options.retry ?? {})
     const find = ({ filter = () => true, limit = standardLimit }: ListOptions) =>
       Effect.suspend(() => {
@@ -237,6 +241,7 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
         )
     }
   })
+}
 
 /** A purge must say by name that all are meant. */
 const refusalOfPurge = (call: string, queue: string, options: unknown): RangeError | undefined => {

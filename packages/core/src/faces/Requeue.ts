@@ -11,6 +11,7 @@ import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import * as Consumer from "../consume/Consumer.ts"
 import * as DeadLetters from "../dead-letters/DeadLetters.ts"
+import * as DelayedMessages from "../delayed/DelayedMessages.ts"
 import * as Delay from "../message/Delay.ts"
 import * as LetterOptions from "../dead-letters/internal/options.ts"
 import * as Health from "../observe/Health.ts"
@@ -50,6 +51,16 @@ export interface DeadLetterQueue {
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
   /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
+}
+
+/** The messages of a queue that wait for their delay. Each call rejects with `Unsupported` where the broker cannot show them. */
+export interface DelayedQueue {
+  /** Lists those that `filter` selects, the soonest due first. */
+  readonly list: (options?: DelayedMessages.ListOptions) => Promise<DelayedMessages.Listing>
+  /** Counts those that `filter` selects: `selected` of the answer. */
+  readonly count: (options?: DelayedMessages.CountOptions) => Promise<Omit<DelayedMessages.Listing, "messages">>
+  /** Removes those that `filter` selects for good, or with `{ all: true }` all. */
+  readonly purge: (options: DelayedMessages.PurgeOptions) => Promise<DelayedMessages.Purged>
 }
 
 /**
@@ -115,6 +126,8 @@ export interface Requeue extends AsyncDisposable {
     options?: PullerOptions
   ) => Promise<PullWorker<A>>
   readonly deadLetters: (queue: string) => DeadLetterQueue
+  /** Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found. */
+  readonly delayed: (queue: string, options?: DelayedMessages.Options) => DelayedQueue
   /** Counts the messages of a queue, as far as the broker can tell. */
   readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
   /**
@@ -224,6 +237,16 @@ export const connect = async <E>(
           OptionNames.orThrow(LetterOptions.purge("deadLetters.purge", queue, purgeOptions))
           return run((await lettersOf(queue)).purge(purgeOptions))
         }
+      }
+    },
+    delayed: (queue, delayedOptions = {}) => {
+      OptionNames.orThrow(OptionNames.argument("requeue.delayed", "queue", queue, OptionKind.text))
+      OptionNames.check("requeue.delayed", delayedOptions, DelayedMessages.kinds, queue)
+      const messages = () => run(DelayedMessages.make(queue, delayedOptions))
+      return {
+        list: async (listOptions) => run((await messages()).list(listOptions)),
+        count: async (countOptions) => run((await messages()).count(countOptions)),
+        purge: async (purgeOptions) => run((await messages()).purge(purgeOptions))
       }
     },
     counts: async (queue, { timeout, ...others } = {}) => {

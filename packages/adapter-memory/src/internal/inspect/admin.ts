@@ -59,47 +59,47 @@ type Sift = Parameters<NonNullable<Broker.Admin["sift"]>>
 export const make = (env: Dependencies): Broker.Admin => {
   const { capabilities, publisher, queues } = env
   return {
-  counts: (name) =>
-    Effect.sync(() => {
-      const { delayed, held, ready } = queues.get(name)
-      const { counts } = capabilities
-      return {
-        ready: counts.ready ? ready.size() : undefined,
-        inFlight: counts.inFlight ? held - ready.size() - delayed.size : undefined,
-        delayed: counts.delayed ? delayed.size : undefined
-      }
-    }),
-  peek: (name, limit) =>
-    Effect.suspend(() => {
-      if (!capabilities.peek) {
-        const detail = "the broker cannot show messages without delivering them"
-        return Effect.fail(
-          new BrokerError.BrokerError({
-            broker: "memory",
-            operation: "peek",
-            queue: name,
-            reason: "Unsupported",
-            detail
-          })
-        )
-      }
-      const seen: Array<Delivery.Delivery> = []
-      for (const message of queues.get(name).ready) {
-        if (seen.length >= limit) break
-        seen.push(shown(message))
-      }
-      return Effect.succeed(seen)
-    }),
-  purge: (name) =>
-    Effect.sync(() => {
-      const queue = queues.get(name)
-      const removed = queues.purge(queue)
-      publisher.admit?.(queue)
-      return removed
-    }),
-  backlog: ({ queue }) => Effect.sync(() => backlog(env, queue)),
-  ...(capabilities.delayedMessages === true
-    ? { sift: ({ queue }, removes) => Effect.sync(() => sift(env, queue, removes)) }
-    : {})
+    counts: (name) =>
+      Effect.sync(() => {
+        const { delayed, held, ready } = queues.get(name)
+        const { counts } = capabilities
+        return {
+          ready: counts.ready ? ready.size() : undefined,
+          inFlight: counts.inFlight ? held - ready.size() - delayed.size : undefined,
+          delayed: counts.delayed ? delayed.size : undefined
+        }
+      }),
+    peek: (name, limit) =>
+      Effect.suspend(() => {
+        if (!capabilities.peek) {
+          const detail = "the broker cannot show messages without delivering them"
+          return Effect.fail(
+            new BrokerError.BrokerError({
+              broker: "memory",
+              operation: "peek",
+              queue: name,
+              reason: "Unsupported",
+              detail
+            })
+          )
+        }
+        const seen: Array<Delivery.Delivery> = []
+        for (const message of queues.get(name).ready) {
+          if (seen.length >= limit) break
+          seen.push(shown(message))
+        }
+        return Effect.succeed(seen)
+      }),
+    purge: (name) =>
+      Effect.sync(() => {
+        const queue = queues.get(name)
+        const removed = queues.purge(queue)
+        publisher.admit?.(queue)
+        return removed
+      }),
+    backlog: ({ queue }) => Effect.sync(() => backlog(env, queue)),
+    ...(capabilities.delayedMessages === true
+      ? { sift: ({ queue }, removes) => Effect.sync(() => sift(env, queue, removes)) }
+      : {})
   }
 }

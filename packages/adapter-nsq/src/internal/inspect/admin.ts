@@ -134,7 +134,13 @@ export const make = (dependencies: AdminDependencies): Broker.Admin => {
       Effect.gen(function* () {
         if (!usesHttp) return silent
         const { missing, total } = yield* count(queue, "counts")
-        const told = { ...numbersOf(total), backoff: undefined, undelivered: 0, oldest: undefined }
+        const numbers = numbersOf(total)
+        const told = {
+          ...numbers,
+          backoff: numbers.delayed === 0 ? [] : undefined,
+          undelivered: 0,
+          oldest: numbers.ready === 0 ? 0 : undefined
+        }
         return { ...told, consumers: total.clients, remarks, ...stateOf(total, missing) }
       }),
     peek: (name, limit) =>

@@ -52,8 +52,7 @@ export const make = (
         delayed: undefined,
         isRead: consumers > 0
       })),
-    backlog: (request) =>
-      Effect.flatMap(counts(request.queue), (own) => Backlog.of(env, request, own, env.now())),
+    backlog: (request) => Effect.flatMap(counts(request.queue), (own) => Backlog.of(env, request, own, env.now())),
     ...(env.settings.topology === "native"
       ? {}
       : { sift: (request, removes) => lock.withPermits(1)(Sift.sift(env, request, removes)) }),

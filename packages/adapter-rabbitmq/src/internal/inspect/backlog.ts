@@ -38,7 +38,8 @@ const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
   Effect.gen(function* () {
     const { management, settings } = env
     const plan = yield* env.plan({ queue, retry })
-    if (plan.native !== undefined) return noDelays("the queue itself delays its retries, and the server counts them as ready")
+    if (plan.native !== undefined)
+      return noDelays("the queue itself delays its retries, and the server counts them as ready")
     const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => [])
     const places = DelayQueues.of(plan, settings, known)
     const counted = yield* Effect.forEach(
@@ -74,10 +75,15 @@ const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
   )
 
 const undelivered = (env: Dependencies) =>
-  Effect.map(readyIn(env, Names.undeliveredQueue(env.settings)), (count): Pick<Part, "undelivered" | "remarks"> =>
-    typeof count === "number"
-      ? { undelivered: count, remarks: { undelivered: `counts those of all queues with prefix ${env.settings.prefix}` } }
-      : { undelivered: undefined, remarks: { undelivered: count.message } }
+  Effect.map(
+    readyIn(env, Names.undeliveredQueue(env.settings)),
+    (count): Pick<Part, "undelivered" | "remarks"> =>
+      typeof count === "number"
+        ? {
+            undelivered: count,
+            remarks: { undelivered: `counts those of all queues with prefix ${env.settings.prefix}` }
+          }
+        : { undelivered: undefined, remarks: { undelivered: count.message } }
   )
 
 const noManagement = "only the management interface tells it: give the option management"
@@ -117,7 +123,9 @@ export const of = (
       oldest: age,
       remarks: {
         ...(inFlight === undefined ? { inFlight: untold } : {}),
-        ...(age === undefined ? { oldest: "the server tells it of classic queues only, by its management interface" } : {}),
+        ...(age === undefined
+          ? { oldest: "the server tells it of classic queues only, by its management interface" }
+          : {}),
         ...waiting.remarks,
         ...aside.remarks
       }

@@ -32,9 +32,21 @@ const within = (name: string, args: Arguments, settings: Settings): number | und
   return typeof ttl === "number" ? ttl * (isLevel(name, settings) ? 2 : 1) : undefined
 }
 
+/** Whether this is a queue of any delay: a rung, or one of `perDelayQueue` for this queue. */
+const isOfDelay = (
+  { arguments: args, name }: Pick<QueueInfo, "arguments" | "name">,
+  queue: string,
+  settings: Settings
+): boolean => {
+  const ttl = args["x-message-ttl"]
+  if (typeof ttl !== "number") return false
+  const own = Names.fill(settings.names.delayQueue ?? "{queue}_dlq_{s}", queue, ttl)
+  return name === Names.rung(settings, ttl) || (settings.topology === "perDelayQueue" && name === own)
+}
+
 /**
- * The delay queues of a plan, the soonest due first. `known` are queues that the server has: rungs of other policies, which
- * may have had messages of this queue, are among them.
+ * The delay queues of a plan, the soonest due first. `known` are queues that the server has: those of delays that the policy does
+ * not have, or has no longer, are among them.
  */
 export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInfo> = []): ReadonlyArray<DelayQueue> => {
   const others = new Set([...plan.homes.keys(), Names.undeliveredQueue(settings)])
@@ -42,14 +54,13 @@ export const of = (plan: Plan, settings: Settings, known: ReadonlyArray<QueueInf
     object._tag === "Queue" && !others.has(object.name) ? [object] : []
   )
   const isRound = plan.waiting !== undefined
-  const all = [...planned, ...known.filter(({ name }) => name.startsWith(Names.rungs(settings)))]
+  const all = [...planned, ...known.filter((one) => isOfDelay(one, plan.queue, settings))]
   return [...new Map(all.map(({ arguments: args, name }) => [name, args]))]
     .map(([name, args]) => ({
       name,
       arguments: args,
       within: isRound ? undefined : within(name, args, settings),
-      isShared:
-        name.startsWith(Names.rungs(settings)) || (shared.has(plan.topology) && !isHome(name, settings))
+      isShared: name.startsWith(Names.rungs(settings)) || (shared.has(plan.topology) && !isHome(name, settings))
     }))
     .toSorted((a, b) => (a.within ?? Number.POSITIVE_INFINITY) - (b.within ?? Number.POSITIVE_INFINITY))
 }

@@ -48,8 +48,12 @@ const patience = 2000
 /** Returns from which on a message is replaced. A server's policy may have a smaller limit than 20. */
 const few = 4
 
-/** The first release that gives a message back in time by `basic.nack`. */
+/** The first release that gives a message back in time by `basic.nack`, and that has a limit of returns by itself. */
 const givesBack = "4.0"
+const hasLimit = "4.0"
+
+/** Milliseconds that a message may take from one level to the next: then it is in neither. */
+const hop = 50
 
 /** How often in a row a queue must say that it has nothing more, since its last messages may be on their way. */
 const enough = 3
@@ -91,7 +95,9 @@ const take = async (channel: Client.Channel, queue: string, env: Dependencies): 
     isAll: async () => {
       const left = await channel.checkQueue(queue)
       // Somebody else who looks, or moves messages on, has some.
-      return left.consumerCount <= 1 && messages.length === looked && (looked >= messageCount || left.messageCount === 0)
+      return (
+        left.consumerCount <= 1 && messages.length === looked && (looked >= messageCount || left.messageCount === 0)
+      )
     }
   }
 }
@@ -152,6 +158,7 @@ const siftOne = async (
   const source = { type: queueType, serverVersion: version, keepsNotBefore: true, now: env.now } as const
   const { consumerTag, isAll, messages } = await take(channel, name, env)
   const isWhole = await isAll()
+  const isLimited = queueType === "quorum" && Version.isAtLeast(version, hasLimit)
   const worn: Array<Client.Incoming> = []
   let looked = 0
   let removed = 0
@@ -162,7 +169,7 @@ const siftOne = async (
     if (isMeant && removes(shown(queue, decoded, message))) {
       Client.ack(channel, message.fields.deliveryTag, false)
       removed++
-    } else if (queueType === "quorum" && decoded.returns >= few) worn.push(message)
+    } else if (isLimited && decoded.returns >= few) worn.push(message)
   }
   const errors = worn.length === 0 ? [] : await env.run(move(worn, name))
   for (const [at, message] of worn.entries()) {
@@ -196,12 +203,14 @@ export const sift = (
     const seen: Seen = { names: new Set(), moved: new Set() }
     const sifting = { queue, removes, seen, move: env.mover(places) }
     let [looked, removed, isWhole] = [0, 0, plan.native === undefined]
-    for (let left = places; ; ) {
+    for (let [left, isLast] = [places, false]; ; ) {
       const counts = yield* Effect.forEach(left, ({ name }) => DelayQueues.ready(declarer, "delayed", name), {
         concurrency: DelayQueues.atOnce
       })
       const full = left.filter((_, at) => counts[at]! > 0)
-      if (full.length === 0) return { looked, removed, isWhole }
+      if (full.length === 0 && isLast) return { looked, removed, isWhole }
+      isLast = full.length === 0
+      if (isLast) yield* Effect.sleep(hop)
       left = left.filter((place) => !full.includes(place))
       for (const place of full) {
         const part = yield* Effect.catchIf(

@@ -128,12 +128,22 @@ const remarks: Backlog.Backlog["remarks"] = {
 }
 
 const none = { ready: 0, inFlight: 0, delayed: 0 }
-const unknown = { backoff: undefined, undelivered: 0, oldest: undefined, consumers: undefined, remarks }
+
+const backlog = (told: Numbers): Backlog.Backlog => ({
+  ...told,
+  backoff: told.delayed + told.inFlight === 0 ? [] : undefined,
+  undelivered: 0,
+  oldest: told.ready === 0 ? 0 : undefined,
+  consumers: undefined,
+  remarks
+})
+
+type Numbers = typeof none
 
 /** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => ({
   counts: (queue) => orEmpty(counts(env, queue), none),
-  backlog: ({ queue }) => Effect.map(orEmpty(counts(env, queue), none), (told) => ({ ...told, ...unknown })),
+  backlog: ({ queue }) => Effect.map(orEmpty(counts(env, queue), none), backlog),
   peek: (queue, limit) =>
     Effect.map(orEmpty(peek(env, queue, limit), []), (messages) =>
       messages
