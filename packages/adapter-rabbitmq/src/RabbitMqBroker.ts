@@ -20,11 +20,8 @@ import * as Declarer from "./internal/declare/declare.ts"
 import { safetyNet } from "./internal/declare/objects.ts"
 import * as Admin from "./internal/inspect/admin.ts"
 import * as Found from "./internal/inspect/found.ts"
-import type { DelayQueue } from "./internal/inspect/delayQueues.ts"
 import * as Management from "./internal/inspect/management.ts"
-import * as Moving from "./internal/inspect/moving.ts"
 import { operations } from "./internal/inspect/operations.ts"
-import * as Names from "./internal/names.ts"
 import { uniqueNames } from "./internal/uniqueNames.ts"
 import * as Publisher from "./internal/publish/publisher.ts"
 import * as Routes from "./internal/publish/routes.ts"
@@ -101,15 +98,6 @@ const producing = (
     })
 }
 
-/** A delay queue as the server would tell it, as far as its plan knows. */
-const toInfo = ({ arguments: args, name }: DelayQueue): Management.QueueInfo => ({
-  name,
-  arguments: args,
-  policy: undefined,
-  messages: undefined,
-  unacknowledged: undefined
-})
-
 const build = Effect.fnUntraced(function* (settings: Settings) {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context()
@@ -143,18 +131,6 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       ? Effect.fail(BrokerError.ofPlan("rabbitmq", made))
       : Effect.succeed(made)
   }
-  const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromiseWith(context)(effect)
-  const moving = {
-    sender,
-    publisher,
-    declarer,
-    plan: (queue: string) => plan({ queue }),
-    serverVersion: version,
-    undelivered: Names.undelivered(settings),
-    own: Names.own(settings),
-    uniqueName,
-    now
-  }
   const prepare = preparer({ ...finder, ensure: declarer.ensure, found, plan })
   const service: Broker.Service = {
     capabilities,
@@ -184,18 +160,14 @@ const build = Effect.fnUntraced(function* (settings: Settings) {
       }),
     admin: Admin.make({
       found: (queue) => found.get(queue) ?? Plan.assumed(queue, settings),
+      ...finder,
       declarer,
-      management,
       publisher,
-      serverVersion,
+      sender,
       uniqueName,
       now,
-      own: Names.own(settings),
-      sleep: (millis) => run(Effect.sleep(millis)),
-      settings,
       plan: (request) => plan({ ...request, found: found.get(request.queue) }),
-      mover: (places) => Moving.make(moving, places.map(toInfo), new Map()),
-      run
+      run: Effect.runPromiseWith(context)
     })
   }
   return service

@@ -37,7 +37,7 @@ interface Asked {
 
 const waiting = ({ delayed = 0, ready }: Broker.Counts): number | null => (ready === undefined ? null : ready + delayed)
 
-/** What a number counts beside the queue's own is of interest where there is something. */
+/** That a number counts more than the queue's own is of interest where there is something. */
 const isOfInterest = (number: Backlog.Backlog[Backlog.Field]): boolean =>
   number === undefined || (typeof number === "number" ? number > 0 : number.length > 0)
 

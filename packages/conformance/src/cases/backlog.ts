@@ -1,4 +1,4 @@
-/** What operators see of all that waits, and what they do with messages that wait for their delay. */
+/** The operators' view of all that waits, and of messages that wait for their delay. */
 import { Backlog, Backoff, DelayedMessages, RetryPolicy } from "@requeue/core"
 import * as Effect from "effect/Effect"
 import * as Case from "../Case.ts"

@@ -123,6 +123,30 @@ const purgeKinds: OptionNames.Of<PurgeOptions> = {
   dryRun: OptionKind.flag
 }
 
+/** A purge must say by name that all are meant. */
+const purgeRefusal = (call: string, queue: string, options: unknown): RangeError | undefined => {
+  const given = options ?? {}
+  const refused = OptionNames.refusal(call, given, purgeKinds, queue)
+  if (refused !== undefined) return refused
+  const { all, filter } = given as PurgeOptions // Its kinds have been checked.
+  if (all === undefined && filter === undefined) {
+    const remedy = "Pass { filter } for some of them, or { all: true } for all"
+    return OptionNames.error(call, queue, "nothing says which delayed messages to remove", remedy)
+  }
+  return all === undefined || filter === undefined
+    ? undefined
+    : OptionNames.error(call, queue, "give all or filter, not both")
+}
+
+/** The error of the options of each call; `undefined` where there is none. */
+export const refusal = {
+  list: (call: string, queue: string, options: unknown): RangeError | undefined =>
+    OptionNames.refusal(call, options ?? {}, listKinds, queue),
+  count: (call: string, queue: string, options: unknown): RangeError | undefined =>
+    OptionNames.refusal(call, options ?? {}, countKinds, queue),
+  purge: purgeRefusal
+}
+
 const standardLimit = 100
 
 const toMessage = ({ delivery, due }: Delayed): DelayedMessage => ({
@@ -216,14 +240,13 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
       })
     return {
       queue,
-      list: (given = {}) =>
-        OptionNames.orDie(OptionNames.refusal("DelayedMessages.list", given, listKinds, queue), () => find(given)),
+      list: (given = {}) => OptionNames.orDie(refusal.list("DelayedMessages.list", queue, given), () => find(given)),
       count: (given = {}) =>
-        OptionNames.orDie(OptionNames.refusal("DelayedMessages.count", given, countKinds, queue), () =>
+        OptionNames.orDie(refusal.count("DelayedMessages.count", queue, given), () =>
           Effect.map(find({ ...given, limit: 1 }), ({ isWhole, looked, selected }) => ({ selected, looked, isWhole }))
         ),
       purge: (given) =>
-        OptionNames.orDie(refusalOfPurge("DelayedMessages.purge", queue, given), () =>
+        OptionNames.orDie(refusal.purge("DelayedMessages.purge", queue, given), () =>
           Effect.suspend(() => {
             const { dryRun = false, filter = () => true } = given
             let selected = 0
@@ -241,19 +264,4 @@ export const make = (queue: string, options: Options = {}): Effect.Effect<Delaye
         )
     }
   })
-}
-
-/** A purge must say by name that all are meant. */
-const refusalOfPurge = (call: string, queue: string, options: unknown): RangeError | undefined => {
-  const given = options ?? {}
-  const refused = OptionNames.refusal(call, given, purgeKinds, queue)
-  if (refused !== undefined) return refused
-  const { all, filter } = given as PurgeOptions // Its kinds have been checked.
-  if (all === undefined && filter === undefined) {
-    const remedy = "Pass { filter } for some of them, or { all: true } for all"
-    return OptionNames.error(call, queue, "nothing says which delayed messages to remove", remedy)
-  }
-  return all === undefined || filter === undefined
-    ? undefined
-    : OptionNames.error(call, queue, "give all or filter, not both")
 }

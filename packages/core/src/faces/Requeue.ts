@@ -11,12 +11,13 @@ import { Broker, type Counts } from "../port/Broker.ts"
 import type { BrokerError } from "../port/BrokerError.ts"
 import * as Consumer from "../consume/Consumer.ts"
 import * as DeadLetters from "../dead-letters/DeadLetters.ts"
-import * as DelayedMessages from "../delayed/DelayedMessages.ts"
+import type * as DelayedMessages from "../delayed/DelayedMessages.ts"
 import * as Delay from "../message/Delay.ts"
 import * as LetterOptions from "../dead-letters/internal/options.ts"
 import * as Health from "../observe/Health.ts"
 import * as Counting from "../observe/internal/counting.ts"
 import type { Batch, BatchHandler, Context, MessageHandler, Received } from "../message/Handler.ts"
+import * as Delayed from "./internal/delayed.ts"
 import * as Options from "./internal/options.ts"
 import type { ConnectOptions, ConsumeOptions, PullerOptions } from "./internal/options.ts"
 import { resolve } from "./internal/resolve.ts"
@@ -31,6 +32,7 @@ import type * as QueueDefinition from "../message/QueueDefinition.ts"
 import * as RetryPolicy from "../policy/RetryPolicy.ts"
 import * as Telemetry from "../observe/Telemetry.ts"
 
+export type { DelayedQueue } from "./internal/delayed.ts"
 export type { ConnectOptions, ConsumeOptions, Policies, PullerOptions } from "./internal/options.ts"
 export { ConnectionClosed, type Worker } from "./internal/session.ts"
 
@@ -51,16 +53,6 @@ export interface DeadLetterQueue {
   readonly redrive: (options?: DeadLetters.RedriveOptions) => Promise<DeadLetters.RedriveReport>
   /** Removes dead letters for good: those that `filter` selects, or with `{ all: true }` all. Resolves with their number. */
   readonly purge: (options: DeadLetters.PurgeOptions) => Promise<number>
-}
-
-/** The messages of a queue that wait for their delay. Each call rejects with `Unsupported` where the broker cannot show them. */
-export interface DelayedQueue {
-  /** Lists those that `filter` selects, the soonest due first. */
-  readonly list: (options?: DelayedMessages.ListOptions) => Promise<DelayedMessages.Listing>
-  /** Counts those that `filter` selects: `selected` of the answer. */
-  readonly count: (options?: DelayedMessages.CountOptions) => Promise<Omit<DelayedMessages.Listing, "messages">>
-  /** Removes those that `filter` selects for good, or with `{ all: true }` all. */
-  readonly purge: (options: DelayedMessages.PurgeOptions) => Promise<DelayedMessages.Purged>
 }
 
 /**
@@ -127,7 +119,7 @@ export interface Requeue extends AsyncDisposable {
   ) => Promise<PullWorker<A>>
   readonly deadLetters: (queue: string) => DeadLetterQueue
   /** Messages that wait for their delay. `retry` is the policy of the queue's consumers, by which they are found. */
-  readonly delayed: (queue: string, options?: DelayedMessages.Options) => DelayedQueue
+  readonly delayed: (queue: string, options?: DelayedMessages.Options) => Delayed.DelayedQueue
   /** Counts the messages of a queue, as far as the broker can tell. */
   readonly counts: (queue: string, options?: CountsOptions) => Promise<Counts>
   /**
@@ -174,12 +166,7 @@ export const connect = async <E>(
   options: ConnectOptions = {}
 ): Promise<Requeue> => {
   Options.connect(options)
-  const { adapters, logLevel = "Warn", telemetry } = options
-  const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
-    ? broker
-    : Adapters.layerOf(await resolve(broker, { adapters }))
-  const watched = telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
-  const session = await Session.open(watched, logLevel)
+  const session = await Session.open(await layerOf(broker, options), options.logLevel ?? "Warn")
   const { run, sender, start } = session
   const lettersOf = (queue: string) => run(DeadLetters.make(queue))
   const countWithin = counter()
@@ -239,16 +226,7 @@ export const connect = async <E>(
         }
       }
     },
-    delayed: (queue, delayedOptions = {}) => {
-      OptionNames.orThrow(OptionNames.argument("requeue.delayed", "queue", queue, OptionKind.text))
-      OptionNames.check("requeue.delayed", delayedOptions, DelayedMessages.kinds, queue)
-      const messages = () => run(DelayedMessages.make(queue, delayedOptions))
-      return {
-        list: async (listOptions) => run((await messages()).list(listOptions)),
-        count: async (countOptions) => run((await messages()).count(countOptions)),
-        purge: async (purgeOptions) => run((await messages()).purge(purgeOptions))
-      }
-    },
+    delayed: Delayed.opener(run),
     counts: async (queue, { timeout, ...others } = {}) => {
       OptionNames.check("requeue.counts", { timeout, ...others }, countsKinds, queue)
       if (timeout === undefined) return run(Effect.flatMap(Broker, ({ admin }) => admin.counts(queue)))
@@ -258,6 +236,17 @@ export const connect = async <E>(
     close: session.close,
     [Symbol.asyncDispose]: () => session.close()
   }
+}
+
+/** The broker, with the telemetry that is asked for. */
+const layerOf = async <E>(
+  broker: Adapters.Address | Layer.Layer<Broker, E>,
+  { adapters, telemetry }: ConnectOptions
+): Promise<Layer.Layer<Broker, unknown>> => {
+  const layer: Layer.Layer<Broker, unknown> = isLayer(broker)
+    ? broker
+    : Adapters.layerOf(await resolve(broker, { adapters }))
+  return telemetry === undefined ? layer : Layer.merge(layer, Layer.succeed(Telemetry.Telemetry, telemetry))
 }
 
 /** Counts within so many milliseconds. That the broker did not answer by then is logged once. */

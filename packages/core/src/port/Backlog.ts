@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { BrokerError } from "./BrokerError.ts"
-import type { Counts, Service } from "./Broker.ts"
+import type { Counts } from "./Counts.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 
 /** The queue that is meant. */
@@ -25,7 +25,7 @@ export interface Due {
 /** The numbers of a backlog. */
 export type Field = "ready" | "inFlight" | "delayed" | "backoff" | "undelivered" | "oldest" | "consumers"
 
-/** What waits in a queue. A number that the broker cannot tell is `undefined`, and `remarks` says why. */
+/** All that waits in a queue. A number that the broker cannot tell is `undefined`, and `remarks` says why. */
 export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" | "isPaused" | "missing"> {
   /** The delayed messages by when they are due, the soonest first. None of it has a count of 0. */
   readonly backoff: ReadonlyArray<Due> | undefined
@@ -35,15 +35,23 @@ export interface Backlog extends Pick<Counts, "ready" | "inFlight" | "delayed" |
   readonly oldest: number | undefined
   /** Those who are subscribed to the queue now, as the broker counts them. */
   readonly consumers: number | undefined
-  /** What must be known of a number: why it is unknown, or what else it counts. Plain sentences without a full stop. */
+  /** Remarks on single numbers: why one is unknown, or what else it counts. Plain sentences without a full stop. */
   readonly remarks: Readonly<Partial<Record<Field, string>>>
 }
 
 /** Why an adapter that has no `backlog` does not tell a number. */
 const untold = "the adapter does not tell"
 
-/** The backlog of a queue; what `counts` tells, where the adapter knows no more. */
-export const of = ({ admin }: Service, request: Request): Effect.Effect<Backlog, BrokerError> =>
+/** The part of a broker that tells of queues. */
+interface Teller {
+  readonly admin: {
+    readonly counts: (queue: string) => Effect.Effect<Counts, BrokerError>
+    readonly backlog?: ((request: Request) => Effect.Effect<Backlog, BrokerError>) | undefined
+  }
+}
+
+/** The backlog of a queue on a broker; what `counts` tells, where the adapter knows no more. */
+export const of = ({ admin }: Teller, request: Request): Effect.Effect<Backlog, BrokerError> =>
   admin.backlog?.(request) ?? Effect.map(admin.counts(request.queue), ofCounts)
 
 const ofCounts = ({ delayed, inFlight, isPaused, missing, ready }: Counts): Backlog => {

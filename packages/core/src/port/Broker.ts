@@ -31,6 +31,7 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Backlog, Request as BacklogRequest } from "./Backlog.ts"
 import type { BrokerError, Reason } from "./BrokerError.ts"
+import type { Counts } from "./Counts.ts"
 import type { Capabilities } from "./Capabilities.ts"
 import type { Connection } from "./Connection.ts"
 import type { Delivery } from "../message/Delivery.ts"
@@ -38,6 +39,8 @@ import type { Outgoing } from "../message/Outgoing.ts"
 import type { RetryPolicy } from "../policy/RetryPolicy.ts"
 import type { Settlement } from "../message/Settlement.ts"
 import type { Trouble } from "./Trouble.ts"
+
+export type { Counts }
 
 /** The options of a subscription. */
 export interface SubscribeOptions {
@@ -150,25 +153,6 @@ export interface Subscription {
    * does. The call sends nothing and returns at once. Default: it always does.
    */
   readonly trouble?: (() => Trouble | undefined) | undefined
-}
-
-/** The number of messages in a queue, by their state; `undefined` where the broker cannot tell. */
-export interface Counts {
-  /** Messages that wait for a consumer. */
-  readonly ready: number | undefined
-  /** Messages that are delivered and not settled. */
-  readonly inFlight: number | undefined
-  /** Messages that wait for their delay to pass. */
-  readonly delayed: number | undefined
-  /**
-   * Whether a consumer, or a look, may have messages of the queue, where the broker tells that more exactly than their
-   * number. Default: `inFlight` says it.
-   */
-  readonly isRead?: boolean | undefined
-  /** Whether an operator has paused the queue, so that the broker gives its messages to no consumer. Default: false. */
-  readonly isPaused?: boolean | undefined
-  /** Why parts of the broker, each with its error, have not answered; the numbers are those of the others. Default: none. */
-  readonly missing?: ReadonlyArray<BrokerError> | undefined
 }
 
 /** A message that waits for its delay, as the next consumer would see it. */

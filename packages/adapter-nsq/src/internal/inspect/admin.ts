@@ -75,7 +75,7 @@ const finish = (delivery: Delivery.Delivery): void => {
   if (receipt.session.take(receipt)) receipt.session.answer(`FIN ${receipt.id}\n`, () => {})
 }
 
-/** What nsqd does not tell. https://nsq.io/components/nsqd.html#get-stats */
+/** Why nsqd does not tell some numbers. https://nsq.io/components/nsqd.html#get-stats */
 const remarks: Backlog.Backlog["remarks"] = {
   backoff: "nsqd tells how many messages are deferred, and not until when",
   oldest: "nsqd tells no age of messages"

@@ -2,22 +2,18 @@
 import type { Broker, BrokerError } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { Declarer } from "../declare/declare.ts"
-import * as Look from "./look.ts"
+import * as Names from "../names.ts"
 import * as Backlog from "./backlog.ts"
-import type { Management } from "./management.ts"
+import * as Look from "./look.ts"
 import * as Sift from "./sift.ts"
 
+/** The broker's own. */
+type Dependencies = Omit<Look.Dependencies & Sift.Dependencies, "own" | "sleep">
+
 /** The broker's `admin`. */
-export const make = (
-  env: Look.Dependencies &
-    Backlog.Dependencies &
-    Sift.Dependencies & {
-      readonly declarer: Declarer
-      readonly management: Management | undefined
-    }
-): Broker.Admin => {
-  const { declarer, management } = env
+export const make = (given: Dependencies): Broker.Admin => {
+  const { declarer, management, run, settings } = given
+  const env = { ...given, own: Names.own(settings), sleep: (millis: number) => run(Effect.sleep(millis)) }
   /** Two looks at the same delay queue would each see a part. */
   const lock = Semaphore.makeUnsafe(1)
 
@@ -41,7 +37,7 @@ export const make = (
       // A quorum queue counts whoever has a message of it as a consumer, cancelled ones and `basic.get` included.
       const isFree = consumerCount === 0 && env.found(queue).type === "quorum"
       const inFlight = management === undefined ? undefined : isFree ? 0 : yield* management.unacknowledged(queue)
-      return { ready: messageCount, inFlight, consumers: consumerCount }
+      return { ready: messageCount, inFlight, isFree, consumers: consumerCount }
     })
 
   return {
@@ -52,8 +48,11 @@ export const make = (
         delayed: undefined,
         isRead: consumers > 0
       })),
-    backlog: (request) => Effect.flatMap(counts(request.queue), (own) => Backlog.of(env, request, own, env.now())),
-    ...(env.settings.topology === "native"
+    backlog: (request) =>
+      Effect.flatMap(counts(request.queue), ({ isFree, ...own }) =>
+        Backlog.of(env, request, isFree ? { ...own, inFlight: 0 } : own)
+      ),
+    ...(settings.topology === "native"
       ? {}
       : { sift: (request, removes) => lock.withPermits(1)(Sift.sift(env, request, removes)) }),
     peek: (queue, limit) => orMissing(Look.peek(queue, limit, env), []),

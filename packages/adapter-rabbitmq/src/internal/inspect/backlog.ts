@@ -13,6 +13,8 @@ export interface Dependencies {
   readonly settings: Settings
   readonly declarer: Pick<Declarer, "onChannel">
   readonly management: Management | undefined
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
   readonly plan: (request: RabbitMqPlan.Request) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
 }
 
@@ -24,6 +26,9 @@ const readyIn = ({ declarer }: Dependencies, name: string) =>
     (error) => Effect.succeed(error)
   )
 
+const noManagement = "only the management interface tells it: give the option management"
+const notCounted = "the server has not counted it yet"
+
 type Part = Pick<Backlog.Backlog, "delayed" | "backoff" | "undelivered"> & Pick<Backlog.Backlog, "remarks">
 
 const noDelays = (why: string): Part => ({
@@ -33,13 +38,28 @@ const noDelays = (why: string): Part => ({
   remarks: { delayed: why, backoff: why }
 })
 
-/** What waits in delay queues; their number does not depend on that of the messages. */
+/** Counts the messages that a queue delays by itself, as the management interface has counted them some seconds ago. */
+const byItself = ({ management, now }: Dependencies, queue: string) =>
+  Effect.gen(function* () {
+    if (management === undefined) return noDelays(`the queue delays its retries by itself: ${noManagement}`)
+    const { delayed, lastDue } = (yield* Effect.orElseSucceed(management.queue(queue), () => undefined)) ?? {}
+    if (delayed === undefined) return noDelays(notCounted)
+    const within = lastDue === undefined ? undefined : Math.max(0, lastDue - now())
+    const part: Part = {
+      delayed,
+      backoff: delayed === 0 ? [] : within === undefined ? undefined : [{ within, count: delayed }],
+      undelivered: undefined,
+      remarks: { delayed: "counts what the queue itself delays, of some seconds ago" }
+    }
+    return part
+  })
+
+/** Counts the delay queues, whose number does not depend on that of the messages. */
 const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
   Effect.gen(function* () {
     const { management, settings } = env
     const plan = yield* env.plan({ queue, retry })
-    if (plan.native !== undefined)
-      return noDelays("the queue itself delays its retries, and the server counts them as ready")
+    if (plan.native !== undefined) return yield* byItself(env, queue)
     const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => [])
     const places = DelayQueues.of(plan, settings, known)
     const counted = yield* Effect.forEach(
@@ -86,14 +106,12 @@ const undelivered = (env: Dependencies) =>
         : { undelivered: undefined, remarks: { undelivered: count.message } }
   )
 
-const noManagement = "only the management interface tells it: give the option management"
-
 /** The age of the first message, which classic queues tell. https://www.rabbitmq.com/docs/management */
-const oldest = ({ management }: Dependencies, queue: string, now: number) =>
+const oldest = ({ management, now }: Dependencies, queue: string) =>
   management === undefined
     ? Effect.undefined
     : Effect.map(management.queue(queue), (info) =>
-        info?.headTimestamp === undefined ? undefined : Math.max(0, now - info.headTimestamp)
+        info?.headTimestamp === undefined ? undefined : Math.max(0, now() - info.headTimestamp)
       )
 
 /** A queue's own numbers. */
@@ -105,15 +123,13 @@ export interface Own extends Pick<Broker.Counts, "ready" | "inFlight"> {
 export const of = (
   env: Dependencies,
   request: Backlog.Request,
-  { consumers, inFlight, ready }: Own,
-  now: number
+  { consumers, inFlight, ready }: Own
 ): Effect.Effect<Backlog.Backlog, BrokerError.BrokerError> =>
   Effect.gen(function* () {
     const { management } = env
     const [waiting, aside] = yield* Effect.all([delays(env, request), undelivered(env)], { concurrency: "unbounded" })
-    const age = ready === 0 ? 0 : yield* Effect.orElseSucceed(oldest(env, request.queue, now), () => undefined)
-    const notTold = "the server has not counted it yet"
-    const untold = management === undefined ? noManagement : notTold
+    const age = ready === 0 ? 0 : yield* Effect.orElseSucceed(oldest(env, request.queue), () => undefined)
+    const untold = management === undefined ? noManagement : notCounted
     return {
       ready,
       inFlight,

@@ -19,6 +19,9 @@ export interface QueueInfo {
   readonly unacknowledged: number | undefined
   /** Messages whose time is over and that their next queue has not taken yet; `undefined` until the server has counted. */
   readonly held?: number | undefined
+  /** Messages that the queue itself delays, and when the last of them is due, in milliseconds since the epoch. From 4.3 on. */
+  readonly delayed?: number | undefined
+  readonly lastDue?: number | undefined
   /** When its first message was published, in milliseconds since the epoch, where its queue tells that. */
   readonly headTimestamp?: number | undefined
 }
@@ -74,6 +77,8 @@ const toQueue = (json: unknown): QueueInfo => {
     messages: number(messages),
     unacknowledged: number(messages_unacknowledged),
     held: number(told["messages_dlx"]),
+    delayed: number(told["messages_delayed"]),
+    lastDue: number(told["last_delayed_at"]),
     headTimestamp: headTimestamp === undefined ? undefined : headTimestamp * 1000
   }
 }

@@ -11,39 +11,56 @@
  *   return counts, from then on those of lost connections. A message that has been returned a few times is replaced by a
  *   confirmed copy with what is left of its delay.
  */
-import { type Backlog, type Broker, type BrokerError, Metadata } from "@requeue/core/adapter-kit"
+import type { Backlog as Backlogs, Broker, BrokerError, Metadata } from "@requeue/core/adapter-kit"
 import * as Effect from "effect/Effect"
-import type { Settings } from "../../RabbitMqOptions.ts"
-import type * as RabbitMqPlan from "../../RabbitMqPlan.ts"
 import * as Client from "../client.ts"
 import { identify } from "../consume/identity.ts"
 import { type Decoded, toDelivery } from "../consume/toDelivery.ts"
 import { toNative } from "../consume/toNative.ts"
-import type { Declarer } from "../declare/declare.ts"
+import * as Names from "../names.ts"
+import type { Publisher } from "../publish/publisher.ts"
+import type { Sender } from "../publish/sender.ts"
 import * as Version from "../version.ts"
 import * as Wire from "../wire.ts"
+import type * as Backlog from "./backlog.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import * as Look from "./look.ts"
-import type { Management } from "./management.ts"
-import type { Move } from "./moving.ts"
+import * as Moving from "./moving.ts"
 
 /** The broker's own. */
-export interface Dependencies extends Pick<Look.Dependencies, "serverVersion" | "now" | "sleep"> {
-  readonly settings: Settings
-  readonly declarer: Pick<Declarer, "onChannel">
-  readonly management: Management | undefined
-  readonly plan: (request: RabbitMqPlan.Request) => Effect.Effect<RabbitMqPlan.Plan, BrokerError.BrokerError>
-  /** Moves messages out of these delay queues, to what is left of their delays. */
-  readonly mover: (places: ReadonlyArray<DelayQueues.DelayQueue>) => Move
-  readonly run: <A>(effect: Effect.Effect<A, BrokerError.BrokerError>) => Promise<A>
+export interface Dependencies extends Backlog.Dependencies {
+  readonly sender: Pick<Sender, "sendEach">
+  readonly publisher: Pick<Publisher, "submit">
+  readonly serverVersion: () => string
+  readonly uniqueName: () => string
+  /** The start of the adapter's names. */
+  readonly own: string
+  /** Resolves after so many milliseconds. */
+  readonly sleep: (millis: number) => Promise<void>
+  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 }
+
+/** Moves messages out of these delay queues, to what is left of their delays. */
+const mover = (env: Dependencies, places: ReadonlyArray<DelayQueues.DelayQueue>): Moving.Move =>
+  Moving.make(
+    {
+      ...env,
+      plan: (queue) => env.plan({ queue }),
+      serverVersion: env.serverVersion(),
+      undelivered: Names.undelivered(env.settings)
+    },
+    places.map(({ arguments: args, name }) => {
+      return { name, arguments: args, policy: undefined, messages: undefined, unacknowledged: undefined }
+    }),
+    new Map()
+  )
 
 /** The most messages of a delay queue, and about the most bytes, that are looked at. */
 const most = 10_000
 const mostBytes = 64 * 1024 * 1024
 
 /** Milliseconds for which messages are taken at most, since those that become due wait meanwhile. */
-const patience = 2000
+const takeTimeout = 2000
 
 /** Returns from which on a message is replaced. A server's policy may have a smaller limit than 20. */
 const few = 4
@@ -87,7 +104,7 @@ const take = async (channel: Client.Channel, queue: string, env: Dependencies): 
     empty = isEmpty ? empty + 1 : 0
     return empty >= enough
   }
-  await Look.until(patience, env, isOver)
+  await Look.until(takeTimeout, env, isOver)
   const looked = messages.length
   return {
     messages: messages.slice(0, looked),
@@ -102,7 +119,7 @@ const take = async (channel: Client.Channel, queue: string, env: Dependencies): 
   }
 }
 
-/** What has been seen in this look: a message may move on from one delay queue to the next meanwhile. */
+/** The messages that have been seen in this look: a message may move on from one delay queue to the next meanwhile. */
 interface Seen {
   readonly names: Set<string>
   readonly moved: Set<string>
@@ -139,7 +156,7 @@ interface Sifting {
   readonly queue: string
   readonly removes: (message: Broker.Delayed) => boolean
   readonly seen: Seen
-  readonly move: Move
+  readonly move: Moving.Move
 }
 
 /**
@@ -192,7 +209,7 @@ const none: Broker.Sifted = { looked: 0, removed: 0, isWhole: true }
  */
 export const sift = (
   env: Dependencies,
-  { queue, retry }: Backlog.Request,
+  { queue, retry }: Backlogs.Request,
   removes: Sifting["removes"]
 ): Effect.Effect<Broker.Sifted, BrokerError.BrokerError> =>
   Effect.gen(function* () {
@@ -201,7 +218,7 @@ export const sift = (
     const known = management === undefined ? [] : yield* Effect.orElseSucceed(management.queues, () => [])
     const places = DelayQueues.of(plan, settings, known).toReversed()
     const seen: Seen = { names: new Set(), moved: new Set() }
-    const sifting = { queue, removes, seen, move: env.mover(places) }
+    const sifting = { queue, removes, seen, move: mover(env, places) }
     let [looked, removed, isWhole] = [0, 0, plan.native === undefined]
     for (let [left, isLast] = [places, false]; ; ) {
       const counts = yield* Effect.forEach(left, ({ name }) => DelayQueues.ready(declarer, "delayed", name), {

@@ -116,7 +116,7 @@ const purge = Effect.fnUntraced(function* (env: Dependencies, queue: string) {
 })
 
 /**
- * What SQS does not tell, and what its numbers mean.
+ * Why SQS does not tell some numbers, and the meaning of others.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
  */
 const remarks: Backlog.Backlog["remarks"] = {
