@@ -37,24 +37,7 @@ interface Asked {
 
 const waiting = ({ delayed = 0, ready }: Broker.Counts): number | null => (ready === undefined ? null : ready + delayed)
 
-/** That a number counts more than the queue's own is of interest where there is something. */
-const isOfInterest = (number: Backlog.Backlog[Backlog.Field]): boolean =>
-  number === undefined || (typeof number === "number" ? number > 0 : number.length > 0)
-
-const remarksOf = (
-  backlog: Backlog.Backlog,
-  dead: ReadonlyArray<number | null>
-): Readonly<Partial<Record<Field, string>>> => {
-  const { remarks } = backlog
-  const fields = Object.keys(remarks) as ReadonlyArray<Backlog.Field> // They are its keys.
-  return {
-    ...Object.fromEntries(
-      fields.flatMap((field) => (isOfInterest(backlog[field]) ? [[field, remarks[field]] as const] : []))
-    ),
-    ...(dead.includes(null) ? { dead: remarks.ready ?? "the broker does not count them" } : {}),
-    quarantined: "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
-  }
-}
+const quarantined = "kept by processes that consume: their health and the metric requeue.consumer.quarantined tell"
 
 /** Asks the broker for a queue's numbers. */
 export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
@@ -78,7 +61,13 @@ export const of = Effect.fnUntraced(function* (queue: Target.Queue) {
       oldest: backlog.oldest ?? null,
       consumers: backlog.consumers ?? null,
       paused: backlog.isPaused ?? false,
-      remarks: remarksOf(backlog, Object.values(dead))
+      remarks: {
+        ...backlog.remarks,
+        ...(Object.values(dead).includes(null)
+          ? { dead: backlog.remarks.ready ?? "the broker does not count them" }
+          : {}),
+        quarantined
+      }
     },
     missing: [backlog, ...letters.map(({ told }) => told)].flatMap(({ missing = [] }) => missing)
   }

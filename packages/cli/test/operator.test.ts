@@ -127,7 +127,7 @@ describe.concurrent("requeue status", () => {
     assert.deepStrictEqual(counted, {
       queue: "counted",
       ready: 1,
-      inFlight: null,
+      inFlight: 0,
       backoff: counted.backoff,
       dead: { "counted.dlq": 2 },
       quarantined: null,
@@ -138,12 +138,17 @@ describe.concurrent("requeue status", () => {
     assert.isAtLeast(delayed, 0)
     assert.isAtLeast(undelivered, 0)
     assert.isNull(oldest)
-    assert.includeMembers(Object.keys(remarks), ["inFlight", "oldest", "quarantined"])
+    assert.includeMembers(Object.keys(remarks), ["delayed", "oldest", "quarantined"])
   })
 
   it("says once below the table why a number is unknown", async () => {
-    const { stdout } = await run("status -q other", "explained")
-    assert.lengthOf(stdout.match(/^- in flight: .*management$/gm) ?? [], 1)
+    for (const queue of ["explained", "another"]) {
+      await connection.send(queue, 1)
+      await settled(queue, 1)
+    }
+    const { stdout } = await run("status -q another", "explained")
+    assert.match(stdout, /^explained +1 .*\nanother +1 /m)
+    assert.lengthOf(stdout.match(/^- oldest: .*management interface$/gm) ?? [], 1)
   })
 
   it("goes on with --watch until it is interrupted", async () => {

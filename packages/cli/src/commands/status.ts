@@ -7,11 +7,13 @@ import * as Effect from "effect/Effect"
 import * as DurationFlag from "../DurationFlag.ts"
 import { Output } from "../Output.ts"
 import * as Partial from "../Partial.ts"
+import * as Policy from "../Policy.ts"
 import * as QueueStatus from "../QueueStatus.ts"
 import * as Target from "../Target.ts"
 
 const flags = {
   ...Target.flags,
+  policy: Policy.flag,
   watch: Flag.Boolean("watch").pipe(
     Flag.withAlias("w"),
     Flag.withDescription("Go on until interrupted: in place on a terminal, else a line for each look"),
@@ -57,10 +59,10 @@ const watchFor = (broker: string, look: Look, interval: number) =>
     yield* Effect.forever(Effect.andThen(showOrComplain, Effect.sleep(interval)))
   })
 
-export const status = Command.make("status", flags, ({ interval, watch, ...rest }) =>
+export const status = Command.make("status", flags, ({ interval, policy, watch, ...rest }) =>
   Effect.gen(function* () {
     const { paint, result } = yield* Output
-    const target = yield* Target.resolve(rest)
+    const target = yield* Target.resolve(rest, policy)
     const look = Effect.map(
       Effect.forEach(target.queues, QueueStatus.of, { concurrency: atOnce }),
       (all): Seen => ({

@@ -75,11 +75,20 @@ const finish = (delivery: Delivery.Delivery): void => {
   if (receipt.session.take(receipt)) receipt.session.answer(`FIN ${receipt.id}\n`, () => {})
 }
 
-/** Why nsqd does not tell some numbers. https://nsq.io/components/nsqd.html#get-stats */
-const remarks: Backlog.Backlog["remarks"] = {
-  backoff: "nsqd tells how many messages are deferred, and not until when",
-  oldest: "nsqd tells no age of messages"
-}
+/** The numbers of a queue as nsqd tells them, and why not the others. https://nsq.io/components/nsqd.html#get-stats */
+const told = ({ clients, delayed, inFlight, ready }: NsqdHttp.Depths): Backlog.Backlog => ({
+  ready,
+  inFlight,
+  delayed,
+  backoff: delayed === 0 ? [] : undefined,
+  undelivered: 0,
+  oldest: ready === 0 ? 0 : undefined,
+  consumers: clients,
+  remarks: {
+    ...(delayed === 0 ? {} : { backoff: "nsqd tells how many messages are deferred, and not until when" }),
+    ...(ready === 0 ? {} : { oldest: "nsqd tells no age of messages" })
+  }
+})
 
 const withoutHttp = "nsqd tells its numbers over HTTP, which http: false has turned off"
 
@@ -134,14 +143,7 @@ export const make = (dependencies: AdminDependencies): Broker.Admin => {
       Effect.gen(function* () {
         if (!usesHttp) return silent
         const { missing, total } = yield* count(queue, "counts")
-        const numbers = numbersOf(total)
-        const told = {
-          ...numbers,
-          backoff: numbers.delayed === 0 ? [] : undefined,
-          undelivered: 0,
-          oldest: numbers.ready === 0 ? 0 : undefined
-        }
-        return { ...told, consumers: total.clients, remarks, ...stateOf(total, missing) }
+        return { ...told(total), ...stateOf(total, missing) }
       }),
     peek: (name, limit) =>
       Effect.gen(function* () {

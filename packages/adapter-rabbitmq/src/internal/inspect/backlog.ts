@@ -54,6 +54,9 @@ const byItself = ({ management, now }: Dependencies, queue: string) =>
     return part
   })
 
+/** Topologies whose delay queues are the same for every policy. */
+const complete = new Set(["levels", "perMessageTtl", "perMessageTtlShared"])
+
 /** Counts the delay queues, whose number does not depend on that of the messages. */
 const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
   Effect.gen(function* () {
@@ -75,13 +78,18 @@ const delays = (env: Dependencies, { queue, retry }: Backlog.Request) =>
     const dues = waiting.flatMap(({ count, place: { within } }) => (within === undefined ? [] : [{ within, count }]))
     const isTold = dues.length === waiting.length
     const isShared = waiting.some(({ place }) => place.isShared)
-    const ofAll = `counts messages of all queues with prefix ${settings.prefix}, which share their delays`
+    const caveats = [
+      ...(isShared ? [`counts messages of all queues with prefix ${settings.prefix}, which share their delays`] : []),
+      ...(management === undefined && !complete.has(settings.topology)
+        ? ["without the option management, counts the delays of this policy alone"]
+        : [])
+    ]
     const part: Part = {
       delayed: waiting.reduce((sum, { count }) => sum + count, 0),
       backoff: isTold ? Backlog.sum(dues) : undefined,
       undelivered: undefined,
       remarks: {
-        ...(isShared ? { delayed: ofAll } : {}),
+        ...(caveats.length === 0 ? {} : { delayed: caveats.join("; ") }),
         ...(isTold ? {} : { backoff: `topology ${plan.topology} does not tell when messages are due` })
       }
     }
@@ -101,7 +109,7 @@ const undelivered = (env: Dependencies) =>
       typeof count === "number"
         ? {
             undelivered: count,
-            remarks: { undelivered: `counts those of all queues with prefix ${env.settings.prefix}` }
+            remarks: count === 0 ? {} : { undelivered: `counts those of all queues with prefix ${env.settings.prefix}` }
           }
         : { undelivered: undefined, remarks: { undelivered: count.message } }
   )

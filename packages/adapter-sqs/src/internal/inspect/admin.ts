@@ -115,30 +115,27 @@ const purge = Effect.fnUntraced(function* (env: Dependencies, queue: string) {
   return count
 })
 
-/**
- * Why SQS does not tell some numbers, and the meaning of others.
- * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
- */
-const remarks: Backlog.Backlog["remarks"] = {
-  inFlight: "a retry in backoff is in flight as well: SQS hides it until it is due",
-  delayed: "messages that were sent with a delay; retries in backoff are in flight",
-  backoff: "SQS does not tell when hidden and delayed messages are due",
-  oldest: "only CloudWatch has it, as ApproximateAgeOfOldestMessage",
-  consumers: "SQS has no connections, so that it does not know who consumes"
-}
-
 const none = { ready: 0, inFlight: 0, delayed: 0 }
 
-const backlog = (told: Numbers): Backlog.Backlog => ({
-  ...told,
-  backoff: told.delayed + told.inFlight === 0 ? [] : undefined,
+/**
+ * The numbers of a queue as SQS tells them, and why not the others.
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
+ */
+const backlog = ({ delayed, inFlight, ready }: typeof none): Backlog.Backlog => ({
+  ready,
+  inFlight,
+  delayed,
+  backoff: delayed + inFlight === 0 ? [] : undefined,
   undelivered: 0,
-  oldest: told.ready === 0 ? 0 : undefined,
+  oldest: ready === 0 ? 0 : undefined,
   consumers: undefined,
-  remarks
+  remarks: {
+    ...(inFlight === 0 ? {} : { inFlight: "counts retries in backoff as well, which SQS hides until they are due" }),
+    ...(delayed + inFlight === 0 ? {} : { backoff: "SQS does not tell when hidden and delayed messages are due" }),
+    ...(ready === 0 ? {} : { oldest: "only CloudWatch has it, as ApproximateAgeOfOldestMessage" }),
+    consumers: "SQS has no connections, so that it does not know who consumes"
+  }
 })
-
-type Numbers = typeof none
 
 /** The broker's `admin`. */
 export const make = (env: Dependencies): Broker.Admin => ({

@@ -4,10 +4,12 @@ import * as Clock from "effect/Clock"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import * as Body from "../../Body.ts"
 import * as DelayedFilter from "../../DelayedFilter.ts"
 import * as NumberFlag from "../../NumberFlag.ts"
 import { Output } from "../../Output.ts"
+import * as Policy from "../../Policy.ts"
 import * as Table from "../../Table.ts"
 import * as Target from "../../Target.ts"
 
@@ -17,11 +19,11 @@ export const part = ({ isWhole, looked }: DelayedMessages.Looked): string =>
 
 /** The delayed messages of each queue that the flags name, on the broker. */
 export const ofEach = <A, E, R>(
-  flags: Target.Flags,
+  { policy, ...flags }: Target.Flags & { readonly policy: Option.Option<string> },
   run: (delayed: DelayedMessages.DelayedMessages) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
-    const target = yield* Target.resolve(flags)
+    const target = yield* Target.resolve(flags, policy)
     const each = Effect.forEach(target.queues, ({ name, options: { retry } }) =>
       Effect.flatMap(DelayedMessages.make(name, { retry }), (delayed) =>
         Effect.map(run(delayed), (found) => ({ queue: name, ...found }))
@@ -60,7 +62,8 @@ const row = (message: DelayedMessages.DelayedMessage, now: number): ReadonlyArra
   ]
 }
 
-const flags = { ...Target.flags, ...DelayedFilter.flags }
+/** The flags of every command of delayed messages. */
+export const flags = { ...Target.flags, policy: Policy.flag, ...DelayedFilter.flags }
 
 export const list = Command.make(
   "list",

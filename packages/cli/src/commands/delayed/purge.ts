@@ -7,12 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Confirmation from "../../Confirmation.ts"
 import * as DelayedFilter from "../../DelayedFilter.ts"
 import { Output } from "../../Output.ts"
-import * as Target from "../../Target.ts"
-import { ofEach, part } from "./list.ts"
+import { flags as common, ofEach, part } from "./list.ts"
 
 const flags = {
-  ...Target.flags,
-  ...DelayedFilter.flags,
+  ...common,
   dryRun: Flag.Boolean("dry-run").pipe(
     Flag.withDescription("Count what would be removed, and leave everything where it is"),
     Flag.withDefault(false)
