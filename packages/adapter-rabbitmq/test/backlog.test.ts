@@ -173,3 +173,17 @@ test("50 delay queues are counted in time over a line of 50 ms, and none of them
   assert.isFalse(await there(`${prefix}.v1.q.delay.${minute}`))
   assert.isFalse(await there(`${prefix}.v1.q.level.50.0`))
 })
+
+test("1,200 messages at one place are listed and removed, all of them", async () => {
+  const queue = queueName("many")
+  await on({ url, prefix: queueName("p") }, (broker) =>
+    Effect.gen(function* () {
+      yield* broker.publish(ids(1200).map((id) => outgoing(queue, id, { delay: 10 * minute })))
+      const { count, purge } = yield* DelayedMessages.make(queue)
+      assert.deepStrictEqual(yield* count(), { selected: 1200, looked: 1200, isWhole: true })
+      const some = yield* purge({ filter: ({ id }) => Number(id.slice(1)) % 3 > 0 })
+      assert.deepStrictEqual(some, { removed: 800, looked: 1200, isWhole: true })
+      assert.deepStrictEqual(yield* count(), { selected: 400, looked: 400, isWhole: true })
+    })
+  )
+})

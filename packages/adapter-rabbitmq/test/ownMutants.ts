@@ -75,7 +75,7 @@ const patches: ReadonlyArray<OwnPatch> = [
     name: "forgets removals that the server has kept back",
     kills: "50 of 60 delayed messages that are removed at once are gone",
     file: "inspect/sift.ts",
-    text: "  await channel.cancel(consumerTag)\n",
+    text: "  await Promise.all(consumers.map((tag) => channel.cancel(tag)))\n",
     replacement: ""
   },
   {

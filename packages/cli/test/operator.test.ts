@@ -147,7 +147,7 @@ describe.concurrent("requeue status", () => {
       await settled(queue, 1)
     }
     const { stdout } = await run("status -q another", "explained")
-    assert.match(stdout, /^explained +1 .*\nanother +1 /m)
+    for (const queue of ["explained", "another"]) assert.match(stdout, new RegExp(`^${queue} +1 `, "m"))
     assert.lengthOf(stdout.match(/^- oldest: .*management interface$/gm) ?? [], 1)
   })
 

@@ -57,8 +57,8 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "delayed messages are listed, the soonest first, and each comes at its time all the same, as its first attempt",
     function* (lab) {
-      const near = 20 * lab.unit
-      const far = 24 * lab.unit
+      const near = 60 * lab.unit
+      const far = 70 * lab.unit
       const begun = lab.now()
       yield* lab.sendDelayed("near", near)
       yield* lab.sendDelayed("far", far)
@@ -99,7 +99,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "a message in backoff is listed with its error, and is gone when it is removed",
     function* (lab) {
-      const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(20 * lab.unit) })
+      const retry = RetryPolicy.make({ maxRetries: 1, backoff: Backoff.constant(60 * lab.unit) })
       yield* lab.send("a", "b")
       yield* lab.start({ retry, concurrency: 2 }, ({ attempts, id }) =>
         attempts === 1 ? Effect.fail(new Error(`no ${id}`)) : Effect.void
@@ -123,7 +123,7 @@ export const cases: ReadonlyArray<Case.Case> = [
   test(
     "delayed messages that a filter selects are removed and never come; the others do",
     function* (lab) {
-      const delay = 30 * lab.unit
+      const delay = 60 * lab.unit
       for (const id of ["a", "b", "c"]) yield* lab.sendDelayed(id, delay)
       yield* lab.quiet(lab.harness.settleTime)
       const { count, purge } = yield* delayedOf(lab)

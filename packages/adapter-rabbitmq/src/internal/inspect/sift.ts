@@ -26,6 +26,7 @@ import type * as Backlog from "./backlog.ts"
 import * as DelayQueues from "./delayQueues.ts"
 import * as Look from "./look.ts"
 import * as Moving from "./moving.ts"
+import * as Taking from "./taking.ts"
 
 /** The broker's own. */
 export interface Dependencies extends Backlog.Dependencies {
@@ -55,13 +56,6 @@ const mover = (env: Dependencies, places: ReadonlyArray<DelayQueues.DelayQueue>)
     new Map()
   )
 
-/** The most messages of a delay queue, and about the most bytes, that are looked at. */
-const most = 10_000
-const mostBytes = 64 * 1024 * 1024
-
-/** Milliseconds for which messages are taken at most, since those that become due wait meanwhile. */
-const takeTimeout = 2000
-
 /** Returns from which on a message is replaced. A server's policy may have a smaller limit than 20. */
 const few = 4
 
@@ -71,53 +65,6 @@ const hasLimit = "4.0"
 
 /** Milliseconds that a message may take from one level to the next: then it is in neither. */
 const hop = 50
-
-/** How often in a row a queue must say that it has nothing more, since its last messages may be on their way. */
-const enough = 3
-
-interface Taken {
-  /** More may come, as long as the channel is open. */
-  readonly messages: ReadonlyArray<Client.Incoming>
-  readonly consumerTag: string
-  readonly isAll: () => Promise<boolean>
-}
-
-/** Takes the messages of a queue. */
-const take = async (channel: Client.Channel, queue: string, env: Dependencies): Promise<Taken> => {
-  const messages: Array<Client.Incoming> = []
-  let bytes = 0
-  let isCancelled = false
-  const { messageCount } = await channel.checkQueue(queue)
-  const wanted = Math.min(messageCount, most)
-  await channel.prefetch(Math.max(1, wanted))
-  const { consumerTag } = await channel.consume(queue, (message) => {
-    if (message === null) return void (isCancelled = true)
-    messages.push(message)
-    bytes += message.content.length
-  })
-  let [seen, empty] = [0, 0]
-  const isOver = async () => {
-    if (isCancelled || messages.length >= wanted || bytes >= mostBytes) return true
-    // Some may be due by now.
-    const isEmpty = (await channel.checkQueue(queue)).messageCount === 0 && messages.length === seen
-    seen = messages.length
-    empty = isEmpty ? empty + 1 : 0
-    return empty >= enough
-  }
-  await Look.until(takeTimeout, env, isOver)
-  const looked = messages.length
-  return {
-    messages: messages.slice(0, looked),
-    consumerTag,
-    isAll: async () => {
-      const left = await channel.checkQueue(queue)
-      // Somebody else who looks, or moves messages on, has some.
-      return (
-        left.consumerCount <= 1 && messages.length === looked && (looked >= messageCount || left.messageCount === 0)
-      )
-    }
-  }
-}
 
 /** The messages that have been seen in this look: a message may move on from one delay queue to the next meanwhile. */
 interface Seen {
@@ -173,8 +120,7 @@ const siftOne = async (
   const { queueType } = env.settings
   const version = env.serverVersion()
   const source = { type: queueType, serverVersion: version, keepsNotBefore: true, now: env.now } as const
-  const { consumerTag, isAll, messages } = await take(channel, name, env)
-  const isWhole = await isAll()
+  const { consumers, isAll, messages } = await Taking.take(channel, name, env)
   const isLimited = queueType === "quorum" && Version.isAtLeast(version, hasLimit)
   const worn: Array<Client.Incoming> = []
   let looked = 0
@@ -195,10 +141,10 @@ const siftOne = async (
     Client.ack(channel, message.fields.deliveryTag, false)
   }
   // The queue answers it behind all acknowledgements, which would be forgotten with the channel.
-  await channel.cancel(consumerTag)
+  await Promise.all(consumers.map((tag) => channel.cancel(tag)))
   // What came later as well.
   if (queueType === "classic" || Version.isAtLeast(version, givesBack)) channel.nackAll(true)
-  return { looked, removed, isWhole }
+  return { looked, removed, isWhole: isAll }
 }
 
 const none: Broker.Sifted = { looked: 0, removed: 0, isWhole: true }
