@@ -29,7 +29,7 @@ const telling = (name: string, kills: string, change: Partial<NonNullable<Told>>
 
 type Told = Effect.Success<ReturnType<NonNullable<Broker.Admin["backlog"]>>>
 
-const removes = "delayed messages that a filter selects are removed and never come; the others do"
+const removes = "delayed messages that a filter selects are removed, and no others"
 
 export const mutants: ReadonlyArray<Mutant> = [
   telling(
